@@ -1,0 +1,61 @@
+# Everything from nothing but Python 3.10 and a C++ compiler. `make` alone lists the targets.
+
+PYTHON ?= python3.10
+VENV := .venv
+BIN := $(VENV)/bin
+# Twice quiet: errors only.
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
+METADATA := setup.cfg pyproject.toml
+COMPILERS := $(if $(filter default,$(origin CXX)),g++ c++ clang++,'$(CXX)')
+
+.DEFAULT_GOAL := help
+# Two pips must not work on one environment at once, whatever -j says.
+.NOTPARALLEL:
+.PHONY: help tools venv demo test clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(VENV)/.installed ## make .venv (Python 3.10), with pykernels installed for editing
+
+demo: $(VENV)/.installed-demo ## train a network of our ops on handwritten digits, beside MXNet's own
+	$(BIN)/python examples/digits.py
+
+test: $(VENV)/.installed-test ## check style and types, run all tests
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -ra
+
+clean: ## remove what building, testing and the demo leave behind (.venv stays)
+	rm -rf build dist *.egg-info demo_output .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -path './$(VENV)' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Both are tried, not looked up: a pyenv shim is there even when the interpreter behind it is not.
+tools:
+	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != (3, 10))' 2>/dev/null || { \
+	  echo "pykernels needs Python 3.10 with venv, and '$(PYTHON)' is not that: install python3.10 (Debian, Ubuntu:" \
+	    "python3.10-venv as well), or name it: make PYTHON=/path/to/python3.10" >&2; exit 1; }
+	@for cxx in $(COMPILERS); do \
+	  echo 'int main() { return 0; }' | $$cxx -x c++ -fsyntax-only - 2>/dev/null && exit 0; done; \
+	echo "pykernels needs a C++ compiler, and none works of:" $(COMPILERS)": install g++ or clang++, or name one:" \
+	  "make CXX=/path/to/c++" >&2; exit 1
+
+$(VENV)/.created: | tools
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(METADATA) $(VENV)/.created
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-demo: $(METADATA) $(VENV)/.created
+	@echo "installing what the demo needs: MXNet, scikit-learn, matplotlib"
+	@$(PIP) --editable '.[mxnet,demo]'
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed-demo
+	@echo "installing what the tests need"
+	@$(PIP) --editable '.[mxnet,demo,test]'
+	@touch $@

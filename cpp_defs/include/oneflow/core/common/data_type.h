@@ -1,0 +1,169 @@
+/* oneflow::DataType and what can be asked of it. */
+#ifndef ONEFLOW_CORE_COMMON_DATA_TYPE_H_
+#define ONEFLOW_CORE_COMMON_DATA_TYPE_H_
+
+#include <ostream>
+
+#include "oneflow/core/common/util.h"
+
+namespace oneflow {
+
+enum DataType : int {
+  kInvalidDataType = 0,
+  kChar = 1,
+  kFloat = 2,
+  kDouble = 3,
+  kInt8 = 4,
+  kInt32 = 5,
+  kInt64 = 6,
+  kUInt8 = 7,
+  kOFRecord = 8,
+  kFloat16 = 9,
+  kTensorBuffer = 10,
+  kBFloat16 = 11,
+  kBool = 12,
+  kUInt16 = 13,
+  kUInt32 = 14,
+  kUInt64 = 15,
+  kUInt128 = 16,
+  kInt16 = 17,
+  kInt128 = 18,
+  kComplex32 = 19,
+  kComplex64 = 20,
+  kComplex128 = 21
+};
+
+enum DeviceType : int { kInvalidDevice = 0, kCPU = 1, kGPU = 2, kCUDA = 2 };
+
+/* The name that NumPy gives it, where it has one. */
+inline const char* DataTypeName(DataType type) {
+  static const char* const kNames[] = {
+      "unknown",  "char",    "float32",      "float64",   "int8",      "int32",     "int64",  "uint8",
+      "OFRecord", "float16", "TensorBuffer", "bfloat16",  "bool",      "uint16",    "uint32", "uint64",
+      "uint128",  "int16",   "int128",       "complex32", "complex64", "complex128"};
+  const size_t index = static_cast<size_t>(type);
+  return index < sizeof(kNames) / sizeof(kNames[0]) ? kNames[index] : "unknown";
+}
+inline std::string DataType_Name(DataType type) {
+  return DataTypeName(type);
+}
+inline std::ostream& operator<<(std::ostream& out, DataType type) {
+  return out << DataTypeName(type);
+}
+
+inline bool IsBoolDataType(DataType type) {
+  return type == kBool;
+}
+inline bool IsHalfDataType(DataType type) {
+  return type == kFloat16 || type == kBFloat16;
+}
+inline bool IsFloatingDataType(DataType type) {
+  return type == kFloat || type == kDouble || type == kFloat16 || type == kBFloat16;
+}
+inline bool IsComplexDataType(DataType type) {
+  return type == kComplex32 || type == kComplex64 || type == kComplex128;
+}
+inline bool IsUnsignedIntegralDataType(DataType type) {
+  return type == kUInt8 || type == kUInt16 || type == kUInt32 || type == kUInt64 || type == kUInt128;
+}
+inline bool IsIntegralDataType(DataType type) {
+  return type == kInt8 || type == kInt16 || type == kInt32 || type == kInt64 || type == kInt128
+         || IsUnsignedIntegralDataType(type);
+}
+inline bool IsIndexDataType(DataType type) {
+  return type == kInt32 || type == kInt64;
+}
+inline bool IsPODDataType(DataType type) {
+  return type == kChar || IsBoolDataType(type) || IsFloatingDataType(type) || IsIntegralDataType(type);
+}
+inline bool IsPODAndHalfDataType(DataType type) {
+  return IsPODDataType(type);
+}
+inline bool IsSupportRequireGradDataType(DataType type) {
+  return IsFloatingDataType(type) || IsComplexDataType(type);
+}
+inline bool NotSupportBoxingDataType(DataType type) {
+  return type == kOFRecord || type == kTensorBuffer;
+}
+
+inline size_t GetSizeOfDataType(DataType type) {
+  switch (type) {
+    case kChar:
+    case kInt8:
+    case kUInt8:
+    case kBool:
+      return 1;
+    case kInt16:
+    case kUInt16:
+    case kFloat16:
+    case kBFloat16:
+      return 2;
+    case kInt32:
+    case kUInt32:
+    case kFloat:
+    case kComplex32:
+      return 4;
+    case kInt64:
+    case kUInt64:
+    case kDouble:
+    case kComplex64:
+      return 8;
+    case kInt128:
+    case kUInt128:
+    case kComplex128:
+      return 16;
+    default:
+      break;
+  }
+  UNIMPLEMENTED() << "the size of data type " << type;
+}
+
+template<typename T>
+struct GetDataType;
+#define PK_DATA_TYPE(T, number) \
+  template<>                    \
+  struct GetDataType<T> : std::integral_constant<DataType, number> {};
+PK_DATA_TYPE(void, kChar)
+PK_DATA_TYPE(char, kChar)
+PK_DATA_TYPE(bool, kBool)
+PK_DATA_TYPE(float, kFloat)
+PK_DATA_TYPE(double, kDouble)
+PK_DATA_TYPE(int8_t, kInt8)
+PK_DATA_TYPE(int16_t, kInt16)
+PK_DATA_TYPE(int32_t, kInt32)
+PK_DATA_TYPE(int64_t, kInt64)
+PK_DATA_TYPE(uint8_t, kUInt8)
+PK_DATA_TYPE(uint16_t, kUInt16)
+PK_DATA_TYPE(uint32_t, kUInt32)
+PK_DATA_TYPE(uint64_t, kUInt64)
+#undef PK_DATA_TYPE
+
+/* A number that may be missing: the batch axis of a tensor. */
+class OptInt64 {
+ public:
+  bool has_value() const { return has_value_; }
+  int64_t value() const { return value_; }
+  void set_value(int64_t value) {
+    value_ = value;
+    has_value_ = true;
+  }
+  void clear_value() {
+    value_ = -1;
+    has_value_ = false;
+  }
+
+ private:
+  int64_t value_ = -1;
+  bool has_value_ = false;
+};
+
+inline bool operator==(const OptInt64& a, const OptInt64& b) {
+  return a.has_value() == b.has_value() && a.value() == b.value();
+}
+inline std::ostream& operator<<(std::ostream& out, const OptInt64& axis) {
+  return axis.has_value() ? out << axis.value() : out << "none";
+}
+
+}  // namespace oneflow
+
+#endif  // ONEFLOW_CORE_COMMON_DATA_TYPE_H_

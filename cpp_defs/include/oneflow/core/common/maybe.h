@@ -1,0 +1,114 @@
+/* oneflow::Maybe<T>: a value or an Error. JUST(maybe) is its value, or throws its error. */
+#ifndef ONEFLOW_CORE_COMMON_MAYBE_H_
+#define ONEFLOW_CORE_COMMON_MAYBE_H_
+
+#include <memory>
+
+#include "oneflow/core/common/error.h"
+
+namespace oneflow {
+
+class MaybeBase {
+ public:
+  bool IsOk() const { return error_ == nullptr; }
+
+  const Error& error() const {
+    CHECK(error_ != nullptr) << "a Maybe that is well has no error";
+    return *error_;
+  }
+
+  void ThrowIfError() const {
+    if (error_ != nullptr) { throw pykernels::Failure(error_->msg()); }
+  }
+
+ protected:
+  MaybeBase() = default;
+  explicit MaybeBase(const Error& error) : error_(std::make_shared<const Error>(error)) {}
+
+ private:
+  std::shared_ptr<const Error> error_;
+};
+
+/* A value of class type is handed out as a shared pointer, as OneFlow does: `*JUST(maybe)`. */
+template<typename T, typename = void>
+class Maybe final : public MaybeBase {
+ public:
+  Maybe(const T& value) : value_(std::make_shared<T>(value)) {}
+  Maybe(std::shared_ptr<T> value) : value_(std::move(value)) {}
+  Maybe(const Error& error) : MaybeBase(error) {}
+
+  std::shared_ptr<T> Data() const {
+    ThrowIfError();
+    return value_;
+  }
+  T GetOrThrow() const { return *Data(); }
+
+ private:
+  std::shared_ptr<T> value_;
+};
+
+template<typename T>
+class Maybe<T, std::enable_if_t<std::is_scalar_v<T>>> final : public MaybeBase {
+ public:
+  Maybe(T value) : value_(value) {}
+  Maybe(const Error& error) : MaybeBase(error), value_() {}
+
+  T Data() const {
+    ThrowIfError();
+    return value_;
+  }
+  T GetOrThrow() const { return Data(); }
+
+ private:
+  T value_;
+};
+
+template<typename T>
+class Maybe<T, std::enable_if_t<std::is_reference_v<T>>> final : public MaybeBase {
+ public:
+  Maybe(T value) : value_(&value) {}
+  Maybe(const Error& error) : MaybeBase(error) {}
+
+  T Data() const {
+    ThrowIfError();
+    return *value_;
+  }
+  T GetOrThrow() const { return Data(); }
+
+ private:
+  std::remove_reference_t<T>* value_ = nullptr;
+};
+
+template<>
+class Maybe<void> final : public MaybeBase {
+ public:
+  Maybe(const Error& error) : MaybeBase(error) {}
+  static Maybe Ok() { return Maybe(); }
+
+  void Data() const { ThrowIfError(); }
+  void GetOrThrow() const { ThrowIfError(); }
+
+ private:
+  Maybe() = default;
+};
+
+}  // namespace oneflow
+
+namespace pykernels {
+
+/* Calls `function` and turns what it throws back into the error of a Maybe. */
+template<typename Function>
+auto Try(const Function& function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const Failure& failure) { return ::oneflow::Error(Message(failure)); }
+}
+
+}  // namespace pykernels
+
+#define JUST(...) ((__VA_ARGS__).Data())
+#define CHECK_JUST(...) ((__VA_ARGS__).Data())
+#define CHECK_OK(...) ((__VA_ARGS__).ThrowIfError())
+#define TRY(...) ::pykernels::Try([&]() { return (__VA_ARGS__); })
+
+#endif  // ONEFLOW_CORE_COMMON_MAYBE_H_

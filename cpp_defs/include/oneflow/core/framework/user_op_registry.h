@@ -1,0 +1,221 @@
+/* user_op::OpRegistry: the registration of one op type.
+ *
+ * It runs while the shared object is loaded, where an exception would end the process, so what is wrong is written down
+ * and reported when the definition is read.
+ */
+#ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_H_
+#define ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_H_
+
+#include "oneflow/core/framework/batch_axis_context.h"
+#include "oneflow/core/framework/infer_util.h"
+#include "oneflow/core/framework/sbp_context.h"
+#include "oneflow/core/framework/user_op_def.h"
+#include "pykernels/definition/callback.h"
+
+namespace oneflow {
+namespace user_op {
+
+/* Hints about one input or output of a use of an op. Whether an input needs a gradient is the one that counts here. */
+class ArgModifier {
+ public:
+  bool requires_grad() const { return requires_grad_; }
+  void set_requires_grad(bool requires_grad) { requires_grad_ = requires_grad; }
+  void set_is_mutable(bool) {}
+  void set_use_header_only(bool) {}
+  void set_header_infered_before_compute(bool) {}
+  void set_is_tensor_list(bool) {}
+
+ private:
+  bool requires_grad_ = true;
+};
+using InputArgModifier = ArgModifier;
+using OutputArgModifier = ArgModifier;
+using GetInputArgModifier = std::function<InputArgModifier*(const std::string&, int32_t)>;
+using GetOutputArgModifier = std::function<OutputArgModifier*(const std::string&, int32_t)>;
+
+using TensorDescInferFn = pykernels::Callback<InferContext*>;
+using DataTypeInferFn = pykernels::Callback<InferContext*>;
+using GetSbpFn = pykernels::Callback<SbpContext*>;
+using CheckAttrFn = pykernels::Callback<const UserOpDefWrapper&, const UserOpConfWrapper&>;
+using InputArgModifyFn = pykernels::Callback<const GetInputArgModifier&, const UserOpConfWrapper&>;
+
+class OpRegistry final {
+ public:
+  OpRegistry(const std::string& op_type_name, pykernels::Where at) {
+    declaration_.name = op_type_name;
+    declaration_.where = at;
+  }
+  OpRegistry(const OpRegistry&) = delete;
+  OpRegistry& operator=(const OpRegistry&) = delete;
+
+#define PK_ARGUMENT(prefix, list, optional)                                           \
+  OpRegistry& prefix(const std::string& name, int32_t count = 1) {                    \
+    return Argument(&declaration_.list, {name, count, /*variadic=*/false, optional}); \
+  }                                                                                   \
+  OpRegistry& prefix##WithMinimum(const std::string& name, int32_t least) {           \
+    return Argument(&declaration_.list, {name, least, /*variadic=*/true, optional});  \
+  }
+  PK_ARGUMENT(Input, inputs, false)
+  PK_ARGUMENT(OptionalInput, inputs, true)
+  PK_ARGUMENT(Output, outputs, false)
+  PK_ARGUMENT(OptionalOutput, outputs, true)
+#undef PK_ARGUMENT
+
+  template<typename T>
+  OpRegistry& Attr(const std::string& name) {
+    return Attribute({name, AttrVal(AttrTraits<T>::kType), /*has_default=*/false});
+  }
+  template<typename T>
+  OpRegistry& Attr(const std::string& name, const T& initial) {
+    return Attribute({name, MakeAttrVal(initial), /*has_default=*/true});
+  }
+  /* The spelling of 0.1: the type is a value. */
+  OpRegistry& Attr(const std::string& name, AttrType type) {
+    return Attribute({name, AttrVal(type), /*has_default=*/false});
+  }
+  template<typename T>
+  OpRegistry& Attr(const std::string& name, AttrType type, const T& initial) {
+    AttrVal value = MakeAttrVal(initial);
+    const AttrType given = value.type;
+    if (!ConvertAttrVal(&value, type)) {
+      Problem("the default of attribute '" + name + "' is a " + AttrTypeName(given)
+              + ", but the attribute is a " + AttrTypeName(type));
+    }
+    return Attribute({name, value, /*has_default=*/true});
+  }
+
+  OpRegistry& SupportCpuOnly() {
+    flags_ |= PK_OP_CPU_ONLY;
+    return *this;
+  }
+  OpRegistry& NoGrad() {
+    flags_ |= PK_OP_NO_GRADIENT;
+    return *this;
+  }
+  OpRegistry& SetOutputBufferNum(int32_t) { return *this; }
+  OpRegistry& SupportNonContiguous() { return *this; }
+
+  /* With both a logical and a physical function, the logical one counts: there is one device here. */
+  OpRegistry& SetTensorDescInferFn(TensorDescInferFn fn) {
+    return SetLogicalTensorDescInferFn(std::move(fn));
+  }
+  OpRegistry& SetLogicalTensorDescInferFn(TensorDescInferFn fn) {
+    return Set(&logical_fn_, std::move(fn), PK_OP_INFERS_SHAPE);
+  }
+  OpRegistry& SetPhysicalTensorDescInferFn(TensorDescInferFn fn) {
+    return Set(&physical_fn_, std::move(fn), PK_OP_INFERS_SHAPE);
+  }
+  OpRegistry& SetDataTypeInferFn(DataTypeInferFn fn) {
+    return Set(&data_type_fn_, std::move(fn), PK_OP_INFERS_DTYPE);
+  }
+  OpRegistry& SetGetSbpFn(GetSbpFn fn) { return Set(&sbp_fn_, std::move(fn), PK_OP_HAS_SBP); }
+  OpRegistry& SetCheckAttrFn(CheckAttrFn fn) { return Set(&check_attr_fn_, std::move(fn), 0); }
+  OpRegistry& SetInputArgModifyFn(InputArgModifyFn fn) { return Set(&input_modify_fn_, std::move(fn), 0); }
+
+  /* These have no reader here. */
+#define PK_NOT_READ(name)        \
+  template<typename Function>    \
+  OpRegistry& name(Function&&) { \
+    return *this;                \
+  }
+  PK_NOT_READ(SetBatchAxisInferFn)
+  PK_NOT_READ(SetOutputArgModifyFn)
+  PK_NOT_READ(SetInferOutputBlobTimeShapeFn)
+  PK_NOT_READ(SetOutputBlobTimeShapeInferFn)
+  PK_NOT_READ(SetInferSbpSignatureFn)
+  PK_NOT_READ(SetSbpSignatureInferFn)
+  PK_NOT_READ(SetNdSbpInferFn)
+  PK_NOT_READ(SetParallelDistributionInferFn)
+  PK_NOT_READ(SetDeviceInferFn)
+  PK_NOT_READ(SetDeviceAndStreamInferFn)
+  PK_NOT_READ(SetComputeComplexityFn)
+  PK_NOT_READ(SetGetNdSbpSignatureListFn)
+#undef PK_NOT_READ
+
+  const pykernels::Declaration& declaration() const { return declaration_; }
+  pykernels::Declaration* mut_declaration() { return &declaration_; }
+  uint32_t flags() const { return flags_; }
+  const std::vector<std::string>& problems() const { return problems_; }
+
+  /* Fills the outputs of `instance`. Without shapes, data types alone, where they have a function of their own. */
+  void Infer(pykernels::Instance* instance, bool with_shapes, bool with_data_types) const {
+    instance->UnsetOutputs();
+    InferContext context(instance, static_cast<bool>(data_type_fn_));
+    if (check_attr_fn_) { check_attr_fn_(UserOpDefWrapper(declaration_), context.user_op_conf()); }
+    if (with_shapes) { (logical_fn_ ? logical_fn_ : physical_fn_)(&context); }
+    if (with_data_types && data_type_fn_) { data_type_fn_(&context); }
+  }
+
+  void GetSbp(SbpContext* context) const {
+    if (sbp_fn_) { sbp_fn_(context); }
+  }
+
+  /* The inputs of a use of the op that its SetInputArgModifyFn function says need no gradient. */
+  std::vector<pykernels::TensorKey> ConstantInputs(const UserOpConfWrapper& conf) const {
+    std::list<std::pair<pykernels::TensorKey, InputArgModifier>> modifiers;
+    if (input_modify_fn_) {
+      const auto get = [&](const std::string& name, int32_t index) -> InputArgModifier* {
+        if (!conf.has_input(name, index)) { return nullptr; }
+        modifiers.emplace_back(pykernels::TensorKey(name, index), InputArgModifier());
+        return &modifiers.back().second;
+      };
+      input_modify_fn_(get, conf);
+    }
+    std::vector<pykernels::TensorKey> constant;
+    for (const auto& modifier : modifiers) {
+      if (!modifier.second.requires_grad()) { constant.push_back(modifier.first); }
+    }
+    return constant;
+  }
+
+ private:
+  template<typename Function>
+  OpRegistry& Set(Function* function, Function value, uint32_t flag) {
+    *function = std::move(value);
+    flags_ |= flag;
+    return *this;
+  }
+
+  OpRegistry& Argument(std::list<pykernels::ArgumentDecl>* list, pykernels::ArgumentDecl argument) {
+    CheckName(argument.name);
+    if (argument.count < 1) {
+      Problem("argument '" + argument.name + "' stands for " + std::to_string(argument.count)
+              + " tensors; the least is 1 (OptionalInput may be left out)");
+    }
+    list->push_back(std::move(argument));
+    return *this;
+  }
+
+  OpRegistry& Attribute(pykernels::AttributeDecl attribute) {
+    CheckName(attribute.name);
+    declaration_.attributes.push_back(std::move(attribute));
+    return *this;
+  }
+
+  /* Arguments and attributes share one set of names. */
+  void CheckName(const std::string& name) {
+    if (name.empty()) { Problem("an argument or attribute has no name"); }
+    if (pykernels::Contains(names_, name)) { Problem("the name '" + name + "' is declared twice"); }
+    names_.push_back(name);
+  }
+
+  void Problem(const std::string& text) {
+    problems_.push_back(declaration_.where.Text() + ": op " + declaration_.name + ": " + text);
+  }
+
+  pykernels::Declaration declaration_;
+  uint32_t flags_ = 0;
+  std::vector<std::string> names_;
+  std::vector<std::string> problems_;
+  TensorDescInferFn logical_fn_;
+  TensorDescInferFn physical_fn_;
+  DataTypeInferFn data_type_fn_;
+  GetSbpFn sbp_fn_;
+  CheckAttrFn check_attr_fn_;
+  InputArgModifyFn input_modify_fn_;
+};
+
+}  // namespace user_op
+}  // namespace oneflow
+
+#endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_H_

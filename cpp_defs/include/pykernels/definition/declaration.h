@@ -1,0 +1,67 @@
+/* What an op declares: its arguments and attributes. */
+#ifndef PYKERNELS_DEFINITION_DECLARATION_H_
+#define PYKERNELS_DEFINITION_DECLARATION_H_
+
+#include <list>
+
+#include "oneflow/core/framework/attr_value.h"
+
+// Lists rather than vectors and maps throughout: they are short, and at -O0 they cost the least time to compile.
+
+namespace pykernels {
+
+struct ArgumentDecl {
+  std::string name;
+  int32_t count;  // the least number when variadic
+  bool variadic;
+  bool optional;
+
+  /* Whether it stands for the same tensors in every use of the op. */
+  bool IsFixed() const { return !variadic && !optional; }
+  bool IsSingle() const { return IsFixed() && count == 1; }
+};
+
+struct AttributeDecl {
+  std::string name;
+  ::oneflow::user_op::AttrVal initial;
+  bool has_default;
+};
+
+template<typename T, typename Value>
+bool Contains(const T& items, const Value& value) {
+  for (const auto& item : items) {
+    if (item == value) { return true; }
+  }
+  return false;
+}
+
+template<typename T>
+const T* FindNamed(const std::list<T>& items, const std::string& name) {
+  for (const T& item : items) {
+    if (item.name == name) { return &item; }
+  }
+  return nullptr;
+}
+
+/* The names of `items`, for messages. */
+template<typename T>
+std::string Names(const std::list<T>& items) {
+  std::string names;
+  for (const T& item : items) { names += (names.empty() ? "" : ", ") + item.name; }
+  return names.empty() ? "none" : names;
+}
+
+struct Declaration {
+  std::string name;
+  Where where;
+  std::list<ArgumentDecl> inputs;
+  std::list<ArgumentDecl> outputs;
+  std::list<AttributeDecl> attributes;
+};
+
+/* The declaration of an op type of this file; nullptr if another file declares it. */
+const Declaration* FindDeclaration(const std::string& op_type);
+
+}  // namespace pykernels
+
+#endif  // PYKERNELS_DEFINITION_DECLARATION_H_

@@ -1,0 +1,156 @@
+/* A pk_instance as definitions see it. */
+#ifndef PYKERNELS_DEFINITION_INSTANCE_H_
+#define PYKERNELS_DEFINITION_INSTANCE_H_
+
+#include "pykernels/definition/op_use.h"
+
+namespace pykernels {
+
+using ::oneflow::user_op::TensorDesc;
+/* An argument, and the number of a tensor among those that it stands for. */
+using TensorKey = std::pair<std::string, int32_t>;
+
+class Instance {
+ public:
+  Instance(const Declaration& declaration, const pk_instance& instance)
+      : declaration_(declaration), parallel_num_(instance.parallel_num < 1 ? 1 : instance.parallel_num) {
+    use_.name = instance.name != nullptr ? instance.name : declaration.name;
+    use_.type = declaration.name;
+    use_.where = declaration.where;
+    const bool without_tensors = instance.n_inputs == 0 && instance.n_outputs == 0;
+    Bind("I/", declaration.inputs, without_tensors, &use_.inputs);
+    Bind("O/", declaration.outputs, without_tensors, &use_.outputs);
+    Read("input", "I/", instance.inputs, instance.n_inputs, &use_.inputs, &inputs_);
+    Read("output", "O/", instance.outputs, instance.n_outputs, &use_.outputs, &outputs_);
+    for (int32_t i = 0; i < instance.n_attrs; ++i) { ReadAttribute(instance.attrs[i]); }
+  }
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  const Declaration& declaration() const { return declaration_; }
+  const OpUse& use() const { return use_; }
+  const std::vector<TensorKey>& inputs() const { return inputs_; }
+  const std::vector<TensorKey>& outputs() const { return outputs_; }
+  int64_t parallel_num() const { return parallel_num_; }
+
+  /* nullptr if this use of the op has no such tensor. */
+  TensorDesc* FindTensor(const std::string& argument, int32_t index) {
+    for (auto& tensor : tensors_) {
+      if (tensor.first.second == index && tensor.first.first == argument) { return &tensor.second; }
+    }
+    return nullptr;
+  }
+
+  /* Whether a use of the op may lack tensors of this argument. */
+  bool MayLack(const std::string& argument) const {
+    const ArgumentDecl* declared = FindNamed(declaration_.inputs, argument);
+    if (declared == nullptr) { declared = FindNamed(declaration_.outputs, argument); }
+    return declared != nullptr && !declared->IsFixed();
+  }
+
+  TensorDesc& Tensor(const std::string& argument, int32_t index, Where at) {
+    if (TensorDesc* tensor = FindTensor(argument, index)) { return *tensor; }
+    const bool is_output = FindNamed(use_.outputs, argument) != nullptr;
+    if (!is_output && FindNamed(use_.inputs, argument) == nullptr) {
+      RaiseFault()
+          & Message(at, "op " + use_.type + " has neither an input nor an output '" + argument
+                            + "'; inputs: " + Names(use_.inputs) + "; outputs: " + Names(use_.outputs));
+    }
+    use_.Blob(is_output ? "output" : "input", is_output ? use_.outputs : use_.inputs, argument, index, at);
+    RaiseFault() & Message(at, "the shape of '" + argument + "' " + kNotKnownYet);
+  }
+
+  /* Fails unless every argument has as many tensors as the op declares. */
+  void CheckCounts() const {
+    CheckCounts("input", use_.inputs, declaration_.inputs);
+    CheckCounts("output", use_.outputs, declaration_.outputs);
+  }
+
+  /* Makes the outputs ready to be inferred. */
+  void UnsetOutputs() {
+    for (const TensorKey& key : outputs_) {
+      TensorDesc* tensor = FindTensor(key.first, key.second);
+      *tensor = TensorDesc(tensor->label(), ::oneflow::Shape::Unset(), ::oneflow::kInvalidDataType, false);
+    }
+  }
+
+ private:
+  /* Without tensors, only arguments that always stand for the same ones are known. */
+  static void Bind(const std::string& prefix, const std::list<ArgumentDecl>& declared, bool without_tensors,
+                   std::list<BoundArgument>* bound) {
+    for (const ArgumentDecl& argument : declared) {
+      BoundArgument one{argument.name, {}, !without_tensors || argument.IsFixed()};
+      for (int32_t i = 0; without_tensors && argument.IsFixed() && i < argument.count; ++i) {
+        one.blobs.push_back(prefix + argument.name + "/" + std::to_string(i));
+      }
+      bound->push_back(one);
+    }
+  }
+
+  void Read(const char* kind, const std::string& prefix, const pk_tensor* tensors, int32_t n,
+            std::list<BoundArgument>* bound, std::vector<TensorKey>* keys) {
+    for (int32_t i = 0; i < n; ++i) {
+      const pk_tensor& tensor = tensors[i];
+      const std::string argument = tensor.argument;
+      auto* found = const_cast<BoundArgument*>(FindNamed(*bound, argument));
+      if (found == nullptr) {
+        throw Failure("op " + use_.type + " has no " + kind + " '" + argument
+                      + "'; it has: " + Names(*bound));
+      }
+      if (tensor.ndim > PK_MAX_NDIM) {
+        throw Failure(std::string(kind) + " '" + argument + "' of op " + use_.type + " has "
+                      + std::to_string(tensor.ndim) + " axes; the most are " + std::to_string(PK_MAX_NDIM));
+      }
+      found->blobs.push_back(prefix + argument + "/" + std::to_string(tensor.index));
+      keys->emplace_back(argument, tensor.index);
+      tensors_.emplace_back(keys->back(), Describe(kind, tensor));
+    }
+  }
+
+  static TensorDesc Describe(const char* kind, const pk_tensor& tensor) {
+    std::string label = std::string(kind) + " '" + tensor.argument + "'";
+    if (tensor.index > 0) { label += " number " + std::to_string(tensor.index); }
+    const int32_t ndim = tensor.ndim < 0 ? 0 : tensor.ndim;
+    TensorDesc result(label, ::oneflow::Shape(tensor.dims, tensor.dims + ndim),
+                      static_cast<::oneflow::DataType>(tensor.dtype), tensor.is_dynamic != 0);
+    if (tensor.ndim < 0) { result.ForgetShape(); }
+    return result;
+  }
+
+  void CheckCounts(const std::string& kind, const std::list<BoundArgument>& bound,
+                   const std::list<ArgumentDecl>& declared) const {
+    for (const ArgumentDecl& argument : declared) {
+      const size_t count = FindNamed(bound, argument.name)->blobs.size();
+      const size_t wanted = static_cast<size_t>(argument.count);
+      const bool left_out = count == 0 && argument.optional;
+      if (left_out || count == wanted || (argument.variadic && count > wanted)) { continue; }
+      throw Failure(kind + " '" + argument.name + "' of op " + use_.type + " takes " + std::to_string(wanted)
+                    + (argument.variadic ? " or more" : "") + " tensors, but has " + std::to_string(count));
+    }
+  }
+
+  void ReadAttribute(const pk_attr& attr) {
+    const AttributeDecl* declared = FindNamed(declaration_.attributes, attr.name);
+    if (declared == nullptr) {
+      throw Failure("op " + use_.type + " has no attribute '" + attr.name
+                    + "'; it has: " + Names(declaration_.attributes));
+    }
+    if (attr.type != declared->initial.type) {
+      throw Failure("attribute '" + declared->name + "' of op " + use_.type + " is a "
+                    + ::oneflow::AttrTypeName(declared->initial.type) + ", but was given as a "
+                    + ::oneflow::AttrTypeName(attr.type));
+    }
+    use_.attributes.push_back({attr.name, AttrVal(attr)});
+  }
+
+  const Declaration& declaration_;
+  int64_t parallel_num_;
+  OpUse use_;
+  std::vector<TensorKey> inputs_;
+  std::vector<TensorKey> outputs_;
+  std::list<std::pair<TensorKey, TensorDesc>> tensors_;
+};
+
+}  // namespace pykernels
+
+#endif  // PYKERNELS_DEFINITION_INSTANCE_H_

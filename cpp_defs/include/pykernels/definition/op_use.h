@@ -1,0 +1,102 @@
+/* One use of an op: which blobs are bound to its arguments, and the values of its attributes. */
+#ifndef PYKERNELS_DEFINITION_OP_USE_H_
+#define PYKERNELS_DEFINITION_OP_USE_H_
+
+#include <memory>
+
+#include "oneflow/core/framework/tensor_desc.h"
+#include "pykernels/definition/declaration.h"
+
+namespace pykernels {
+
+using ::oneflow::user_op::AttrVal;
+
+/* An argument and its blobs. */
+struct BoundArgument {
+  std::string name;
+  std::vector<std::string> blobs;
+  bool known = true;  // false: how many blobs there are is not known before shapes are
+};
+
+struct BoundAttribute {
+  std::string name;
+  AttrVal value;
+  mutable std::shared_ptr<void> typed = nullptr;  // the value in its C++ type, once it has been read
+};
+
+struct OpUse {
+  std::string name;
+  std::string type;
+  Where where;
+  std::list<BoundArgument> inputs;
+  std::list<BoundArgument> outputs;
+  std::list<BoundAttribute> attributes;
+
+  /* How many blobs are bound to an argument; 0 if there is no such argument. */
+  int32_t Size(const std::list<BoundArgument>& arguments, const std::string& argument, Where at) const {
+    const BoundArgument* found = FindNamed(arguments, argument);
+    if (found == nullptr) { return 0; }
+    CheckKnown(*found, at);
+    return static_cast<int32_t>(found->blobs.size());
+  }
+
+  /* `kind` is "input" or "output". */
+  const std::string& Blob(const char* kind, const std::list<BoundArgument>& arguments,
+                          const std::string& argument, int32_t index, Where at) const {
+    const BoundArgument* found = FindNamed(arguments, argument);
+    if (found == nullptr) {
+      RaiseFault()
+          & Message(at,
+                    "op " + type + " has no " + kind + " '" + argument + "'; it has: " + Names(arguments));
+    }
+    CheckKnown(*found, at);
+    if (index < 0 || static_cast<size_t>(index) >= found->blobs.size()) {
+      RaiseFault()
+          & Message(at, std::string(kind) + " '" + argument + "' of op " + type + " has "
+                            + std::to_string(found->blobs.size()) + " tensors here, so there is no number "
+                            + std::to_string(index));
+    }
+    return found->blobs[static_cast<size_t>(index)];
+  }
+
+  bool HasAttribute(const std::string& attribute) const {
+    return FindNamed(attributes, attribute) != nullptr;
+  }
+
+  /* The value of an attribute; lives as long as this use. */
+  template<typename T>
+  const T& Attribute(const std::string& attribute, Where at) const {
+    using Traits = ::oneflow::user_op::AttrTraits<T>;
+    const BoundAttribute& found = Find(attribute, at);
+    if (found.value.type != Traits::kType) {
+      RaiseFault()
+          & Message(at, "attribute '" + attribute + "' of op " + type + " is a "
+                            + ::oneflow::AttrTypeName(found.value.type) + ", but is read as a "
+                            + ::oneflow::AttrTypeName(Traits::kType));
+    }
+    if (found.typed == nullptr) { found.typed = std::make_shared<T>(Traits::Read(found.value)); }
+    return *static_cast<const T*>(found.typed.get());
+  }
+
+ private:
+  const BoundAttribute& Find(const std::string& attribute, Where at) const {
+    const BoundAttribute* found = FindNamed(attributes, attribute);
+    if (found == nullptr) {
+      RaiseFault()
+          & Message(at, "op " + type + " has no attribute '" + attribute + "'; it has: " + Names(attributes));
+    }
+    return *found;
+  }
+
+  void CheckKnown(const BoundArgument& argument, Where at) const {
+    if (!argument.known) {
+      Raise()
+          & Message(at,
+                    "how many tensors '" + argument.name + "' of op " + type + " stands for " + kNotKnownYet);
+    }
+  }
+};
+
+}  // namespace pykernels
+
+#endif  // PYKERNELS_DEFINITION_OP_USE_H_

@@ -1,0 +1,213 @@
+// What compiled kernels need at run time, linked into each of them: memory for their temporary arrays, reshaping
+// without a copy, and matrix products. No Python.
+//
+// numba generates calls to functions of these names and layouts (numba/core/runtime/nrt.h, numba/_helperlib.c);
+// their bodies here are our own.
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+using Destructor = void (*)(void* data, std::size_t size, void* info);
+
+// A reference-counted block. Compiled code changes `references` itself, atomically, and calls
+// NRT_MemInfo_call_dtor when it falls to zero.
+struct MemInfo {
+  std::size_t references;
+  Destructor destructor;
+  void* destructor_info;
+  void* data;
+  std::size_t size;
+  void* external_allocator;
+};
+
+MemInfo* Allocate(std::size_t size, std::size_t alignment) {
+  auto* base = static_cast<char*>(std::malloc(sizeof(MemInfo) + size + alignment));
+  if (base == nullptr) return nullptr;
+  auto address = reinterpret_cast<std::uintptr_t>(base + sizeof(MemInfo));
+  if (alignment != 0) address = (address + alignment - 1) / alignment * alignment;
+  auto* info = reinterpret_cast<MemInfo*>(base);
+  *info = {1, nullptr, nullptr, reinterpret_cast<void*>(address), size, nullptr};
+  return info;
+}
+
+// The data of a growable block is an allocation of its own.
+void FreeGrowable(void* data, std::size_t size, void* info) {
+  if (info != nullptr) reinterpret_cast<Destructor>(info)(data, size, nullptr);
+  std::free(data);
+}
+
+}  // namespace
+
+extern "C" {
+
+void* NRT_Allocate(std::size_t size) { return std::malloc(size); }
+void* NRT_Reallocate(void* data, std::size_t size) { return std::realloc(data, size); }
+void NRT_Free(void* data) { std::free(data); }
+
+MemInfo* NRT_MemInfo_alloc(std::size_t size) { return Allocate(size, 0); }
+MemInfo* NRT_MemInfo_alloc_safe(std::size_t size) { return Allocate(size, 0); }
+MemInfo* NRT_MemInfo_alloc_aligned(std::size_t size, unsigned alignment) { return Allocate(size, alignment); }
+MemInfo* NRT_MemInfo_alloc_safe_aligned(std::size_t size, unsigned alignment) { return Allocate(size, alignment); }
+
+MemInfo* NRT_MemInfo_alloc_dtor_safe(std::size_t size, Destructor destructor) {
+  MemInfo* info = Allocate(size, 0);
+  if (info != nullptr) info->destructor = destructor;
+  return info;
+}
+
+MemInfo* NRT_MemInfo_new(void* data, std::size_t size, Destructor destructor, void* destructor_info) {
+  auto* info = static_cast<MemInfo*>(std::malloc(sizeof(MemInfo)));
+  if (info != nullptr) *info = {1, destructor, destructor_info, data, size, nullptr};
+  return info;
+}
+
+MemInfo* NRT_MemInfo_new_varsize_dtor(std::size_t size, Destructor destructor) {
+  void* data = std::malloc(size != 0 ? size : 1);
+  if (data == nullptr) return nullptr;
+  return NRT_MemInfo_new(data, size, FreeGrowable, reinterpret_cast<void*>(destructor));
+}
+
+MemInfo* NRT_MemInfo_new_varsize(std::size_t size) { return NRT_MemInfo_new_varsize_dtor(size, nullptr); }
+
+void* NRT_MemInfo_varsize_alloc(MemInfo* info, std::size_t size) {
+  info->data = std::malloc(size);
+  info->size = info->data != nullptr ? size : 0;
+  return info->data;
+}
+
+void NRT_MemInfo_varsize_free(MemInfo* info, void* data) {
+  std::free(data);
+  if (data == info->data) info->data = nullptr;
+}
+
+void* NRT_MemInfo_varsize_realloc(MemInfo* info, std::size_t size) {
+  void* data = std::realloc(info->data, size);
+  if (data == nullptr) return nullptr;
+  info->data = data;
+  info->size = size;
+  return data;
+}
+
+void NRT_MemInfo_call_dtor(MemInfo* info) {
+  if (info->destructor != nullptr) info->destructor(info->data, info->size, info->destructor_info);
+  std::free(info);
+}
+
+void* NRT_MemInfo_data_fast(MemInfo* info) { return info->data; }
+
+// Strides for `new_dims` over the memory of an array, or 0 if only a copy can have that shape. Axes of length one
+// do not matter; runs of the others are matched by their number of elements, and each run of the old axes must lie
+// in memory as one.
+int numba_attempt_nocopy_reshape(std::intptr_t ndim, const std::intptr_t* dims, const std::intptr_t* strides,
+                                 std::intptr_t new_ndim, const std::intptr_t* new_dims, std::intptr_t* new_strides,
+                                 std::intptr_t item_size, int /*fortran_order*/) {
+  std::intptr_t total = 1;
+  for (std::intptr_t axis = 0; axis < ndim; ++axis) total *= dims[axis];
+  if (total == 0) {
+    for (std::intptr_t axis = 0; axis < new_ndim; ++axis) new_strides[axis] = item_size;
+    return 1;
+  }
+  std::intptr_t old_axis = ndim - 1;
+  std::intptr_t new_axis = new_ndim - 1;
+  while (new_axis >= 0) {
+    if (new_dims[new_axis] == 1) {
+      new_strides[new_axis--] = item_size;
+      continue;
+    }
+    while (old_axis >= 0 && dims[old_axis] == 1) --old_axis;
+    if (old_axis < 0) return 0;
+    std::intptr_t stride = strides[old_axis];
+    std::intptr_t old_count = dims[old_axis];
+    std::intptr_t new_count = new_dims[new_axis];
+    std::intptr_t next = stride * dims[old_axis];
+    new_strides[new_axis--] = stride;
+    stride *= new_count;
+    while (old_count != new_count) {
+      if (new_count < old_count) {
+        if (new_axis < 0) return 0;
+        new_strides[new_axis] = stride;
+        stride *= new_dims[new_axis];
+        new_count *= new_dims[new_axis--];
+      } else {
+        do {
+          --old_axis;
+        } while (old_axis >= 0 && dims[old_axis] == 1);
+        if (old_axis < 0 || strides[old_axis] != next) return 0;
+        old_count *= dims[old_axis];
+        next *= dims[old_axis];
+      }
+    }
+    --old_axis;
+  }
+  return 1;
+}
+
+// ---- BLAS. The functions are those of whatever library the loader hands over, with Fortran's calling convention.
+
+using Gemm = void (*)(const char*, const char*, const int*, const int*, const int*, const void*, const void*,
+                      const int*, const void*, const int*, const void*, void*, const int*);
+using Gemv = void (*)(const char*, const int*, const int*, const void*, const void*, const int*, const void*,
+                      const int*, const void*, void*, const int*);
+using Dot32 = float (*)(const int*, const void*, const int*, const void*, const int*);
+using Dot64 = double (*)(const int*, const void*, const int*, const void*, const int*);
+
+struct Blas {
+  Gemm sgemm, dgemm;
+  Gemv sgemv, dgemv;
+  Dot32 sdot;
+  Dot64 ddot;
+};
+static Blas blas;
+
+__attribute__((visibility("default"))) void pk_kernel_set_blas(const Blas* functions) { blas = *functions; }
+
+static int AtLeastOne(std::intptr_t n) { return n > 0 ? static_cast<int>(n) : 1; }
+
+int numba_xxgemm(char kind, char transa, char transb, std::intptr_t m, std::intptr_t n, std::intptr_t k,
+                 const void* alpha, const void* a, std::intptr_t lda, const void* b, std::intptr_t ldb,
+                 const void* beta, void* c, std::intptr_t ldc) {
+  if (m == 0 || n == 0) return 0;
+  const int rows = static_cast<int>(m), columns = static_cast<int>(n), inner = static_cast<int>(k);
+  const int stride_a = AtLeastOne(lda), stride_b = AtLeastOne(ldb), stride_c = AtLeastOne(ldc);
+  const Gemm gemm = kind == 's' ? blas.sgemm : blas.dgemm;
+  gemm(&transa, &transb, &rows, &columns, &inner, alpha, a, &stride_a, b, &stride_b, beta, c, &stride_c);
+  return 0;
+}
+
+int numba_xxgemv(char kind, char trans, std::intptr_t m, std::intptr_t n, const void* alpha, const void* a,
+                 std::intptr_t lda, const void* x, const void* beta, void* y) {
+  const std::intptr_t length = trans == 'n' ? m : n;
+  if (length == 0) return 0;
+  if (m == 0 || n == 0) {  // an empty sum, which gemv itself would leave unwritten
+    std::memset(y, 0, static_cast<std::size_t>(length) * (kind == 's' ? sizeof(float) : sizeof(double)));
+    return 0;
+  }
+  const int rows = static_cast<int>(m), columns = static_cast<int>(n), stride = AtLeastOne(lda), one = 1;
+  const Gemv gemv = kind == 's' ? blas.sgemv : blas.dgemv;
+  gemv(&trans, &rows, &columns, alpha, a, &stride, x, &one, beta, y, &one);
+  return 0;
+}
+
+int numba_xxdot(char kind, char /*conjugate*/, std::intptr_t n, const void* x, const void* y, void* result) {
+  const int length = static_cast<int>(n), one = 1;
+  if (kind == 's') {
+    *static_cast<float*>(result) = blas.sdot(&length, x, &one, y, &one);
+  } else {
+    *static_cast<double*>(result) = blas.ddot(&length, x, &one, y, &one);
+  }
+  return 0;
+}
+
+// Compiled code refers to these only on its way to report an error: of a function above, which reports none, or that
+// an exception's details cannot be handed to Python. The status tells that there was an exception; its details come
+// from the plain NumPy run.
+void* PyExc_RuntimeError;
+void PyErr_SetString(void* /*type*/, const char* /*message*/) {}
+void numba_gil_ensure(void* /*state*/) {}
+void Py_FatalError(const char* /*message*/) { std::abort(); }
+
+}  // extern "C"

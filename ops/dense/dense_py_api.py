@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pykernels
+
+
+def dense(data: Any, weight: Any, bias: float = 0.0) -> Any:
+    """Fully connected layer, ``data @ weight.T + bias``.
+
+    Parameters
+    ----------
+    data : tensor
+        Floating point, of shape ``(rows, inputs)``.
+    weight : tensor
+        Of shape ``(outputs, inputs)`` and the dtype of `data`; it can be learned.
+    bias : float
+        A constant added to every element.
+
+    Returns
+    -------
+    tensor
+        Of shape ``(rows, outputs)``, of the same kind and dtype as `data`.
+    """
+    return (
+        pykernels.user_op_builder("dense")
+        .Op("dense_forward")
+        .Input("data", [data])
+        .Input("weight", [weight])
+        .Output("y")
+        .Attr("bias", bias)
+        .Build()
+        .InferAndTryRun()
+        .SoleOutputBlob()
+    )

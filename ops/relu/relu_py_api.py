@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pykernels
+
+
+def relu(x: Any) -> Any:
+    """Rectified linear unit, ``max(x, 0)``, element by element. The gradient at 0 is 0.
+
+    Parameters
+    ----------
+    x : tensor
+        Of any shape.
+
+    Returns
+    -------
+    tensor
+        Of the same kind, shape and dtype as `x`.
+    """
+    op = pykernels.user_op_builder("relu").Op("relu_forward").Input("x", [x]).Output("y").Build()
+    return op.InferAndTryRun().SoleOutputBlob()

@@ -1,0 +1,41 @@
+"""Plug-in neural-network operators: one folder of three short files, an op in every framework."""
+
+from __future__ import annotations
+
+from pykernels.builder import user_op_builder
+from pykernels.discovery import list_ops, load_ops, reload_ops, unload_ops
+from pykernels.errors import (
+    BuildError,
+    CacheError,
+    CallError,
+    CompileFailed,
+    DefinitionError,
+    KernelError,
+    LoadError,
+    PykernelsError,
+    PykernelsWarning,
+)
+from pykernels.module import OpModule, custom_op_module
+from pykernels.python_def import CustomOpProp
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BuildError",
+    "CacheError",
+    "CallError",
+    "CompileFailed",
+    "CustomOpProp",
+    "DefinitionError",
+    "KernelError",
+    "LoadError",
+    "OpModule",
+    "PykernelsError",
+    "PykernelsWarning",
+    "custom_op_module",
+    "list_ops",
+    "load_ops",
+    "reload_ops",
+    "unload_ops",
+    "user_op_builder",
+]

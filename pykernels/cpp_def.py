@@ -1,0 +1,109 @@
+"""C++ definitions: compiled against the stand-alone headers of cpp_defs, loaded and read."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from pykernels import abi, paths, toolchain
+from pykernels.definition import Definition
+from pykernels.definition_reader import read_definition
+from pykernels.errors import CompileFailed, DefinitionError
+
+__all__ = ["load_cpp_def"]
+
+# A definition is compiled for the sake of a few calls, so what counts is the time that this takes. With -Bsymbolic,
+# the standard library's templates in it are never replaced by those of a framework that another compiler built.
+_FLAGS = ("-O0", "-w", "-Wl,-Bsymbolic")
+_DIAGNOSTIC = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.M)
+_PROBE = """
+import ctypes, sys
+error = ctypes.create_string_buffer(8192)
+ctypes.CDLL(sys.argv[1]).pykernels_definition(error, ctypes.c_size_t(8192))
+"""
+
+
+def load_cpp_def(path: Path) -> Definition:
+    """Compile the C++ definition at `path`, unless it is in the cache, and read it.
+
+    Raises
+    ------
+    DefinitionError
+        It does not exist, does not compile, or cannot be right.
+    BuildError
+        There is no compiler.
+    CacheError
+        The cache cannot be written.
+    """
+    path = Path(path).resolve()
+    if not path.is_file():
+        raise DefinitionError(f"{path}: there is no such file")
+    try:
+        built = toolchain.build_shared(path.stem, [path], flags=_FLAGS, include=[paths.CPP_DEFS / "include"])
+    except CompileFailed as error:
+        raise DefinitionError(_first_error(error.output, path)) from error
+    _probe(built, path)
+    return _read(built, path)
+
+
+def _read(built: Path, path: Path) -> Definition:
+    try:
+        library = ctypes.CDLL(str(built), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        entry = library.pykernels_definition
+    except OSError as error:
+        raise DefinitionError(f"{path}: the compiled definition cannot be loaded: {error}") from error
+    except AttributeError:
+        raise DefinitionError(f'{path}: it does not include "oneflow/core/framework/framework.h"') from None
+    entry.restype = ctypes.c_void_p
+    entry.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    error_text = ctypes.create_string_buffer(abi.ERROR_SIZE)
+    address = entry(error_text, abi.ERROR_SIZE)
+    if not address:
+        raise DefinitionError(f"{path}: {error_text.value.decode(errors='replace')}")
+    return read_definition(path, address, library)
+
+
+def _probe(built: Path, path: Path) -> None:
+    """Load a freshly built definition in another process first, which may die of what this one must survive.
+
+    Registration runs while the shared object is loaded; an exception there, from a helper of the definition, ends the
+    process.
+    """
+    passed = built.with_suffix(".loads")
+    if passed.exists() or not sys.executable:
+        return
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _PROBE, str(built)], capture_output=True, text=True, errors="replace"
+    )
+    if done.returncode < 0:
+        said = done.stderr.strip() or "it said nothing"
+        how = signal.Signals(-done.returncode).name
+        raise DefinitionError(f"{path}: registering its ops ends the process ({how}): {said}")
+    passed.touch()
+
+
+def _first_error(output: str, path: Path) -> str:
+    """The compiler's first error as ``file:line: text`` and the lines that show it, in terms of the user's file."""
+    found = _DIAGNOSTIC.search(output)
+    if found is None:
+        return f"{path}: it does not compile:\n{output.strip()}"
+    line, text = found["line"], found["text"]
+    shown = _excerpt(output[found.end() :])
+    if Path(found["file"]).resolve() != path:
+        # The error is in a header; the lines before it say which line of the definition led there.
+        through = re.findall(rf"{re.escape(str(path))}:(\d+)", output[: found.start()])
+        if through:
+            return f"{path}:{through[-1]}: {text}\n  (in {found['file']}:{line})"
+        return f"{found['file']}:{line}: {text}{shown}"
+    return f"{path}:{line}: {text}{shown}"
+
+
+def _excerpt(rest: str) -> str:
+    """The source line and the caret under it, as the compiler prints them after an error."""
+    lines = rest.strip("\n").split("\n")[:2]
+    return "".join(f"\n{line}" for line in lines if re.match(r"^\s*(\d+ )?\s*\|", line))

@@ -1,0 +1,197 @@
+"""Which ops there are: the folders that are found, and those that are loaded."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from pykernels import frameworks, paths
+from pykernels.errors import CallError, LoadError
+from pykernels.module import CPP_DEF, PY_API, PY_DEF, PY_KERNEL, OpModule
+
+__all__ = ["ENTRY_POINTS", "find", "find_op", "install", "list_ops", "load_ops", "reload_ops", "unload_ops"]
+
+#: The entry-point group of packages that carry op folders.
+ENTRY_POINTS = "pykernels.ops"
+
+_loaded: dict[str, OpModule] = {}
+_stamps: dict[str, tuple[object, ...]] = {}
+_lock = threading.RLock()
+
+
+def load_ops(*paths: str | Path) -> Mapping[str, OpModule]:
+    """Load op folders: from now on their ops exist in every supported framework that is, or will be, imported.
+
+    Only names are entered; an op's files are compiled when it is first used.
+
+    Parameters
+    ----------
+    *paths : str or Path
+        Op folders, or folders of op folders. Without any: the ops that ship with pykernels, ``ops`` in the current
+        directory, the folders that ``$PYKERNELS_PATH`` lists, and those of installed packages (entry-point group
+        ``pykernels.ops``).
+
+    Returns
+    -------
+    mapping of str to OpModule
+        What this call has found, by name.
+
+    Raises
+    ------
+    LoadError
+        A folder is not there or incomplete, a Python file does not parse, or two folders have one name. Nothing is
+        loaded then.
+    """
+    modules: dict[str, OpModule] = {}
+    for folder in find(*paths):
+        module = OpModule(folder.name, folder).py_api().cpp_def().py_kernel()
+        module.check_files()
+        if folder.name in modules:
+            raise LoadError(_clash(folder.name, modules[folder.name].path, folder))
+        modules[folder.name] = module
+    with _lock:
+        for module in modules.values():
+            _check_clash(module)
+        for name, module in modules.items():
+            known = _loaded.get(name)
+            if known is not None and _stamps.get(name) == known.stamp():
+                modules[name] = known
+            else:
+                install(module)
+    return MappingProxyType(modules)
+
+
+def install(module: OpModule) -> None:
+    """Make a module the one of its name, and enter it into the frameworks.
+
+    Raises
+    ------
+    LoadError
+        Another folder has that name.
+    """
+    with _lock:
+        _check_clash(module)
+        _loaded[module.name] = module
+        _stamps[module.name] = module.stamp()
+        frameworks.add(module)
+
+
+def list_ops() -> Mapping[str, OpModule]:
+    """The ops that are loaded, by name."""
+    return MappingProxyType(dict(sorted(_loaded.items())))
+
+
+def unload_ops(*names: str) -> None:
+    """Forget ops, all if none is named; calling one is an error from then on.
+
+    Raises
+    ------
+    CallError
+        One is not loaded.
+    """
+    with _lock:
+        for name in names or tuple(_loaded):
+            frameworks.remove(find_op(name))
+            del _loaded[name], _stamps[name]
+
+
+def reload_ops(*names: str) -> Mapping[str, OpModule]:
+    """Load again those ops, among the named or all, whose folder has changed; returns them.
+
+    Raises
+    ------
+    CallError
+        One is not loaded.
+    LoadError
+        A changed folder is incomplete or does not parse. It then stays as it was.
+    """
+    changed: dict[str, OpModule] = {}
+    with _lock:
+        for name in names or tuple(_loaded):
+            old = find_op(name)
+            if not old.path.is_dir() or _stamps[name] != old.stamp():
+                new = OpModule(name, old.path).py_api().cpp_def().py_kernel()
+                new.check_files()
+                changed[name] = new
+        for module in changed.values():
+            install(module)
+    return MappingProxyType(changed)
+
+
+def find_op(name: str) -> OpModule:
+    """The loaded op of a name: ``relu``, or one of its op types such as ``relu_backward``.
+
+    Raises
+    ------
+    CallError
+        There is none; the message tells which there are.
+    """
+    if name in _loaded:
+        return _loaded[name]
+    for known, module in _loaded.items():
+        if name.startswith(f"{known}_") and name in (f"{known}_forward", *module.definition.ops):
+            return module
+    available = ", ".join(sorted(_loaded)) or "none; call pykernels.load_ops()"
+    raise CallError(f"there is no op {name!r}. Loaded are: {available}")
+
+
+def find(*paths_given: str | Path) -> Iterator[Path]:
+    """Every op folder in `paths_given`, or in the default places; each once.
+
+    Raises
+    ------
+    LoadError
+        A path is not there, or a given path holds no op folder.
+    """
+    seen: set[Path] = set()
+    for place, must_exist in [(Path(p), True) for p in paths_given] or _default_places():
+        if not place.is_dir():
+            if must_exist:
+                raise LoadError(f"there is no folder {place}")
+            continue
+        folders = [place] if _is_op_folder(place) else sorted(f for f in place.iterdir() if _is_op_folder(f))
+        if paths_given and not folders:
+            raise LoadError(
+                f"{place} holds no op folder: none of its folders holds a file <folder>{CPP_DEF}, <folder>{PY_DEF}, "
+                f"<folder>{PY_KERNEL} or <folder>{PY_API}"
+            )
+        for folder in folders:
+            resolved = folder.resolve()
+            if resolved not in seen:
+                seen.add(resolved)
+                yield resolved
+
+
+def _is_op_folder(path: Path) -> bool:
+    # One file of the four is enough, so that a folder with a file missing is reported, not passed over.
+    return any((path / f"{path.name}{part}").is_file() for part in (CPP_DEF, PY_DEF, PY_KERNEL, PY_API))
+
+
+def _default_places() -> list[tuple[Path, bool]]:
+    places = [(paths.OPS, True), (Path("ops"), False)]
+    places += [(Path(p), True) for p in os.environ.get("PYKERNELS_PATH", "").split(os.pathsep) if p]
+    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        spec = importlib.util.find_spec(point.module)
+        if spec is None:
+            raise LoadError(f"the installed package behind entry point {point.name!r} has no module {point.module!r}")
+        locations = spec.submodule_search_locations or ([spec.origin] if spec.origin else [])
+        places += [(p if p.is_dir() else p.parent, True) for p in map(Path, locations)]
+    return places
+
+
+def _check_clash(module: OpModule) -> None:
+    known = _loaded.get(module.name)
+    if known is not None and known.path.resolve() != module.path.resolve():
+        raise LoadError(_clash(module.name, known.path, module.path))
+
+
+def _clash(name: str, first: Path, second: Path) -> str:
+    return (
+        f"two folders define the op {name!r}: {first} and {second}. Rename one, or unload the first with "
+        f"pykernels.unload_ops({name!r})"
+    )

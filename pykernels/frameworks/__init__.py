@@ -1,0 +1,146 @@
+"""The frameworks that ops are entered into: each as soon as it is imported, none on our account."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from pykernels.errors import CallError
+
+if TYPE_CHECKING:
+    import types
+
+    from pykernels.module import OpModule
+
+__all__ = ["Framework", "add", "of_values", "remove"]
+
+
+class Framework(Protocol):
+    """What a module of this package provides."""
+
+    def add(self, module: OpModule) -> None:
+        """Enter an op, or replace the one of its name."""
+
+    def remove(self, module: OpModule) -> None:
+        """Take an op out."""
+
+    def owns(self, value: Any) -> bool:
+        """Whether a value is a tensor of this framework."""
+
+    def call(
+        self, module: OpModule, op_type: str, inputs: Sequence[Sequence[Any]], attributes: Mapping[str, Any]
+    ) -> list[Any]:
+        """Call an op: tensors for each input argument in, output tensors out."""
+
+
+#: The package of each framework that ops are entered into, and the module here that does it.
+_PLUGINS = {"mxnet": "pykernels.frameworks.mxnet"}
+
+_modules: dict[str, OpModule] = {}
+
+
+def add(module: OpModule) -> None:
+    """Enter an op into every framework that is imported, and into the others once they are."""
+    _modules[module.name] = module
+    _watch()
+    for package in _PLUGINS:
+        if _is_imported(package):
+            _plugin(package).add(module)
+
+
+def remove(module: OpModule) -> None:
+    """Take an op out of every framework."""
+    _modules.pop(module.name, None)
+    for package in _PLUGINS:
+        if _is_imported(package):
+            _plugin(package).remove(module)
+
+
+def of_values(values: Sequence[Any], op_type: str) -> Framework:
+    """The framework whose tensors `values` are; NumPy's arrays are the last resort.
+
+    Raises
+    ------
+    CallError
+        They belong to several frameworks, or to none.
+    """
+    found: dict[str, Framework] = {}
+    for value in values:
+        name, framework = _of_value(value, op_type)
+        found[name] = framework
+    if len(found) > 1:
+        raise CallError(f"op {op_type!r}: its inputs belong to different frameworks: {', '.join(sorted(found))}")
+    return next(iter(found.values())) if found else _numpy()
+
+
+def _of_value(value: Any, op_type: str) -> tuple[str, Framework]:
+    for package in _PLUGINS:
+        if _is_imported(package) and _plugin(package).owns(value):
+            return package, _plugin(package)
+    if _numpy().owns(value):
+        return "numpy", _numpy()
+    raise CallError(
+        f"op {op_type!r}: an input is a {type(value).__module__}.{type(value).__name__}, which is no tensor of NumPy "
+        f"or of an imported framework ({', '.join(_PLUGINS)})"
+    )
+
+
+def _numpy() -> Framework:
+    return cast(Framework, importlib.import_module("pykernels.frameworks.numpy"))
+
+
+def _plugin(package: str) -> Framework:
+    return cast(Framework, importlib.import_module(_PLUGINS[package]))
+
+
+def _is_imported(package: str) -> bool:
+    spec = getattr(sys.modules.get(package), "__spec__", None)
+    return spec is not None and not getattr(spec, "_initializing", False)
+
+
+class _Watcher(importlib.abc.MetaPathFinder):
+    """Finds nothing itself: lets the others find a framework, and has our ops entered once it has been imported."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in _PLUGINS:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _Announcing(spec.loader, fullname)
+                return spec
+        return None
+
+
+class _Announcing(importlib.abc.Loader):
+    """A framework's own loader, followed by entering the ops."""
+
+    def __init__(self, loader: Any, package: str) -> None:
+        self._loader = loader
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        return cast("types.ModuleType | None", self._loader.create_module(spec))
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        self._loader.exec_module(module)
+        for op in list(_modules.values()):
+            _plugin(self._package).add(op)
+
+
+_watcher = _Watcher()
+
+
+def _watch() -> None:
+    if _watcher not in sys.meta_path:
+        sys.meta_path.insert(0, _watcher)

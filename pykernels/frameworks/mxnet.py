@@ -1,0 +1,149 @@
+"""MXNet 1.9: ops become custom operators, ``mx.nd.Custom(x, op_type='relu')``, that run as machine code."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pykernels.errors import LoadError, PykernelsWarning
+from pykernels.frameworks import mxnet_registrar
+from pykernels.kernel import service
+from pykernels.module import OpModule
+
+__all__ = ["add", "call", "owns", "remove"]
+
+_modules: dict[str, OpModule] = {}
+_entered: dict[str, tuple[str, ...]] = {}
+# What the registrar has been given stays in use by graphs and pending calls, even after the op is unloaded.
+_kept: list[OpModule] = []
+_lock = threading.RLock()
+
+
+def add(module: OpModule) -> None:
+    """Make an op known under its folder's name and those of its op types, or replace the one of its name.
+
+    Nothing of the folder is built before one of the names is used.
+
+    Raises
+    ------
+    BuildError, CacheError
+        The registrar is not built yet, and cannot be.
+    """
+    with _lock:
+        registrar = _registrar()
+        _forget(module.name)
+        _modules[module.name] = module
+        for name in (module.name, f"{module.name}_forward", f"{module.name}_backward"):
+            registrar.register(name)
+
+
+def remove(module: OpModule) -> None:
+    """Make the names of an op unknown; graphs that use it already keep it."""
+    with _lock:
+        _forget(module.name)
+        _modules.pop(module.name, None)
+
+
+def owns(value: Any) -> bool:
+    """Whether `value` is an NDArray (``mx.np`` arrays are) or a Symbol."""
+    mx = sys.modules["mxnet"]
+    return isinstance(value, (mx.nd.NDArray, mx.sym.Symbol))
+
+
+def call(module: OpModule, op_type: str, inputs: Sequence[Sequence[Any]], attributes: Mapping[str, Any]) -> list[Any]:
+    """Call an op on arrays, or add it to the graph of symbols.
+
+    Returns
+    -------
+    list of NDArray or Symbol
+        Of the same kind as the inputs: those of ``mx.np`` give those of ``mx.np``.
+    """
+    op = module.definition.ops[op_type]
+    tensors = [tensor for group in inputs for tensor in group]
+    texts = {name: str(value) for name, value in attributes.items()}
+    if any(argument.repeated or argument.optional for argument in op.inputs):
+        texts["num_args"] = str(len(tensors))
+    results = _function(tensors)(*tensors, op_type=op_type, **texts)
+    return list(results) if isinstance(results, (list, tuple)) or len(op.outputs) > 1 else [results]
+
+
+def _function(tensors: Sequence[Any]) -> Any:
+    """MXNet's ``Custom`` for tensors of this kind."""
+    mx = sys.modules["mxnet"]
+    is_symbol = any(isinstance(tensor, mx.sym.Symbol) for tensor in tensors)
+    classes = (mx.sym.np._Symbol,) if is_symbol else (mx.np.ndarray,)
+    kind = "symbol" if is_symbol else "ndarray"
+    if any(isinstance(tensor, classes) for tensor in tensors):
+        return importlib.import_module(f"mxnet.{kind}.numpy._internal").Custom
+    return mx.sym.Custom if is_symbol else mx.nd.Custom
+
+
+@functools.lru_cache(maxsize=1)
+def _registrar() -> mxnet_registrar.Registrar:
+    registrar = mxnet_registrar.Registrar(mxnet_registrar.build(), service.services(), _load)
+    try:
+        registrar.enter_engine()
+    except LoadError as reason:
+        _warn_of_convolutions(reason)
+    os.register_at_fork(before=_wait_before_fork)
+    return registrar
+
+
+def _warn_of_convolutions(reason: LoadError) -> None:
+    """Tell where MXNet itself goes wrong while ops run on the threads of its custom operators."""
+    features = importlib.import_module("mxnet.runtime").Features()
+    if features.is_enabled("MKLDNN") and os.environ.get("MXNET_MKLDNN_ENABLED") != "0":
+        warnings.warn(
+            f"{reason}. Ops run as MXNet's custom operators do, and those get wrong values from MKLDNN convolutions "
+            "beside them: set MXNET_MKLDNN_ENABLED=0 before importing mxnet, or install mxnet 1.9.1 from PyPI",
+            PykernelsWarning,
+            stacklevel=3,
+        )
+
+
+def _wait_before_fork() -> None:
+    """Let pending ops end, since MXNet's fork handler waits for threads that may be waiting for each other."""
+    mx = sys.modules["mxnet"]
+    try:
+        mx.nd.waitall()
+    except mx.MXNetError as error:
+        # It has been told now, so nobody will be told later.
+        warnings.warn(
+            f"an operation of MXNet that was pending at os.fork() failed: {error}", PykernelsWarning, stacklevel=2
+        )
+
+
+def _load(name: str) -> None:
+    """Give the registrar every op of the folder that `name` belongs to."""
+    with _lock:
+        module = _module_of(name)
+        registrar = _registrar()
+        ops = module.definition.ops
+        if name != module.name and name not in ops:
+            raise LoadError(f"there is no op {name!r}: {module.definition.path} defines {', '.join(ops)}")
+        _kept.append(module)
+        _entered[module.name] = (module.name, *ops)
+        for entry in _entered[module.name]:
+            op = ops.get(entry) or module.forward
+            registrar.register(entry)
+            registrar.add(entry, module.definition.address, op.index, op.gradient, module.number(op.name))
+
+
+def _module_of(name: str) -> OpModule:
+    # The longest name first: an op of the folder leaky_relu is none of a folder leaky.
+    for known in sorted(_modules, key=len, reverse=True):
+        if name == known or name.startswith(f"{known}_"):
+            return _modules[known]
+    loaded = ", ".join(sorted(_modules)) or "none"
+    raise LoadError(f"there is no op {name!r}, or no more; loaded are: {loaded}. Call pykernels.load_ops()")
+
+
+def _forget(name: str) -> None:
+    for entry in _entered.pop(name, ()):
+        _registrar().remove(entry)

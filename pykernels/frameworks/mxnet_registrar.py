@@ -1,0 +1,155 @@
+"""The native registrar for MXNet: built once for an installed MXNet, and called through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pykernels import abi, paths, toolchain
+from pykernels.errors import LoadError, PykernelsError
+
+__all__ = ["Registrar", "build"]
+
+#: The functions of libmxnet that the registrar calls, in the order of ``MXApi``.
+_API = (
+    "MXCustomOpRegister",
+    "MXNDArrayGetData",
+    "MXNDArrayGetShapeEx",
+    "MXNDArrayGetDType",
+    "MXNDArrayGetStorageType",
+    "MXNDArrayFree",
+    "MXAutogradIsRecording",
+    "MXGetLastError",
+)
+
+#: What libmxnet exports beside its C API, in the order of ``EngineSymbols``.
+_ENGINE = (
+    "NNGetOpHandle",
+    "_ZN4nnvm2Op10GetAttrMapERKSs",
+    "_ZNK5mxnet7NDArray4dataEv",
+    "_ZN5mxnet7NDArray5Chunk15Reorder2DefaultEv",
+)
+
+_LoadFn = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+def build() -> Path:
+    """Compile the registrar for the installed MXNet, unless the cache has it.
+
+    Raises
+    ------
+    BuildError
+        There is no compiler, or it fails.
+    CacheError
+        The cache cannot be written.
+    """
+    sources = sorted((paths.REGISTRY / "host").glob("*.cpp")) + sorted((paths.REGISTRY / "mxnet").glob("*.cpp"))
+    return toolchain.build_shared(
+        "mxnet_registrar",
+        sources,
+        flags=("-O2",),
+        include=(paths.CPP_DEFS / "include", paths.REGISTRY),
+    )
+
+
+class Registrar:
+    """A loaded registrar.
+
+    Parameters
+    ----------
+    library : Path
+        What `build` gives.
+    services : abi.Services
+        Where kernels come from.
+    load : callable
+        Called with the name of an op when it is first wanted; has to `add` it. A `PykernelsError` that it raises
+        becomes the error of whoever wanted the op.
+    """
+
+    def __init__(self, library: Path, services: abi.Services, load: Callable[[str], None]) -> None:
+        self._library = ctypes.CDLL(str(library))
+        # The registrar keeps pointers to both for as long as the process lives.
+        self._services = services
+        self._load = _LoadFn(_reporting(load))
+        self._run("init", ctypes.byref(services), self._load, _addresses(_API))
+
+    def enter_engine(self) -> None:
+        """Run ops inside MXNet's engine, as its own ops run, rather than on the threads of its custom operators.
+
+        Raises
+        ------
+        LoadError
+            This is not the MXNet whose inside the registrar knows.
+        """
+        try:
+            symbols = _addresses(_ENGINE)
+        except AttributeError as error:
+            raise LoadError(f"libmxnet lacks a function that the registrar needs: {error}") from error
+        self._run("enter_engine", symbols)
+
+    def register(self, name: str) -> None:
+        """Make a name known to MXNet; its op is loaded when it is first wanted.
+
+        Raises
+        ------
+        LoadError
+            MXNet refuses the name.
+        """
+        self._run("register", name.encode())
+
+    def add(self, name: str, definition: int, index: int, gradient: int | None, number: int) -> None:
+        """Give a name its op, or another one than it has.
+
+        Parameters
+        ----------
+        definition : int
+            The address of a ``pk_definition``, which must stay valid as long as the process lives.
+        index : int
+            Which op of the definition it is.
+        gradient : int or None
+            Which gradient of the definition is its own.
+        number : int
+            The number under which `services` resolves its kernels.
+        """
+        self._run(
+            "add",
+            name.encode(),
+            ctypes.c_void_p(definition),
+            ctypes.c_int32(index),
+            ctypes.c_int32(-1 if gradient is None else gradient),
+            ctypes.c_int64(number),
+        )
+
+    def remove(self, name: str) -> None:
+        """Take the op of a name away, so that it is loaded again when it is next wanted."""
+        self._run("remove", name.encode())
+
+    def _run(self, function: str, *arguments: Any) -> None:
+        error = ctypes.create_string_buffer(abi.ERROR_SIZE)
+        if self._library[f"pk_mxnet_{function}"](*arguments, error, ctypes.c_size_t(len(error))) != 0:
+            raise LoadError(error.value.decode(errors="replace"))
+
+
+def _addresses(names: Sequence[str]) -> ctypes.Array[ctypes.c_void_p]:
+    libmxnet = importlib.import_module("mxnet.base")._LIB
+    found = (ctypes.cast(getattr(libmxnet, name), ctypes.c_void_p) for name in names)
+    return (ctypes.c_void_p * len(names))(*found)
+
+
+def _reporting(load: Callable[[str], None]) -> Callable[[bytes, int, int], int]:
+    def report(name: bytes, error: int, size: int) -> int:
+        try:
+            load(name.decode())
+        except PykernelsError as problem:
+            abi.write_text(error, size, str(problem))
+            return 1
+        except BaseException as problem:
+            # Whatever happens here must not leave through MXNet's C frames.
+            abi.write_text(error, size, f"loading op {name.decode()!r} failed: {type(problem).__name__}: {problem}")
+            return 1
+        return 0
+
+    return report

@@ -1,0 +1,1 @@
+"""From a kernel file to a function of the C ABI: loaded, compiled, cached, run."""

@@ -1,0 +1,116 @@
+"""The function between the kernel ABI and a kernel: buffers become arrays, results go into the outputs.
+
+It is Python source, written out for one signature, that numba compiles together with the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pykernels.abi import Status
+from pykernels.kernel.signature import Signature, TensorType, group_shapes
+
+__all__ = ["VERSION", "Adapter", "Result", "computed_in", "write"]
+
+#: Part of the cache key of every compiled kernel: raise it when the generated code changes its meaning.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Result:
+    """One returned output: how to reach it in what the kernel returns (``""`` or ``"[0]"``), and its kind."""
+
+    path: str
+    is_array: bool
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """Source text of ``adapter(data, dims, integers, reals, detail)`` and the names that it uses."""
+
+    source: str
+    names: dict[str, Any]
+
+
+def write(signature: Signature, keywords: Sequence[str], results: Sequence[Result] | None) -> Adapter:
+    """The adapter for one signature.
+
+    Parameters
+    ----------
+    keywords : sequence of str
+        The keywords of the kernel, in the order of its parameters.
+    results : sequence of Result or None
+        What the kernel returns for each output; None if it writes into ``outs``.
+    """
+    names: dict[str, Any] = {}
+    lines = ["def adapter(data, dims, integers, reals, detail):"]
+    at = 0
+    for i, tensor in enumerate(signature.tensors):
+        shape = "".join(f"dims[{at + axis}], " for axis in range(tensor.ndim))
+        at += tensor.ndim
+        lines += _array(i, tensor, shape, is_input=i < signature.n_inputs)
+    arrays = (f"t{i}" for i in range(len(signature.tensors)))
+    args = _tuple(group_shapes(signature.inputs, arrays))
+    outs = _tuple(group_shapes(signature.outputs, arrays))
+    values = [_keyword(keyword, signature, names) for keyword in keywords]
+    call = f"kernel({', '.join([args, *([outs] if results is None else []), *values])})"
+    if results is None:
+        lines.append(f"    {call}")
+    else:
+        lines.append(f"    r = {call}")
+        lines += _stores(signature, results)
+    for i, tensor in enumerate(signature.tensors):
+        if i >= signature.n_inputs and tensor.dtype == np.float16:
+            lines.append(f"    narrow(t{i}, half{i})")
+    lines.append(f"    return {Status.OK.value}")
+    return Adapter("\n".join(lines) + "\n", names)
+
+
+def computed_in(dtype: np.dtype) -> np.dtype:
+    """The dtype of the arrays that a kernel sees: float16 is computed in float32 and rounded once, at the end."""
+    return np.dtype(np.float32) if dtype == np.float16 else dtype
+
+
+def _array(i: int, tensor: TensorType, shape: str, *, is_input: bool) -> Iterator[str]:
+    if tensor.dtype != np.float16:
+        spelling = "bool_" if tensor.dtype.kind == "b" else tensor.dtype.name
+        array = f"carray(data[{i}], ({shape}), np.{spelling})"
+        yield f"    t{i} = read_only({array})" if is_input else f"    t{i} = {array}"
+        return
+    yield f"    half{i} = carray(data[{i}], ({shape}), np.uint16)"
+    yield (f"    t{i} = read_only(widen(half{i}))" if is_input else f"    t{i} = np.empty(({shape}), np.float32)")
+
+
+def _tuple(groups: Sequence[Any]) -> str:
+    return "(" + "".join(f"{_tuple(g) if isinstance(g, tuple) else g}, " for g in groups) + ")"
+
+
+def _keyword(keyword: str, signature: Signature, names: dict[str, Any]) -> str:
+    for slot, (name, _) in enumerate(signature.scalars):
+        if name == keyword:
+            value = f"{'reals' if name in signature.reals else 'integers'}[{slot}]"
+            return f"{value} != 0" if name in signature.flags else value
+    # A global of the adapter, which numba takes as a constant.
+    names[f"constant_{keyword}"] = dict(signature.constants)[keyword]
+    return f"constant_{keyword}"
+
+
+def _stores(signature: Signature, results: Sequence[Result]) -> Iterator[str]:
+    outputs = signature.tensors[signature.n_inputs :]
+    for k, (tensor, result) in enumerate(zip(outputs, results)):
+        out = f"t{signature.n_inputs + k}"
+        yield f"    r{k} = r{result.path}"
+        if tensor.ndim == 0:
+            yield f"    {out}[()] = r{k}[()]" if result.is_array else f"    {out}[()] = r{k}"
+            continue
+        yield f"    if r{k}.shape != {out}.shape:"
+        yield f"        detail[0] = {k}"
+        yield f"        detail[1] = {tensor.ndim}"
+        yield f"        for axis in range({tensor.ndim}):"
+        yield f"            detail[2 + axis] = r{k}.shape[axis]"
+        yield f"        return {Status.WRONG_SHAPE.value}"
+        yield f"    {out}[...] = r{k}"

@@ -1,0 +1,57 @@
+"""Whether a kernel function fits its definition, as far as its text shows: checked when a folder is loaded."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+
+from pykernels.definition import OpDef
+from pykernels.errors import KernelError
+from pykernels.kernel.source import IS_TRAIN, KernelFunction
+
+__all__ = ["check_agreement"]
+
+
+def check_agreement(op: OpDef, kernel: KernelFunction) -> None:
+    """Compare the attributes that a kernel takes and the arguments that it unpacks with the definition.
+
+    Raises
+    ------
+    KernelError
+        An attribute is not the definition's, or ``args`` or ``outs`` is unpacked into the wrong number of names.
+    """
+    known = [attribute.name for attribute in op.attributes]
+    for keyword in kernel.keywords:
+        if keyword != IS_TRAIN and keyword not in known:
+            has = f"its attributes are {', '.join(known)}" if known else "it has no attributes"
+            raise KernelError(
+                f"{kernel.where}: {kernel.name} takes the attribute {keyword!r}, which op {op.name!r} does not "
+                f"define ({op.file}:{op.line}): {has}"
+            )
+    for name, arguments, line, count in _unpackings(kernel):
+        declared = op.inputs if arguments == "args" else op.outputs
+        if count != len(declared):
+            kind = "inputs" if arguments == "args" else "outputs"
+            raise KernelError(
+                f"{kernel.path}:{line}: {name} takes {count} {kind} out of {arguments!r}, but op {op.name!r} has "
+                f"{len(declared)} ({', '.join(a.name for a in declared)}; {op.file}:{op.line})"
+            )
+
+
+def _unpackings(kernel: KernelFunction) -> Iterator[tuple[str, str, int, int]]:
+    """Each ``a, b = args`` and ``y, = outs`` of the function: its name, which tuple, the line, how many names."""
+    try:
+        lines, first = inspect.getsourcelines(kernel.function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, SyntaxError):
+        return
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Name):
+            continue
+        target = node.targets[0]
+        if node.value.id not in ("args", "outs") or not isinstance(target, (ast.Tuple, ast.List)):
+            continue
+        if not any(isinstance(element, ast.Starred) for element in target.elts):
+            yield kernel.name, node.value.id, first + node.lineno - 1, len(target.elts)

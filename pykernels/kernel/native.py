@@ -1,0 +1,186 @@
+"""A kernel function and a signature to a shared object: numba to LLVM IR, LLVM to an object, the linker.
+
+This module, `typing` and `lowering` alone import numba, and only when something must be compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import llvmlite.ir as ir
+import numba
+import numpy as np
+from numba import types as nb
+from numba.core import compiler, errors
+from numba.core.registry import cpu_target
+
+from pykernels.errors import KernelError
+from pykernels.kernel import adapter, lowering
+from pykernels.kernel.signature import Signature
+from pykernels.kernel.source import KernelFunction
+from pykernels.kernel.typing import NotNative, check_results, reason_of, type_kernel
+from pykernels.paths import CPP_DEFS
+from pykernels.toolchain import compiler as cxx
+from pykernels.toolchain import run
+
+__all__ = ["ENTRY", "NotNative", "compile_kernel"]
+
+#: The name of a compiled kernel's function of the ABI.
+ENTRY = "pk_kernel"
+RUNTIME = CPP_DEFS / "runtime" / "kernel_runtime.cpp"
+
+#: Functions of the C library and its mathematics: what a kernel may call besides the runtime.
+_C_LIBRARY = re.compile(
+    r"(mem(cpy|set|move|cmp)|malloc|calloc|realloc|free|abort|str(len|cmp|ncmp)"
+    r"|(a?(sin|cos|tan)h?|atan2|exp[2m]?1?|expm1|log(2|10|1p)?|pow|sqrt|cbrt|hypot|erfc?|[lt]gamma|floor|ceil|trunc"
+    r"|rint|nearbyint|round|fmod|fma|fmin|fmax|fabs|copysign|ldexp|frexp|nextafter|logb|scalbn)f?)$"
+)
+
+
+def compile_kernel(
+    kernel: KernelFunction, signature: Signature, output_names: Sequence[str], output: Path
+) -> dict[str, Any]:
+    """Compile a kernel for one signature into a shared object with the function `ENTRY`.
+
+    Returns
+    -------
+    dict
+        Facts: ``blas``, whether it calls matrix products; ``widened``, whether a result has another dtype than the
+        definition, so that the plain NumPy run must tell whether that is the kernel's fault or numba's typing.
+
+    Raises
+    ------
+    NotNative
+        numba cannot compile it, or it needs Python at run time.
+    KernelError
+        It compiles, but cannot be right: it returns None, the wrong count or rank, or writes to an input.
+    CompileFailed
+        The linker failed.
+    """
+    dispatcher, returned = type_kernel(kernel, signature)
+    if kernel.takes_outs:
+        results, widened = None, False
+        if not isinstance(returned, nb.NoneType):
+            raise KernelError(
+                f"{kernel.where}: {kernel.name} takes 'outs' and so must write into them, but returns a value"
+            )
+    else:
+        results, widened = check_results(kernel, signature, output_names, returned)
+    written = adapter.write(signature, kernel.keywords, results)
+    code, undefined = _object_code(written, dispatcher, signature)
+    foreign = sorted(name for name in undefined if not _is_provided(name))
+    if foreign:
+        raise NotNative(f"it needs {', '.join(foreign)} at run time")
+    object_path = output.with_suffix(".o")
+    object_path.write_bytes(code)
+    compiler_command = cxx().command
+    flags = ["-shared", "-fPIC", "-std=c++17", "-O2", "-fvisibility=hidden", "-Wl,--exclude-libs,ALL"]
+    run(
+        [*compiler_command, *flags, str(object_path), str(RUNTIME), "-o", str(output), "-lm"],
+        what=kernel.where,
+    )
+    object_path.unlink()
+    return {"blas": any("numba_xx" in name for name in undefined), "widened": widened}
+
+
+_ADAPTER_TYPES = (
+    nb.CPointer(nb.voidptr),
+    nb.CPointer(nb.int64),
+    nb.CPointer(nb.int64),
+    nb.CPointer(nb.float64),
+    nb.CPointer(nb.int64),
+)
+
+
+def _object_code(written: adapter.Adapter, dispatcher: Any, signature: Signature) -> tuple[bytes, list[str]]:
+    """Relocatable machine code for this processor, and the functions that it leaves undefined."""
+    names = {
+        "np": np,
+        "carray": numba.carray,
+        "read_only": lowering.read_only,
+        "widen": lowering.widen,
+        "narrow": lowering.narrow,
+        "kernel": dispatcher,
+        **written.names,
+    }
+    exec(compile(written.source, "<kernel adapter>", "exec"), names)
+    flags = compiler.Flags()
+    flags.nrt = True
+    flags.error_model = "numpy"
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    try:
+        compiled = compiler.compile_extra(
+            cpu_target.typing_context,
+            cpu_target.target_context,
+            names["adapter"],
+            _ADAPTER_TYPES,
+            nb.int32,
+            flags,
+            {},
+        )
+    except errors.NumbaError as error:
+        raise NotNative(f"numba cannot store its results: {reason_of(error)}") from error
+    module = llvm.parse_assembly(str(compiled.library.get_llvm_str()))
+    module.link_in(llvm.parse_assembly(str(_entry(compiled))))
+    # With one function visible, everything that it does not reach goes.
+    for value in [*module.functions, *module.global_variables]:
+        if not value.is_declaration and value.name != ENTRY:
+            value.linkage = "internal"
+    machine = _machine()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = True
+    tuning.slp_vectorization = True
+    passes = llvm.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(module, passes)
+    undefined = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+    undefined += [v.name for v in module.global_variables if v.is_declaration]
+    return machine.emit_object(module), undefined
+
+
+def _entry(compiled: Any) -> ir.Module:
+    """A module with the function of the kernel ABI, which calls the adapter and turns an exception into a status."""
+    context, descriptor = compiled.target_context, compiled.fndesc
+    module = ir.Module(ENTRY)
+    module.triple = llvm.get_default_triple()
+    data, dims, integers, reals, detail = map(context.get_value_type, _ADAPTER_TYPES)
+    i32, i64 = ir.IntType(32), ir.IntType(64)
+    function = ir.Function(module, ir.FunctionType(i32, [data, dims, integers, i64, i64, detail]), ENTRY)
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    convention = context.call_conv
+    target = ir.Function(
+        module,
+        convention.get_function_type(descriptor.restype, descriptor.argtypes),
+        descriptor.llvm_func_name,
+    )
+    buffers, sizes, scalars, _, _, details = function.args
+    arguments = [buffers, sizes, scalars, builder.bitcast(scalars, reals), details]
+    status, returned = convention.call_function(builder, target, descriptor.restype, descriptor.argtypes, arguments)
+    builder.ret(builder.select(status.is_ok, returned, ir.Constant(i32, 1)))
+    return module
+
+
+@functools.lru_cache(maxsize=1)
+def _machine() -> Any:
+    target = llvm.Target.from_triple(llvm.get_default_triple())
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="pic",
+        codemodel="default",
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _runtime_names() -> frozenset[str]:
+    return frozenset(re.findall(r"\b((?:NRT_|numba_|Py)\w+)[(;]", RUNTIME.read_text()))
+
+
+def _is_provided(name: str) -> bool:
+    return name in _runtime_names() or bool(_C_LIBRARY.match(name))

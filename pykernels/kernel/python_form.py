@@ -1,0 +1,76 @@
+"""A kernel that runs as Python, behind the same C ABI as a compiled one."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels import abi
+from pykernels.errors import KernelError
+from pykernels.kernel import reference
+from pykernels.kernel.signature import Signature, TensorType, group_shapes
+from pykernels.kernel.source import KernelFunction
+
+__all__ = ["read_arguments", "take_failure", "wrap"]
+
+# What the last failing kernel of each thread had to say; the ABI has room for a status only. By number, since a thread
+# of a framework keeps no thread-local data of Python's from one callback to the next.
+_failures: dict[int, str] = {}
+
+
+def wrap(kernel: KernelFunction, op_name: str, signature: Signature, output_names: Sequence[str]) -> Any:
+    """A function of the kernel ABI (``abi.KernelFn``) that runs `kernel` as plain Python, under the GIL."""
+
+    def entry(data: Any, dims: Any, scalars: Any, begin: int, end: int, detail: Any) -> int:
+        try:
+            args, outs, keywords = read_arguments(signature, data, dims, scalars)
+            reference.run(kernel, op_name, args, outs, output_names, keywords)
+        except KernelError as error:
+            _failures[threading.get_ident()] = str(error)
+            return abi.Status.RAISED
+        except BaseException as error:
+            # Not even an interrupt may leave through the C frames of a framework.
+            _failures[threading.get_ident()] = reference.failure_text(kernel, op_name, error)
+            return abi.Status.RAISED
+        return abi.Status.OK
+
+    return abi.KernelFn(entry)
+
+
+def take_failure() -> str | None:
+    """Why the last Python kernel of this thread failed; told once."""
+    return _failures.pop(threading.get_ident(), None)
+
+
+def read_arguments(
+    signature: Signature, data: Any, dims: Any, scalars: int | None
+) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+    """``args``, ``outs`` and keywords out of what the kernel ABI hands over; the arrays share its memory."""
+    arrays = _arrays(signature.tensors, data, dims)
+    args = group_shapes(signature.inputs, arrays)
+    outs = group_shapes(signature.outputs, arrays)
+    keywords = dict(signature.constants)
+    for slot, (name, _) in enumerate(signature.scalars):
+        kind = ctypes.c_double if name in signature.reals else ctypes.c_int64
+        assert scalars is not None
+        value = kind.from_address(scalars + 8 * slot).value
+        keywords[name] = bool(value) if name in signature.flags else value
+    return args, outs, keywords
+
+
+def _arrays(tensors: Sequence[TensorType], data: Any, dims: Any) -> Iterator[np.ndarray]:
+    at = 0
+    for position, tensor in enumerate(tensors):
+        shape = tuple(dims[at : at + tensor.ndim])
+        at += tensor.ndim
+        size = math.prod(shape) * tensor.dtype.itemsize
+        if size == 0:
+            yield np.empty(shape, tensor.dtype)
+            continue
+        buffer = (ctypes.c_char * size).from_address(data[position])
+        yield np.frombuffer(buffer, tensor.dtype).reshape(shape)

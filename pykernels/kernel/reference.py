@@ -1,0 +1,124 @@
+"""The plain NumPy run of a kernel function: the specification that everything else is checked against."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.errors import KernelError
+from pykernels.kernel.source import KernelFunction
+
+__all__ = ["failure_text", "leaves", "run", "wrong_shape_text"]
+
+_LEGACY_PROMOTION = int(np.__version__.split(".")[0]) < 2
+
+
+def run(
+    kernel: KernelFunction,
+    op_name: str,
+    args: tuple[Any, ...],
+    outs: tuple[Any, ...],
+    output_names: Sequence[str],
+    keywords: Mapping[str, Any],
+) -> None:
+    """Run a kernel as plain Python and put what it computes into `outs`.
+
+    Parameters
+    ----------
+    args, outs : tuple of (ndarray, tuple of ndarray or None)
+        One for each argument of the definition. The kernel sees `args` read-only.
+    output_names : sequence of str
+        A name for each tensor of `outs`.
+    keywords : mapping
+        A value for each of ``kernel.keywords``.
+
+    Raises
+    ------
+    KernelError
+        The kernel raised, or returned the wrong count, shape or dtype. The message names op, file and line.
+    """
+    with np.errstate(all="ignore"):
+        try:
+            if kernel.takes_outs:
+                result = kernel.function(_read_only(args), outs, **keywords)
+            else:
+                result = kernel.function(_read_only(args), **keywords)
+        except Exception as error:
+            raise KernelError(failure_text(kernel, op_name, error)) from error
+    if kernel.takes_outs:
+        if result is not None:
+            raise KernelError(
+                f"op {op_name!r}: {kernel.where}: {kernel.name} takes 'outs' and so must write into them, "
+                f"but returned a value ({type(result).__name__})"
+            )
+        return
+    _store(kernel, op_name, result, leaves(outs), output_names)
+
+
+def failure_text(kernel: KernelFunction, op_name: str, error: BaseException) -> str:
+    """What went wrong in a kernel, with the line of the user's that raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == str(kernel.path)]
+    where = f"{kernel.path}:{own[-1].lineno}" if own else kernel.where
+    return f"op {op_name!r}: {where}: {kernel.name} raised {type(error).__name__}: {error}"
+
+
+def _read_only(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(_read_only(a) if isinstance(a, tuple) else a if a is None else _frozen(a) for a in args)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def leaves(groups: tuple[Any, ...]) -> list[Any]:
+    """The arrays of ``args`` or ``outs`` one after the other."""
+    found: list[Any] = []
+    for group in groups:
+        found += group if isinstance(group, tuple) else [] if group is None else [group]
+    return found
+
+
+def wrong_shape_text(
+    kernel: KernelFunction, op_name: str, output: str, shape: tuple[int, ...], wanted: tuple[int, ...]
+) -> str:
+    """The message for an output of the wrong shape."""
+    return (
+        f"op {op_name!r}: {kernel.where}: {kernel.name} returned shape {shape} for output {output!r}, but the "
+        f"definition infers {wanted}"
+    )
+
+
+def _store(kernel: KernelFunction, op_name: str, result: Any, outs: Sequence[np.ndarray], names: Sequence[str]) -> None:
+    where = f"op {op_name!r}: {kernel.where}: {kernel.name}"
+    if result is None:
+        raise KernelError(f"{where} returned None. Return the output array, or a tuple of them")
+    if len(outs) == 1 and not isinstance(result, (tuple, list)):
+        result = (result,)
+    if not isinstance(result, tuple):
+        raise KernelError(f"{where} returned a {type(result).__name__}; return a tuple of {len(outs)} arrays")
+    results = leaves(result)
+    if len(results) != len(outs):
+        raise KernelError(
+            f"{where} returned {len(results)} arrays, but the op has {len(outs)} outputs ({', '.join(names)})"
+        )
+    for name, out, value in zip(names, outs, results):
+        if not isinstance(value, (np.ndarray, np.generic)):
+            raise KernelError(f"{where} returned a {type(value).__name__} for output {name!r}; return a NumPy array")
+        if value.shape != out.shape:
+            raise KernelError(wrong_shape_text(kernel, op_name, name, value.shape, out.shape))
+        if value.dtype != out.dtype and not _legacy_scalar(value, out):
+            raise KernelError(
+                f"{where} returned dtype {value.dtype} for output {name!r}, but the definition infers {out.dtype}"
+            )
+        out[...] = value
+
+
+def _legacy_scalar(value: np.ndarray | np.generic, out: np.ndarray) -> bool:
+    """Before NumPy 2, 0-d arrays did not outweigh Python numbers (NEP 50), so they come back widened."""
+    return _LEGACY_PROMOTION and value.ndim == 0 and value.dtype.kind == out.dtype.kind

@@ -1,0 +1,120 @@
+"""What Python does for the hosts of kernels: finds or builds them, and says what went wrong in them."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import threading
+from typing import Any
+
+from pykernels import abi
+from pykernels.definition import OpDef
+from pykernels.errors import KernelError, PykernelsError
+from pykernels.kernel import python_form, reference
+from pykernels.kernel.build import BuiltKernel, build_kernel
+from pykernels.kernel.signature import Signature, read_shapes, signature_of
+from pykernels.kernel.source import KernelFunction
+
+__all__ = ["enter", "resolve", "services"]
+
+_numbers = itertools.count(1)
+_ops: dict[int, tuple[OpDef, KernelFunction]] = {}
+_built: dict[tuple[int, Signature], BuiltKernel] = {}
+_by_id: dict[int, BuiltKernel] = {}
+# Compiling is not something to do twice at once.
+_lock = threading.RLock()
+
+
+def enter(op: OpDef, function: KernelFunction) -> int:
+    """Make an op known to hosts under a number of its own, which is never used again."""
+    number = next(_numbers)
+    _ops[number] = (op, function)
+    return number
+
+
+def resolve(number: int, instance: abi.Instance) -> BuiltKernel:
+    """The kernel of an op for the dtypes, ranks and attributes of `instance`; lives as long as the process.
+
+    Raises
+    ------
+    PykernelsError
+        There is none; the message says why.
+    """
+    op, function = _ops[number]
+    signature = signature_of(op, function, instance)
+    with _lock:
+        kernel = _built.get((number, signature))
+        if kernel is None:
+            outputs = instance.outputs[: instance.n_outputs]
+            names = [
+                f"{t.argument.decode()}[{t.index}]" if _is_repeated(op, t) else t.argument.decode() for t in outputs
+            ]
+            kernel = build_kernel(function, op.name, signature, names, read_shapes(instance), len(_by_id) + 1)
+            _built[number, signature] = kernel
+            _by_id[kernel.struct.id] = kernel
+    return kernel
+
+
+def _is_repeated(op: OpDef, tensor: abi.Tensor) -> bool:
+    return any(a.repeated for a in op.outputs if a.name == tensor.argument.decode())
+
+
+@functools.lru_cache(maxsize=1)
+def services() -> abi.Services:
+    """The callbacks for C hosts."""
+    return abi.Services(abi.ResolveFn(_resolve), abi.ExplainFn(_explain))
+
+
+def _resolve(number: int, instance: Any, error: int, size: int) -> int | None:
+    try:
+        return ctypes.addressof(resolve(number, instance.contents).struct)
+    except PykernelsError as problem:
+        abi.write_text(error, size, str(problem))
+    except BaseException as problem:
+        # Whatever happens here must not leave through the host's C frames.
+        abi.write_text(error, size, f"{type(problem).__name__}: {problem}")
+    return None
+
+
+def explain(kernel: BuiltKernel, status: int, data: Any, dims: Any, scalars: int | None, detail: Any) -> str:
+    """What went wrong in a kernel that returned `status`, called with these arguments of the ABI.
+
+    For an exception in compiled code the plain NumPy run is made on the same inputs, since it raises the same
+    exception with its text and line.
+    """
+    function, name = kernel.function, kernel.op_name
+    if kernel.reason:
+        return python_form.take_failure() or f"op {name!r}: {function.where}: {function.name} failed"
+    if status == abi.Status.WRONG_SHAPE:
+        output, shape = int(detail[0]), tuple(detail[2 : 2 + detail[1]])
+        args, outs, _ = python_form.read_arguments(kernel.signature, data, dims, scalars)
+        wanted = reference.leaves(outs)[output].shape
+        return reference.wrong_shape_text(function, name, kernel.output_names[output], shape, wanted)
+    args, outs, keywords = python_form.read_arguments(kernel.signature, data, dims, scalars)
+    try:
+        reference.run(function, name, args, outs, kernel.output_names, keywords)
+    except KernelError as error:
+        return str(error)
+    return (
+        f"op {name!r}: {function.where}: {function.name} raised an exception in compiled code that its plain NumPy "
+        f"run does not raise (an index past the end of an array, or out of memory)"
+    )
+
+
+def _explain(
+    kernel: Any,
+    instance: Any,
+    status: int,
+    data: Any,
+    dims: Any,
+    scalars: int | None,
+    detail: Any,
+    text: int,
+    size: int,
+) -> None:
+    try:
+        said = explain(_by_id[kernel.contents.id], status, data, dims, scalars, detail)
+    except BaseException as problem:
+        said = f"the kernel failed, and so did asking why: {type(problem).__name__}: {problem}"
+    abi.write_text(text, size, said)

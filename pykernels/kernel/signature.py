@@ -1,0 +1,160 @@
+"""What a kernel is specialised for: the dtypes and ranks of its tensors, and the attributes that are not numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pykernels import abi, dtypes
+from pykernels.definition import Argument, OpDef
+from pykernels.errors import KernelError
+from pykernels.kernel.source import IS_TRAIN, KernelFunction
+
+__all__ = ["Group", "Signature", "TensorType", "group_shapes", "read_shapes", "signature_of"]
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """The dtype and rank of one tensor."""
+
+    dtype: np.dtype
+    ndim: int
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(':' * self.ndim)}]"
+
+
+#: What stands in ``args`` for one argument: a tensor, None for an optional one left out, a tuple for a repeated one.
+Group: TypeAlias = TensorType | tuple[TensorType, ...] | None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A specialisation of a kernel.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of Group
+        One for each argument of the definition.
+    scalars : tuple of (str, int)
+        The keywords that are given at run time, each with its position among the definition's attributes, or
+        ``abi.SCALAR_IS_TRAIN``.
+    reals : frozenset of str
+        Those of them that are floating-point numbers.
+    flags : frozenset of str
+        Those of them that are truth values.
+    constants : tuple of (str, value)
+        The keywords that are compiled in.
+    """
+
+    inputs: tuple[Group, ...]
+    outputs: tuple[Group, ...]
+    scalars: tuple[tuple[str, int], ...] = ()
+    reals: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    constants: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def tensors(self) -> tuple[TensorType, ...]:
+        """Every tensor, inputs first, in the order of the ABI's buffers."""
+        return tuple(_flatten((*self.inputs, *self.outputs)))
+
+    @property
+    def n_inputs(self) -> int:
+        """How many of `tensors` are inputs."""
+        return len(tuple(_flatten(self.inputs)))
+
+    def __str__(self) -> str:
+        inputs = ", ".join(map(_describe, self.inputs))
+        constants = "".join(f", {name}={value!r}" for name, value in self.constants)
+        return f"({inputs}{constants}) -> ({', '.join(map(_describe, self.outputs))})"
+
+
+def _describe(group: Group) -> str:
+    return f"({', '.join(map(str, group))})" if isinstance(group, tuple) else str(group)
+
+
+def _flatten(groups: Iterable[Group]) -> Iterator[TensorType]:
+    for group in groups:
+        if isinstance(group, tuple):
+            yield from group
+        elif group is not None:
+            yield group
+
+
+_SCALARS = {
+    abi.AttrType.INT32,
+    abi.AttrType.INT64,
+    abi.AttrType.BOOL,
+    abi.AttrType.FLOAT,
+    abi.AttrType.DOUBLE,
+}
+_REALS = {abi.AttrType.FLOAT, abi.AttrType.DOUBLE}
+
+
+def signature_of(op: OpDef, kernel: KernelFunction, instance: abi.Instance) -> Signature:
+    """The signature under which `instance` runs `kernel`."""
+    types = {attribute.name: (at, attribute.type) for at, attribute in enumerate(op.attributes)}
+    scalars, reals, flags, constants = [], set(), set(), []
+    for keyword in kernel.keywords:
+        if keyword == IS_TRAIN:
+            scalars.append((keyword, abi.SCALAR_IS_TRAIN))
+            flags.add(keyword)
+            continue
+        at, type_ = types[keyword]
+        if type_ in _SCALARS:
+            scalars.append((keyword, at))
+            reals |= {keyword} if type_ in _REALS else set()
+            flags |= {keyword} if type_ is abi.AttrType.BOOL else set()
+        else:
+            constants.append((keyword, _constant(type_, abi.decode_attr(instance.attrs[at]))))
+    return Signature(
+        _group(op, op.inputs, instance.inputs[: instance.n_inputs]),
+        _group(op, op.outputs, instance.outputs[: instance.n_outputs]),
+        tuple(scalars),
+        frozenset(reals),
+        frozenset(flags),
+        tuple(constants),
+    )
+
+
+def _constant(type_: abi.AttrType, value: Any) -> Any:
+    """As a kernel sees it: a dtype attribute is a NumPy dtype."""
+    if type_ is abi.AttrType.DTYPE:
+        return dtypes.from_number(value)
+    if type_ is abi.AttrType.LIST_DTYPE:
+        return tuple(map(dtypes.from_number, value))
+    return value
+
+
+def _group(op: OpDef, arguments: Sequence[Argument], tensors: Sequence[abi.Tensor]) -> tuple[Group, ...]:
+    found: dict[str, list[TensorType]] = {}
+    for tensor in tensors:
+        name = tensor.argument.decode()
+        try:
+            dtype = dtypes.from_number(tensor.dtype)
+        except KeyError:
+            raise KernelError(
+                f"op {op.name!r}: {name!r} has dtype {dtypes.dtype_name(tensor.dtype)}, which kernels cannot take"
+            ) from None
+        found.setdefault(name, []).append(TensorType(dtype, tensor.ndim))
+    return tuple(
+        tuple(found.get(a.name, ())) if a.repeated else next(iter(found.get(a.name, ())), None) for a in arguments
+    )
+
+
+def read_shapes(instance: abi.Instance) -> list[tuple[int, ...]]:
+    """The shapes of an instance's tensors, inputs first."""
+    tensors = [*instance.inputs[: instance.n_inputs], *instance.outputs[: instance.n_outputs]]
+    return [tuple(tensor.dims[: tensor.ndim]) for tensor in tensors]
+
+
+def group_shapes(groups: Sequence[Group], items: Iterator[Any]) -> tuple[Any, ...]:
+    """`items`, one for each tensor, put together as `groups` are: the layout of ``args`` and ``outs``."""
+    return tuple(
+        tuple(next(items) for _ in group) if isinstance(group, tuple) else None if group is None else next(items)
+        for group in groups
+    )

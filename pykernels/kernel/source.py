@@ -1,0 +1,210 @@
+"""A kernel file: executed under a name of its own, its functions described, its content fingerprinted."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import sys
+import sysconfig
+import traceback
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pykernels.errors import KernelError, LoadError
+
+__all__ = ["KernelFunction", "KernelSource", "execute"]
+
+#: A keyword-only parameter of this name is not an attribute: it tells whether this is a training pass.
+IS_TRAIN = "is_train"
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """One function of a kernel file, such as ``forward``.
+
+    Attributes
+    ----------
+    function : callable
+        The plain Python function, which NumPy runs.
+    takes_outs : bool
+        It writes into ``outs`` instead of returning the outputs.
+    keywords : tuple of str
+        Its keyword-only parameters: attributes, or ``is_train``.
+    fingerprint : tuple of (str or bytes)
+        Everything that its behaviour depends on: its file, and the files of the helpers that it imports.
+    helpers : tuple of callable
+        The user's plain functions that it may call.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    path: Path
+    line: int
+    takes_outs: bool
+    keywords: tuple[str, ...]
+    fingerprint: tuple[str | bytes, ...]
+    helpers: tuple[Callable[..., Any], ...]
+
+    @property
+    def where(self) -> str:
+        """For messages: ``file:line``."""
+        return f"{self.path}:{self.line}"
+
+
+class KernelSource:
+    """The functions of one kernel file.
+
+    Raises
+    ------
+    LoadError
+        The file is missing or does not execute.
+    KernelError
+        A function does not have the signature of a kernel.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        module = execute(path)
+        fingerprint, helpers = _survey(module)
+        self.functions = {
+            name: _describe(name, getattr(value, "py_func", value), path, fingerprint, helpers)
+            for name, value in vars(module).items()
+            if not name.startswith("_") and _is_kernel(value, module)
+        }
+
+    def __repr__(self) -> str:
+        return f"KernelSource({str(self.path)!r}: {', '.join(self.functions) or 'no kernel'})"
+
+
+def execute(path: Path) -> types.ModuleType:
+    """Execute a Python file of an op folder as a module whose name no other file shares.
+
+    Files beside it can be imported by their plain names, without staying importable for anybody else.
+
+    Raises
+    ------
+    LoadError
+        The file is missing, has a syntax error, or raises.
+    """
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise LoadError(f"{path} cannot be read: {error.strerror}") from error
+    # numba and pickle look modules up by name, so two files must never share one.
+    name = f"pykernels_op_{hashlib.sha256(str(path).encode() + b'|' + source).hexdigest()[:16]}.{path.stem}"
+    module = types.ModuleType(name)
+    module.__file__ = str(path)
+    sys.modules[name] = module
+    try:
+        code = compile(source, str(path), "exec", dont_inherit=True)
+        with _importable(path.parent):
+            exec(code, vars(module))
+    except SyntaxError as error:
+        raise LoadError(f"{error.filename}:{error.lineno}: syntax error: {error.msg}") from error
+    except Exception as error:
+        raise LoadError(f"{_line_of(error, path)}: {type(error).__name__}: {error}") from error
+    return module
+
+
+@contextlib.contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """Let plain imports find the files of `folder`, afresh, and forget them afterwards."""
+    before = dict(sys.modules)
+    sys.path.insert(0, str(folder))
+    dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = dont_write
+        sys.path.remove(str(folder))
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if name not in before and "pykernels_op_" not in name and file and Path(file).parent == folder:
+                del sys.modules[name]
+
+
+def _line_of(error: BaseException, path: Path) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    return f"{path}:{lines[-1]}" if lines else str(path)
+
+
+def _is_kernel(value: Any, module: types.ModuleType) -> bool:
+    function = getattr(value, "py_func", value)
+    if not isinstance(function, types.FunctionType) or function.__module__ != module.__name__:
+        return False
+    first = next(iter(inspect.signature(function).parameters), None)
+    return first == "args" or function.__name__ in ("forward", "backward")
+
+
+def _describe(
+    name: str,
+    function: Callable[..., Any],
+    path: Path,
+    fingerprint: tuple[str | bytes, ...],
+    helpers: tuple[Callable[..., Any], ...],
+) -> KernelFunction:
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    line = function.__code__.co_firstlineno
+    if positional not in (["args"], ["args", "outs"]) or len(positional) + len(keywords) != len(parameters):
+        raise KernelError(
+            f"{path}:{line}: {name}{inspect.signature(function)} is not the signature of a kernel. Write "
+            f"{name}(args), {name}(args, outs), or either with attributes after a star: {name}(args, *, alpha)"
+        )
+    defaulted = [p.name for p in keywords if p.default is not p.empty]
+    if defaulted:
+        raise KernelError(
+            f"{path}:{line}: {name}: parameter {defaulted[0]!r} has a default; defaults belong to the definition, "
+            f"which always gives every attribute. Write it without one"
+        )
+    takes_outs = len(positional) == 2
+    return KernelFunction(name, function, path, line, takes_outs, tuple(p.name for p in keywords), fingerprint, helpers)
+
+
+def _survey(module: types.ModuleType) -> tuple[tuple[str | bytes, ...], tuple[Callable[..., Any], ...]]:
+    """What the kernels of a module depend on, and the plain functions that they may call.
+
+    Follows every module and function of the user's that the module reaches; notes each file's content and the plain
+    constants at its top level, which are compiled in.
+    """
+    parts: list[str | bytes] = []
+    helpers: list[Callable[..., Any]] = []
+    seen: set[str] = set()
+    waiting = [vars(module)]
+    while waiting:
+        namespace = waiting.pop()
+        file = namespace["__file__"]
+        if file in seen:
+            continue
+        seen.add(file)
+        parts += [Path(file).name, Path(file).read_bytes()]
+        for name, value in sorted(namespace.items()):
+            if isinstance(value, (bool, int, float, complex, str, bytes, tuple)) and not name.startswith("__"):
+                parts.append(f"{name}={value!r}")
+            elif isinstance(value, types.ModuleType) and _is_users(vars(value)):
+                waiting.append(vars(value))
+            elif isinstance(value, types.FunctionType) and _is_users(value.__globals__):
+                helpers.append(value)
+                waiting.append(value.__globals__)
+            elif hasattr(value, "py_func") and _is_users(value.py_func.__globals__):
+                waiting.append(value.py_func.__globals__)
+    return tuple(parts), tuple(helpers)
+
+
+_STDLIB = Path(sysconfig.get_paths()["stdlib"]).resolve()
+_DEPENDENCIES = ("numpy", "numba", "llvmlite", "scipy")
+
+
+def _is_users(namespace: dict[str, Any]) -> bool:
+    """Neither the standard library nor a dependency, whose versions count for the key as a whole."""
+    file = namespace.get("__file__")
+    if not file or not file.endswith(".py") or namespace["__name__"].split(".")[0] in _DEPENDENCIES:
+        return False
+    path = Path(file).resolve()
+    return "site-packages" in path.parts or _STDLIB not in path.parents

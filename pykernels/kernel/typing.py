@@ -1,0 +1,128 @@
+"""A kernel function typed by numba for one signature, and what it returns checked against the definition."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numba
+from numba import types as nb
+from numba.core import errors
+from numba.np.numpy_support import from_dtype
+
+from pykernels.errors import KernelError
+from pykernels.kernel import lowering, weak
+from pykernels.kernel.adapter import Result, computed_in
+from pykernels.kernel.signature import Group, Signature, group_shapes
+from pykernels.kernel.source import KernelFunction
+
+__all__ = ["NotNative", "check_results", "reason_of", "type_kernel"]
+
+
+class NotNative(Exception):
+    """The kernel cannot become machine code; the message is the reason, short enough for one line."""
+
+
+def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.Type]:
+    """The kernel compiled by numba for the signature, and the type that it returns."""
+    for helper in kernel.helpers:
+        lowering.make_callable(helper)
+    dispatcher = numba.njit(**lowering.OPTIONS)(weak.rewrite(kernel.function, kernel.keywords, lowering.apply_weak))
+    outs = [_group_type(signature.outputs, writable=True)] if kernel.takes_outs else []
+    keywords = [_keyword_type(keyword, signature) for keyword in kernel.keywords]
+    try:
+        argument_types = (_group_type(signature.inputs, writable=False), *outs, *keywords)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.NumbaWarning)
+            dispatcher.compile(argument_types)
+    except errors.NumbaError as error:
+        if "readonly" in str(error).lower().replace("-", "") and "modify" in str(error).lower():
+            raise KernelError(
+                f"{_line_in(error, kernel)}: {kernel.name} writes to an input. Inputs belong to the framework; "
+                f"write to a copy or to an output"
+            ) from error
+        raise NotNative(f"numba: {_line_in(error, kernel)}: {reason_of(error)}") from error
+    return dispatcher, dispatcher.overloads[argument_types].signature.return_type
+
+
+def _group_type(groups: Sequence[Group], *, writable: bool) -> nb.Type:
+    tensors = (
+        nb.Array(from_dtype(computed_in(tensor.dtype)), tensor.ndim, "C", readonly=not writable)
+        for group in groups
+        for tensor in (group if isinstance(group, tuple) else (group,))
+        if tensor is not None
+    )
+    return _tuple_type(group_shapes(groups, tensors))
+
+
+def _tuple_type(members: tuple[Any, ...]) -> nb.Type:
+    return nb.Tuple([_tuple_type(m) if isinstance(m, tuple) else nb.none if m is None else m for m in members])
+
+
+def _keyword_type(keyword: str, signature: Signature) -> nb.Type:
+    if keyword in signature.flags:
+        return nb.boolean
+    if keyword in signature.reals:
+        return nb.float64
+    if any(name == keyword for name, _ in signature.scalars):
+        return nb.int64
+    return numba.typeof(dict(signature.constants)[keyword])
+
+
+def check_results(
+    kernel: KernelFunction, signature: Signature, names: Sequence[str], returned: nb.Type
+) -> tuple[list[Result], bool]:
+    """Check what the kernel returns, as far as types tell; the rest is checked at each call."""
+    outputs = signature.tensors[signature.n_inputs :]
+    if isinstance(returned, (nb.NoneType, nb.Optional)):
+        always = "" if isinstance(returned, nb.NoneType) else " in some cases"
+        raise KernelError(
+            f"{kernel.where}: {kernel.name} returns None{always}. Return the output array, or a tuple of them"
+        )
+    leaves = list(_leaves(returned, ""))
+    if len(leaves) != len(outputs):
+        raise KernelError(
+            f"{kernel.where}: {kernel.name} returned {len(leaves)} arrays, but the op has {len(outputs)} outputs "
+            f"({', '.join(names)})"
+        )
+    widened = False
+    for name, tensor, (_, type_) in zip(names, outputs, leaves):
+        if isinstance(type_, nb.Array):
+            ndim, dtype = type_.ndim, type_.dtype
+        elif isinstance(type_, (nb.Number, nb.Boolean)):
+            ndim, dtype = 0, type_
+        else:
+            raise KernelError(
+                f"{kernel.where}: {kernel.name} returned a {type_} for output {name!r}; return a NumPy array"
+            )
+        if ndim != tensor.ndim:
+            raise KernelError(
+                f"{kernel.where}: {kernel.name} returned {ndim} dimensions for output {name!r}, but the definition "
+                f"infers {tensor.ndim}"
+            )
+        widened |= dtype != from_dtype(computed_in(tensor.dtype))
+    return [Result(path, isinstance(type_, nb.Array)) for path, type_ in leaves], widened
+
+
+def _leaves(type_: nb.Type, path: str) -> Iterator[tuple[str, nb.Type]]:
+    if isinstance(type_, nb.BaseTuple):
+        for at, member in enumerate(type_.types):
+            yield from _leaves(member, f"{path}[{at}]")
+    else:
+        yield path, type_
+
+
+def reason_of(error: Exception) -> str:
+    """The line of a numba error that says what is wrong."""
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in str(error).splitlines()]
+    noise = ("Failed in", "During:", "File", "Overload", "There are", ">>>", "-", "*", "#", "^")
+    telling = [line for line in lines if line and not line.startswith(noise)]
+    return telling[0].rstrip(":") if telling else type(error).__name__
+
+
+def _line_in(error: Exception, kernel: KernelFunction) -> str:
+    """``file:line`` of the user's line that numba refused."""
+    found = re.findall(re.escape(kernel.path.name) + r'", line (\d+)', str(error))
+    return f"{kernel.path}:{found[-1]}" if found else kernel.where

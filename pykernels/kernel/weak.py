@@ -1,0 +1,244 @@
+"""Python numbers are weak (NEP 50): ``1 + x`` has the dtype of ``x``. numba widens it, so its input is rewritten.
+
+Wherever a Python number meets something else in arithmetic, a comparison or an elementwise function of NumPy, the
+number is first made one of the other's dtype: ``1 + x`` becomes ``marker(operator.add, 0b01, 1, 1, x)``, which says
+that operand 0 is a number and to be like operand 1. Whether an expression is a Python number shows in the text:
+literals, attributes of the op, ``len(x)``, ``x.shape[0]``, loop counters, and whatever is computed from these alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import operator
+import types
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["MARKER", "rewrite"]
+
+#: Names in the rewritten code: the function ``(function, mask, like, *operands)``, and Python's ``operator``.
+MARKER = "__pykernels_weak__"
+OPERATOR = "__pykernels_operator__"
+
+# Functions that NumPy evaluates elementwise over all of their arguments, and where those begin.
+_ELEMENTWISE = {
+    **dict.fromkeys(("add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "power", "remainder"), 0),
+    **dict.fromkeys(("mod", "fmod", "maximum", "minimum", "fmax", "fmin", "arctan2", "hypot", "copysign", "clip"), 0),
+    **dict.fromkeys(("greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logaddexp"), 0),
+    "where": 1,
+}
+
+
+def rewrite(function: Callable[..., Any], weak_names: Sequence[str], marker: Callable[..., Any]) -> Callable[..., Any]:
+    """A copy of a plain function in which Python numbers are weak also under numba.
+
+    Parameters
+    ----------
+    weak_names : sequence of str
+        Parameters that hold Python numbers.
+    marker : callable
+        What the rewritten code calls, see `MARKER`.
+
+    Returns
+    -------
+    callable
+        The rewritten function, whose keyword-only parameters have become positional; `function`'s own body where its
+        source cannot be found.
+    """
+    definition = _definition(function)
+    namespace = dict(function.__globals__)
+    if definition is None or function.__closure__:
+        return _positional(function, function.__code__, function.__globals__)
+    numbers = _weak_names(definition, weak_names)
+    tree = ast.fix_missing_locations(_Rewriter(numbers).visit(definition))
+    namespace |= {MARKER: marker, OPERATOR: operator}
+    code = compile(ast.Module([tree], []), function.__code__.co_filename, "exec", dont_inherit=True)
+    body = next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == function.__name__)
+    return _positional(function, body, namespace)
+
+
+def _positional(function: Callable[..., Any], code: types.CodeType, namespace: dict[str, Any]) -> Callable[..., Any]:
+    # numba knows no keyword-only parameters. In the code object they follow the positional ones, so counts suffice.
+    code = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount, co_kwonlyargcount=0)
+    made = types.FunctionType(code, namespace, function.__name__, function.__defaults__, function.__closure__)
+    made.__module__ = function.__module__
+    return made
+
+
+@functools.lru_cache(maxsize=256)
+def _tree(path: str, stamp: int) -> ast.Module:
+    return ast.parse(Path(path).read_bytes(), path)
+
+
+def _definition(function: Callable[..., Any]) -> ast.FunctionDef | None:
+    """The function's definition at the top level of its file, without decorators and annotations."""
+    path, first = function.__code__.co_filename, function.__code__.co_firstlineno
+    try:
+        tree = _tree(path, Path(path).stat().st_mtime_ns)
+    except (OSError, SyntaxError):
+        return None
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+            start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if start == first:
+                found = copy.deepcopy(node)
+                found.decorator_list = []
+                found.returns = None
+                for argument in [*found.args.args, *found.args.kwonlyargs]:
+                    argument.annotation = None
+                return found
+    return None
+
+
+# ---- which expressions are Python numbers
+
+
+def _weak_names(definition: ast.FunctionDef, given: Iterable[str]) -> frozenset[str]:
+    """Names that only ever hold Python numbers: the greatest set that is consistent with every assignment."""
+    bindings: dict[str, list[Callable[[frozenset[str]], bool]]] = {}
+    parameters = [*definition.args.args, *definition.args.kwonlyargs]
+    for parameter in parameters:
+        bindings.setdefault(parameter.arg, []).append(functools.partial(_constant, parameter.arg in given))
+    for node in ast.walk(definition):
+        for name, rule in _bindings(node):
+            bindings.setdefault(name, []).append(rule)
+    weak = frozenset(bindings)
+    while True:
+        kept = frozenset(name for name in weak if all(rule(weak) for rule in bindings[name]))
+        if kept == weak:
+            return weak
+        weak = kept
+
+
+def _constant(value: bool, weak: frozenset[str]) -> bool:
+    return value
+
+
+def _bindings(node: ast.AST) -> list[tuple[str, Callable[[frozenset[str]], bool]]]:
+    """What a statement binds: names, and whether they become Python numbers, given which names are."""
+    if isinstance(node, ast.Assign):
+        return [pair for target in node.targets for pair in _bind(target, node.value)]
+    if isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+        return _bind(node.target, node.value)
+    if isinstance(node, ast.AugAssign):
+        return _bind(node.target, node.value)
+    if isinstance(node, (ast.For, ast.comprehension)):
+        counts = isinstance(node.iter, ast.Call) and _name(node.iter.func) in ("range", "prange", "ndindex")
+        return [(n, functools.partial(_constant, counts)) for n in _names(node.target)]
+    return []
+
+
+def _bind(target: ast.expr, value: ast.expr) -> list[tuple[str, Callable[[frozenset[str]], bool]]]:
+    if isinstance(target, ast.Name):
+        return [(target.id, functools.partial(_rule, value))]
+    if isinstance(target, (ast.Tuple, ast.List)):
+        if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
+            return [pair for t, v in zip(target.elts, value.elts) for pair in _bind(t, v)]
+        return [(n, functools.partial(_constant, _is_shape(value))) for n in _names(target)]
+    return []
+
+
+def _rule(value: ast.expr, weak: frozenset[str]) -> bool:
+    return _is_weak(value, weak)
+
+
+def _names(target: ast.expr) -> list[str]:
+    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+
+
+def _name(function: ast.expr) -> str:
+    return (
+        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    )
+
+
+def _is_shape(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
+
+
+def _is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
+    """Whether an expression is a Python number."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+    if isinstance(node, ast.Name):
+        return node.id in weak
+    if isinstance(node, ast.UnaryOp):
+        return not isinstance(node.op, ast.Not) and _is_weak(node.operand, weak)
+    if isinstance(node, ast.BinOp):
+        return _is_weak(node.left, weak) and _is_weak(node.right, weak)
+    if isinstance(node, ast.IfExp):
+        return _is_weak(node.body, weak) and _is_weak(node.orelse, weak)
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("size", "ndim") or _is_math(node)
+    if isinstance(node, ast.Subscript):
+        return _is_shape(node.value)
+    if isinstance(node, ast.Call):
+        return _name(node.func) in ("len", "int", "float") or _is_math(node.func)
+    return False
+
+
+def _is_math(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "math"
+
+
+# ---- making them so
+
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Turns each operation in which a Python number meets something else into a call of the marker."""
+
+    def __init__(self, weak: frozenset[str]) -> None:
+        self._weak = weak
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        return self._operation(node, node.op, [node.left, node.right])
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        return self._operation(node, node.ops[0], [node.left, *node.comparators])
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        begin = _ELEMENTWISE.get(_name(node.func)) if isinstance(node.func, ast.Attribute) else None
+        if begin is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+            return self._unchanged(node)
+        return self._meeting(node, node.func, node.args, begin)
+
+    def _operation(self, node: ast.expr, symbol: ast.AST, operands: list[ast.expr]) -> ast.expr:
+        name = _OPERATORS.get(type(symbol))
+        # `x ** 2` keeps its literal, from which numba makes a product.
+        literal_power = name == "pow" and isinstance(operands[1], ast.Constant)
+        if name is None or literal_power or len(operands) != 2:
+            return self._unchanged(node)
+        function = ast.Attribute(ast.Name(OPERATOR, ast.Load()), name, ast.Load())
+        return self._meeting(node, function, operands, 0)
+
+    def _meeting(self, node: ast.expr, function: ast.expr, operands: list[ast.expr], begin: int) -> ast.expr:
+        numbers = [at >= begin and _is_weak(operand, self._weak) for at, operand in enumerate(operands)]
+        others = [at for at, is_number in enumerate(numbers) if at >= begin and not is_number]
+        if not any(numbers) or not others:
+            return self._unchanged(node)
+        mask = sum(1 << at for at, is_number in enumerate(numbers) if is_number)
+        arguments = [function, ast.Constant(mask), ast.Constant(others[0]), *map(self.visit, operands)]
+        return ast.copy_location(ast.Call(ast.Name(MARKER, ast.Load()), arguments, []), node)
+
+    def _unchanged(self, node: ast.expr) -> ast.expr:
+        visited: ast.expr = self.generic_visit(node)  # type: ignore[assignment]
+        return visited

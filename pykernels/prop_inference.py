@@ -1,0 +1,224 @@
+"""What a `CustomOpProp` says of one use of its op: shapes and dtypes of the forward op and of its gradient."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pykernels import dtypes
+from pykernels.abi import MAX_NDIM, AttrType
+from pykernels.attributes import sample_value
+from pykernels.definition import Attribute
+from pykernels.errors import CallError, DefinitionError
+from pykernels.instance import TensorSpec
+from pykernels.prop import CustomOpProp, attributes_of
+
+__all__ = ["Dependency", "PropOps"]
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """An input of the backward op: its name, the kind of its blob (D, I or O), and the forward argument it is of."""
+
+    name: str
+    kind: str
+    argument: str
+
+
+class PropOps:
+    """The forward and backward op that a `CustomOpProp` class describes.
+
+    Raises
+    ------
+    DefinitionError
+        The class describes no op; the text says why, and leaves it to the caller to say where.
+    """
+
+    def __init__(self, prop: type[CustomOpProp]) -> None:
+        self._prop = prop
+        try:
+            self.attributes = attributes_of(prop)
+        except ValueError as error:
+            raise DefinitionError(str(error)) from None
+        described = self._describe()
+        self.inputs = _names(described.list_arguments(), "list_arguments")
+        self.outputs = _names(described.list_outputs(), "list_outputs")
+        if not self.outputs:
+            raise DefinitionError("list_outputs names no output")
+        if states := list(described.list_auxiliary_states()):
+            raise DefinitionError(
+                f"it has auxiliary states ({', '.join(map(str, states))}), which are not supported; make them inputs"
+            )
+        self.dependencies = self._dependencies(described)
+        self.gradients = [f"d{name}" for name in self.inputs]
+        self._check_names()
+
+    def _describe(self) -> CustomOpProp:
+        """An instance to ask for names, which cannot depend on the values of attributes."""
+        values = {a.name: sample_value(a.type) if a.required else a.default for a in self.attributes}
+        try:
+            return self._instance(values)
+        except Exception:
+            if not any(attribute.required for attribute in self.attributes):
+                raise
+        bare = self._prop.__new__(self._prop)
+        CustomOpProp.__init__(bare)
+        return bare
+
+    def _instance(self, values: Mapping[str, Any]) -> CustomOpProp:
+        return self._prop(**{a.name: _for_constructor(a, values[a.name]) for a in self.attributes})
+
+    def _dependencies(self, described: CustomOpProp) -> list[Dependency]:
+        blobs = [Dependency(f"d{name}", "D", name) for name in self.outputs]
+        blobs += [Dependency(name, "I", name) for name in self.inputs]
+        blobs += [Dependency(name, "O", name) for name in self.outputs]
+        numbers = list(range(len(blobs)))
+        n_out, n_in = len(self.outputs), len(self.inputs)
+        chosen = described.declare_backward_dependency(
+            numbers[:n_out], numbers[n_out : n_out + n_in], numbers[n_out + n_in :]
+        )
+        try:
+            return [blobs[numbers.index(number)] for number in dict.fromkeys(chosen)]
+        except (ValueError, TypeError):
+            raise DefinitionError(
+                f"declare_backward_dependency returned {chosen!r}, not a selection of the numbers that it was given"
+            ) from None
+
+    def _check_names(self) -> None:
+        attributes = [attribute.name for attribute in self.attributes]
+        for what, names in (
+            ("the op", [*self.inputs, *self.outputs, *attributes]),
+            ("its gradient", [*(d.name for d in self.dependencies), *self.gradients, *attributes]),
+        ):
+            repeated = sorted({name for name in names if names.count(name) > 1})
+            if repeated:
+                raise DefinitionError(
+                    f"'{repeated[0]}' names two things in {what}: inputs, outputs and attributes share one set of "
+                    "names (the gradient of a tensor x is named dx)"
+                )
+
+    # ---- inference
+
+    def infer_forward(
+        self, inputs: Sequence[TensorSpec], attributes: Mapping[str, Any]
+    ) -> tuple[list[TensorSpec], list[TensorSpec]]:
+        """The inputs, completed, and the outputs; raises what the class raises, or `CallError`, `DefinitionError`."""
+        prop = self._instance(attributes)
+        in_shapes, out_shapes = self._infer_shapes(prop, [spec.shape for spec in inputs])
+        in_types, out_types = self._infer_types(prop, [spec.dtype for spec in inputs])
+        return list(map(TensorSpec, in_shapes, in_types)), list(map(TensorSpec, out_shapes, out_types))
+
+    def infer_backward(self, given: Sequence[TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
+        """The gradients of the inputs, from the tensors that the gradient depends on."""
+        known = {(d.kind, d.argument): spec for d, spec in zip(self.dependencies, given, strict=True)}
+        unknown = TensorSpec(None, None)
+        inputs = [known.get(("I", name), unknown) for name in self.inputs]
+        if unknown in inputs:
+            inputs = self._recover_inputs(inputs, known, attributes)
+        outputs = self.infer_forward(inputs, attributes)[1]
+        for name, output in zip(self.outputs, outputs, strict=True):
+            for kind, shown in (("D", f"d{name}"), ("O", name)):
+                shape = known.get((kind, name), unknown).shape
+                if shape is not None and output.shape is not None and shape != output.shape:
+                    raise CallError(f"'{shown}' has shape {shape}, but the output '{name}' has shape {output.shape}")
+        return inputs
+
+    def _recover_inputs(
+        self,
+        inputs: list[TensorSpec],
+        known: Mapping[tuple[str, str], TensorSpec],
+        attributes: Mapping[str, Any],
+    ) -> list[TensorSpec]:
+        """The forward inputs, where the gradient does not depend on all of them.
+
+        Either infer_shape completes them from the others, or the only input has the shape of an output.
+        """
+        if not all(spec.shape is None for spec in inputs):
+            inputs = self.infer_forward(inputs, attributes)[0]
+        elif len(inputs) == 1:
+            for kind in ("O", "D"):
+                candidates = [known[kind, name] for name in self.outputs if (kind, name) in known]
+                if candidates and self.infer_forward(candidates[:1], attributes)[1][0].shape == candidates[0].shape:
+                    return candidates[:1]
+        missing = [name for name, spec in zip(self.inputs, inputs, strict=True) if spec.shape is None]
+        if missing:
+            raise DefinitionError(
+                f"the shape of the gradient of '{missing[0]}' cannot be told from what the gradient depends on "
+                f"({', '.join(d.name for d in self.dependencies)}); return the input, too, from "
+                "declare_backward_dependency"
+            )
+        return inputs
+
+    def _infer_shapes(
+        self, prop: CustomOpProp, shapes: Sequence[tuple[int, ...] | None]
+    ) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]]:
+        if shapes and all(shape is None for shape in shapes):
+            return list(shapes), [None] * len(self.outputs)
+        result = prop.infer_shape([list(shape or ()) for shape in shapes])
+        ins, outs = self._two_lists(result, "infer_shape", _shape)
+        # An empty list stands for an unknown shape as well as for that of a single number.
+        completed = [None if given is None and not new else new for given, new in zip(shapes, ins, strict=True)]
+        _compare(self.inputs, shapes, completed, "shape", "infer_shape")
+        return completed, [None if not out and None in completed else out for out in outs]
+
+    def _infer_types(
+        self, prop: CustomOpProp, types: Sequence[np.dtype[Any] | None]
+    ) -> tuple[list[np.dtype[Any] | None], list[np.dtype[Any] | None]]:
+        if types and all(dtype is None for dtype in types):
+            return list(types), [None] * len(self.outputs)
+        result = prop.infer_type([None if dtype is None else dtype.type for dtype in types])
+        ins, outs = self._two_lists(result, "infer_type", _dtype)
+        _compare(self.inputs, types, ins, "dtype", "infer_type")
+        return ins, outs
+
+    def _two_lists(self, result: Any, method: str, read: Callable[[Any], Any]) -> tuple[list[Any], list[Any]]:
+        counts = f"{len(self.inputs)} for inputs and {len(self.outputs)} for outputs"
+        try:
+            ins, outs = list(result[0]), list(result[1])
+            fits = len(result) in (2, 3) and (len(ins), len(outs)) == (len(self.inputs), len(self.outputs))
+        except (TypeError, IndexError, KeyError):
+            fits = False
+        if not fits:
+            raise DefinitionError(f"{method} returned {result!r}, not two lists ({counts})")
+        try:
+            return [read(item) for item in ins], [read(item) for item in outs]
+        except (TypeError, ValueError) as error:
+            raise DefinitionError(f"{method} returned {result!r}: {error}") from None
+
+
+def _names(names: Any, method: str) -> list[str]:
+    if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+        raise DefinitionError(f"{method} returned {names!r}, not a list of names")
+    return list(names)
+
+
+def _for_constructor(attribute: Attribute, value: Any) -> Any:
+    """A value as the constructor takes it: dtypes are NumPy's."""
+    if attribute.type is AttrType.DTYPE:
+        return dtypes.from_number(value)
+    if attribute.type is AttrType.LIST_DTYPE:
+        return tuple(map(dtypes.from_number, value))
+    return value
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    shape = tuple(operator.index(dim) for dim in value or ())
+    if any(dim < 0 for dim in shape):
+        raise ValueError(f"{shape} has a negative length")
+    if len(shape) > MAX_NDIM:
+        raise ValueError(f"{len(shape)} axes are more than {MAX_NDIM}")
+    return shape
+
+
+def _dtype(value: Any) -> np.dtype[Any] | None:
+    return None if value is None else np.dtype(value)
+
+
+def _compare(names: Sequence[str], given: Sequence[Any], wanted: Sequence[Any], what: str, method: str) -> None:
+    for name, one, other in zip(names, given, wanted, strict=True):
+        if one is not None and one != other:
+            raise CallError(f"input '{name}' has {what} {one}, but {method} wants {other}")

@@ -1,0 +1,128 @@
+"""The C++ compiler: found, asked who it is, and run into the cache."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from pykernels import cache
+from pykernels.errors import BuildError, CompileFailed
+
+__all__ = ["Compiler", "build_shared", "compiler", "run"]
+
+_CANDIDATES = ("g++", "c++", "clang++")
+_COMMON_FLAGS = ("-fPIC", "-std=c++17", "-fvisibility=hidden")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler: the `command` that runs it, and the `identity` that it prints of itself."""
+
+    command: tuple[str, ...]
+    identity: str
+
+
+def compiler() -> Compiler:
+    """The C++ compiler: ``$CXX``, else the first of g++, c++ and clang++ on the PATH.
+
+    Raises
+    ------
+    BuildError
+        There is none, or it does not run.
+    """
+    return _find(os.environ.get("CXX", ""), os.environ.get("PATH", ""))
+
+
+@functools.lru_cache(maxsize=8)
+def _find(chosen: str, path: str) -> Compiler:
+    command = shlex.split(chosen) if chosen else [name for name in _CANDIDATES if shutil.which(name, path=path)][:1]
+    if not command or not shutil.which(command[0], path=path):
+        what = f"$CXX names {chosen!r}, which is not on the PATH" if chosen else "no C++ compiler is on the PATH"
+        raise BuildError(f"{what}. Install one (Debian, Ubuntu: apt install g++) or set CXX to its path")
+    try:
+        shown = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BuildError(f"the C++ compiler {' '.join(command)!r} does not run: {error}") from error
+    return Compiler(tuple(command), shown.stdout)
+
+
+def build_shared(
+    name: str,
+    sources: Sequence[Path],
+    *,
+    flags: Sequence[str] = (),
+    include: Sequence[Path] = (),
+    key: Sequence[str] = (),
+) -> Path:
+    """Compile C++ sources into a shared object in the cache.
+
+    Parameters
+    ----------
+    name : str
+        The file name without its ending; also the cache's kind of entry, with `sources` told apart by content.
+    sources : sequence of Path
+        Compiled and linked together.
+    flags : sequence of str
+        Added to the common ones.
+    include : sequence of Path
+        Folders of headers. Every header in them counts for the key, so name only folders of our own here; folders of
+        others go into `flags`, with what identifies them in `key`.
+    key : sequence of str
+        Whatever else the result depends on.
+
+    Raises
+    ------
+    CompileFailed
+        The compiler refused the sources; `.output` is what it said.
+    BuildError
+        There is no compiler.
+    CacheError
+        The cache cannot be written.
+    """
+    cxx = compiler()
+    headers = sorted(h for folder in include for h in folder.rglob("*") if h.suffix in {".h", ".hpp", ".inl"})
+    entry_key = cache.digest([cxx.identity, *flags, *key, *map(str, sources), *sources, *headers])
+
+    def make(output: Path) -> dict[str, str]:
+        command = [*cxx.command, *_COMMON_FLAGS, *flags, *(f"-I{folder}" for folder in include)]
+        if len(sources) == 1:
+            run([*command, "-shared", str(sources[0]), "-o", str(output)], what=name)
+            return {}
+        _announce(f"building the {name.replace('_', ' ')}, once for this machine")
+        objects = [output.with_name(f"{number}.o") for number in range(len(sources))]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            compiling = [
+                pool.submit(run, [*command, "-c", str(source), "-o", str(made)], what=name)
+                for source, made in zip(sources, objects)
+            ]
+            for each in compiling:
+                each.result()
+        run([*command, "-shared", *map(str, objects), "-o", str(output)], what=name)
+        for made in objects:
+            made.unlink()
+        return {}
+
+    return cache.build("native", f"{name}-{entry_key}", f"{name}.so", make).path
+
+
+def _announce(what: str) -> None:
+    """Tell a person at a terminal why nothing happens for some seconds."""
+    if sys.stderr.isatty():
+        print(f"pykernels: {what}", file=sys.stderr)
+
+
+def run(command: Sequence[str], *, what: str) -> None:
+    """Run a compiler or linker command; `CompileFailed` with its output if it fails."""
+    # In English and without terminal colours, so that messages can be read and cut.
+    environment = {**os.environ, "LC_ALL": "C", "GCC_COLORS": "", "TERM": "dumb"}
+    done = subprocess.run(list(command), capture_output=True, text=True, env=environment, errors="replace")
+    if done.returncode != 0:
+        raise CompileFailed(f"{what} does not compile", output=done.stderr or done.stdout)

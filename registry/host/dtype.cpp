@@ -1,0 +1,163 @@
+#include "dtype.h"
+
+#include <pykernels/definition.h>
+
+#include <cstring>
+#include <limits>
+
+#include "error.h"
+
+namespace pykernels {
+namespace {
+
+struct Row {
+  int32_t dtype;
+  const char* name;
+  size_t size;  // 0: no kernel computes with it
+};
+
+constexpr Row kRows[] = {
+    {PK_FLOAT16, "float16", 2},    {PK_FLOAT32, "float32", 4}, {PK_FLOAT64, "float64", 8},
+    {PK_INT8, "int8", 1},          {PK_INT32, "int32", 4},     {PK_INT64, "int64", 8},
+    {PK_UINT8, "uint8", 1},        {PK_BOOL, "bool", 1},       {PK_INT16, "int16", 0},
+    {PK_UINT16, "uint16", 0},      {PK_UINT32, "uint32", 0},   {PK_UINT64, "uint64", 0},
+    {PK_BFLOAT16, "bfloat16", 0},  {PK_CHAR, "char", 0},       {PK_COMPLEX64, "complex64", 0},
+    {PK_COMPLEX128, "complex128", 0},
+};
+
+const Row* Find(int32_t dtype) {
+  for (const Row& row : kRows) {
+    if (row.dtype == dtype) return &row;
+  }
+  return nullptr;
+}
+
+float FromBits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+uint32_t ToBits(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+float HalfToFloat(uint16_t half) {
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
+  const uint32_t exponent = (half >> 10) & 0x1fu;
+  const uint32_t mantissa = half & 0x3ffu;
+  if (exponent == 0x1f) return FromBits(sign | 0x7f800000u | (mantissa << 13));
+  if (exponent == 0) {
+    // Zero or subnormal: the mantissa counts units of 2^-24.
+    const float magnitude = static_cast<float>(mantissa) * 5.9604644775390625e-08f;
+    return sign ? -magnitude : magnitude;
+  }
+  return FromBits(sign | ((exponent + 112) << 23) | (mantissa << 13));
+}
+
+uint16_t FloatToHalf(float value) {
+  const uint32_t bits = ToBits(value);
+  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return sign | 0x7e00u;   // NaN
+  if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // rounds to infinity
+  if (magnitude < 0x38800000u) {
+    // A subnormal half. Adding 0.5 leaves the mantissa, rounded to nearest even, in the lowest bits.
+    const uint32_t rounded = ToBits(FromBits(magnitude) + 0.5f) - ToBits(0.5f);
+    return static_cast<uint16_t>(sign | rounded);
+  }
+  const uint32_t odd = (magnitude >> 13) & 1u;
+  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
+}
+
+template <typename T>
+void Add(void* target, const void* source, size_t count) {
+  T* to = static_cast<T*>(target);
+  const T* from = static_cast<const T*>(source);
+  for (size_t i = 0; i < count; ++i) to[i] = static_cast<T>(to[i] + from[i]);
+}
+
+void AddHalf(void* target, const void* source, size_t count) {
+  uint16_t* to = static_cast<uint16_t*>(target);
+  const uint16_t* from = static_cast<const uint16_t*>(source);
+  for (size_t i = 0; i < count; ++i) to[i] = FloatToHalf(HalfToFloat(to[i]) + HalfToFloat(from[i]));
+}
+
+void Or(void* target, const void* source, size_t count) {
+  uint8_t* to = static_cast<uint8_t*>(target);
+  const uint8_t* from = static_cast<const uint8_t*>(source);
+  for (size_t i = 0; i < count; ++i) to[i] = to[i] || from[i];
+}
+
+template <typename T>
+void Fill(void* target, size_t count, T value) {
+  T* to = static_cast<T*>(target);
+  for (size_t i = 0; i < count; ++i) to[i] = value;
+}
+
+}  // namespace
+
+size_t ItemSize(int32_t dtype) {
+  const Row* row = Find(dtype);
+  return row ? row->size : 0;
+}
+
+std::string DtypeName(int32_t dtype) {
+  if (dtype == PK_INVALID_DTYPE) return "unknown";
+  const Row* row = Find(dtype);
+  return row ? row->name : Join("OneFlow data type ", dtype);
+}
+
+int32_t DtypeFromName(const std::string& name) {
+  for (const Row& row : kRows) {
+    if (name == row.name) return row.dtype;
+  }
+  if (name == "bool_") return PK_BOOL;
+  return PK_INVALID_DTYPE;
+}
+
+int32_t DtypeFromNumber(int64_t number) {
+  for (const Row& row : kRows) {
+    if (number == row.dtype) return row.dtype;
+  }
+  return PK_INVALID_DTYPE;
+}
+
+const std::string& SupportedDtypes() {
+  static const std::string names = [] {
+    std::string text;
+    for (const Row& row : kRows) {
+      if (row.size) text += (text.empty() ? "" : ", ") + std::string(row.name);
+    }
+    return text;
+  }();
+  return names;
+}
+
+void Accumulate(int32_t dtype, void* target, const void* source, size_t count) {
+  // Unsigned types, because signed integers must not overflow; the bits of the sum are the same.
+  switch (dtype) {
+    case PK_FLOAT16: return AddHalf(target, source, count);
+    case PK_FLOAT32: return Add<float>(target, source, count);
+    case PK_FLOAT64: return Add<double>(target, source, count);
+    case PK_INT8:
+    case PK_UINT8: return Add<uint8_t>(target, source, count);
+    case PK_INT32: return Add<uint32_t>(target, source, count);
+    case PK_INT64: return Add<uint64_t>(target, source, count);
+    case PK_BOOL: return Or(target, source, count);
+    default: Fail("cannot add to a tensor of dtype ", DtypeName(dtype));
+  }
+}
+
+void FillFailed(int32_t dtype, void* target, size_t count) {
+  switch (dtype) {
+    case PK_FLOAT16: return Fill<uint16_t>(target, count, 0x7e00u);
+    case PK_FLOAT32: return Fill(target, count, std::numeric_limits<float>::quiet_NaN());
+    case PK_FLOAT64: return Fill(target, count, std::numeric_limits<double>::quiet_NaN());
+    default: std::memset(target, 0, count * ItemSize(dtype));
+  }
+}
+
+}  // namespace pykernels

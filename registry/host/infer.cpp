@@ -1,0 +1,200 @@
+// What an instance infers of its tensors.
+#include <algorithm>
+
+#include "dtype.h"
+#include "error.h"
+#include "instance.h"
+#include "specialization.h"
+
+namespace pykernels {
+namespace {
+
+constexpr int32_t kDtypes[] = {PK_FLOAT32, PK_INVALID_DTYPE, PK_FLOAT64, PK_FLOAT16, PK_INT64,
+                               PK_INT32,   PK_UINT8,         PK_INT8,    PK_BOOL};
+// Of inputs with different dtypes nearly all are values and indices.
+constexpr int32_t kMixed[] = {PK_FLOAT32, PK_INT64, PK_INT32};
+constexpr size_t kMostMixedInputs = 4;
+
+// Stand in for unknown dimensions. Both can be divided by every number up to 16.
+constexpr int64_t kProbes[] = {720720, 1441440};
+
+// More elements than this cannot be addressed in any dtype.
+constexpr int64_t kMostElements = INT64_MAX / 8;
+
+void SetDtypes(const std::vector<int32_t>& dtypes, Tensors* tensors) {
+  for (size_t i = 0; i < tensors->size(); ++i) (*tensors)[i].dtype = dtypes[i];
+}
+
+void CopyShapes(const Tensors& from, Tensors* to) {
+  for (size_t i = 0; i < to->size(); ++i) {
+    (*to)[i].ndim = from[i].ndim;
+    std::copy(from[i].dims, from[i].dims + PK_MAX_NDIM, (*to)[i].dims);
+  }
+}
+
+void CopyDtypes(const Tensors& from, Tensors* to) {
+  for (size_t i = 0; i < to->size(); ++i) (*to)[i].dtype = from[i].dtype;
+}
+
+bool HasFewEnoughElements(const pk_tensor& tensor) {
+  int64_t room = kMostElements;
+  for (int32_t axis = 0; axis < tensor.ndim; ++axis) {
+    if (tensor.dims[axis] == 0) return true;
+    room /= tensor.dims[axis];
+  }
+  return room > 0;
+}
+
+// Every way to give `n` inputs a dtype out of kMixed.
+void AppendMixed(size_t n, std::vector<std::vector<int32_t>>* guesses) {
+  size_t ways = 1;
+  for (size_t i = 0; i < n; ++i) ways *= std::size(kMixed);
+  for (size_t way = 0; way < ways; ++way) {
+    std::vector<int32_t> guess;
+    for (size_t i = 0, rest = way; i < n; ++i, rest /= std::size(kMixed)) {
+      guess.push_back(kMixed[rest % std::size(kMixed)]);
+    }
+    guesses->push_back(guess);
+  }
+}
+
+}  // namespace
+
+void Instance::Infer(Tensors* inputs, Tensors* outputs) const {
+  pk_instance view = View(*inputs, *outputs);
+  op_->Infer(&view);
+}
+
+void Instance::InferShapes(Tensors* inputs, Tensors* outputs) const {
+  const bool are_known = AreKnown(*inputs);
+  if (are_known) {
+    const std::shared_ptr<const Specialization> recent = FindRecent(*inputs, SameShapes);
+    if (recent) return CopyShapes(recent->outputs(), outputs);
+  }
+  Tensors completed = *inputs;
+  try {
+    if (are_known || (op_->declared().flags & PK_OP_INFERS_INPUTS)) {
+      InferWithAnyDtypes(&completed, outputs);
+    } else {
+      InferPartialShapes(*inputs, outputs);
+    }
+  } catch (const Error& error) {
+    // Without its first input, which is the data, an op cannot be expected to complete the others.
+    if (!inputs->empty() && !IsKnown(inputs->front())) return;
+    FailInference(*inputs, error.what());
+  }
+  CopyShapes(completed, inputs);
+  if (AreKnown(*inputs)) RememberShapes(*inputs);
+}
+
+void Instance::InferPartialShapes(const Tensors& inputs, Tensors* outputs) const {
+  for (const pk_tensor& input : inputs) {
+    if (input.ndim < 0) return;
+  }
+  // A dimension of an output is known if it is the same whatever stands in for those unknown.
+  Tensors probed[2] = {blank_outputs_, blank_outputs_};
+  for (size_t i = 0; i < 2; ++i) {
+    Tensors substituted = inputs;
+    for (pk_tensor& input : substituted) {
+      std::replace_if(input.dims, input.dims + input.ndim, [](int64_t dim) { return dim < 0; }, kProbes[i]);
+    }
+    InferWithAnyDtypes(&substituted, &probed[i]);
+  }
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    const pk_tensor& a = probed[0][i];
+    const pk_tensor& b = probed[1][i];
+    if (a.ndim != b.ndim) continue;
+    (*outputs)[i].ndim = a.ndim;
+    for (int32_t axis = 0; axis < a.ndim; ++axis) {
+      (*outputs)[i].dims[axis] = a.dims[axis] == b.dims[axis] ? a.dims[axis] : -1;
+    }
+  }
+}
+
+void Instance::InferWithAnyDtypes(Tensors* inputs, Tensors* outputs) const {
+  std::string first_error;
+  for (const std::vector<int32_t>& dtypes : GuessDtypes()) {
+    Tensors tried = *inputs;
+    Tensors inferred = blank_outputs_;
+    SetDtypes(dtypes, &tried);
+    try {
+      Infer(&tried, &inferred);
+      if (AreKnown(tried)) RequireComplete(inferred);
+      CopyShapes(tried, inputs);
+      return CopyShapes(inferred, outputs);
+    } catch (const Error& error) {
+      if (first_error.empty()) first_error = error.what();
+    }
+  }
+  throw Error(first_error);
+}
+
+std::vector<std::vector<int32_t>> Instance::GuessDtypes() const {
+  std::vector<std::vector<int32_t>> guesses;
+  const size_t n = blank_inputs_.size();
+  const std::shared_ptr<const Specialization> latest =
+      FindRecent({}, [](const Tensors&, const Tensors&) { return true; });
+  if (latest) {
+    guesses.emplace_back();
+    for (const pk_tensor& input : latest->inputs()) guesses.back().push_back(input.dtype);
+  }
+  for (int32_t dtype : kDtypes) guesses.emplace_back(n, dtype);
+  if (n > 1 && n <= kMostMixedInputs) AppendMixed(n, &guesses);
+  return guesses;
+}
+
+void Instance::InferDtypes(Tensors* inputs, Tensors* outputs) const {
+  int32_t first = PK_INVALID_DTYPE;
+  for (auto input = inputs->rbegin(); input != inputs->rend(); ++input) {
+    if (input->dtype != PK_INVALID_DTYPE) first = input->dtype;
+  }
+  if (first == PK_INVALID_DTYPE && !inputs->empty()) return;
+  for (pk_tensor& input : *inputs) {
+    if (input.dtype == PK_INVALID_DTYPE) input.dtype = first;
+  }
+  RequireSupportedDtypes(*inputs, input_names_);
+  const std::shared_ptr<const Specialization> recent = FindRecent(*inputs, SameDtypes);
+  if (recent) return CopyDtypes(recent->outputs(), outputs);
+  Tensors shaped = AcceptedShapes();
+  CopyDtypes(*inputs, &shaped);
+  Tensors inferred = blank_outputs_;
+  try {
+    Infer(&shaped, &inferred);
+  } catch (const Error& error) {
+    if (AreKnown(shaped)) FailInference(shaped, error.what());
+    // It may be the missing shapes that the definition does not like; what it leaves alone has the first input's dtype.
+    for (pk_tensor& output : inferred) output.dtype = first;
+  }
+  RequireSupportedDtypes(inferred, output_names_);
+  CopyDtypes(inferred, outputs);
+}
+
+void Instance::FailInference(const Tensors& inputs, const std::string& why) const {
+  std::string given;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    given += Join(i ? ", " : " for ", input_names_[i], ": ", Describe(inputs[i]));
+  }
+  Fail("op '", label_, "'", given, ": ", why);
+}
+
+void Instance::RequireSupportedDtypes(const Tensors& tensors, const std::vector<std::string>& names) const {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (ItemSize(tensors[i].dtype)) continue;
+    Fail("op '", label_, "': '", names[i], "' has dtype ", DtypeName(tensors[i].dtype), ", but kernels compute with ",
+         SupportedDtypes());
+  }
+}
+
+void Instance::RequireComplete(const Tensors& outputs) const {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].ndim > PK_MAX_NDIM || !IsKnown(outputs[i])) {
+      Fail("the definition infers no shape for its output '", output_names_[i], "'");
+    }
+    if (!HasFewEnoughElements(outputs[i])) {
+      Fail("the definition infers ", Describe(outputs[i]), " for its output '", output_names_[i],
+           "', which is too large");
+    }
+  }
+}
+
+}  // namespace pykernels

@@ -1,0 +1,106 @@
+// One use of an op: its attributes and the number of its tensors, and what is inferred for the tensors that it meets.
+#ifndef PYKERNELS_REGISTRY_HOST_INSTANCE_H_
+#define PYKERNELS_REGISTRY_HOST_INSTANCE_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "attributes.h"
+#include "gradient.h"
+#include "op.h"
+#include "tensors.h"
+
+namespace pykernels {
+
+class Specialization;
+
+class Instance {
+ public:
+  // `label` is what the user calls the op, for messages; the counts are per argument, as DistributeTensors gives them.
+  Instance(std::shared_ptr<const Op> op, std::string label, Attributes attributes,
+           const std::vector<int32_t>& input_counts, const std::vector<int32_t>& output_counts);
+
+  const Op& op() const { return *op_; }
+  const std::string& label() const { return label_; }
+  const std::vector<pk_attr>& attributes() const { return attributes_.values(); }
+
+  // Of all tensors; an argument that may be repeated has "x_0", "x_1".
+  const std::vector<std::string>& input_names() const { return input_names_; }
+  const std::vector<std::string>& output_names() const { return output_names_; }
+
+  // Which tensors of the forward pass the gradient needs.
+  const Dependencies& dependencies() const { return dependencies_; }
+
+  // Tensors that know their argument and nothing else.
+  const Tensors& blank_inputs() const { return blank_inputs_; }
+  const Tensors& blank_outputs() const { return blank_outputs_; }
+
+  // The C ABI's view of this instance with these tensors, which must outlive it.
+  pk_instance View(const Tensors& inputs, const Tensors& outputs) const;
+
+  // Infers the shapes of the outputs; what cannot be told from what is known of the inputs stays unknown. Under
+  // PK_OP_INFERS_INPUTS the inputs are completed. Dtypes play no part.
+  void InferShapes(Tensors* inputs, Tensors* outputs) const;
+
+  // Infers the dtypes of the outputs. An input of unknown dtype takes that of the first input that has one; if none has,
+  // all stay unknown. Shapes play no part.
+  void InferDtypes(Tensors* inputs, Tensors* outputs) const;
+
+  // This instance for inputs whose dtypes and shapes are known. It must not outlive the instance.
+  std::shared_ptr<const Specialization> Specialize(const Tensors& inputs) const;
+
+ private:
+  using Match = bool (*)(const Tensors&, const Tensors&);
+
+  // Inference by the definition, of shapes and dtypes at once.
+  void Infer(Tensors* inputs, Tensors* outputs) const;
+  // Infers from inputs of known rank with unknown dimensions.
+  void InferPartialShapes(const Tensors& inputs, Tensors* outputs) const;
+  // Infers shapes with guessed dtypes, until the definition accepts some.
+  void InferWithAnyDtypes(Tensors* inputs, Tensors* outputs) const;
+  [[noreturn]] void FailInference(const Tensors& inputs, const std::string& why) const;
+  void RequireSupportedDtypes(const Tensors& tensors, const std::vector<std::string>& names) const;
+  void RequireComplete(const Tensors& outputs) const;
+
+  // The newest specialisation for inputs that match, or null.
+  std::shared_ptr<const Specialization> FindRecent(const Tensors& inputs, Match match) const;
+  void Remember(std::shared_ptr<const Specialization> made) const;
+  void RememberShapes(const Tensors& inputs) const;
+  // Input shapes that inference has accepted; blank if there are none yet.
+  Tensors AcceptedShapes() const;
+  // Dtypes for inferring shapes where dtypes are not at hand, the likeliest first.
+  std::vector<std::vector<int32_t>> GuessDtypes() const;
+
+  std::shared_ptr<const Op> op_;
+  std::string label_;
+  Attributes attributes_;
+  Tensors blank_inputs_;
+  Tensors blank_outputs_;
+  std::vector<std::string> input_names_;
+  std::vector<std::string> output_names_;
+  Dependencies dependencies_;
+
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<const Specialization>> recent_;  // the newest last
+  mutable Tensors accepted_;
+};
+
+// Instances by op and by the texts of their attributes, so that a call with attributes met before parses nothing.
+class InstanceCache {
+ public:
+  // `n_inputs` and `n_outputs` count all tensors; -1 is the least number that the op can have.
+  std::shared_ptr<const Instance> Get(const std::shared_ptr<const Op>& op, const std::string& label,
+                                      const Attributes::Strings& attributes, int32_t n_inputs = -1,
+                                      int32_t n_outputs = -1);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const Instance>> instances_;
+};
+
+}  // namespace pykernels
+
+#endif  // PYKERNELS_REGISTRY_HOST_INSTANCE_H_

@@ -1,0 +1,49 @@
+// An instance for tensors of certain dtypes and shapes: what to run, and with which numbers.
+#ifndef PYKERNELS_REGISTRY_HOST_SPECIALIZATION_H_
+#define PYKERNELS_REGISTRY_HOST_SPECIALIZATION_H_
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "instance.h"
+
+namespace pykernels {
+
+class BackwardPlan;
+
+// Several threads may use one at the same time.
+class Specialization {
+ public:
+  Specialization(const Instance& instance, Tensors inputs, Tensors outputs);
+
+  const Instance& instance() const { return instance_; }
+  const Tensors& inputs() const { return inputs_; }
+  const Tensors& outputs() const { return outputs_; }
+
+  // The kernel, resolved at the first call.
+  const pk_kernel& Kernel() const;
+
+  // Runs the kernel. `data` holds the buffers of the inputs, then of the outputs; none is null, and no output overlaps
+  // another buffer. Throws the text of pk_services.explain if the kernel fails.
+  void Run(const std::vector<void*>& data, bool is_train) const;
+
+  // The backward pass, planned at the first call. Throws if the op has no gradient or the plan cannot be carried out.
+  const BackwardPlan& Backward() const;
+
+ private:
+  std::vector<pk_scalar> Scalars(const pk_kernel& kernel, bool is_train) const;
+
+  const Instance& instance_;
+  const Tensors inputs_;
+  const Tensors outputs_;
+  std::vector<int64_t> dims_;
+  mutable std::atomic<const pk_kernel*> kernel_{nullptr};
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const BackwardPlan> backward_;
+};
+
+}  // namespace pykernels
+
+#endif  // PYKERNELS_REGISTRY_HOST_SPECIALIZATION_H_

@@ -1,0 +1,80 @@
+// The part of MXNet's C interface that the registrar uses, in our words. The layouts and numbers are those of MXNet 1.9.
+#ifndef PYKERNELS_REGISTRY_MXNET_API_H_
+#define PYKERNELS_REGISTRY_MXNET_API_H_
+
+#include <new>
+#include <stdexcept>
+#include <string>
+
+extern "C" {
+
+typedef void* NDArrayHandle;
+
+typedef int (*MXCallback)(void);
+
+// Functions that MXNet calls, each with the context at the same position as its last argument.
+struct MXCallbackList {
+  int num_callbacks;
+  MXCallback* callbacks;
+  void** contexts;
+};
+
+typedef int (*MXPropCreator)(const char* op_type, int num_kwargs, const char** keys, const char** values,
+                             struct MXCallbackList* ret);
+
+// Functions of libmxnet. Each returns 0 unless it fails.
+struct MXApi {
+  int (*CustomOpRegister)(const char* op_type, MXPropCreator creator);
+  int (*NDArrayGetData)(NDArrayHandle handle, void** data);
+  int (*NDArrayGetShapeEx)(NDArrayHandle handle, int* ndim, const int** dims);
+  int (*NDArrayGetDType)(NDArrayHandle handle, int* dtype);
+  int (*NDArrayGetStorageType)(NDArrayHandle handle, int* storage_type);
+  int (*NDArrayFree)(NDArrayHandle handle);
+  int (*AutogradIsRecording)(bool* recording);
+  const char* (*GetLastError)();
+};
+
+}  // extern "C"
+
+namespace dmlc {
+
+// What MXNet expects to be thrown at it, from code of its own or of others. The exception is found by this name.
+struct Error : public std::runtime_error {
+  explicit Error(const std::string& text) : std::runtime_error(text) {}
+};
+
+}  // namespace dmlc
+
+namespace pykernels::mxnet {
+
+// OpReqType.
+enum Req { kReqNull = 0, kReqWrite = 1, kReqWriteInplace = 2, kReqAdd = 3 };
+
+// NDArrayStorageType.
+enum Storage { kStorageNone = -1, kStorageDefault = 0, kStorageRowSparse = 1, kStorageCsr = 2 };
+
+constexpr int kUnknownType = -1;
+
+// Set once, before the first op is registered.
+void SetApi(const MXApi& api);
+const MXApi& Api();
+
+// Throws MXNet's last error unless `status`, which a function of the API returned, is 0.
+void Check(int status);
+
+// Runs what MXNet calls, which takes nothing but its own exception.
+template <typename Body>
+int Guard(const Body& body) {
+  try {
+    body();
+    return 1;
+  } catch (const std::bad_alloc&) {
+    throw dmlc::Error("pykernels: out of memory");
+  } catch (const std::exception& error) {
+    throw dmlc::Error(error.what());
+  }
+}
+
+}  // namespace pykernels::mxnet
+
+#endif  // PYKERNELS_REGISTRY_MXNET_API_H_

@@ -1,0 +1,133 @@
+#include "operator.h"
+
+#include <algorithm>
+
+#include "../host/backward.h"
+#include "../host/dtype.h"
+#include "../host/error.h"
+
+namespace pykernels::mxnet {
+namespace {
+
+// By MXNet's number.
+constexpr int32_t kTypes[] = {PK_FLOAT32, PK_FLOAT64, PK_FLOAT16, PK_UINT8,  PK_INT32,  PK_INT8,    PK_INT64,
+                              PK_BOOL,    PK_INT16,   PK_UINT16,  PK_UINT32, PK_UINT64, PK_BFLOAT16};
+
+// Where the data of an array without elements is said to be.
+alignas(64) char nowhere[64];
+
+Target ToTarget(const Array& array, int request) {
+  if (request == kReqNull) return {};
+  if (array.is_none) Fail("MXNet asks for a result, but gives no array for it");
+  return {array.data, request == kReqAdd ? Request::kAdd : Request::kWrite};
+}
+
+std::vector<Target> ToTargets(const std::vector<Array>& arrays, const int* requests) {
+  std::vector<Target> targets;
+  for (size_t i = 0; i < arrays.size(); ++i) targets.push_back(ToTarget(arrays[i], requests[i]));
+  return targets;
+}
+
+std::vector<const void*> Buffers(const std::vector<Array>& arrays) {
+  std::vector<const void*> buffers;
+  for (const Array& array : arrays) buffers.push_back(array.data);
+  return buffers;
+}
+
+// Whether an array that is there has another type than the op was made for.
+bool Differs(const Array& array, const pk_tensor& type) {
+  return !array.is_none && !(array.type.dtype == type.dtype && SameShape(array.type, type));
+}
+
+bool AnyDiffers(const std::vector<Array>& arrays, const Tensors& types) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (Differs(arrays[i], types[i])) return true;
+  }
+  return false;
+}
+
+void RequireTypes(const Instance& instance, const std::vector<Array>& arrays, const Tensors& types,
+                  const std::vector<std::string>& names, const char* what) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (!Differs(arrays[i], types[i])) continue;
+    Fail("op '", instance.label(), "': MXNet gives ", Describe(arrays[i].type), " for the ", what, " '", names[i],
+         "', but ", Describe(types[i]), " is inferred");
+  }
+}
+
+}  // namespace
+
+int32_t FromMXNetType(int type) {
+  const bool known = type >= 0 && static_cast<size_t>(type) < std::size(kTypes);
+  return known ? kTypes[type] : PK_INVALID_DTYPE;
+}
+
+int ToMXNetType(int32_t dtype) {
+  const auto* found = std::find(std::begin(kTypes), std::end(kTypes), dtype);
+  return found == std::end(kTypes) ? kUnknownType : static_cast<int>(found - kTypes);
+}
+
+Array ReadType(NDArrayHandle handle) {
+  Array array;
+  int storage = kStorageNone;
+  Check(Api().NDArrayGetStorageType(handle, &storage));
+  if (storage == kStorageNone) return array;
+  if (storage != kStorageDefault) Fail("kernels compute with dense arrays only");
+  int dtype = kUnknownType;
+  int ndim = -1;
+  const int* dims = nullptr;
+  Check(Api().NDArrayGetDType(handle, &dtype));
+  Check(Api().NDArrayGetShapeEx(handle, &ndim, &dims));
+  if (ndim > PK_MAX_NDIM) Fail("kernels compute with arrays of at most ", PK_MAX_NDIM, " axes, not ", ndim);
+  array.type.dtype = FromMXNetType(dtype);
+  array.type.ndim = ndim;
+  std::copy(dims, dims + std::max(ndim, 0), array.type.dims);
+  return array;
+}
+
+void SetData(void* data, Array* array) {
+  array->data = data || CountElements(array->type) > 0 ? data : nowhere;
+  array->is_none = !array->data;
+}
+
+Operator::Operator(std::shared_ptr<const Instance> instance, const Tensors& inputs)
+    : instance_(std::move(instance)), specialization_(instance_->Specialize(inputs)) {
+  specialization_->Kernel();
+}
+
+void Operator::PrepareBackward() const { specialization_->Backward().Resolve(); }
+
+std::shared_ptr<const Specialization> Operator::SpecializeFor(const std::vector<Array>& inputs) const {
+  if (!AnyDiffers(inputs, specialization_->inputs())) return specialization_;
+  // MXNet runs the op on other shapes than it was made for.
+  Tensors types = instance_->blank_inputs();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_none) Fail("op '", instance_->label(), "': MXNet did not keep its input '",
+                                instance_->input_names()[i], "'");
+    types[i].dtype = inputs[i].type.dtype;
+    types[i].ndim = inputs[i].type.ndim;
+    std::copy(inputs[i].type.dims, inputs[i].type.dims + PK_MAX_NDIM, types[i].dims);
+  }
+  return instance_->Specialize(types);
+}
+
+void Operator::Forward(const std::vector<Array>& inputs, const std::vector<Array>& outputs, const int* requests,
+                       bool is_train) const {
+  const std::shared_ptr<const Specialization> forward = SpecializeFor(inputs);
+  RequireTypes(*instance_, outputs, forward->outputs(), instance_->output_names(), "output");
+  RunForward(*forward, Buffers(inputs), ToTargets(outputs, requests), is_train);
+}
+
+void Operator::Backward(const std::vector<Array>& output_gradients, const std::vector<Array>& inputs,
+                        const std::vector<Array>& outputs, const std::vector<Array>& input_gradients,
+                        const int* requests, bool is_train) const {
+  // Gradients are always there and have the types of the inputs, which need not have been kept.
+  const std::shared_ptr<const Specialization> forward = SpecializeFor(input_gradients);
+  RequireTypes(*instance_, inputs, forward->inputs(), instance_->input_names(), "input");
+  RequireTypes(*instance_, outputs, forward->outputs(), instance_->output_names(), "output");
+  RequireTypes(*instance_, output_gradients, forward->outputs(), instance_->output_names(), "gradient of");
+  RunBackward(*forward, {Buffers(inputs), Buffers(outputs), Buffers(output_gradients)},
+              ToTargets(input_gradients, requests), is_train);
+}
+
+}  // namespace pykernels::mxnet

@@ -1,0 +1,294 @@
+#include "property.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <optional>
+
+#include "../host/error.h"
+#include "../host/instance.h"
+#include "../host/literal.h"
+#include "handles.h"
+#include "operator.h"
+
+namespace pykernels::mxnet {
+namespace {
+
+// A function of any of MXNet's callback types as what MXCallbackList holds.
+template <typename Function>
+MXCallback Generic(Function* function) {
+  // Over void*, for compilers that warn of a cast between function types.
+  return reinterpret_cast<MXCallback>(reinterpret_cast<void*>(function));
+}
+
+// -- An operator at one place of a graph ------------------------------------------------------------------------------
+
+struct OperatorState {
+  Operator op;
+  void* contexts[3];
+};
+
+int DeleteOperator(void* state) {
+  delete static_cast<OperatorState*>(state);
+  return 1;
+}
+
+int Forward(int n, void** handles, int* /*tags*/, const int* requests, int is_train, void* state) {
+  const Operator& op = static_cast<OperatorState*>(state)->op;
+  return Guard([&] { ForwardHandles(op, n, handles, requests, is_train); });
+}
+
+int Backward(int n, void** handles, int* /*tags*/, const int* requests, int is_train, void* state) {
+  const Operator& op = static_cast<OperatorState*>(state)->op;
+  return Guard([&] { BackwardHandles(op, n, handles, requests, is_train); });
+}
+
+MXCallback operator_callbacks[] = {Generic(DeleteOperator), Generic(Forward), Generic(Backward)};
+
+// -- A use of an op with its attributes -------------------------------------------------------------------------------
+
+struct Property {
+  std::shared_ptr<const Instance> instance;
+  void* contexts[10];
+};
+
+const Instance& Of(void* state) { return *static_cast<Property*>(state)->instance; }
+
+int DeleteProperty(void* state) {
+  delete static_cast<Property*>(state);
+  return 1;
+}
+
+int Ignore(void* /*state*/) { return 1; }
+
+// Gives out names as MXNet wants them: valid until this thread asks again, ended by null.
+int List(const std::vector<std::string>& names, char*** list) {
+  static thread_local std::vector<char*> pointers;
+  pointers.clear();
+  for (const std::string& name : names) pointers.push_back(const_cast<char*>(name.c_str()));
+  pointers.push_back(nullptr);
+  *list = pointers.data();
+  return 1;
+}
+
+int ListArguments(char*** list, void* state) { return List(Of(state).input_names(), list); }
+
+int ListOutputs(char*** list, void* state) { return List(Of(state).output_names(), list); }
+
+int ListAuxiliaryStates(char*** list, void* /*state*/) { return List({}, list); }
+
+void WriteShape(const Instance& instance, const pk_tensor& tensor, std::vector<int>* buffer, int* ndim, int** dims) {
+  // MXNet takes no unknown rank back, and takes a rank of 0 for a known one.
+  if (tensor.ndim < 0) {
+    Fail("op '", instance.label(), "': the shape of '", tensor.argument, "' cannot be told from those that are known, "
+         "and MXNet lets no custom operator leave one open; give the shapes of its inputs");
+  }
+  buffer->clear();
+  for (int32_t axis = 0; axis < tensor.ndim; ++axis) {
+    if (tensor.dims[axis] > INT_MAX) {
+      Fail("op '", instance.label(), "': '", tensor.argument, "' is ", Describe(tensor), ", which is too large for MXNet");
+    }
+    buffer->push_back(static_cast<int>(tensor.dims[axis]));
+  }
+  *ndim = tensor.ndim;
+  *dims = buffer->data();
+}
+
+int InferShape(int n, int* ndims, int** shapes, void* state) {
+  return Guard([&] {
+    const Instance& instance = Of(state);
+    Tensors inputs = instance.blank_inputs();
+    Tensors outputs = instance.blank_outputs();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (ndims[i] > PK_MAX_NDIM) Fail("op '", instance.label(), "' takes arrays of at most ", PK_MAX_NDIM, " axes");
+      inputs[i].ndim = ndims[i];
+      std::copy(shapes[i], shapes[i] + std::max(ndims[i], 0), inputs[i].dims);
+    }
+    instance.InferShapes(&inputs, &outputs);
+    // Read by MXNet before this thread comes here again.
+    static thread_local std::vector<std::vector<int>> buffers;
+    buffers.resize(std::max<size_t>(buffers.size(), n));
+    for (int i = 0; i < n; ++i) {
+      const size_t at = i;
+      const pk_tensor& tensor = at < inputs.size() ? inputs[at] : outputs[at - inputs.size()];
+      WriteShape(instance, tensor, &buffers[at], &ndims[i], &shapes[i]);
+    }
+  });
+}
+
+int InferType(int /*n*/, int* types, void* state) {
+  return Guard([&] {
+    const Instance& instance = Of(state);
+    Tensors inputs = instance.blank_inputs();
+    Tensors outputs = instance.blank_outputs();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i].dtype = FromMXNetType(types[i]);
+      if (types[i] != kUnknownType && inputs[i].dtype == PK_INVALID_DTYPE) {
+        Fail("op '", instance.label(), "': '", instance.input_names()[i], "' has MXNet's type ", types[i],
+             ", which kernels cannot compute with");
+      }
+    }
+    instance.InferDtypes(&inputs, &outputs);
+    for (const Tensors* tensors : {&inputs, &outputs}) {
+      for (const pk_tensor& tensor : *tensors) *types++ = ToMXNetType(tensor.dtype);
+    }
+  });
+}
+
+const char* StorageName(int storage) { return storage == kStorageCsr ? "csr" : "row_sparse"; }
+
+int InferStorageType(int n, int* storages, void* state) {
+  return Guard([&] {
+    const Instance& instance = Of(state);
+    const int n_inputs = static_cast<int>(instance.input_names().size());
+    for (int i = 0; i < n; ++i) {
+      if (storages[i] > kStorageDefault) {
+        const auto& name = i < n_inputs ? instance.input_names()[i] : instance.output_names()[i - n_inputs];
+        Fail("op '", instance.label(), "': '", name, "' is a ", StorageName(storages[i]),
+             " array, but kernels compute with dense ones; convert it with .tostype('default')");
+      }
+      storages[i] = kStorageDefault;
+    }
+  });
+}
+
+int InferBackwardStorageType(int n, int* storages, int* /*tags*/, void* state) {
+  return Guard([&] {
+    for (int i = 0; i < n; ++i) {
+      if (storages[i] > kStorageDefault) {
+        Fail("the gradient of op '", Of(state).label(), "' meets a ", StorageName(storages[i]),
+             " array, but kernels compute with dense ones; use dense gradients (grad_stype='default')");
+      }
+      storages[i] = kStorageDefault;
+    }
+  });
+}
+
+int DeclareBackwardDependency(const int* output_gradients, const int* inputs, const int* outputs, int* n, int** list,
+                              void* state) {
+  static thread_local std::vector<int> needed;
+  const Dependencies& dependencies = Of(state).dependencies();
+  const auto append = [](const int* ids, const std::vector<bool>& wanted) {
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i]) needed.push_back(ids[i]);
+    }
+  };
+  needed.clear();
+  append(output_gradients, dependencies.output_gradients);
+  append(inputs, dependencies.inputs);
+  append(outputs, dependencies.outputs);
+  // MXNet takes the device of the backward pass from what it reads.
+  if (needed.empty()) needed.assign(output_gradients, output_gradients + dependencies.output_gradients.size());
+  *n = static_cast<int>(needed.size());
+  *list = needed.data();
+  return 1;
+}
+
+bool IsRecording() {
+  bool recording = false;
+  Api().AutogradIsRecording(&recording);
+  return recording;
+}
+
+int CreateOperator(const char* context, int n, unsigned** shapes, const int* ndims, const int* types,
+                   MXCallbackList* ret, void* state) {
+  // MXNet deletes what it was given, even after a failure.
+  static MXCallback nothing[] = {Generic(Ignore)};
+  static void* nowhere[] = {nullptr};
+  *ret = {1, nothing, nowhere};
+  return Guard([&] {
+    const std::shared_ptr<const Instance>& instance = static_cast<Property*>(state)->instance;
+    if (std::strncmp(context, "cpu", 3) != 0) {
+      Fail("op '", instance->label(), "' runs on the CPU only, but its arrays are on ", context);
+    }
+    Tensors inputs = instance->blank_inputs();
+    for (int i = 0; i < n; ++i) {
+      inputs[i].dtype = FromMXNetType(types[i]);
+      inputs[i].ndim = ndims[i];
+      for (int axis = 0; axis < ndims[i]; ++axis) inputs[i].dims[axis] = static_cast<int>(shapes[i][axis]);
+      if (!IsKnown(inputs[i])) {
+        Fail("op '", instance->label(), "': the shape of '", instance->input_names()[i], "' is unknown or has a ",
+             "dimension of 0, which mean the same to MXNet unless mx.util.set_np_shape(True) is in force");
+      }
+    }
+    auto made = std::make_unique<OperatorState>(OperatorState{Operator(instance, inputs), {}});
+    if (IsRecording() && instance->op().has_gradient()) made->op.PrepareBackward();
+    for (void*& each : made->contexts) each = made.get();
+    *ret = {3, operator_callbacks, made->contexts};
+    made.release();
+  });
+}
+
+MXCallback property_callbacks[] = {
+    Generic(DeleteProperty),   Generic(ListArguments),
+    Generic(ListOutputs),      Generic(ListAuxiliaryStates),
+    Generic(InferShape),       Generic(DeclareBackwardDependency),
+    Generic(CreateOperator),   Generic(InferType),
+    Generic(InferStorageType), Generic(InferBackwardStorageType),
+};
+
+// -- Attributes as MXNet hands them over ------------------------------------------------------------------------------
+
+// Attributes of the graph rather than the op, such as __ctx_group__.
+bool IsGraphAttribute(const std::string& name) {
+  return name.size() > 4 && name.compare(0, 2, "__") == 0 && name.compare(name.size() - 2, 2, "__") == 0;
+}
+
+bool Declares(const pk_op& op, const std::string& name) {
+  for (int32_t i = 0; i < op.n_attributes; ++i) {
+    if (name == op.attributes[i].initial.name) return true;
+  }
+  return false;
+}
+
+int32_t ParseCount(const std::string& label, const std::string& name, const std::string& text) {
+  const std::optional<int64_t> count = ParseInteger(text);
+  if (!count || *count < 0 || *count > INT_MAX) {
+    Fail("op '", label, "': '", name, "' must be a number of arrays such as 3, got '", text, "'");
+  }
+  return static_cast<int32_t>(*count);
+}
+
+std::shared_ptr<const Instance> FindInstance(const std::string& label, int n, const char** keys, const char** values) {
+  static auto* cache = new InstanceCache;  // never destroyed: MXNet's threads may outlive static objects
+  const std::shared_ptr<const Op> op = OpTable::Get().Find(label);
+  Attributes::Strings attributes;
+  // MXNet does not say how many arrays a call has, so calls of ops with optional or repeated ones do.
+  int32_t n_inputs = -1;
+  int32_t n_outputs = -1;
+  for (int i = 0; i < n; ++i) {
+    const std::string name = keys[i];
+    if (IsGraphAttribute(name)) continue;
+    if (name == "num_args" && !Declares(op->declared(), name)) {
+      n_inputs = ParseCount(label, name, values[i]);
+    } else if (name == "num_outputs" && !Declares(op->declared(), name)) {
+      n_outputs = ParseCount(label, name, values[i]);
+    } else {
+      attributes.emplace_back(name, values[i]);
+    }
+  }
+  return cache->Get(op, label, attributes, n_inputs, n_outputs);
+}
+
+}  // namespace
+
+int CreateProperty(const char* op_type, int num_kwargs, const char** keys, const char** values, MXCallbackList* ret) {
+  static MXCallback nothing[] = {Generic(Ignore)};
+  static void* nowhere[] = {nullptr};
+  *ret = {1, nothing, nowhere};
+  return Guard([&] {
+    auto made = std::make_unique<Property>(Property{FindInstance(op_type, num_kwargs, keys, values), {}});
+    for (void*& each : made->contexts) each = made.get();
+    *ret = {10, property_callbacks, made->contexts};
+    made.release();
+  });
+}
+
+bool IsProperty(const MXCallbackList& list) { return list.callbacks == property_callbacks; }
+
+const Operator* AsOperator(const MXCallbackList& list) {
+  if (list.callbacks != operator_callbacks) return nullptr;
+  return &static_cast<OperatorState*>(list.contexts[0])->op;
+}
+
+}  // namespace pykernels::mxnet

@@ -1,0 +1,78 @@
+// What Python calls to enter ops into MXNet. Every function returns 0, or 1 after it has written why into `error`.
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "../host/error.h"
+#include "../host/op.h"
+#include "engine.h"
+#include "property.h"
+
+#define PK_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using pykernels::Fail;
+using pykernels::Op;
+using pykernels::OpTable;
+
+template <typename Body>
+int32_t Report(char* error, size_t size, const Body& body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::exception& problem) {
+    std::strncpy(error, problem.what(), size - 1);
+    error[size - 1] = '\0';
+    return 1;
+  }
+}
+
+}  // namespace
+
+// `services` and `load` stay valid as long as the process lives; `api` is copied.
+PK_EXPORT int32_t pk_mxnet_init(const pk_services* services, pykernels::LoadFunction load, const MXApi* api, char* error,
+                                size_t size) {
+  return Report(error, size, [&] {
+    pykernels::SetServices(services, load);
+    pykernels::mxnet::SetApi(*api);
+  });
+}
+
+// Makes `name` known to MXNet. Its op is looked up, and loaded if need be, when MXNet first asks for it.
+PK_EXPORT int32_t pk_mxnet_register(const char* name, char* error, size_t size) {
+  return Report(error, size, [&] {
+    // MXNet cannot forget a name, and warns if one is registered twice.
+    static std::mutex mutex;
+    static std::set<std::string> registered;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (registered.count(name)) return;
+    if (pykernels::mxnet::Api().CustomOpRegister(name, pykernels::mxnet::CreateProperty) != 0) {
+      Fail("MXNet refuses the name '", name, "': ", pykernels::mxnet::Api().GetLastError());
+    }
+    registered.insert(name);
+  });
+}
+
+// Gives `name` its op: number `index` of `definition`. Its gradient is number `gradient` of the definition, or there is
+// none if that is negative; `number` is its number for pk_services.resolve. An op that had the name is replaced.
+PK_EXPORT int32_t pk_mxnet_add(const char* name, const pk_definition* definition, int32_t index, int32_t gradient,
+                               int64_t number, char* error, size_t size) {
+  return Report(error, size, [&] {
+    if (definition->abi != PK_DEFINITION_ABI) {
+      Fail("the definition of '", name, "' is built for version ", definition->abi, " of the definition ABI, not ",
+           PK_DEFINITION_ABI);
+    }
+    OpTable::Get().Add(name, std::make_shared<const Op>(definition, index, gradient, number));
+  });
+}
+
+// Takes the op of `name` away; it is loaded again when it is next asked for.
+PK_EXPORT int32_t pk_mxnet_remove(const char* name, char* error, size_t size) {
+  return Report(error, size, [&] { OpTable::Get().Remove(name); });
+}
+
+// Runs ops inside MXNet's engine from now on, if this is the MXNet whose inside is known.
+PK_EXPORT int32_t pk_mxnet_enter_engine(const pykernels::mxnet::EngineSymbols* symbols, char* error, size_t size) {
+  return Report(error, size, [&] { pykernels::mxnet::EnterEngine(*symbols); });
+}

@@ -1,0 +1,90 @@
+"""Kernels built and run through the C ABI, beside their plain NumPy run."""
+
+from __future__ import annotations
+
+import ctypes
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pykernels import abi
+from pykernels.kernel import reference, service
+from pykernels.kernel.build import BuiltKernel, build_kernel
+from pykernels.kernel.signature import Signature, TensorType
+from pykernels.kernel.source import KernelFunction, KernelSource
+
+
+def kernel_of(folder: Path, text: str, name: str = "forward") -> KernelFunction:
+    """The function of a kernel file with this text."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "op_py_kernel.py"
+    path.write_text("import math\nimport numpy as np\n" + textwrap.dedent(text))
+    return KernelSource(path).functions[name]
+
+
+def signature_of(
+    inputs: Sequence[np.ndarray],
+    outputs: Sequence[np.ndarray],
+    numbers: Mapping[str, float | bool] = {},
+    constants: Mapping[str, Any] = {},
+) -> Signature:
+    """The signature of a kernel for these arrays and attributes."""
+    return Signature(
+        tuple(TensorType(a.dtype, a.ndim) for a in inputs),
+        tuple(TensorType(a.dtype, a.ndim) for a in outputs),
+        tuple((name, at) for at, name in enumerate(numbers)),
+        frozenset(name for name, value in numbers.items() if isinstance(value, float)),
+        frozenset(name for name, value in numbers.items() if isinstance(value, bool)),
+        tuple(constants.items()),
+    )
+
+
+def build(
+    kernel: KernelFunction,
+    inputs: Sequence[np.ndarray],
+    outputs: Sequence[np.ndarray],
+    numbers: Mapping[str, float | bool] = {},
+    constants: Mapping[str, Any] = {},
+) -> BuiltKernel:
+    """Build a kernel for these arrays and attributes."""
+    names = [f"y{i}" if len(outputs) > 1 else "y" for i in range(len(outputs))]
+    shapes = [a.shape for a in (*inputs, *outputs)]
+    return build_kernel(kernel, "op_forward", signature_of(inputs, outputs, numbers, constants), names, shapes, 0)
+
+
+def run(
+    built: BuiltKernel,
+    inputs: Sequence[np.ndarray],
+    outputs: Sequence[np.ndarray],
+    numbers: Mapping[str, float | bool] = {},
+) -> str | None:
+    """Call a built kernel; gives what went wrong, if anything."""
+    arrays = [*inputs, *outputs]
+    data = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+    dims = [n for a in arrays for n in a.shape]
+    sizes = (ctypes.c_int64 * max(1, len(dims)))(*dims)
+    packed = b"".join(np.array(v, np.float64 if isinstance(v, float) else np.int64).tobytes() for v in numbers.values())
+    scalars = ctypes.create_string_buffer(packed, max(8, len(packed)))
+    detail = (ctypes.c_int64 * abi.DETAIL_SIZE)()
+    entry = ctypes.cast(built.struct.run, abi.KernelFn)
+    status = entry(data, sizes, ctypes.addressof(scalars), 0, -1, detail)
+    if status == abi.Status.OK:
+        return None
+    return service.explain(built, status, data, sizes, ctypes.addressof(scalars), detail)
+
+
+def plain(
+    kernel: KernelFunction,
+    inputs: Sequence[np.ndarray],
+    outputs: Sequence[np.ndarray],
+    numbers: Mapping[str, float | bool] = {},
+    constants: Mapping[str, Any] = {},
+) -> list[np.ndarray]:
+    """What NumPy computes."""
+    results = [np.empty_like(o) for o in outputs]
+    names = [f"y{i}" for i in range(len(outputs))]
+    reference.run(kernel, "op_forward", tuple(inputs), tuple(results), names, {**numbers, **constants})
+    return results

@@ -1,0 +1,128 @@
+"""Kernel files: executed apart from each other, described, fingerprinted."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from pykernels.errors import KernelError, LoadError
+from pykernels.kernel.source import KernelSource
+
+
+def kernel_file(folder: Path, text: str, name: str = "op_py_kernel.py") -> Path:
+    path = folder / name
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+PLAIN = """
+    def forward(args):
+        (x,) = args
+        return x
+"""
+
+
+def test_functions_are_described(tmp_path: Path) -> None:
+    source = KernelSource(
+        kernel_file(
+            tmp_path,
+            """
+            import numpy as np
+
+            def forward(args, outs, *, alpha, is_train):
+                pass
+
+            def backward(args):
+                pass
+
+            def _private(args):
+                pass
+
+            def helper(x):
+                pass
+            """,
+        )
+    )
+    assert list(source.functions) == ["forward", "backward"]
+    forward, backward = source.functions.values()
+    assert forward.takes_outs and not backward.takes_outs
+    assert forward.keywords == ("alpha", "is_train")
+    assert forward.where == f"{tmp_path}/op_py_kernel.py:4"
+
+
+@pytest.mark.parametrize(
+    ("signature", "told"),
+    [
+        ("forward(x)", r"forward\(x\) is not the signature of a kernel.*forward\(args\)"),
+        ("forward(args, outs, more)", "not the signature"),
+        ("forward(args, *outs)", "not the signature"),
+        ("forward(args, **attributes)", "not the signature"),
+        ("forward(args, *, alpha=1.0)", "'alpha' has a default; defaults belong to the definition"),
+    ],
+)
+def test_a_wrong_signature_is_refused(tmp_path: Path, signature: str, told: str) -> None:
+    path = kernel_file(tmp_path, f"def {signature}:\n    pass\n")
+    with pytest.raises(KernelError, match=rf"op_py_kernel\.py:1: .*{told}"):
+        KernelSource(path)
+
+
+def test_missing_broken_and_raising_files_name_file_and_line(tmp_path: Path) -> None:
+    with pytest.raises(LoadError, match=r"nothing\.py cannot be read: No such file"):
+        KernelSource(tmp_path / "nothing.py")
+    with pytest.raises(LoadError, match=r"op_py_kernel\.py:2: syntax error"):
+        KernelSource(kernel_file(tmp_path, "x = 1\ny = (\n"))
+    with pytest.raises(LoadError, match=r"op_py_kernel\.py:2: ZeroDivisionError: division by zero"):
+        KernelSource(kernel_file(tmp_path, "x = 1\ny = x / 0\n"))
+    with pytest.raises(LoadError, match=r"op_py_kernel\.py:1: ModuleNotFoundError: .*no_such_module"):
+        KernelSource(kernel_file(tmp_path, "import no_such_module\n"))
+
+
+def test_helpers_beside_the_file_are_its_own(tmp_path: Path) -> None:
+    results = []
+    for folder, factor in ((tmp_path / "a", 2), (tmp_path / "b", 3)):
+        folder.mkdir()
+        kernel_file(folder, f"def scale(x):\n    return {factor} * x\n", "tools.py")
+        path = kernel_file(folder, "from tools import scale\ndef forward(args):\n    return scale(args[0])\n")
+        results.append(KernelSource(path).functions["forward"].function((10,)))
+    assert results == [20, 30]
+    assert "tools" not in sys.modules
+    assert str(tmp_path / "a") not in sys.path
+    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == ["op_py_kernel.py", "tools.py"]
+
+
+def test_the_fingerprint_follows_helpers_and_constants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel_file(tmp_path, "def scale(x):\n    return 2 * x\n", "tools.py")
+    kernel_file(tmp_path, "from deep import scale\n", "middle.py")
+    kernel_file(tmp_path, "from tools import scale\n", "deep.py")
+    path = kernel_file(
+        tmp_path,
+        """
+        import os
+        import middle
+        FACTOR = float(os.environ.get("TEST_FACTOR", "1"))
+        def forward(args):
+            return middle.scale(args[0]) * FACTOR
+        """,
+    )
+
+    def fingerprint() -> tuple[object, ...]:
+        return KernelSource(path).functions["forward"].fingerprint
+
+    first = fingerprint()
+    assert first == fingerprint()
+    kernel_file(tmp_path, "def scale(x):\n    return 5 * x\n", "tools.py")
+    second = fingerprint()
+    assert second != first
+    monkeypatch.setenv("TEST_FACTOR", "7")
+    assert fingerprint() != second
+
+
+def test_two_files_of_one_name_do_not_meet(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    first = KernelSource(kernel_file(tmp_path / "a", PLAIN)).functions["forward"].function
+    second = KernelSource(kernel_file(tmp_path / "b", PLAIN)).functions["forward"].function
+    assert first.__module__ != second.__module__

@@ -1,0 +1,207 @@
+"""The command line, run as users run it: in a process of its own, outside the checkout."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from process import CHECKOUT, program, python
+
+import pykernels
+from pykernels import cli, paths
+
+SHIPPED = ["dense", "leaky_relu", "relu", "sigmoid", "softmax"]
+
+
+def command(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return python("-W", "error", "-m", "pykernels", *arguments, cwd=cwd, **environment)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(p.relative_to(folder)): p.read_text() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_version(tmp_path: Path) -> None:
+    done = command("--version", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"pykernels {pykernels.__version__}\n")
+
+
+def test_no_command_says_how_to_use_it(tmp_path: Path) -> None:
+    done = command(cwd=tmp_path)
+    assert done.returncode == 2
+    assert "usage: pykernels" in done.stderr
+    assert "COMMAND" in done.stderr
+
+
+def test_new_writes_three_files_and_says_what_to_do_next(tmp_path: Path) -> None:
+    done = command("new", "twice", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    files = contents(tmp_path)
+    assert sorted(files) == [f"ops/twice/twice_{part}" for part in ("cpp_def.cpp", "py_api.py", "py_kernel.py")]
+    assert "my_op" not in "".join(files.values())
+    for file in files:
+        assert f"wrote {file}: " in done.stdout
+    assert "python -m pykernels list ops/twice\n" in done.stdout
+    assert "pykernels.load_ops()\n" in done.stdout
+    assert "mx.nd.Custom(x, op_type='twice')" in done.stdout
+
+
+def test_new_elsewhere_says_where_to_load_from(tmp_path: Path) -> None:
+    done = command("new", "twice", "--path", "some/where", cwd=tmp_path)
+    assert (tmp_path / "some/where/twice/twice_py_kernel.py").is_file()
+    assert "list some/where/twice\n" in done.stdout
+    assert "pykernels.load_ops('some/where')\n" in done.stdout
+
+
+def test_a_new_op_works_as_it_is(tmp_path: Path) -> None:
+    command("new", "twice", cwd=tmp_path)
+    done = program(
+        """
+        import mxnet as mx
+        import numpy as np
+        import pykernels
+
+        pykernels.load_ops()
+        x = np.array([[-1.0, 0.0, 3.0]], np.float32)
+        y = pykernels.list_ops()["twice"].api.twice(x, scale=2.0)
+        assert y.dtype == np.float32 and y.tolist() == [[2, 0, 18]], y
+
+        a = mx.nd.array(x)
+        a.attach_grad()
+        with mx.autograd.record():
+            b = mx.nd.Custom(a, op_type="twice", scale=2.0)
+        b.backward(mx.nd.array([[1.0, 1.0, 10.0]]))
+        assert b.asnumpy().tolist() == y.tolist()
+        assert a.grad.asnumpy().tolist() == [[-4, 0, 120]]
+        """,
+        cwd=tmp_path,
+    )
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("two words", "letters, digits and underscores, beginning with a letter (such as 'two_words')"),
+        ("2nd", "'2nd' cannot be the name of an op"),
+        ("../x", "cannot be the name of an op"),
+        ("größe", "(such as 'gr__e')"),
+        ("", "'' cannot be the name of an op"),
+        ("lambda", "'lambda' cannot be the name of an op: it is a Python keyword (try 'lambda_op')"),
+        ("relu", "ships an op 'relu' already"),
+    ],
+)
+def test_new_refuses_names_that_cannot_be(
+    name: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new", name]) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("pykernels: ") and message in output.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_new_never_overwrites(tmp_path: Path) -> None:
+    command("new", "twice", cwd=tmp_path)
+    (tmp_path / "ops/twice/twice_py_kernel.py").write_text("# mine\n")
+    before = contents(tmp_path)
+    done = command("new", "twice", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "pykernels: ops/twice is there already; choose another name, or remove it first\n"
+    assert contents(tmp_path) == before
+
+
+def test_new_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "ops").write_text("a file, where the folder should be")
+    done = command("new", "twice", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == "pykernels: the op folder ops/twice cannot be written: Not a directory\n"
+
+
+def test_list_shows_the_shipped_ops_and_those_of_the_current_directory(tmp_path: Path) -> None:
+    command("new", "twice", cwd=tmp_path)
+    done = command("list", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {line.split()[1]: line for line in done.stdout.splitlines() if line.startswith("│")}
+    assert sorted(rows) == sorted([*SHIPPED, "twice"])
+    assert "leaky_relu_forward(x, *, alpha: float = 0.01) -> y" in rows["leaky_relu"]
+    assert "shipped" in rows["leaky_relu"] and "yes" in rows["leaky_relu"]
+    assert "twice_forward(x, *, scale: " in rows["twice"]
+    assert "ops/twice" in rows["twice"]
+
+
+def test_list_of_a_path_shows_what_is_there_alone(tmp_path: Path) -> None:
+    command("new", "once", "--path", "here", cwd=tmp_path)
+    command("new", "twice", "--path", "here", cwd=tmp_path)
+    for path, expected in (("here", {"once", "twice"}), ("here/twice", {"twice"})):
+        done = command("list", path, cwd=tmp_path)
+        assert {line.split()[1] for line in done.stdout.splitlines() if line.startswith("│")} == expected
+
+
+def test_list_shows_an_op_without_gradient(tmp_path: Path) -> None:
+    command("new", "twice", cwd=tmp_path)
+    definition = tmp_path / "ops/twice/twice_cpp_def.cpp"
+    text = definition.read_text()
+    start = text.index("REGISTER_USER_OP_GRAD")
+    definition.write_text(text[:start] + "}  // namespace oneflow\n")
+    done = command("list", "ops", cwd=tmp_path)
+    (row,) = (line for line in done.stdout.splitlines() if line.startswith("│"))
+    assert [cell.strip() for cell in row.split("│")][3] == "no"
+
+
+def test_list_shows_a_broken_folder_beside_the_good_ones(tmp_path: Path) -> None:
+    command("new", "bad_kernel", cwd=tmp_path)
+    command("new", "bad_definition", cwd=tmp_path)
+    command("new", "incomplete", cwd=tmp_path)
+    command("new", "twice", cwd=tmp_path)
+    ops = tmp_path / "ops"
+    (ops / "bad_kernel/bad_kernel_py_kernel.py").write_text("def forward(args):\n    return (\n")
+    (ops / "bad_definition/bad_definition_cpp_def.cpp").write_text("int x = y;\n")
+    (ops / "incomplete/incomplete_py_api.py").unlink()
+    done = command("list", "ops", cwd=tmp_path)
+    assert done.returncode == 1
+    rows = {line.split()[1]: line for line in done.stdout.splitlines() if line.startswith("│")}
+    assert "twice_forward(x" in rows["twice"]
+    for name in ("bad_kernel", "bad_definition", "incomplete"):
+        assert "broken, see below" in rows[name]
+        assert f"pykernels: {name}: " in done.stderr
+    assert "bad_kernel_py_kernel.py:2: syntax error" in done.stderr
+    assert "bad_definition_cpp_def.cpp:1" in done.stderr
+    assert "incomplete_py_api.py is missing" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_list_shows_both_folders_of_one_name(tmp_path: Path) -> None:
+    shutil.copytree(CHECKOUT / "ops/relu", tmp_path / "ops/relu")
+    done = command("list", cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"pykernels: relu: two folders define the op 'relu': {paths.OPS / 'relu'} and " in done.stderr
+
+
+def test_list_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    done = command("list", "nowhere", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "pykernels: there is no folder nowhere\n"
+
+
+def test_starts_without_importing_anything_slow(tmp_path: Path) -> None:
+    done = program(
+        """
+        import json, sys
+        from pykernels.cli import main
+        main(["new", "twice"])
+        print(json.dumps(list(sys.modules)))
+        """,
+        cwd=tmp_path,
+    )
+    modules = json.loads(done.stdout.splitlines()[-1])
+    assert "pykernels.cli" in modules
+    assert [name for name in ("mxnet", "numba", "llvmlite", "scipy", "rich.console") if name in modules] == []

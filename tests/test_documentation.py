@@ -1,0 +1,75 @@
+"""README and docs: every code block is run, in order, in a directory that is not the checkout."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from codeblocks import Block, blocks
+from process import CHECKOUT, python
+
+PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+
+
+def test_there_are_pages() -> None:
+    assert {page.stem for page in PAGES} >= {"README", "index", "writing_an_op", "command_line", "mxnet", "cache"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    output = ""
+    for block in blocks(page):
+        where = f"{page.name}:{block.line}"
+        if block.file is not None:
+            file = tmp_path / block.file
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text)
+        elif block.language == "text":
+            assert block.text.strip() == _without_the_directory(output, tmp_path), where
+        else:
+            done = _run(block, tmp_path)
+            assert done.returncode == 0, f"{where}:\n{done.stdout}{done.stderr}"
+            assert done.stderr == "", where
+            output = done.stdout
+
+
+def _run(block: Block, cwd: Path) -> subprocess.CompletedProcess[str]:
+    if block.language == "python":
+        (cwd / "example.py").write_text(block.text)
+        return python("-W", "error", "-W", "ignore::DeprecationWarning:mxnet", "example.py", cwd=cwd)
+    assert block.language == "sh", f"a block of {block.language} is neither run nor a file"
+    commands = [line for line in block.text.splitlines() if not _is_make(line)]
+    # In an environment that users have activated, `python` is its own.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        ["bash", "-euc", "\n".join(commands)],
+        cwd=cwd,
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(CHECKOUT), "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def _is_make(line: str) -> bool:
+    """Whether a line runs make: for one of our targets, which the tests of the Makefile's parts cover."""
+    found = re.fullmatch(r"make (\w+)", line)
+    if found:
+        assert re.search(rf"^{found[1]}:", (CHECKOUT / "Makefile").read_text(), re.M), f"no make target {found[1]}"
+    return found is not None
+
+
+def _without_the_directory(output: str, directory: Path) -> str:
+    lines = (line.rstrip() for line in output.replace(f"{directory}/", "").strip().splitlines())
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
