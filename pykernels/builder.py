@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from pykernels import discovery, frameworks
@@ -137,10 +138,10 @@ class UserOp:
         """
         values = [value for group in self._inputs for value in group]
         framework = frameworks.of_values(values, self._op.name)
-        flat = iter(framework.call(self._module, self._op.name, self._inputs, self._attributes))
-        self._results = {
-            a.name: [next(flat) for _ in range(self._outputs.get(a.name, a.count))] for a in self._op.outputs
-        }
+        # An optional output that nobody has asked for is left out.
+        counts = [self._outputs.get(a.name, 0 if a.optional else a.count) for a in self._op.outputs]
+        flat = iter(framework.call(self._module, self._op.name, self._inputs, self._attributes, counts))
+        self._results = {a.name: list(islice(flat, n)) for a, n in zip(self._op.outputs, counts)}
         return self
 
     def RemoteBlobList(self) -> tuple[Any, ...]:

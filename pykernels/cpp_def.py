@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
@@ -21,6 +22,8 @@ __all__ = ["load_cpp_def"]
 # the standard library's templates in it are never replaced by those of a framework that another compiler built.
 _FLAGS = ("-O0", "-w", "-Wl,-Bsymbolic")
 _DIAGNOSTIC = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.M)
+#: How long a definition may take to register its ops, in seconds.
+_PROBE_TIMEOUT = 60.0
 _PROBE = """
 import ctypes, sys
 error = ctypes.create_string_buffer(8192)
@@ -44,11 +47,19 @@ def load_cpp_def(path: Path) -> Definition:
     if not path.is_file():
         raise DefinitionError(f"{path}: there is no such file")
     try:
-        built = toolchain.build_shared(path.stem, [path], flags=_FLAGS, include=[paths.CPP_DEFS / "include"])
+        built = toolchain.build_shared(
+            path.stem, [path], flags=_FLAGS, include=[paths.CPP_DEFS / "include"], key=_headers_beside(path)
+        )
     except CompileFailed as error:
         raise DefinitionError(_first_error(error.output, path)) from error
     _probe(built, path)
     return _read(built, path)
+
+
+def _headers_beside(path: Path) -> list[str]:
+    """Names and contents of the headers that the definition may include from its own folder."""
+    headers = sorted(h for h in path.parent.iterdir() if h.suffix in {".h", ".hpp", ".inl"})
+    return [part for header in headers for part in (header.name, header.read_text(errors="replace"))]
 
 
 def _read(built: Path, path: Path) -> Definition:
@@ -77,14 +88,18 @@ def _probe(built: Path, path: Path) -> None:
     passed = built.with_suffix(".loads")
     if passed.exists() or not sys.executable:
         return
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", _PROBE, str(built)], capture_output=True, text=True, errors="replace"
-    )
+    command = [sys.executable, "-I", "-S", "-c", _PROBE, str(built)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PROBE_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        raise DefinitionError(f"{path}: registering its ops does not end within {_PROBE_TIMEOUT:.0f} s") from None
     if done.returncode < 0:
         said = done.stderr.strip() or "it said nothing"
         how = signal.Signals(-done.returncode).name
         raise DefinitionError(f"{path}: registering its ops ends the process ({how}): {said}")
-    passed.touch()
+    with contextlib.suppress(OSError):
+        # A cache that is read-only: it is tried again next time.
+        passed.touch()
 
 
 def _first_error(output: str, path: Path) -> str:

@@ -102,22 +102,22 @@ def attributes_of(prop: type[CustomOpProp]) -> tuple[Attribute, ...]:
     """
     if prop.__init__ is CustomOpProp.__init__:
         return ()
-    parameters = list(inspect.signature(prop.__init__).parameters.values())[1:]
     try:
-        annotations = typing.get_type_hints(prop.__init__)
-    except (NameError, TypeError) as error:
+        parameters = list(inspect.signature(prop.__init__, eval_str=True).parameters.values())[1:]
+    except Exception as error:
+        # Whatever evaluating the text of an annotation raises.
         raise ValueError(f"an annotation of its constructor cannot be read: {error}") from None
-    return tuple(_attribute(parameter, annotations) for parameter in parameters)
+    return tuple(map(_attribute, parameters))
 
 
-def _attribute(parameter: inspect.Parameter, annotations: dict[str, Any]) -> Attribute:
+def _attribute(parameter: inspect.Parameter) -> Attribute:
     name = parameter.name
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
         raise ValueError(f"parameter '{parameter}' of its constructor is no attribute; give every attribute a name")
     has_default = parameter.default is not parameter.empty
-    type_ = _type_of(parameter, annotations.get(name))
+    type_ = _type_of(parameter)
     if type_ is None:
-        what = annotations.get(name, parameter.default)
+        what = parameter.default if parameter.annotation is parameter.empty else parameter.annotation
         raise ValueError(
             f"the type of attribute '{name}' cannot be told from {what!r}; annotate it with int, float, bool, str, "
             "np.dtype, or a tuple or list of these"
@@ -132,9 +132,9 @@ def _attribute(parameter: inspect.Parameter, annotations: dict[str, Any]) -> Att
         ) from None
 
 
-def _type_of(parameter: inspect.Parameter, annotation: Any) -> AttrType | None:
-    if annotation is not None:
-        return _annotated(annotation)
+def _type_of(parameter: inspect.Parameter) -> AttrType | None:
+    if parameter.annotation is not parameter.empty:
+        return _annotated(parameter.annotation)
     if parameter.default is parameter.empty:
         return AttrType.STRING
     return _type_of_value(parameter.default)

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_BLOCK = re.compile(r"^```(?P<language>\w+)(?: file=(?P<file>\S+))?\n(?P<text>.*?)^```$", re.M | re.S)
+_BLOCK = re.compile(r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 
 
 @dataclass(frozen=True)
 class Block:
-    """A code block; `file` is where its text belongs, if it is not to be run (```` ```python file=ops/a/a.py ````)."""
+    """A code block; `file` is where its text belongs, if it is not to be run (``<!-- file: ops/a/a.py -->``)."""
 
     language: str
     file: str | None

@@ -16,7 +16,7 @@ DEMO = CHECKOUT / "examples" / "digits.py"
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return python("-W", "ignore::DeprecationWarning", DEMO, *arguments, cwd=cwd, timeout=150)
+    return python(DEMO, *arguments, cwd=cwd, timeout=150)
 
 
 def test_trains_compares_and_draws(tmp_path: Path) -> None:

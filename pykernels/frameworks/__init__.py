@@ -32,9 +32,14 @@ class Framework(Protocol):
         """Whether a value is a tensor of this framework."""
 
     def call(
-        self, module: OpModule, op_type: str, inputs: Sequence[Sequence[Any]], attributes: Mapping[str, Any]
+        self,
+        module: OpModule,
+        op_type: str,
+        inputs: Sequence[Sequence[Any]],
+        attributes: Mapping[str, Any],
+        counts: Sequence[int],
     ) -> list[Any]:
-        """Call an op: tensors for each input argument in, output tensors out."""
+        """Call an op: tensors for each input argument in, `counts` tensors for each output argument out."""
 
 
 #: The package of each framework that ops are entered into, and the module here that does it.

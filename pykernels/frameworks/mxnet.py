@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import importlib
 import os
@@ -13,7 +15,7 @@ from typing import Any
 
 from pykernels.errors import LoadError, PykernelsWarning
 from pykernels.frameworks import mxnet_registrar
-from pykernels.kernel import service
+from pykernels.kernel import blas, service
 from pykernels.module import OpModule
 
 __all__ = ["add", "call", "owns", "remove"]
@@ -56,7 +58,13 @@ def owns(value: Any) -> bool:
     return isinstance(value, (mx.nd.NDArray, mx.sym.Symbol))
 
 
-def call(module: OpModule, op_type: str, inputs: Sequence[Sequence[Any]], attributes: Mapping[str, Any]) -> list[Any]:
+def call(
+    module: OpModule,
+    op_type: str,
+    inputs: Sequence[Sequence[Any]],
+    attributes: Mapping[str, Any],
+    counts: Sequence[int],
+) -> list[Any]:
     """Call an op on arrays, or add it to the graph of symbols.
 
     Returns
@@ -69,29 +77,39 @@ def call(module: OpModule, op_type: str, inputs: Sequence[Sequence[Any]], attrib
     texts = {name: str(value) for name, value in attributes.items()}
     if any(argument.repeated or argument.optional for argument in op.inputs):
         texts["num_args"] = str(len(tensors))
+    if any(argument.repeated or argument.optional for argument in op.outputs):
+        texts["num_outputs"] = str(sum(counts))
     results = _function(tensors)(*tensors, op_type=op_type, **texts)
-    return list(results) if isinstance(results, (list, tuple)) or len(op.outputs) > 1 else [results]
+    if _is_symbol(results):
+        count = len(results.list_outputs())
+        return [results[i] for i in range(count)] if count > 1 else [results]
+    return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
 def _function(tensors: Sequence[Any]) -> Any:
     """MXNet's ``Custom`` for tensors of this kind."""
     mx = sys.modules["mxnet"]
-    is_symbol = any(isinstance(tensor, mx.sym.Symbol) for tensor in tensors)
-    classes = (mx.sym.np._Symbol,) if is_symbol else (mx.np.ndarray,)
-    kind = "symbol" if is_symbol else "ndarray"
-    if any(isinstance(tensor, classes) for tensor in tensors):
+    kind = "symbol" if any(map(_is_symbol, tensors)) else "ndarray"
+    if any(isinstance(tensor, (mx.np.ndarray, mx.sym.np._Symbol)) for tensor in tensors):
         return importlib.import_module(f"mxnet.{kind}.numpy._internal").Custom
-    return mx.sym.Custom if is_symbol else mx.nd.Custom
+    return importlib.import_module(f"mxnet.{kind}").Custom
+
+
+def _is_symbol(value: Any) -> bool:
+    return isinstance(value, sys.modules["mxnet"].sym.Symbol)
 
 
 @functools.lru_cache(maxsize=1)
 def _registrar() -> mxnet_registrar.Registrar:
     registrar = mxnet_registrar.Registrar(mxnet_registrar.build(), service.services(), _load)
+    # MXNet's own threads compute its matrix products; a second library with threads would compete with them.
+    blas.prefer(importlib.import_module("mxnet.base")._LIB)
     try:
         registrar.enter_engine()
     except LoadError as reason:
         _warn_of_convolutions(reason)
     os.register_at_fork(before=_wait_before_fork)
+    atexit.register(_wait_at_exit)
     return registrar
 
 
@@ -105,6 +123,13 @@ def _warn_of_convolutions(reason: LoadError) -> None:
             PykernelsWarning,
             stacklevel=3,
         )
+
+
+def _wait_at_exit() -> None:
+    """Let pending ops end while there is an interpreter: a kernel that still asks for it then aborts the process."""
+    mx = sys.modules["mxnet"]
+    with contextlib.suppress(mx.MXNetError):
+        mx.nd.waitall()
 
 
 def _wait_before_fork() -> None:

@@ -32,7 +32,11 @@ def owns(value: Any) -> bool:
 
 
 def call(
-    module: OpModule, op_type: str, inputs: Sequence[Sequence[Any]], attributes: Mapping[str, Any]
+    module: OpModule,
+    op_type: str,
+    inputs: Sequence[Sequence[Any]],
+    attributes: Mapping[str, Any],
+    counts: Sequence[int],
 ) -> list[np.ndarray]:
     """Run an op on arrays of any layout.
 
@@ -42,6 +46,8 @@ def call(
         The arrays of each input argument.
     attributes : mapping
         A value for every attribute of the definition.
+    counts : sequence of int
+        How many arrays each output argument stands for.
 
     Returns
     -------
@@ -58,7 +64,7 @@ def call(
     op = module.definition.ops[op_type]
     # The kernel ABI wants aligned, C-contiguous buffers in the processor's byte order.
     arrays = [[_plain(a) for a in group] for group in inputs]
-    inferred = op.infer(_specs(arrays), attributes)
+    inferred = op.infer(_specs(arrays), attributes, counts=counts)
     outputs = [[np.empty(_known(s.shape), s.dtype) for s in group] for group in inferred]
     _run(op, module.number(op_type), arrays, outputs, attributes)
     return [array for group in outputs for array in group]

@@ -1,21 +1,61 @@
-"""The matrix products of SciPy's BLAS, as C function pointers for compiled kernels."""
+"""The matrix products that compiled kernels call: those of the host framework's own BLAS, else SciPy's.
+
+Two BLAS libraries that both keep threads get in each other's way: a small product can then take many times as long.
+So a framework that brings a BLAS offers it here, and kernels share its threads.
+"""
 
 from __future__ import annotations
 
 import ctypes
-import functools
+import threading
+from collections.abc import Sequence
+from typing import TypeAlias
 
-__all__ = ["functions"]
+__all__ = ["attach", "prefer"]
 
+#: The members of ``Blas`` in kernel_runtime.cpp.
 _NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot")
 
+Table: TypeAlias = "ctypes.Array[ctypes.c_void_p]"
 
-@functools.lru_cache(maxsize=1)
-def functions() -> ctypes.Array[ctypes.c_void_p]:
-    """The table that ``pk_kernel_set_blas`` takes.
+_lock = threading.Lock()
+_attached: list[ctypes.CDLL] = []
+_preferred: Table | None = None
 
-    SciPy publishes its BLAS for C callers as capsules (scipy.linalg.cython_blas).
+
+def attach(kernel: ctypes.CDLL) -> None:
+    """Give a loaded kernel its matrix products."""
+    with _lock:
+        kernel.pk_kernel_set_blas(_preferred or _from_scipy())
+        _attached.append(kernel)
+
+
+def prefer(library: ctypes.CDLL) -> bool:
+    """Have all kernels use the BLAS of a library, or of one that it depends on.
+
+    Returns
+    -------
+    bool
+        Whether it has all functions, by their Fortran names with 32-bit integers; if not, nothing changes.
     """
+    global _preferred
+    try:
+        addresses = [ctypes.cast(getattr(library, f"{name}_"), ctypes.c_void_p).value for name in _NAMES]
+    except AttributeError:
+        return False
+    with _lock:
+        _preferred = _table(addresses)
+        for kernel in _attached:
+            kernel.pk_kernel_set_blas(_preferred)
+    return True
+
+
+def _table(addresses: Sequence[int | None]) -> Table:
+    return (ctypes.c_void_p * len(_NAMES))(*addresses)
+
+
+def _from_scipy() -> Table:
+    """SciPy publishes its BLAS for C callers as capsules (scipy.linalg.cython_blas)."""
     from scipy.linalg import cython_blas
 
     name_of = ctypes.pythonapi.PyCapsule_GetName
@@ -23,4 +63,4 @@ def functions() -> ctypes.Array[ctypes.c_void_p]:
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     capsules = [cython_blas.__pyx_capi__[name] for name in _NAMES]
-    return (ctypes.c_void_p * len(_NAMES))(*(pointer_of(c, name_of(c)) for c in capsules))
+    return _table([pointer_of(capsule, name_of(capsule)) for capsule in capsules])

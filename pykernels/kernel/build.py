@@ -110,7 +110,7 @@ def build_kernel(
         return BuiltKernel(function, op_name, signature, output_names, wrapped, reason, id_)
     library = ctypes.CDLL(str(entry.path))
     if entry.facts["blas"]:
-        library.pk_kernel_set_blas(blas.functions())
+        blas.attach(library)
     return BuiltKernel(function, op_name, signature, output_names, library.pk_kernel, None, id_)
 
 

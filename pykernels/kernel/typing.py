@@ -44,6 +44,8 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
                 f"write to a copy or to an output"
             ) from error
         raise NotNative(f"numba: {_line_in(error, kernel)}: {reason_of(error)}") from error
+    except Exception as error:  # numba breaks on some code that it cannot type
+        raise NotNative(f"numba breaks on {kernel.where}: {type(error).__name__}: {error}") from error
     return dispatcher, dispatcher.overloads[argument_types].signature.return_type
 
 

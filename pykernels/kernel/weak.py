@@ -15,7 +15,7 @@ import operator
 import types
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["MARKER", "rewrite"]
 
@@ -215,6 +215,19 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         return self._operation(node, node.ops[0], [node.left, *node.comparators])
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        """``x *= 2`` becomes ``x = marker(operator.imul, ..., x, 2)``, which changes an array in place all the same."""
+        name = _OPERATORS.get(type(node.op))
+        target = node.target
+        if name is None or not isinstance(target, ast.Name) or not _is_weak(node.value, self._weak):
+            return cast(ast.stmt, self.generic_visit(node))
+        if target.id in self._weak:
+            return node
+        function = ast.Attribute(ast.Name(OPERATOR, ast.Load()), f"i{name}", ast.Load())
+        left = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+        value = self._meeting(node.value, function, [left, node.value], 0)
+        return ast.copy_location(ast.Assign([target], value), node)
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         begin = _ELEMENTWISE.get(_name(node.func)) if isinstance(node.func, ast.Attribute) else None
         if begin is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
@@ -240,5 +253,4 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Call(ast.Name(MARKER, ast.Load()), arguments, []), node)
 
     def _unchanged(self, node: ast.expr) -> ast.expr:
-        visited: ast.expr = self.generic_visit(node)  # type: ignore[assignment]
-        return visited
+        return cast(ast.expr, self.generic_visit(node))

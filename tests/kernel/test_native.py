@@ -70,7 +70,7 @@ def test_float32_is_computed_in_float32(tmp_path: Path) -> None:
     [
         "return np.where(x > 0, x, 0.01 * x)",
         "return np.maximum(x, 0) + np.clip(x, -0.5, 0.5)",
-        "y = np.zeros_like(x)\n    y += x\n    return y",
+        "y = np.zeros_like(x)\n    y += x\n    y *= 2\n    y -= 0.5\n    return y",
         "return x / x.shape[0] + len(x)",
         "return x - x.max()",
         "return x * x.sum() + x.mean()",

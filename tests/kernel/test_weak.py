@@ -70,6 +70,7 @@ X = np.arange(1.0, 4.0)
         ("total = 0.0\nfor i in range(3):\n    total += i\nreturn x + total", [(False, True)]),
         ("return x * (1 if k else 2)", [(False, True)]),
         ("return x * True", []),
+        ("y = x + x\ny *= 2\ny -= k\nreturn y", [(False, True)]),
     ],
 )
 def test_numbers_are_found_in_the_text(meetings: Any, body: str, expected: list[tuple[bool, ...]]) -> None:

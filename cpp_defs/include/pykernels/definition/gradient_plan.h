@@ -153,7 +153,7 @@ class GradientPlan {
     if (!ConvertAttrVal(&attribute->value, declared->initial.type)) {
       RaiseFault()
           & Message(op.where, "the gradient sets attribute '" + attribute->name + "' of op " + op.type
-                                  + " to a " + given + ", but it is a "
+                                  + " to a value of type " + given + ", but its type is "
                                   + ::oneflow::AttrTypeName(declared->initial.type));
     }
   }

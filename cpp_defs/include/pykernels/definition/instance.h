@@ -136,8 +136,8 @@ class Instance {
                     + "'; it has: " + Names(declaration_.attributes));
     }
     if (attr.type != declared->initial.type) {
-      throw Failure("attribute '" + declared->name + "' of op " + use_.type + " is a "
-                    + ::oneflow::AttrTypeName(declared->initial.type) + ", but was given as a "
+      throw Failure("attribute '" + declared->name + "' of op " + use_.type + " is of type "
+                    + ::oneflow::AttrTypeName(declared->initial.type) + ", but was given as "
                     + ::oneflow::AttrTypeName(attr.type));
     }
     use_.attributes.push_back({attr.name, AttrVal(attr)});

@@ -70,8 +70,8 @@ struct OpUse {
     const BoundAttribute& found = Find(attribute, at);
     if (found.value.type != Traits::kType) {
       RaiseFault()
-          & Message(at, "attribute '" + attribute + "' of op " + type + " is a "
-                            + ::oneflow::AttrTypeName(found.value.type) + ", but is read as a "
+          & Message(at, "attribute '" + attribute + "' of op " + type + " is of type "
+                            + ::oneflow::AttrTypeName(found.value.type) + ", but is read as "
                             + ::oneflow::AttrTypeName(Traits::kType));
     }
     if (found.typed == nullptr) { found.typed = std::make_shared<T>(Traits::Read(found.value)); }

@@ -78,8 +78,8 @@ class OpRegistry final {
     AttrVal value = MakeAttrVal(initial);
     const AttrType given = value.type;
     if (!ConvertAttrVal(&value, type)) {
-      Problem("the default of attribute '" + name + "' is a " + AttrTypeName(given)
-              + ", but the attribute is a " + AttrTypeName(type));
+      Problem("the default of attribute '" + name + "' is no " + AttrTypeName(type) + ", but of type "
+              + AttrTypeName(given));
     }
     return Attribute({name, value, /*has_default=*/true});
   }
