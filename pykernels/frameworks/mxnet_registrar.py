@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pykernels import abi, paths, toolchain
+from pykernels import abi, cache, paths, toolchain
 from pykernels.errors import LoadError, PykernelsError
 
 __all__ = ["Registrar", "build"]
@@ -46,12 +46,13 @@ def build() -> Path:
     CacheError
         The cache cannot be written.
     """
-    sources = sorted((paths.REGISTRY / "host").glob("*.cpp")) + sorted((paths.REGISTRY / "mxnet").glob("*.cpp"))
+    parts = [part for folder in ("host", "mxnet") for part in sorted((paths.REGISTRY / folder).glob("*.cpp"))]
     return toolchain.build_shared(
         "mxnet_registrar",
-        sources,
+        [paths.REGISTRY / "mxnet.cpp"],
         flags=("-O2",),
         include=(paths.CPP_DEFS / "include", paths.REGISTRY),
+        key=(cache.digest(parts),),
     )
 
 

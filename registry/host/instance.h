@@ -45,8 +45,8 @@ class Instance {
   // PK_OP_INFERS_INPUTS the inputs are completed. Dtypes play no part.
   void InferShapes(Tensors* inputs, Tensors* outputs) const;
 
-  // Infers the dtypes of the outputs. An input of unknown dtype takes that of the first input that has one; if none has,
-  // all stay unknown. Shapes play no part.
+  // Infers the dtypes of the outputs. An input of unknown dtype takes that of the first input that has one; if none
+  // has, all stay unknown. Shapes play no part.
   void InferDtypes(Tensors* inputs, Tensors* outputs) const;
 
   // This instance for inputs whose dtypes and shapes are known. It must not outlive the instance.

@@ -15,8 +15,8 @@
 
 namespace pykernels {
 
-// Adds the op called `name` to the table, if Python knows a folder that defines it. Takes the GIL. Returns 0, or 1 after
-// it has written why not.
+// Adds the op called `name` to the table, if Python knows a folder that defines it. Takes the GIL. Returns 0, or 1
+// after it has written why not.
 using LoadFunction = int32_t (*)(const char* name, char* error, size_t size);
 
 // What Python does for registrars; set before the first op is added, and valid as long as the process lives.

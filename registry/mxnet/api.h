@@ -1,4 +1,4 @@
-// The part of MXNet's C interface that the registrar uses, in our words. The layouts and numbers are those of MXNet 1.9.
+// The part of MXNet's C interface that the registrar uses, in our words; layouts and numbers are those of MXNet 1.9.
 #ifndef PYKERNELS_REGISTRY_MXNET_API_H_
 #define PYKERNELS_REGISTRY_MXNET_API_H_
 

@@ -55,6 +55,19 @@ void RequireTypes(const Instance& instance, const std::vector<Array>& arrays, co
   }
 }
 
+// What `prepare` returns; if it fails, nobody finds old numbers where results should be.
+template <typename Prepare>
+auto OrFillFailed(const std::vector<Array>& arrays, const std::vector<Target>& targets, const Prepare& prepare) {
+  try {
+    return prepare();
+  } catch (...) {
+    Tensors types;
+    for (const Array& array : arrays) types.push_back(array.type);
+    FillFailedTargets(types, targets);
+    throw;
+  }
+}
+
 }  // namespace
 
 int32_t FromMXNetType(int type) {
@@ -113,21 +126,28 @@ std::shared_ptr<const Specialization> Operator::SpecializeFor(const std::vector<
 
 void Operator::Forward(const std::vector<Array>& inputs, const std::vector<Array>& outputs, const int* requests,
                        bool is_train) const {
-  const std::shared_ptr<const Specialization> forward = SpecializeFor(inputs);
-  RequireTypes(*instance_, outputs, forward->outputs(), instance_->output_names(), "output");
-  RunForward(*forward, Buffers(inputs), ToTargets(outputs, requests), is_train);
+  const std::vector<Target> targets = ToTargets(outputs, requests);
+  const auto forward = OrFillFailed(outputs, targets, [&] {
+    auto made = SpecializeFor(inputs);
+    RequireTypes(*instance_, outputs, made->outputs(), instance_->output_names(), "output");
+    return made;
+  });
+  RunForward(*forward, Buffers(inputs), targets, is_train);
 }
 
 void Operator::Backward(const std::vector<Array>& output_gradients, const std::vector<Array>& inputs,
                         const std::vector<Array>& outputs, const std::vector<Array>& input_gradients,
                         const int* requests, bool is_train) const {
-  // Gradients are always there and have the types of the inputs, which need not have been kept.
-  const std::shared_ptr<const Specialization> forward = SpecializeFor(input_gradients);
-  RequireTypes(*instance_, inputs, forward->inputs(), instance_->input_names(), "input");
-  RequireTypes(*instance_, outputs, forward->outputs(), instance_->output_names(), "output");
-  RequireTypes(*instance_, output_gradients, forward->outputs(), instance_->output_names(), "gradient of");
-  RunBackward(*forward, {Buffers(inputs), Buffers(outputs), Buffers(output_gradients)},
-              ToTargets(input_gradients, requests), is_train);
+  const std::vector<Target> targets = ToTargets(input_gradients, requests);
+  const auto forward = OrFillFailed(input_gradients, targets, [&] {
+    // The gradients have the types of the inputs, which need not have been kept.
+    auto made = SpecializeFor(input_gradients);
+    RequireTypes(*instance_, inputs, made->inputs(), instance_->input_names(), "input");
+    RequireTypes(*instance_, outputs, made->outputs(), instance_->output_names(), "output");
+    RequireTypes(*instance_, output_gradients, made->outputs(), instance_->output_names(), "gradient of");
+    return made;
+  });
+  RunBackward(*forward, {Buffers(inputs), Buffers(outputs), Buffers(output_gradients)}, targets, is_train);
 }
 
 }  // namespace pykernels::mxnet

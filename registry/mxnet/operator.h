@@ -23,7 +23,7 @@ struct Array {
   bool is_none = true;
 };
 
-// The dtype and shape of an NDArray, still without its data: the array is none until SetData. Only dense arrays have any.
+// The dtype and shape of a dense NDArray. Without its data the array is none: see SetData.
 Array ReadType(NDArrayHandle handle);
 void SetData(void* data, Array* array);
 

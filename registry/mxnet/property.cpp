@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <optional>
 
 #include "../host/error.h"
 #include "../host/instance.h"
-#include "../host/literal.h"
 #include "handles.h"
 #include "operator.h"
+#include "use.h"
 
 namespace pykernels::mxnet {
 namespace {
@@ -19,6 +18,15 @@ template <typename Function>
 MXCallback Generic(Function* function) {
   // Over void*, for compilers that warn of a cast between function types.
   return reinterpret_cast<MXCallback>(reinterpret_cast<void*>(function));
+}
+
+int Ignore(void* /*state*/) { return 1; }
+
+// MXNet deletes what it is given, even after a failure.
+void SetNothing(MXCallbackList* ret) {
+  static MXCallback callbacks[] = {Generic(Ignore)};
+  static void* contexts[] = {nullptr};
+  *ret = {1, callbacks, contexts};
 }
 
 // -- An operator at one place of a graph ------------------------------------------------------------------------------
@@ -33,17 +41,17 @@ int DeleteOperator(void* state) {
   return 1;
 }
 
-int Forward(int n, void** handles, int* /*tags*/, const int* requests, int is_train, void* state) {
+int ForwardCallback(int n, void** handles, int* /*tags*/, const int* requests, int is_train, void* state) {
   const Operator& op = static_cast<OperatorState*>(state)->op;
   return Guard([&] { ForwardHandles(op, n, handles, requests, is_train); });
 }
 
-int Backward(int n, void** handles, int* /*tags*/, const int* requests, int is_train, void* state) {
+int BackwardCallback(int n, void** handles, int* /*tags*/, const int* requests, int is_train, void* state) {
   const Operator& op = static_cast<OperatorState*>(state)->op;
   return Guard([&] { BackwardHandles(op, n, handles, requests, is_train); });
 }
 
-MXCallback operator_callbacks[] = {Generic(DeleteOperator), Generic(Forward), Generic(Backward)};
+MXCallback operator_callbacks[] = {Generic(DeleteOperator), Generic(ForwardCallback), Generic(BackwardCallback)};
 
 // -- A use of an op with its attributes -------------------------------------------------------------------------------
 
@@ -58,8 +66,6 @@ int DeleteProperty(void* state) {
   delete static_cast<Property*>(state);
   return 1;
 }
-
-int Ignore(void* /*state*/) { return 1; }
 
 // Gives out names as MXNet wants them: valid until this thread asks again, ended by null.
 int List(const std::vector<std::string>& names, char*** list) {
@@ -86,7 +92,7 @@ void WriteShape(const Instance& instance, const pk_tensor& tensor, std::vector<i
   buffer->clear();
   for (int32_t axis = 0; axis < tensor.ndim; ++axis) {
     if (tensor.dims[axis] > INT_MAX) {
-      Fail("op '", instance.label(), "': '", tensor.argument, "' is ", Describe(tensor), ", which is too large for MXNet");
+      Fail("op '", instance.label(), "': '", tensor.argument, "' is ", Describe(tensor), ", too large for MXNet");
     }
     buffer->push_back(static_cast<int>(tensor.dims[axis]));
   }
@@ -192,10 +198,7 @@ bool IsRecording() {
 
 int CreateOperator(const char* context, int n, unsigned** shapes, const int* ndims, const int* types,
                    MXCallbackList* ret, void* state) {
-  // MXNet deletes what it was given, even after a failure.
-  static MXCallback nothing[] = {Generic(Ignore)};
-  static void* nowhere[] = {nullptr};
-  *ret = {1, nothing, nowhere};
+  SetNothing(ret);
   return Guard([&] {
     const std::shared_ptr<const Instance>& instance = static_cast<Property*>(state)->instance;
     if (std::strncmp(context, "cpu", 3) != 0) {
@@ -227,57 +230,12 @@ MXCallback property_callbacks[] = {
     Generic(InferStorageType), Generic(InferBackwardStorageType),
 };
 
-// -- Attributes as MXNet hands them over ------------------------------------------------------------------------------
-
-// Attributes of the graph rather than the op, such as __ctx_group__.
-bool IsGraphAttribute(const std::string& name) {
-  return name.size() > 4 && name.compare(0, 2, "__") == 0 && name.compare(name.size() - 2, 2, "__") == 0;
-}
-
-bool Declares(const pk_op& op, const std::string& name) {
-  for (int32_t i = 0; i < op.n_attributes; ++i) {
-    if (name == op.attributes[i].initial.name) return true;
-  }
-  return false;
-}
-
-int32_t ParseCount(const std::string& label, const std::string& name, const std::string& text) {
-  const std::optional<int64_t> count = ParseInteger(text);
-  if (!count || *count < 0 || *count > INT_MAX) {
-    Fail("op '", label, "': '", name, "' must be a number of arrays such as 3, got '", text, "'");
-  }
-  return static_cast<int32_t>(*count);
-}
-
-std::shared_ptr<const Instance> FindInstance(const std::string& label, int n, const char** keys, const char** values) {
-  static auto* cache = new InstanceCache;  // never destroyed: MXNet's threads may outlive static objects
-  const std::shared_ptr<const Op> op = OpTable::Get().Find(label);
-  Attributes::Strings attributes;
-  // MXNet does not say how many arrays a call has, so calls of ops with optional or repeated ones do.
-  int32_t n_inputs = -1;
-  int32_t n_outputs = -1;
-  for (int i = 0; i < n; ++i) {
-    const std::string name = keys[i];
-    if (IsGraphAttribute(name)) continue;
-    if (name == "num_args" && !Declares(op->declared(), name)) {
-      n_inputs = ParseCount(label, name, values[i]);
-    } else if (name == "num_outputs" && !Declares(op->declared(), name)) {
-      n_outputs = ParseCount(label, name, values[i]);
-    } else {
-      attributes.emplace_back(name, values[i]);
-    }
-  }
-  return cache->Get(op, label, attributes, n_inputs, n_outputs);
-}
-
 }  // namespace
 
 int CreateProperty(const char* op_type, int num_kwargs, const char** keys, const char** values, MXCallbackList* ret) {
-  static MXCallback nothing[] = {Generic(Ignore)};
-  static void* nowhere[] = {nullptr};
-  *ret = {1, nothing, nowhere};
+  SetNothing(ret);
   return Guard([&] {
-    auto made = std::make_unique<Property>(Property{FindInstance(op_type, num_kwargs, keys, values), {}});
+    auto made = std::make_unique<Property>(Property{FindUse(op_type, num_kwargs, keys, values), {}});
     for (void*& each : made->contexts) each = made.get();
     *ret = {10, property_callbacks, made->contexts};
     made.release();

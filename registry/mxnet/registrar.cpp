@@ -54,8 +54,8 @@ PK_EXPORT int32_t pk_mxnet_register(const char* name, char* error, size_t size) 
   });
 }
 
-// Gives `name` its op: number `index` of `definition`. Its gradient is number `gradient` of the definition, or there is
-// none if that is negative; `number` is its number for pk_services.resolve. An op that had the name is replaced.
+// Gives `name` its op: number `index` of `definition`. Its gradient is number `gradient` of the definition, or there
+// is none if that is negative; `number` is its number for pk_services.resolve. An op that had the name is replaced.
 PK_EXPORT int32_t pk_mxnet_add(const char* name, const pk_definition* definition, int32_t index, int32_t gradient,
                                int64_t number, char* error, size_t size) {
   return Report(error, size, [&] {

@@ -1,0 +1,118 @@
+// The inside of libmxnet 1.9.1 as it is on PyPI for Linux on x86-64, as far as the registrar looks at it.
+//
+// That library was built by GCC 4.8 with its old strings. What is mirrored here lies the same for every compiler with
+// libstdc++; only hash tables do not, so that what lies behind one is found by its offset.
+#ifndef PYKERNELS_REGISTRY_MXNET_LAYOUT_H_
+#define PYKERNELS_REGISTRY_MXNET_LAYOUT_H_
+
+#include <cstring>
+#include <functional>
+#include <typeinfo>
+
+#include "api.h"
+
+namespace pykernels::mxnet {
+
+// The build id of that library.
+constexpr const char* kKnownBuild = "472988f6268780302be9ee15d6c53d9a07b534f5";
+
+struct OpState {
+  void* variable;
+  void* state;
+};
+
+struct OpStatePtr {
+  OpState* state;
+  void* owner;
+};
+
+struct OpContext {
+  bool need_grad;
+  bool is_train;
+};
+
+// What CreateOperator and CreateProperty have filled in, held by MXNet.
+struct CustomParam {
+  const char* op_type;
+  size_t num_args, num_outs, num_auxs;
+  const int *dependencies, *dependencies_end, *dependencies_capacity;
+  const MXCallbackList* info;
+  void* owner;
+};
+
+struct NodeAttrs {
+  char op_name_and_dict[64];
+  void* parsed_type;
+  const CustomParam* parsed;
+};
+
+struct ArrayVector {
+  const char *begin, *end, *capacity;
+};
+
+struct RequestVector {
+  const int *begin, *end, *capacity;
+};
+
+struct Any {
+  struct Type {
+    void (*destroy)(void*);
+    void (*create_from_data)(void*, const void*);
+    const std::type_info* info;
+  };
+  const Type* type;
+  const void* heap;
+};
+
+template <typename Function>
+struct OpMap {
+  struct Entry {
+    Function function;
+    int level;
+  };
+  const char* attribute;
+  Entry *begin, *end, *capacity;
+};
+
+struct RegisteredOp {
+  const char* name;
+  char others[144];
+  uint32_t index;
+};
+
+// A std::string of that library, for reading.
+class OldString {
+ public:
+  explicit OldString(const char* text) {
+    body_.length = body_.capacity = std::strlen(text);
+    std::strncpy(body_.text, text, sizeof body_.text - 1);
+  }
+
+ private:
+  struct Body {
+    size_t length, capacity;
+    int sharing = -1;  // whoever wants to keep it has to copy it
+    alignas(size_t) char text[64] = {};
+  };
+  const char* text_ = body_.text;
+  Body body_;
+};
+
+// All arguments are references, which every version of std::function hands over in the same way.
+using ComputeFunction = std::function<void(const OpStatePtr&, const OpContext&, const ArrayVector&,
+                                           const RequestVector&, const ArrayVector&)>;
+using ExecTypeFunction = std::function<int(const NodeAttrs&)>;
+
+// ExecType.
+constexpr int kExecSync = 0;
+
+// Whether this compiler lays things out in the same way.
+#if defined(__GLIBCXX__) && defined(__x86_64__)
+constexpr bool kIsSameLayout = sizeof(void*) == 8 && sizeof(ComputeFunction) == 32;
+#else
+constexpr bool kIsSameLayout = false;
+#endif
+
+}  // namespace pykernels::mxnet
+
+#endif  // PYKERNELS_REGISTRY_MXNET_LAYOUT_H_

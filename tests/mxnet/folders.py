@@ -1,0 +1,33 @@
+"""Op folders for tests, with definitions in Python, which take no compiler."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+API = """
+    import pykernels
+
+
+    def {name}(x, **attributes):
+        call = pykernels.user_op_builder("{name}").Op("{name}_forward").Input("data", [x]).Output("output")
+        for key, value in attributes.items():
+            call = call.Attr(key, value)
+        return call.Build().InferAndTryRun().SoleOutputBlob()
+"""
+PROP = """
+    import pykernels
+
+
+    class Prop(pykernels.CustomOpProp):
+        pass
+"""
+
+
+def write_op(parent: Path, name: str, kernel: str, definition: str = PROP) -> Path:
+    """An op folder `name` in `parent`; without a definition: one input, one output, the same shape and dtype."""
+    folder = parent / name
+    folder.mkdir(exist_ok=True)
+    for ending, text in (("py_api", API.format(name=name)), ("py_kernel", kernel), ("py_def", definition)):
+        (folder / f"{name}_{ending}.py").write_text(textwrap.dedent(text))
+    return folder

@@ -1,0 +1,193 @@
+"""Processes: forking while ops are pending, ops in children, and leaving with work undone or failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import process
+import pytest
+from folders import write_op
+
+PRELUDE = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+import os
+import mxnet as mx
+import numpy as np
+import pykernels
+"""
+
+
+def test_forking_with_pending_ops(tmp_path: Path) -> None:
+    process.program(
+        PRELUDE
+        + """
+pykernels.load_ops()
+x = mx.nd.ones((64, 64))
+x.attach_grad()
+for i in range(60):
+    with mx.autograd.record():
+        y = x
+        for _ in range(20):
+            y = mx.nd.Custom(mx.nd.Custom(y, op_type="relu"), op_type="sigmoid")
+    y.backward()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert np.isfinite(x.grad.asnumpy()).all()
+""",
+        cwd=tmp_path,
+    )
+
+
+def test_forking_with_pending_python_kernels(tmp_path: Path) -> None:
+    """Those need the interpreter, which the forking thread holds."""
+    kernel = """
+        def forward(args):
+            (x,) = args
+            return x + {"one": 1}["one"]
+
+        def backward(args):
+            return args[0]
+    """
+    folder = write_op(tmp_path, "interpreted", kernel)
+    process.program(
+        PRELUDE
+        + f"""
+warnings.simplefilter("ignore", pykernels.PykernelsWarning)
+pykernels.load_ops({str(folder)!r})
+for i in range(40):
+    y = mx.nd.zeros(8)
+    for _ in range(20):
+        y = mx.nd.Custom(y, op_type="interpreted")
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (y.asnumpy() == 20).all()
+""",
+        cwd=tmp_path,
+    )
+
+
+def test_children_compute(tmp_path: Path) -> None:
+    process.program(
+        PRELUDE
+        + """
+pykernels.load_ops()
+
+
+class Data(mx.gluon.data.Dataset):
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, at):
+        x = mx.nd.array([at - 16.0])
+        x.attach_grad()
+        with mx.autograd.record():
+            y = mx.nd.Custom(x, op_type="leaky_relu", alpha=0.5)
+        y.backward()
+        return np.array([y.asscalar(), x.grad.asscalar()], "float32")
+
+
+mx.nd.Custom(mx.nd.ones(1), op_type="leaky_relu").wait_to_read()
+loader = mx.gluon.data.DataLoader(Data(), batch_size=8, num_workers=2)
+rows = np.concatenate([batch.asnumpy() for batch in loader])
+x = np.arange(32) - 16.0
+np.testing.assert_array_equal(rows[:, 0], np.where(x > 0, x, x / 2))
+np.testing.assert_array_equal(rows[:, 1], np.where(x > 0, 1, 0.5))
+""",
+        cwd=tmp_path,
+    )
+
+
+FAILING = """
+    def forward(args):
+        (x,) = args
+        if x.size > 1:
+            raise ValueError("more than one")
+        return x * 1
+
+    def backward(args):
+        return args[0] * 1
+"""
+
+
+def test_a_pending_failure_is_told_at_a_fork(tmp_path: Path) -> None:
+    folder = write_op(tmp_path, "failing", FAILING)
+    done = process.program(
+        PRELUDE
+        + f"""
+pykernels.load_ops({str(folder)!r})
+y = mx.nd.Custom(mx.nd.ones(2), op_type="failing")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert [w.category for w in caught] == [pykernels.PykernelsWarning], caught
+assert "ValueError: more than one" in str(caught[0].message), caught[0].message
+print(y.asnumpy())
+""",
+        cwd=tmp_path,
+    )
+    assert "nan" in done.stdout
+
+
+@pytest.mark.parametrize("engine", [True, False])
+def test_leaving_with_python_kernels_pending(tmp_path: Path, engine: bool) -> None:
+    kernel = """
+        import time
+
+        def forward(args):
+            (x,) = args
+            time.sleep(0.005)
+            return x + 1
+
+        def backward(args):
+            return args[0]
+    """
+    folder = write_op(tmp_path, "sleeping", kernel)
+    done = process.python(
+        "-c",
+        PRELUDE
+        + f"""
+from pykernels.frameworks import mxnet_registrar
+
+warnings.simplefilter("ignore", pykernels.PykernelsWarning)
+
+
+def refuse(registrar):
+    raise pykernels.LoadError("not this time")
+
+
+if not {engine}:
+    mxnet_registrar.Registrar.enter_engine = refuse
+pykernels.load_ops({str(folder)!r})
+y = mx.nd.zeros(8)
+for _ in range(100):
+    y = mx.nd.Custom(y, op_type="sleeping")
+print("left")
+""",
+        cwd=tmp_path,
+    )
+    assert (done.stdout, done.returncode) == ("left\n", 0), done.stderr
+
+
+def test_leaving_with_a_failure_that_nobody_has_seen(tmp_path: Path) -> None:
+    folder = write_op(tmp_path, "failing", FAILING)
+    done = process.python(
+        "-c",
+        PRELUDE
+        + f"""
+pykernels.load_ops({str(folder)!r})
+for _ in range(20):
+    mx.nd.Custom(mx.nd.ones(2), op_type="failing")
+print("left")
+""",
+        cwd=tmp_path,
+    )
+    assert done.stdout == "left\n"
+    assert done.returncode == 0, done.stderr
