@@ -76,9 +76,9 @@ def install(module: OpModule) -> None:
     """
     with _lock:
         _check_clash(module)
+        frameworks.add(module)
         _loaded[module.name] = module
         _stamps[module.name] = module.stamp()
-        frameworks.add(module)
 
 
 def list_ops() -> Mapping[str, OpModule]:

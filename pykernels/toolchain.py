@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import shlex
@@ -24,10 +25,10 @@ _COMMON_FLAGS = ("-fPIC", "-std=c++17", "-fvisibility=hidden")
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: the `command` that runs it, and the `identity` that it prints of itself."""
+    """A C++ compiler: the `command` that runs it, and the `version` that it prints."""
 
     command: tuple[str, ...]
-    identity: str
+    version: str
 
 
 def compiler() -> Compiler:
@@ -87,12 +88,13 @@ def build_shared(
     CacheError
         The cache cannot be written.
     """
-    cxx = compiler()
     headers = sorted(h for folder in include for h in folder.rglob("*") if h.suffix in {".h", ".hpp", ".inl"})
-    entry_key = cache.digest([cxx.identity, *flags, *key, *map(str, sources), *sources, *headers])
+    # Which compiler it was does not matter behind a C ABI, so what is in the cache needs none; a choice is respected.
+    chosen = os.environ.get("CXX", "")
+    entry_key = cache.digest([chosen, *flags, *key, *map(str, sources), *sources, *headers])
 
     def make(output: Path) -> dict[str, str]:
-        command = [*cxx.command, *_COMMON_FLAGS, *flags, *(f"-I{folder}" for folder in include)]
+        command = [*compiler().command, *_COMMON_FLAGS, *flags, *(f"-I{folder}" for folder in include)]
         if len(sources) == 1:
             run([*command, "-shared", str(sources[0]), "-o", str(output)], what=name)
             return {}
@@ -125,4 +127,7 @@ def run(command: Sequence[str], *, what: str) -> None:
     environment = {**os.environ, "LC_ALL": "C", "GCC_COLORS": "", "TERM": "dumb"}
     done = subprocess.run(list(command), capture_output=True, text=True, env=environment, errors="replace")
     if done.returncode != 0:
-        raise CompileFailed(f"{what} does not compile", output=done.stderr or done.stdout)
+        output = done.stderr or done.stdout
+        if os.strerror(errno.ENOSPC) in output:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # which is the cache's to report
+        raise CompileFailed(f"{what} does not compile", output=output)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pykernels import toolchain
-from pykernels.errors import BuildError, CompileFailed
+from pykernels.errors import BuildError, CacheError, CompileFailed
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +50,24 @@ def test_what_the_compiler_said_is_kept(tmp_path: Path) -> None:
         toolchain.build_shared("answer", [cpp])
     assert "answer.cpp:1:" in failed.value.output
     assert "question" in failed.value.output
+
+
+def test_what_is_built_needs_no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cpp = source(tmp_path, "int answer() { return 42; }\n")
+    built = toolchain.build_shared("answer", [cpp])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert toolchain.build_shared("answer", [cpp]) == built
+    with pytest.raises(BuildError, match=r"no C\+\+ compiler"):
+        toolchain.build_shared("answer", [cpp], flags=["-O2"])
+
+
+def test_a_full_disk_is_the_caches_to_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    full = source(tmp_path, "#!/bin/sh\necho 'ld: final link failed: No space left on device' >&2\nexit 1\n", "cxx")
+    full.chmod(0o755)
+    monkeypatch.setenv("CXX", str(full))
+    monkeypatch.setattr(toolchain, "compiler", lambda: toolchain.Compiler((str(full),), ""))
+    with pytest.raises(CacheError, match=r"cannot be written: No space left on device.*PYKERNELS_CACHE"):
+        toolchain.build_shared("answer", [source(tmp_path, "int answer();\n")])
 
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -50,11 +50,11 @@ _modules: dict[str, OpModule] = {}
 
 def add(module: OpModule) -> None:
     """Enter an op into every framework that is imported, and into the others once they are."""
-    _modules[module.name] = module
-    _watch()
     for package in _PLUGINS:
         if _is_imported(package):
             _plugin(package).add(module)
+    _modules[module.name] = module
+    _watch()
 
 
 def remove(module: OpModule) -> None:
