@@ -111,7 +111,13 @@ class Attr(ctypes.Structure):
 
 
 class Argument(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("count", c_int32), ("variadic", c_int32), ("optional", c_int32)]
+    _fields_ = [
+        ("name", c_char_p),
+        ("count", c_int32),
+        ("variadic", c_int32),
+        ("optional", c_int32),
+        ("is_mutable", c_int32),
+    ]
 
 
 class Attribute(ctypes.Structure):

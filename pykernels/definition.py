@@ -56,12 +56,15 @@ class Argument:
         Whether it takes more than `count`.
     optional : bool
         Whether it may be left out.
+    mutable : bool
+        Whether the kernel changes it in place: an auxiliary state, which has no gradient.
     """
 
     name: str
     count: int = 1
     variadic: bool = False
     optional: bool = False
+    mutable: bool = False
 
     @property
     def repeated(self) -> bool:
@@ -74,7 +77,7 @@ class Argument:
 
     def __str__(self) -> str:
         repeat = f"[{self.count}{'+' if self.variadic else ''}]" if self.repeated else ""
-        return f"{self.name}{repeat}{'?' if self.optional else ''}"
+        return f"{self.name}{repeat}{'?' if self.optional else ''}{'!' if self.mutable else ''}"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,12 @@ def _read_op(raw: abi.Op, index: int, gradients: dict[str, int], definition: Def
     )
     if not op.outputs:
         raise DefinitionError(f"{_at(raw)}: op {op.name} has no output")
+    for state, following in pairwise(op.inputs):
+        if state.mutable and not following.mutable:
+            raise DefinitionError(
+                f"{_at(raw)}: op {op.name} changes its input '{state.name}' in place, so '{following.name}' must come "
+                "before it: inputs that are changed are the last"
+            )
     if abi.OpFlag.INFERS_SHAPE not in op.flags:
         raise DefinitionError(
             f"{_at(raw)}: op {op.name} has no function that infers the shapes of its outputs "
@@ -93,7 +100,14 @@ def _read_op(raw: abi.Op, index: int, gradients: dict[str, int], definition: Def
 
 def _read_arguments(raw: Any, count: int) -> tuple[Argument, ...]:
     return tuple(
-        Argument(raw[i].name.decode(), raw[i].count, bool(raw[i].variadic), bool(raw[i].optional)) for i in range(count)
+        Argument(
+            raw[i].name.decode(),
+            raw[i].count,
+            bool(raw[i].variadic),
+            bool(raw[i].optional),
+            bool(raw[i].is_mutable),
+        )
+        for i in range(count)
     )
 
 

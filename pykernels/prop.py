@@ -43,7 +43,7 @@ class CustomOpProp:
         return ["output"]
 
     def list_auxiliary_states(self) -> Sequence[str]:
-        """The names of the states that the op keeps; not supported yet."""
+        """The names of further inputs that ``forward`` changes in place, such as moving averages; after the others."""
         return []
 
     def infer_shape(self, in_shape: list[list[int]]) -> tuple[Sequence[Shape], ...]:
@@ -57,13 +57,14 @@ class CustomOpProp:
         Returns
         -------
         tuple of (input shapes, output shapes) or (input shapes, output shapes, state shapes)
-            Unknown input shapes may be completed.
+            Unknown input shapes may be completed. Those of states are needed where there are any.
         """
         return in_shape, [in_shape[0]] * len(self.list_outputs()), []
 
     def infer_type(self, in_type: list[Any]) -> tuple[Sequence[Any], ...]:
         """The dtypes of inputs and outputs, None where unknown; as for `infer_shape`."""
-        return [in_type[0]] * len(in_type), [in_type[0]] * len(self.list_outputs()), []
+        first, states = in_type[0], self.list_auxiliary_states()
+        return [first] * len(in_type), [first] * len(self.list_outputs()), [first] * len(states)
 
     def declare_backward_dependency(
         self, out_grad: list[int], in_data: list[int], out_data: list[int]

@@ -45,16 +45,16 @@ class PropOps:
         except ValueError as error:
             raise DefinitionError(str(error)) from None
         described = self._describe()
-        self.inputs = _names(described.list_arguments(), "list_arguments")
+        arguments = _names(described.list_arguments(), "list_arguments")
+        self.states = _names(described.list_auxiliary_states(), "list_auxiliary_states")
+        self.inputs = arguments + self.states
         self.outputs = _names(described.list_outputs(), "list_outputs")
         if not self.outputs:
             raise DefinitionError("list_outputs names no output")
-        if states := list(described.list_auxiliary_states()):
-            raise DefinitionError(
-                f"it has auxiliary states ({', '.join(map(str, states))}), which are not supported; make them inputs"
-            )
-        self.dependencies = self._dependencies(described)
-        self.gradients = [f"d{name}" for name in self.inputs]
+        # As in MXNet, the gradient gets every state, and none has a gradient of its own.
+        states = [Dependency(name, "I", name) for name in self.states]
+        self.dependencies = self._dependencies(described, arguments) + states
+        self.gradients = [f"d{name}" for name in arguments]
         self._check_names()
 
     def _describe(self) -> CustomOpProp:
@@ -72,12 +72,12 @@ class PropOps:
     def _instance(self, values: Mapping[str, Any]) -> CustomOpProp:
         return self._prop(**{a.name: _for_constructor(a, values[a.name]) for a in self.attributes})
 
-    def _dependencies(self, described: CustomOpProp) -> list[Dependency]:
+    def _dependencies(self, described: CustomOpProp, arguments: Sequence[str]) -> list[Dependency]:
         blobs = [Dependency(f"d{name}", "D", name) for name in self.outputs]
-        blobs += [Dependency(name, "I", name) for name in self.inputs]
+        blobs += [Dependency(name, "I", name) for name in arguments]
         blobs += [Dependency(name, "O", name) for name in self.outputs]
         numbers = list(range(len(blobs)))
-        n_out, n_in = len(self.outputs), len(self.inputs)
+        n_out, n_in = len(self.outputs), len(arguments)
         chosen = described.declare_backward_dependency(
             numbers[:n_out], numbers[n_out : n_out + n_in], numbers[n_out + n_in :]
         )
@@ -113,7 +113,7 @@ class PropOps:
         return list(map(TensorSpec, in_shapes, in_types)), list(map(TensorSpec, out_shapes, out_types))
 
     def infer_backward(self, given: Sequence[TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
-        """The gradients of the inputs, from the tensors that the gradient depends on."""
+        """The gradients of the arguments, from the tensors that the gradient depends on."""
         known = {(d.kind, d.argument): spec for d, spec in zip(self.dependencies, given, strict=True)}
         unknown = TensorSpec(None, None)
         inputs = [known.get(("I", name), unknown) for name in self.inputs]
@@ -125,7 +125,7 @@ class PropOps:
                 shape = known.get((kind, name), unknown).shape
                 if shape is not None and output.shape is not None and shape != output.shape:
                     raise CallError(f"'{shown}' has shape {shape}, but the output '{name}' has shape {output.shape}")
-        return inputs
+        return inputs[: len(self.gradients)]
 
     def _recover_inputs(
         self,
@@ -137,13 +137,15 @@ class PropOps:
 
         Either infer_shape completes them from the others, or the only input has the shape of an output.
         """
-        if not all(spec.shape is None for spec in inputs):
+        arguments, states = inputs[: len(self.gradients)], inputs[len(self.gradients) :]
+        if not all(spec.shape is None for spec in arguments):
             inputs = self.infer_forward(inputs, attributes)[0]
-        elif len(inputs) == 1:
+        elif len(arguments) == 1:
             for kind in ("O", "D"):
                 candidates = [known[kind, name] for name in self.outputs if (kind, name) in known]
-                if candidates and self.infer_forward(candidates[:1], attributes)[1][0].shape == candidates[0].shape:
-                    return candidates[:1]
+                tried = [*candidates[:1], *states]
+                if candidates and self.infer_forward(tried, attributes)[1][0].shape == candidates[0].shape:
+                    return tried
         missing = [name for name, spec in zip(self.inputs, inputs, strict=True) if spec.shape is None]
         if missing:
             raise DefinitionError(
@@ -156,9 +158,10 @@ class PropOps:
     def _infer_shapes(
         self, prop: CustomOpProp, shapes: Sequence[tuple[int, ...] | None]
     ) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]]:
-        if shapes and all(shape is None for shape in shapes):
+        arguments = shapes[: len(self.gradients)]
+        if arguments and all(shape is None for shape in arguments):
             return list(shapes), [None] * len(self.outputs)
-        result = prop.infer_shape([list(shape or ()) for shape in shapes])
+        result = prop.infer_shape([list(shape or ()) for shape in arguments])
         ins, outs = self._two_lists(result, "infer_shape", _shape)
         # An empty list stands for an unknown shape as well as for that of a single number.
         completed = [None if given is None and not new else new for given, new in zip(shapes, ins, strict=True)]
@@ -168,22 +171,28 @@ class PropOps:
     def _infer_types(
         self, prop: CustomOpProp, types: Sequence[np.dtype[Any] | None]
     ) -> tuple[list[np.dtype[Any] | None], list[np.dtype[Any] | None]]:
-        if types and all(dtype is None for dtype in types):
+        arguments = types[: len(self.gradients)]
+        if arguments and all(dtype is None for dtype in arguments):
             return list(types), [None] * len(self.outputs)
-        result = prop.infer_type([None if dtype is None else dtype.type for dtype in types])
+        result = prop.infer_type([None if dtype is None else dtype.type for dtype in arguments])
         ins, outs = self._two_lists(result, "infer_type", _dtype)
         _compare(self.inputs, types, ins, "dtype", "infer_type")
         return ins, outs
 
     def _two_lists(self, result: Any, method: str, read: Callable[[Any], Any]) -> tuple[list[Any], list[Any]]:
-        counts = f"{len(self.inputs)} for inputs and {len(self.outputs)} for outputs"
+        wanted = (len(self.gradients), len(self.outputs), len(self.states))
+        counts = f"{wanted[0]} for inputs and {wanted[1]} for outputs"
+        if self.states:
+            counts += f" and {wanted[2]} for auxiliary states"
         try:
-            ins, outs = list(result[0]), list(result[1])
-            fits = len(result) in (2, 3) and (len(ins), len(outs)) == (len(self.inputs), len(self.outputs))
+            ins, outs, states = list(result[0]), list(result[1]), list(result[2]) if len(result) == 3 else []
+            fits = len(result) in (2, 3) and (len(ins), len(outs), len(states)) == wanted
         except (TypeError, IndexError, KeyError):
             fits = False
         if not fits:
-            raise DefinitionError(f"{method} returned {result!r}, not two lists ({counts})")
+            number = "three" if self.states else "two"
+            raise DefinitionError(f"{method} returned {result!r}, not {number} lists ({counts})")
+        ins += states
         try:
             return [read(item) for item in ins], [read(item) for item in outs]
         except (TypeError, ValueError) as error:

@@ -97,10 +97,12 @@ class _PythonDefinition:
         file = str(path).encode()
         flags = abi.OpFlag.INFERS_SHAPE | abi.OpFlag.INFERS_DTYPE
         forward = self._op("forward", ops.inputs, ops.outputs, flags | abi.OpFlag.INFERS_INPUTS)
+        for at in range(len(ops.inputs) - len(ops.states), len(ops.inputs)):
+            forward.inputs[at].is_mutable = 1
         backward = self._op("backward", [d.name for d in ops.dependencies], ops.gradients, flags)
         for op in (forward, backward):
             op.file, op.line = file, line
-        has_gradient = bool(ops.inputs)
+        has_gradient = bool(ops.gradients)
         gradient = abi.Gradient(op=forward.name, file=file, line=line)
         self.definition = abi.Definition(
             abi=abi.DEFINITION_ABI,
@@ -167,7 +169,7 @@ class _PythonDefinition:
             sink.output(sink.user, gradient.encode(), 1)
         for i in range(forward.n_attrs):
             sink.attribute(sink.user, ctypes.byref(forward.attrs[i]))
-        for argument, gradient in zip(self._ops.inputs, self._ops.gradients, strict=True):
+        for argument, gradient in zip(self._ops.inputs, self._ops.gradients):  # states, at the end, have none
             sink.bind(sink.user, argument.encode(), 0, b"%s/%s_0" % (name, gradient.encode()))
 
 

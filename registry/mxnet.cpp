@@ -1,17 +1,4 @@
-// The registrar for MXNet. One translation unit compiles in half the time of its parts, because the standard headers are
-// read once.
-#include "host/attribute_value.cpp"
-#include "host/attributes.cpp"
-#include "host/backward.cpp"
-#include "host/dtype.cpp"
-#include "host/execute.cpp"
-#include "host/gradient.cpp"
-#include "host/infer.cpp"
-#include "host/instance.cpp"
-#include "host/literal.cpp"
-#include "host/op.cpp"
-#include "host/specialization.cpp"
-#include "host/tensors.cpp"
+// The registrar for MXNet, which goes with host.cpp. One translation unit, as that is.
 #include "mxnet/api.cpp"
 #include "mxnet/build_id.cpp"
 #include "mxnet/engine.cpp"

@@ -348,8 +348,8 @@ _INIT = "class P(pykernels.CustomOpProp):\n    def __init__(self, "
             "'doutput' names two things in its gradient",
         ),
         (
-            "class P(pykernels.CustomOpProp):\n    def list_auxiliary_states(self): return ['mean']",
-            "it has auxiliary states (mean), which are not supported; make them inputs",
+            "class P(pykernels.CustomOpProp):\n    def list_auxiliary_states(self): return 'mean'",
+            "list_auxiliary_states returned 'mean', not a list of names",
         ),
         (
             "class P(pykernels.CustomOpProp):\n    def declare_backward_dependency(self, g, i, o): return [9]",

@@ -76,9 +76,9 @@ def call(
     tensors = [tensor for group in inputs for tensor in group]
     texts = {name: str(value) for name, value in attributes.items()}
     if any(argument.repeated or argument.optional for argument in op.inputs):
-        texts["num_args"] = str(len(tensors))
+        texts["num_args"] = str(tuple(map(len, inputs)))
     if any(argument.repeated or argument.optional for argument in op.outputs):
-        texts["num_outputs"] = str(sum(counts))
+        texts["num_outputs"] = str(tuple(counts))
     results = _function(tensors)(*tensors, op_type=op_type, **texts)
     if _is_symbol(results):
         count = len(results.list_outputs())

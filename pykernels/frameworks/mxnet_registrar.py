@@ -49,7 +49,7 @@ def build() -> Path:
     parts = [part for folder in ("host", "mxnet") for part in sorted((paths.REGISTRY / folder).glob("*.cpp"))]
     return toolchain.build_shared(
         "mxnet_registrar",
-        [paths.REGISTRY / "mxnet.cpp"],
+        [paths.REGISTRY / "host.cpp", paths.REGISTRY / "mxnet.cpp"],
         flags=("-O2",),
         include=(paths.CPP_DEFS / "include", paths.REGISTRY),
         key=(cache.digest(parts),),

@@ -10,7 +10,7 @@ import numpy as np
 
 from pykernels import abi
 from pykernels.definition import OpDef
-from pykernels.errors import KernelError
+from pykernels.errors import CallError, KernelError
 from pykernels.instance import TensorSpec, make_instance
 from pykernels.kernel import service
 from pykernels.module import OpModule
@@ -66,7 +66,14 @@ def call(
     arrays = [[_plain(a) for a in group] for group in inputs]
     inferred = op.infer(_specs(arrays), attributes, counts=counts)
     outputs = [[np.empty(_known(s.shape), s.dtype) for s in group] for group in inferred]
+    for argument, given in zip(op.inputs, inputs):
+        if argument.mutable and not all(a.flags.writeable for a in given):
+            raise CallError(f"op {op_type}: it changes its input '{argument.name}', which is read-only")
     _run(op, module.number(op_type), arrays, outputs, attributes)
+    for argument, given, used in zip(op.inputs, inputs, arrays):
+        if argument.mutable:
+            for original, changed in zip(given, used):
+                original[...] = changed
     return [array for group in outputs for array in group]
 
 

@@ -64,7 +64,7 @@ def write(signature: Signature, keywords: Sequence[str], results: Sequence[Resul
         lines.append(f"    r = {call}")
         lines += _stores(signature, results)
     for i, tensor in enumerate(signature.tensors):
-        if i >= signature.n_inputs and tensor.dtype == np.float16:
+        if (i >= signature.n_inputs or tensor.mutable) and tensor.dtype == np.float16:
             lines.append(f"    narrow(t{i}, half{i})")
     lines.append(f"    return {Status.OK.value}")
     return Adapter("\n".join(lines) + "\n", names)
@@ -76,13 +76,12 @@ def computed_in(dtype: np.dtype) -> np.dtype:
 
 
 def _array(i: int, tensor: TensorType, shape: str, *, is_input: bool) -> Iterator[str]:
-    if tensor.dtype != np.float16:
-        spelling = "bool_" if tensor.dtype.kind == "b" else tensor.dtype.name
-        array = f"carray(data[{i}], ({shape}), np.{spelling})"
-        yield f"    t{i} = read_only({array})" if is_input else f"    t{i} = {array}"
-        return
-    yield f"    half{i} = carray(data[{i}], ({shape}), np.uint16)"
-    yield (f"    t{i} = read_only(widen(half{i}))" if is_input else f"    t{i} = np.empty(({shape}), np.float32)")
+    spelling = "bool_" if tensor.dtype.kind == "b" else tensor.dtype.name
+    array = f"carray(data[{i}], ({shape}), np.{spelling})"
+    if tensor.dtype == np.float16:
+        yield f"    half{i} = carray(data[{i}], ({shape}), np.uint16)"
+        array = f"widen(half{i})" if is_input else f"np.empty(({shape}), np.float32)"
+    yield f"    t{i} = read_only({array})" if is_input and not tensor.mutable else f"    t{i} = {array}"
 
 
 def _tuple(groups: Sequence[Any]) -> str:

@@ -159,7 +159,7 @@ def _run_plain(
     keywords: dict[str, Any] = dict(signature.constants)
     for name, _ in signature.scalars:
         keywords[name] = True if name in signature.flags else 1.0 if name in signature.reals else 1
-    reference.run(function, op_name, args, outs, output_names, keywords)
+    reference.run(function, op_name, args, outs, output_names, keywords, signature.mutable)
 
 
 def _key(function: KernelFunction, signature: Signature, output_names: Sequence[str]) -> str:

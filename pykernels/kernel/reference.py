@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ def run(
     outs: tuple[Any, ...],
     output_names: Sequence[str],
     keywords: Mapping[str, Any],
+    mutable: Collection[int] = (),
 ) -> None:
     """Run a kernel as plain Python and put what it computes into `outs`.
 
@@ -34,18 +35,18 @@ def run(
         A name for each tensor of `outs`.
     keywords : mapping
         A value for each of ``kernel.keywords``.
+    mutable : collection of int
+        The positions in `args` of what the kernel may change.
 
     Raises
     ------
     KernelError
         The kernel raised, or returned the wrong count, shape or dtype. The message names op, file and line.
     """
+    seen = tuple(group if at in mutable else _read_only(group) for at, group in enumerate(args))
     with np.errstate(all="ignore"):
         try:
-            if kernel.takes_outs:
-                result = kernel.function(_read_only(args), outs, **keywords)
-            else:
-                result = kernel.function(_read_only(args), **keywords)
+            result = kernel.function(*((seen, outs) if kernel.takes_outs else (seen,)), **keywords)
         except Exception as error:
             raise KernelError(failure_text(kernel, op_name, error)) from error
     if kernel.takes_outs:
@@ -66,12 +67,13 @@ def failure_text(kernel: KernelFunction, op_name: str, error: BaseException) -> 
     return f"op {op_name!r}: {where}: {kernel.name} raised {type(error).__name__}: {error}"
 
 
-def _read_only(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(_read_only(a) if isinstance(a, tuple) else a if a is None else _frozen(a) for a in args)
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    view = array.view()
+def _read_only(group: Any) -> Any:
+    """A view of an array, or of each of a tuple, that cannot be written to."""
+    if isinstance(group, tuple):
+        return tuple(map(_read_only, group))
+    if group is None:
+        return None
+    view = group.view()
     view.flags.writeable = False
     return view
 

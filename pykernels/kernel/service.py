@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import functools
 import itertools
@@ -92,8 +93,10 @@ def explain(kernel: BuiltKernel, status: int, data: Any, dims: Any, scalars: int
         wanted = reference.leaves(outs)[output].shape
         return reference.wrong_shape_text(function, name, kernel.output_names[output], shape, wanted)
     args, outs, keywords = python_form.read_arguments(kernel.signature, data, dims, scalars)
+    mutable = kernel.signature.mutable
+    args = tuple(copy.deepcopy(group) if at in mutable else group for at, group in enumerate(args))
     try:
-        reference.run(function, name, args, outs, kernel.output_names, keywords)
+        reference.run(function, name, args, outs, kernel.output_names, keywords, mutable)
     except KernelError as error:
         return str(error)
     return (

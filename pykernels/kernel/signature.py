@@ -18,13 +18,14 @@ __all__ = ["Group", "Signature", "TensorType", "group_shapes", "read_shapes", "s
 
 @dataclass(frozen=True)
 class TensorType:
-    """The dtype and rank of one tensor."""
+    """The dtype and rank of one tensor, and whether it is an input that the kernel changes."""
 
     dtype: np.dtype
     ndim: int
+    mutable: bool = False
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(':' * self.ndim)}]"
+        return f"{self.dtype}[{', '.join(':' * self.ndim)}]{'!' if self.mutable else ''}"
 
 
 #: What stands in ``args`` for one argument: a tensor, None for an optional one left out, a tuple for a repeated one.
@@ -66,6 +67,11 @@ class Signature:
     def n_inputs(self) -> int:
         """How many of `tensors` are inputs."""
         return len(tuple(_flatten(self.inputs)))
+
+    @property
+    def mutable(self) -> frozenset[int]:
+        """The positions in ``args`` of the inputs that the kernel changes."""
+        return frozenset(at for at, group in enumerate(self.inputs) if any(t.mutable for t in _flatten((group,))))
 
     def __str__(self) -> str:
         inputs = ", ".join(map(_describe, self.inputs))
@@ -132,6 +138,7 @@ def _constant(type_: abi.AttrType, value: Any) -> Any:
 
 def _group(op: OpDef, arguments: Sequence[Argument], tensors: Sequence[abi.Tensor]) -> tuple[Group, ...]:
     found: dict[str, list[TensorType]] = {}
+    mutable = {argument.name for argument in arguments if argument.mutable}
     for tensor in tensors:
         name = tensor.argument.decode()
         try:
@@ -140,7 +147,7 @@ def _group(op: OpDef, arguments: Sequence[Argument], tensors: Sequence[abi.Tenso
             raise KernelError(
                 f"op {op.name!r}: {name!r} has dtype {dtypes.dtype_name(tensor.dtype)}, which kernels cannot take"
             ) from None
-        found.setdefault(name, []).append(TensorType(dtype, tensor.ndim))
+        found.setdefault(name, []).append(TensorType(dtype, tensor.ndim, name in mutable))
     return tuple(
         tuple(found.get(a.name, ())) if a.repeated else next(iter(found.get(a.name, ())), None) for a in arguments
     )

@@ -51,7 +51,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
 
 def _group_type(groups: Sequence[Group], *, writable: bool) -> nb.Type:
     tensors = (
-        nb.Array(from_dtype(computed_in(tensor.dtype)), tensor.ndim, "C", readonly=not writable)
+        nb.Array(from_dtype(computed_in(tensor.dtype)), tensor.ndim, "C", readonly=not (writable or tensor.mutable))
         for group in groups
         for tensor in (group if isinstance(group, tuple) else (group,))
         if tensor is not None

@@ -18,17 +18,10 @@ std::vector<int32_t> CountByArgument(const pk_argument* arguments, int32_t n,
   for (const auto& [name, count] : named) {
     const auto* end = arguments + n;
     const auto* found = std::find_if(arguments, end, [&](const pk_argument& a) { return name == a.name; });
-    if (found == end) Fail("op type '", type, "' has no ", what, " '", name, "'");
+    if (found == end) Fail("among the ", what, " of op type '", type, "' is no '", name, "'");
     counts[found - arguments] += count;
   }
-  for (int32_t i = 0; i < n; ++i) {
-    const pk_argument& argument = arguments[i];
-    if (counts[i] == argument.count || (argument.optional && counts[i] == 0)) continue;
-    if (argument.variadic && counts[i] > argument.count) continue;
-    Fail("op type '", type, "' has ", argument.count, argument.variadic ? " or more" : "", " of its ", what, " '",
-         argument.name, "', not ", counts[i]);
-  }
-  return counts;
+  return DistributeTensors(arguments, n, {counts, -1}, type, what);
 }
 
 std::shared_ptr<const Op> FindOp(const std::string& type) {
@@ -97,8 +90,8 @@ void BackwardPlan::AddStep(const PlannedOp& planned) {
   Step step;
   step.instance = std::make_shared<const Instance>(
       op, planned.type, Attributes::Fill(declared, planned.type, attributes),
-      CountByArgument(declared.inputs, declared.n_inputs, OneEach(planned.inputs), planned.type, "input"),
-      CountByArgument(declared.outputs, declared.n_outputs, planned.outputs, planned.type, "output"));
+      CountByArgument(declared.inputs, declared.n_inputs, OneEach(planned.inputs), planned.type, "inputs"),
+      CountByArgument(declared.outputs, declared.n_outputs, planned.outputs, planned.type, "outputs"));
   Tensors inputs = step.instance->blank_inputs();
   step.inputs.resize(inputs.size());
   std::map<std::string, int32_t> seen;
@@ -107,8 +100,7 @@ void BackwardPlan::AddStep(const PlannedOp& planned) {
     const int at = FindTensor(inputs, argument, seen[argument]++);
     step.inputs[at] = slot;
     inputs[at].dtype = slots_[slot].type.dtype;
-    inputs[at].ndim = slots_[slot].type.ndim;
-    std::copy(slots_[slot].type.dims, slots_[slot].type.dims + PK_MAX_NDIM, inputs[at].dims);
+    CopyShape(slots_[slot].type, &inputs[at]);
   }
   step.specialization = step.instance->Specialize(inputs);
   for (const pk_tensor& output : step.specialization->outputs()) {

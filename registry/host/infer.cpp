@@ -21,19 +21,39 @@ constexpr int64_t kProbes[] = {720720, 1441440};
 // More elements than this cannot be addressed in any dtype.
 constexpr int64_t kMostElements = INT64_MAX / 8;
 
+// The dtype of the first tensor that has one.
+int32_t FirstDtype(const Tensors& tensors) {
+  for (const pk_tensor& tensor : tensors) {
+    if (tensor.dtype != PK_INVALID_DTYPE) return tensor.dtype;
+  }
+  return PK_INVALID_DTYPE;
+}
+
+void FillDtypes(int32_t dtype, Tensors* tensors) {
+  for (pk_tensor& tensor : *tensors) {
+    if (tensor.dtype == PK_INVALID_DTYPE) tensor.dtype = dtype;
+  }
+}
+
 void SetDtypes(const std::vector<int32_t>& dtypes, Tensors* tensors) {
   for (size_t i = 0; i < tensors->size(); ++i) (*tensors)[i].dtype = dtypes[i];
 }
 
 void CopyShapes(const Tensors& from, Tensors* to) {
-  for (size_t i = 0; i < to->size(); ++i) {
-    (*to)[i].ndim = from[i].ndim;
-    std::copy(from[i].dims, from[i].dims + PK_MAX_NDIM, (*to)[i].dims);
-  }
+  for (size_t i = 0; i < to->size(); ++i) CopyShape(from[i], &(*to)[i]);
 }
 
 void CopyDtypes(const Tensors& from, Tensors* to) {
   for (size_t i = 0; i < to->size(); ++i) (*to)[i].dtype = from[i].dtype;
+}
+
+// Whether `tensor` has the shape of `given` with the unknown dimensions filled in.
+bool Completes(const pk_tensor& tensor, const pk_tensor& given) {
+  if (tensor.ndim != given.ndim) return false;
+  for (int32_t axis = 0; axis < given.ndim; ++axis) {
+    if (given.dims[axis] >= 0 && tensor.dims[axis] != given.dims[axis]) return false;
+  }
+  return true;
 }
 
 bool HasFewEnoughElements(const pk_tensor& tensor) {
@@ -71,23 +91,41 @@ void Instance::InferShapes(Tensors* inputs, Tensors* outputs) const {
     const std::shared_ptr<const Specialization> recent = FindRecent(*inputs, SameShapes);
     if (recent) return CopyShapes(recent->outputs(), outputs);
   }
-  Tensors completed = *inputs;
+  const Tensors given = *inputs;
   try {
-    if (are_known || (op_->declared().flags & PK_OP_INFERS_INPUTS)) {
-      InferWithAnyDtypes(&completed, outputs);
+    if (are_known) {
+      InferWithAnyDtypes(inputs, outputs);
+    } else if (op_->declared().flags & PK_OP_INFERS_INPUTS) {
+      CompleteShapes(inputs, outputs);
     } else {
-      InferPartialShapes(*inputs, outputs);
+      ProbeShapes(*inputs, outputs);
     }
   } catch (const Error& error) {
     // Without its first input, which is the data, an op cannot be expected to complete the others.
     if (!inputs->empty() && !IsKnown(inputs->front())) return;
-    FailInference(*inputs, error.what());
+    FailInference(given, error.what());
   }
-  CopyShapes(completed, inputs);
   if (AreKnown(*inputs)) RememberShapes(*inputs);
 }
 
-void Instance::InferPartialShapes(const Tensors& inputs, Tensors* outputs) const {
+void Instance::CompleteShapes(Tensors* inputs, Tensors* outputs) const {
+  Tensors completed = *inputs;
+  for (pk_tensor& input : completed) {
+    // Definitions know a shape as a whole or not at all.
+    if (!IsKnown(input)) input.ndim = -1;
+  }
+  InferWithAnyDtypes(&completed, outputs);
+  for (size_t i = 0; i < inputs->size(); ++i) {
+    pk_tensor& input = (*inputs)[i];
+    if (completed[i].ndim < 0) continue;
+    if (input.ndim >= 0 && !Completes(completed[i], input)) {
+      Fail("'", input_names_[i], "' has to be ", Describe(completed[i]));
+    }
+    CopyShape(completed[i], &input);
+  }
+}
+
+void Instance::ProbeShapes(const Tensors& inputs, Tensors* outputs) const {
   for (const pk_tensor& input : inputs) {
     if (input.ndim < 0) return;
   }
@@ -144,27 +182,26 @@ std::vector<std::vector<int32_t>> Instance::GuessDtypes() const {
 }
 
 void Instance::InferDtypes(Tensors* inputs, Tensors* outputs) const {
-  int32_t first = PK_INVALID_DTYPE;
-  for (auto input = inputs->rbegin(); input != inputs->rend(); ++input) {
-    if (input->dtype != PK_INVALID_DTYPE) first = input->dtype;
-  }
+  const int32_t first = FirstDtype(*inputs);
   if (first == PK_INVALID_DTYPE && !inputs->empty()) return;
-  for (pk_tensor& input : *inputs) {
-    if (input.dtype == PK_INVALID_DTYPE) input.dtype = first;
-  }
-  RequireSupportedDtypes(*inputs, input_names_);
+  const bool completes = op_->declared().flags & PK_OP_INFERS_INPUTS;
+  if (!completes) FillDtypes(first, inputs);
   const std::shared_ptr<const Specialization> recent = FindRecent(*inputs, SameDtypes);
   if (recent) return CopyDtypes(recent->outputs(), outputs);
   Tensors shaped = AcceptedShapes();
   CopyDtypes(*inputs, &shaped);
+  const Tensors given = shaped;
   Tensors inferred = blank_outputs_;
   try {
     Infer(&shaped, &inferred);
   } catch (const Error& error) {
-    if (AreKnown(shaped)) FailInference(shaped, error.what());
+    if (AreKnown(shaped)) FailInference(given, error.what());
     // It may be the missing shapes that the definition does not like; what it leaves alone has the first input's dtype.
-    for (pk_tensor& output : inferred) output.dtype = first;
+    FillDtypes(first, &inferred);
   }
+  FillDtypes(first, &shaped);
+  CopyDtypes(shaped, inputs);
+  RequireSupportedDtypes(*inputs, input_names_);
   RequireSupportedDtypes(inferred, output_names_);
   CopyDtypes(inferred, outputs);
 }

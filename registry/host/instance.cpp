@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kMostSpecializations = 32;
 constexpr size_t kMostInstances = 1024;
 
-std::string CacheKey(const std::string& label, const Attributes::Strings& attributes, int32_t n_inputs,
-                     int32_t n_outputs) {
+std::string CacheKey(const std::string& label, const Attributes::Strings& attributes, const TensorCount& inputs,
+                     const TensorCount& outputs) {
   std::string key = label;
   for (const auto& [name, text] : attributes) {
     key.push_back('\0');
@@ -22,7 +22,13 @@ std::string CacheKey(const std::string& label, const Attributes::Strings& attrib
     key += text;
   }
   key.push_back('\0');
-  return key + std::to_string(n_inputs) + "," + std::to_string(n_outputs);
+  return key + inputs.Text() + "," + outputs.Text();
+}
+
+size_t CountStates(const pk_op& op, const std::vector<int32_t>& input_counts) {
+  size_t states = 0;
+  for (int32_t i = 0; i < op.n_inputs; ++i) states += op.inputs[i].is_mutable ? input_counts[i] : 0;
+  return states;
 }
 
 }  // namespace
@@ -36,6 +42,7 @@ Instance::Instance(std::shared_ptr<const Op> op, std::string label, Attributes a
       blank_outputs_(BlankTensors(op_->declared().outputs, output_counts)),
       input_names_(NameTensors(op_->declared().inputs, input_counts)),
       output_names_(NameTensors(op_->declared().outputs, output_counts)),
+      n_states_(CountStates(op_->declared(), input_counts)),
       dependencies_(FindDependencies(*op_, attributes_.values(), blank_inputs_, blank_outputs_)),
       accepted_(blank_inputs_) {}
 
@@ -95,9 +102,9 @@ Tensors Instance::AcceptedShapes() const {
 }
 
 std::shared_ptr<const Instance> InstanceCache::Get(const std::shared_ptr<const Op>& op, const std::string& label,
-                                                   const Attributes::Strings& attributes, int32_t n_inputs,
-                                                   int32_t n_outputs) {
-  const std::string key = CacheKey(label, attributes, n_inputs, n_outputs);
+                                                   const Attributes::Strings& attributes,
+                                                   const TensorCount& inputs, const TensorCount& outputs) {
+  const std::string key = CacheKey(label, attributes, inputs, outputs);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = instances_.find(key);
@@ -106,8 +113,8 @@ std::shared_ptr<const Instance> InstanceCache::Get(const std::shared_ptr<const O
   const pk_op& declared = op->declared();
   auto made = std::make_shared<const Instance>(
       op, label, Attributes::Parse(declared, label, attributes),
-      DistributeTensors(declared.inputs, declared.n_inputs, n_inputs, label, "inputs"),
-      DistributeTensors(declared.outputs, declared.n_outputs, n_outputs, label, "outputs"));
+      DistributeTensors(declared.inputs, declared.n_inputs, inputs, label, "inputs"),
+      DistributeTensors(declared.outputs, declared.n_outputs, outputs, label, "outputs"));
   std::lock_guard<std::mutex> lock(mutex_);
   if (instances_.size() == kMostInstances) instances_.clear();
   instances_[key] = made;

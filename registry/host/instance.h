@@ -34,6 +34,9 @@ class Instance {
   // Which tensors of the forward pass the gradient needs.
   const Dependencies& dependencies() const { return dependencies_; }
 
+  // How many of the inputs, at their end, the kernel changes in place.
+  size_t n_states() const { return n_states_; }
+
   // Tensors that know their argument and nothing else.
   const Tensors& blank_inputs() const { return blank_inputs_; }
   const Tensors& blank_outputs() const { return blank_outputs_; }
@@ -45,8 +48,8 @@ class Instance {
   // PK_OP_INFERS_INPUTS the inputs are completed. Dtypes play no part.
   void InferShapes(Tensors* inputs, Tensors* outputs) const;
 
-  // Infers the dtypes of the outputs. An input of unknown dtype takes that of the first input that has one; if none
-  // has, all stay unknown. Shapes play no part.
+  // Infers the dtypes of the outputs. An input of unknown dtype takes the one that the definition completes, else that
+  // of the first input that has one; if none has, all stay unknown. Shapes play no part.
   void InferDtypes(Tensors* inputs, Tensors* outputs) const;
 
   // This instance for inputs whose dtypes and shapes are known. It must not outlive the instance.
@@ -57,8 +60,10 @@ class Instance {
 
   // Inference by the definition, of shapes and dtypes at once.
   void Infer(Tensors* inputs, Tensors* outputs) const;
-  // Infers from inputs of known rank with unknown dimensions.
-  void InferPartialShapes(const Tensors& inputs, Tensors* outputs) const;
+  // The definition fills in what is unknown of the inputs.
+  void CompleteShapes(Tensors* inputs, Tensors* outputs) const;
+  // Finds out what can be said of the outputs for inputs of known rank with unknown dimensions.
+  void ProbeShapes(const Tensors& inputs, Tensors* outputs) const;
   // Infers shapes with guessed dtypes, until the definition accepts some.
   void InferWithAnyDtypes(Tensors* inputs, Tensors* outputs) const;
   [[noreturn]] void FailInference(const Tensors& inputs, const std::string& why) const;
@@ -81,6 +86,7 @@ class Instance {
   Tensors blank_outputs_;
   std::vector<std::string> input_names_;
   std::vector<std::string> output_names_;
+  size_t n_states_;
   Dependencies dependencies_;
 
   mutable std::mutex mutex_;
@@ -91,10 +97,9 @@ class Instance {
 // Instances by op and by the texts of their attributes, so that a call with attributes met before parses nothing.
 class InstanceCache {
  public:
-  // `n_inputs` and `n_outputs` count all tensors; -1 is the least number that the op can have.
   std::shared_ptr<const Instance> Get(const std::shared_ptr<const Op>& op, const std::string& label,
-                                      const Attributes::Strings& attributes, int32_t n_inputs = -1,
-                                      int32_t n_outputs = -1);
+                                      const Attributes::Strings& attributes, const TensorCount& inputs,
+                                      const TensorCount& outputs);
 
  private:
   std::mutex mutex_;

@@ -17,13 +17,74 @@ bool AllSame(const Tensors& a, const Tensors& b, Same same) {
 
 bool IsRepeated(const pk_argument& argument) { return argument.variadic || argument.count > 1; }
 
-// "1", "1 to 3" or "2 or more".
-std::string CountText(int32_t least, int32_t most, bool unbounded) {
-  if (unbounded) return Join(least, " or more");
-  return least == most ? Join(least) : Join(least, " to ", most);
+bool CanBe(const pk_argument& argument, int32_t count) {
+  return count == argument.count || (argument.variadic && count > argument.count) || (argument.optional && count == 0);
+}
+
+bool CanBe(const pk_argument* arguments, int32_t n, const std::vector<int32_t>& counts) {
+  if (static_cast<int32_t>(counts.size()) != n) return false;
+  for (int32_t i = 0; i < n; ++i) {
+    if (!CanBe(arguments[i], counts[i])) return false;
+  }
+  return true;
+}
+
+// "x, in (2 or more), bias (optional)".
+std::string ListCounts(const pk_argument* arguments, int32_t n) {
+  std::string text;
+  for (int32_t i = 0; i < n; ++i) {
+    text += (i ? ", " : "") + std::string(arguments[i].name);
+    if (arguments[i].variadic) {
+      text += Join(" (", arguments[i].count, " or more", arguments[i].optional ? ", or none)" : ")");
+    } else if (arguments[i].count > 1) {
+      text += Join(" (", arguments[i].count, arguments[i].optional ? ", or none)" : ")");
+    } else if (arguments[i].optional) {
+      text += " (optional)";
+    }
+  }
+  return text;
+}
+
+// Counts that can be: "(2, 1)".
+std::string Example(const pk_argument* arguments, int32_t n) {
+  TensorCount count;
+  for (int32_t i = 0; i < n; ++i) count.of_each.push_back(std::max(1, arguments[i].count));
+  return count.Text();
+}
+
+// Fills `counts` so that they make `total`, or the least number for -1; leaves it empty if there are several ways. False
+// if there is none.
+bool Distribute(const pk_argument* arguments, int32_t n, int32_t total, std::vector<int32_t>* counts) {
+  int32_t left = total;
+  int32_t open = 0;  // arguments that take any number
+  int32_t optional = 0;
+  for (int32_t i = 0; i < n; ++i) {
+    counts->push_back(arguments[i].optional ? 0 : arguments[i].count);
+    left -= counts->back();
+    open += arguments[i].variadic;
+    optional += arguments[i].optional;
+  }
+  if (total < 0 || left == 0) return true;
+  if (left < 0) return false;
+  if (open > 1 || (open == 1 && optional > 0)) {
+    counts->clear();
+    return true;
+  }
+  // Optional arguments are given from the first on.
+  for (int32_t i = 0; i < n && left > 0; ++i) {
+    const int32_t more = arguments[i].variadic ? left : arguments[i].optional ? arguments[i].count : 0;
+    (*counts)[i] += more;
+    left -= more;
+  }
+  return left == 0;
 }
 
 }  // namespace
+
+void CopyShape(const pk_tensor& from, pk_tensor* to) {
+  to->ndim = from.ndim;
+  std::copy(from.dims, from.dims + PK_MAX_NDIM, to->dims);
+}
 
 bool SameShape(const pk_tensor& a, const pk_tensor& b) {
   return a.ndim == b.ndim && (a.ndim < 0 || std::equal(a.dims, a.dims + a.ndim, b.dims));
@@ -63,33 +124,23 @@ std::string Describe(const pk_tensor& tensor) {
   return text + (tensor.ndim == 1 ? ",)" : ")");
 }
 
-std::vector<int32_t> DistributeTensors(const pk_argument* arguments, int32_t n, int32_t total,
+std::string TensorCount::Text() const {
+  if (of_each.empty()) return std::to_string(in_all);
+  std::string text;
+  for (int32_t count : of_each) text += (text.empty() ? "(" : ", ") + std::to_string(count);
+  return text + ")";
+}
+
+std::vector<int32_t> DistributeTensors(const pk_argument* arguments, int32_t n, const TensorCount& count,
                                        const std::string& label, const char* what) {
-  std::vector<int32_t> counts(n);
-  int32_t least = 0;
-  int32_t most = 0;
-  bool unbounded = false;
-  for (int32_t i = 0; i < n; ++i) {
-    counts[i] = arguments[i].optional ? 0 : arguments[i].count;
-    least += counts[i];
-    most += arguments[i].count;
-    unbounded = unbounded || arguments[i].variadic;
+  std::vector<int32_t> counts = count.of_each;
+  if (counts.empty() ? !Distribute(arguments, n, count.in_all, &counts) : !CanBe(arguments, n, counts)) {
+    Fail("op '", label, "' has the ", what, " ", ListCounts(arguments, n), ", not ", count.Text(), " of them");
   }
-  if (total < 0) return counts;
-  int32_t left = total - least;
-  // Optional arguments are given from the first on; what is left then belongs to the one that takes any number.
-  for (int32_t i = 0; i < n; ++i) {
-    if (arguments[i].optional && left >= arguments[i].count) {
-      counts[i] = arguments[i].count;
-      left -= counts[i];
-    }
+  if (counts.empty() && n > 0) {
+    Fail("op '", label, "': ", count.Text(), " ", what, " can be read in several ways, since it has ",
+         ListCounts(arguments, n), "; say how many of each, as in ", Example(arguments, n));
   }
-  for (int32_t i = 0; i < n && left > 0; ++i) {
-    if (!arguments[i].variadic) continue;
-    counts[i] += left;
-    left = 0;
-  }
-  if (left != 0) Fail("op '", label, "' has ", CountText(least, most, unbounded), " ", what, ", not ", total);
   return counts;
 }
 

@@ -12,6 +12,8 @@ namespace pykernels {
 
 using Tensors = std::vector<pk_tensor>;
 
+void CopyShape(const pk_tensor& from, pk_tensor* to);
+
 bool SameShape(const pk_tensor& a, const pk_tensor& b);
 bool SameShapes(const Tensors& a, const Tensors& b);
 bool SameDtypes(const Tensors& a, const Tensors& b);
@@ -28,9 +30,17 @@ size_t CountBytes(const pk_tensor& tensor);
 // "float32 (2, 3)", without what is unknown; an unknown dimension is "?".
 std::string Describe(const pk_tensor& tensor);
 
-// How many tensors each of `n` arguments stands for, `total` in all; -1 asks for the least number. `label` and `what`
-// ("inputs", "outputs") are for the error if that many cannot be.
-std::vector<int32_t> DistributeTensors(const pk_argument* arguments, int32_t n, int32_t total,
+// How many inputs or outputs a use of an op has: of each argument, or in all. If neither is said, the least number.
+struct TensorCount {
+  std::vector<int32_t> of_each;
+  int32_t in_all = -1;
+
+  std::string Text() const;
+};
+
+// How many tensors each of `n` arguments stands for. `label` and `what` ("inputs", "outputs") are for the error if there
+// cannot be that many, or if it cannot be told which they are.
+std::vector<int32_t> DistributeTensors(const pk_argument* arguments, int32_t n, const TensorCount& count,
                                        const std::string& label, const char* what);
 
 // Tensors that know their argument and nothing else, `counts[i]` of argument i.

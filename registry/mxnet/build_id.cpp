@@ -32,20 +32,24 @@ std::string ReadBuildId(const char* note, size_t size) {
   return "";
 }
 
+bool Holds(const dl_phdr_info& library, uintptr_t address) {
+  for (int i = 0; i < library.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = library.dlpi_phdr[i];
+    const uintptr_t begin = library.dlpi_addr + header.p_vaddr;
+    if (header.p_type == PT_LOAD && address >= begin && address < begin + header.p_memsz) return true;
+  }
+  return false;
+}
+
 int VisitLibrary(dl_phdr_info* library, size_t /*size*/, void* data) {
   auto* search = static_cast<Search*>(data);
-  bool is_it = false;
-  std::string build;
-  for (int i = 0; i < library->dlpi_phnum; ++i) {
+  if (!Holds(*library, search->address)) return 0;
+  for (int i = 0; i < library->dlpi_phnum && search->build.empty(); ++i) {
     const ElfW(Phdr)& header = library->dlpi_phdr[i];
-    const uintptr_t begin = library->dlpi_addr + header.p_vaddr;
-    is_it = is_it || (header.p_type == PT_LOAD && search->address >= begin && search->address < begin + header.p_memsz);
-    if (header.p_type == PT_NOTE && build.empty()) {
-      build = ReadBuildId(reinterpret_cast<const char*>(begin), header.p_memsz);
-    }
+    if (header.p_type != PT_NOTE) continue;
+    search->build = ReadBuildId(reinterpret_cast<const char*>(library->dlpi_addr + header.p_vaddr), header.p_memsz);
   }
-  if (is_it) search->build = build;
-  return is_it;
+  return 1;
 }
 
 }  // namespace

@@ -37,9 +37,12 @@ std::vector<const char*> Split(const ArrayVector& vector, size_t count) {
   return arrays;
 }
 
-std::vector<Array> ReadAll(const ArrayVector& vector, size_t count) {
+// The last `n_states` are changed in place.
+std::vector<Array> ReadAll(const ArrayVector& vector, size_t count, size_t n_states) {
   std::vector<Array> arrays;
-  for (const char* array : Split(vector, count)) arrays.push_back(ReadArray(array, Use::kRead));
+  for (const char* array : Split(vector, count + n_states)) {
+    arrays.push_back(ReadArray(array, arrays.size() < count ? Use::kRead : Use::kWrite));
+  }
   return arrays;
 }
 
@@ -67,29 +70,32 @@ Hooks* originals = nullptr;
 const CustomParam& ParamOf(const OpStatePtr& state) { return *static_cast<const CustomParam*>(state.state->state); }
 
 void ForwardInEngine(const OpStatePtr& state, const OpContext& context, const ArrayVector& inputs,
-             const RequestVector& requests, const ArrayVector& outputs) {
+                     const RequestVector& requests, const ArrayVector& outputs) {
   const CustomParam& param = ParamOf(state);
   const Operator* op = AsOperator(*param.info);
   if (!op) return originals->forward(state, context, inputs, requests, outputs);
   Guard([&] {
-    op->Forward(ReadAll(inputs, param.num_args), ReadTargets(outputs, param.num_outs, requests), requests.begin,
-                context.is_train);
+    op->Forward(ReadAll(inputs, param.num_args, param.num_auxs), ReadTargets(outputs, param.num_outs, requests),
+                requests.begin, context.is_train);
   });
 }
 
 void BackwardInEngine(const OpStatePtr& state, const OpContext& context, const ArrayVector& inputs,
-              const RequestVector& requests, const ArrayVector& outputs) {
+                      const RequestVector& requests, const ArrayVector& outputs) {
   const CustomParam& param = ParamOf(state);
   const Operator* op = AsOperator(*param.info);
   if (!op) return originals->backward(state, context, inputs, requests, outputs);
   Guard([&] {
     // The tensors of the forward pass by the numbers under which DeclareBackwardDependency asked for them.
     std::vector<Array> forward(2 * param.num_outs + param.num_args);
-    const std::vector<Array> given = ReadAll(inputs, param.dependencies_end - param.dependencies);
-    for (size_t i = 0; i < given.size(); ++i) forward.at(param.dependencies[i]) = given[i];
+    const size_t n_given = param.dependencies_end - param.dependencies;
+    const std::vector<Array> given = ReadAll(inputs, n_given, param.num_auxs);
+    for (size_t i = 0; i < n_given; ++i) forward.at(param.dependencies[i]) = given[i];
     const auto values = forward.begin() + param.num_outs;
     const auto results = values + param.num_args;
-    op->Backward({forward.begin(), values}, {values, results}, {results, forward.end()},
+    std::vector<Array> read(values, results);
+    read.insert(read.end(), given.begin() + n_given, given.end());
+    op->Backward({forward.begin(), values}, read, {results, forward.end()},
                  ReadTargets(outputs, param.num_args, requests), requests.begin, context.is_train);
   });
 }

@@ -35,21 +35,30 @@ class Handles {
   size_t next_ = 0;
 };
 
+void Append(const std::vector<Array>& more, std::vector<Array>* arrays) {
+  arrays->insert(arrays->end(), more.begin(), more.end());
+}
+
 }  // namespace
 
 void ForwardHandles(const Operator& op, int n, void** handles, const int* requests, bool is_train) {
   Handles arrays(n, handles);
-  const std::vector<Array> inputs = arrays.Take(op.instance().blank_inputs().size());
+  const size_t n_states = op.instance().n_states();
+  std::vector<Array> inputs = arrays.Take(op.instance().blank_inputs().size() - n_states);
   const std::vector<Array> outputs = arrays.Take(op.instance().blank_outputs().size());
+  Append(arrays.Take(n_states), &inputs);
   op.Forward(inputs, outputs, requests, is_train);
 }
 
 void BackwardHandles(const Operator& op, int n, void** handles, const int* requests, bool is_train) {
   Handles arrays(n, handles);
+  const size_t n_states = op.instance().n_states();
+  const size_t n_arguments = op.instance().blank_inputs().size() - n_states;
   const std::vector<Array> output_gradients = arrays.Take(op.instance().blank_outputs().size());
-  const std::vector<Array> inputs = arrays.Take(op.instance().blank_inputs().size());
+  std::vector<Array> inputs = arrays.Take(n_arguments);
   const std::vector<Array> outputs = arrays.Take(op.instance().blank_outputs().size());
-  const std::vector<Array> input_gradients = arrays.Take(op.instance().blank_inputs().size());
+  const std::vector<Array> input_gradients = arrays.Take(n_arguments);
+  Append(arrays.Take(n_states), &inputs);
   op.Backward(output_gradients, inputs, outputs, input_gradients, requests, is_train);
 }
 

@@ -115,11 +115,11 @@ std::shared_ptr<const Specialization> Operator::SpecializeFor(const std::vector<
   // MXNet runs the op on other shapes than it was made for.
   Tensors types = instance_->blank_inputs();
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].is_none) Fail("op '", instance_->label(), "': MXNet did not keep its input '",
-                                instance_->input_names()[i], "'");
+    if (inputs[i].is_none) {
+      Fail("op '", instance_->label(), "': MXNet gives no array for '", instance_->input_names()[i], "'");
+    }
     types[i].dtype = inputs[i].type.dtype;
-    types[i].ndim = inputs[i].type.ndim;
-    std::copy(inputs[i].type.dims, inputs[i].type.dims + PK_MAX_NDIM, types[i].dims);
+    CopyShape(inputs[i].type, &types[i]);
   }
   return instance_->Specialize(types);
 }
@@ -138,15 +138,18 @@ void Operator::Forward(const std::vector<Array>& inputs, const std::vector<Array
 void Operator::Backward(const std::vector<Array>& output_gradients, const std::vector<Array>& inputs,
                         const std::vector<Array>& outputs, const std::vector<Array>& input_gradients,
                         const int* requests, bool is_train) const {
-  const std::vector<Target> targets = ToTargets(input_gradients, requests);
+  std::vector<Target> targets = ToTargets(input_gradients, requests);
   const auto forward = OrFillFailed(input_gradients, targets, [&] {
     // The gradients have the types of the inputs, which need not have been kept.
-    auto made = SpecializeFor(input_gradients);
+    std::vector<Array> types = input_gradients;
+    types.insert(types.end(), inputs.begin() + input_gradients.size(), inputs.end());
+    auto made = SpecializeFor(types);
     RequireTypes(*instance_, inputs, made->inputs(), instance_->input_names(), "input");
     RequireTypes(*instance_, outputs, made->outputs(), instance_->output_names(), "output");
     RequireTypes(*instance_, output_gradients, made->outputs(), instance_->output_names(), "gradient of");
     return made;
   });
+  targets.resize(inputs.size());
   RunBackward(*forward, {Buffers(inputs), Buffers(outputs), Buffers(output_gradients)}, targets, is_train);
 }
 

@@ -36,10 +36,11 @@ class Operator {
   // Resolves the kernels of the backward pass.
   void PrepareBackward() const;
 
-  // `requests` holds one of Req for each output.
+  // `inputs` end with the states. `requests` holds one of Req for each output.
   void Forward(const std::vector<Array>& inputs, const std::vector<Array>& outputs, const int* requests,
                bool is_train) const;
 
+  // `input_gradients` and `requests` are of the arguments only: states have no gradient.
   void Backward(const std::vector<Array>& output_gradients, const std::vector<Array>& inputs,
                 const std::vector<Array>& outputs, const std::vector<Array>& input_gradients, const int* requests,
                 bool is_train) const;

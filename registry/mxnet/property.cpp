@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstring>
 
+#include "../host/dtype.h"
 #include "../host/error.h"
 #include "../host/instance.h"
 #include "handles.h"
@@ -68,20 +69,39 @@ int DeleteProperty(void* state) {
 }
 
 // Gives out names as MXNet wants them: valid until this thread asks again, ended by null.
-int List(const std::vector<std::string>& names, char*** list) {
+int List(const std::vector<std::string>& names, size_t begin, size_t end, char*** list) {
   static thread_local std::vector<char*> pointers;
   pointers.clear();
-  for (const std::string& name : names) pointers.push_back(const_cast<char*>(name.c_str()));
+  for (size_t i = begin; i < end; ++i) pointers.push_back(const_cast<char*>(names[i].c_str()));
   pointers.push_back(nullptr);
   *list = pointers.data();
   return 1;
 }
 
-int ListArguments(char*** list, void* state) { return List(Of(state).input_names(), list); }
+size_t CountArguments(const Instance& instance) { return instance.input_names().size() - instance.n_states(); }
 
-int ListOutputs(char*** list, void* state) { return List(Of(state).output_names(), list); }
+// Inputs that the kernel changes are auxiliary states to MXNet, which keeps them apart from the arguments.
+int ListArguments(char*** list, void* state) {
+  return List(Of(state).input_names(), 0, CountArguments(Of(state)), list);
+}
 
-int ListAuxiliaryStates(char*** list, void* /*state*/) { return List({}, list); }
+int ListOutputs(char*** list, void* state) {
+  return List(Of(state).output_names(), 0, Of(state).output_names().size(), list);
+}
+
+int ListAuxiliaryStates(char*** list, void* state) {
+  return List(Of(state).input_names(), CountArguments(Of(state)), Of(state).input_names().size(), list);
+}
+
+// Calls `visit` for every tensor in the order in which inference goes through them: arguments, outputs, states.
+template <typename Visit>
+void ForEachInferred(const Instance& instance, Tensors* inputs, Tensors* outputs, const Visit& visit) {
+  const size_t n_arguments = CountArguments(instance);
+  size_t at = 0;
+  for (size_t i = 0; i < n_arguments; ++i) visit(at++, instance.input_names()[i], &(*inputs)[i], true);
+  for (size_t i = 0; i < outputs->size(); ++i) visit(at++, instance.output_names()[i], &(*outputs)[i], false);
+  for (size_t i = n_arguments; i < inputs->size(); ++i) visit(at++, instance.input_names()[i], &(*inputs)[i], true);
+}
 
 void WriteShape(const Instance& instance, const pk_tensor& tensor, std::vector<int>* buffer, int* ndim, int** dims) {
   // MXNet takes no unknown rank back, and takes a rank of 0 for a known one.
@@ -100,25 +120,31 @@ void WriteShape(const Instance& instance, const pk_tensor& tensor, std::vector<i
   *dims = buffer->data();
 }
 
+// A shape as MXNet writes it; -1 is unknown.
+template <typename Dim>
+void ReadShape(const Instance& instance, int ndim, const Dim* dims, pk_tensor* tensor) {
+  if (ndim > PK_MAX_NDIM) {
+    Fail("op '", instance.label(), "' takes arrays of at most ", PK_MAX_NDIM, " axes, but '", tensor->argument,
+         "' has ", ndim);
+  }
+  tensor->ndim = ndim;
+  for (int axis = 0; axis < ndim; ++axis) tensor->dims[axis] = static_cast<int>(dims[axis]);
+}
+
 int InferShape(int n, int* ndims, int** shapes, void* state) {
   return Guard([&] {
     const Instance& instance = Of(state);
     Tensors inputs = instance.blank_inputs();
     Tensors outputs = instance.blank_outputs();
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (ndims[i] > PK_MAX_NDIM) Fail("op '", instance.label(), "' takes arrays of at most ", PK_MAX_NDIM, " axes");
-      inputs[i].ndim = ndims[i];
-      std::copy(shapes[i], shapes[i] + std::max(ndims[i], 0), inputs[i].dims);
-    }
+    // MXNet writes the shapes of all inputs first, those of the states behind the arguments.
+    for (size_t i = 0; i < inputs.size(); ++i) ReadShape(instance, ndims[i], shapes[i], &inputs[i]);
     instance.InferShapes(&inputs, &outputs);
     // Read by MXNet before this thread comes here again.
     static thread_local std::vector<std::vector<int>> buffers;
     buffers.resize(std::max<size_t>(buffers.size(), n));
-    for (int i = 0; i < n; ++i) {
-      const size_t at = i;
-      const pk_tensor& tensor = at < inputs.size() ? inputs[at] : outputs[at - inputs.size()];
-      WriteShape(instance, tensor, &buffers[at], &ndims[i], &shapes[i]);
-    }
+    ForEachInferred(instance, &inputs, &outputs, [&](size_t at, const std::string&, pk_tensor* tensor, bool) {
+      WriteShape(instance, *tensor, &buffers[at], &ndims[at], &shapes[at]);
+    });
   });
 }
 
@@ -127,34 +153,35 @@ int InferType(int /*n*/, int* types, void* state) {
     const Instance& instance = Of(state);
     Tensors inputs = instance.blank_inputs();
     Tensors outputs = instance.blank_outputs();
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i].dtype = FromMXNetType(types[i]);
-      if (types[i] != kUnknownType && inputs[i].dtype == PK_INVALID_DTYPE) {
-        Fail("op '", instance.label(), "': '", instance.input_names()[i], "' has MXNet's type ", types[i],
-             ", which kernels cannot compute with");
+    ForEachInferred(instance, &inputs, &outputs, [&](size_t at, const auto& name, pk_tensor* tensor, bool is_input) {
+      if (!is_input) return;
+      tensor->dtype = FromMXNetType(types[at]);
+      if (types[at] != kUnknownType && tensor->dtype == PK_INVALID_DTYPE) {
+        Fail("op '", instance.label(), "': '", name, "' has MXNet's type ", types[at], ", but kernels compute with ",
+             SupportedDtypes());
       }
-    }
+    });
     instance.InferDtypes(&inputs, &outputs);
-    for (const Tensors* tensors : {&inputs, &outputs}) {
-      for (const pk_tensor& tensor : *tensors) *types++ = ToMXNetType(tensor.dtype);
-    }
+    ForEachInferred(instance, &inputs, &outputs, [&](size_t at, const std::string&, pk_tensor* tensor, bool) {
+      types[at] = ToMXNetType(tensor->dtype);
+    });
   });
 }
 
 const char* StorageName(int storage) { return storage == kStorageCsr ? "csr" : "row_sparse"; }
 
-int InferStorageType(int n, int* storages, void* state) {
+int InferStorageType(int /*n*/, int* storages, void* state) {
   return Guard([&] {
     const Instance& instance = Of(state);
-    const int n_inputs = static_cast<int>(instance.input_names().size());
-    for (int i = 0; i < n; ++i) {
-      if (storages[i] > kStorageDefault) {
-        const auto& name = i < n_inputs ? instance.input_names()[i] : instance.output_names()[i - n_inputs];
-        Fail("op '", instance.label(), "': '", name, "' is a ", StorageName(storages[i]),
+    Tensors inputs = instance.blank_inputs();
+    Tensors outputs = instance.blank_outputs();
+    ForEachInferred(instance, &inputs, &outputs, [&](size_t at, const std::string& name, pk_tensor*, bool) {
+      if (storages[at] > kStorageDefault) {
+        Fail("op '", instance.label(), "': '", name, "' is a ", StorageName(storages[at]),
              " array, but kernels compute with dense ones; convert it with .tostype('default')");
       }
-      storages[i] = kStorageDefault;
-    }
+      storages[at] = kStorageDefault;
+    });
   });
 }
 
@@ -181,7 +208,8 @@ int DeclareBackwardDependency(const int* output_gradients, const int* inputs, co
   };
   needed.clear();
   append(output_gradients, dependencies.output_gradients);
-  append(inputs, dependencies.inputs);
+  // The states come in any case, and have no number here.
+  append(inputs, {dependencies.inputs.begin(), dependencies.inputs.begin() + CountArguments(Of(state))});
   append(outputs, dependencies.outputs);
   // MXNet takes the device of the backward pass from what it reads.
   if (needed.empty()) needed.assign(output_gradients, output_gradients + dependencies.output_gradients.size());
@@ -207,8 +235,7 @@ int CreateOperator(const char* context, int n, unsigned** shapes, const int* ndi
     Tensors inputs = instance->blank_inputs();
     for (int i = 0; i < n; ++i) {
       inputs[i].dtype = FromMXNetType(types[i]);
-      inputs[i].ndim = ndims[i];
-      for (int axis = 0; axis < ndims[i]; ++axis) inputs[i].dims[axis] = static_cast<int>(shapes[i][axis]);
+      ReadShape(*instance, ndims[i], shapes[i], &inputs[i]);
       if (!IsKnown(inputs[i])) {
         Fail("op '", instance->label(), "': the shape of '", instance->input_names()[i], "' is unknown or has a ",
              "dimension of 0, which mean the same to MXNet unless mx.util.set_np_shape(True) is in force");

@@ -13,6 +13,7 @@
 namespace {
 
 using pykernels::Fail;
+using pykernels::LoadFunction;
 using pykernels::Op;
 using pykernels::OpTable;
 
@@ -31,7 +32,7 @@ int32_t Report(char* error, size_t size, const Body& body) {
 }  // namespace
 
 // `services` and `load` stay valid as long as the process lives; `api` is copied.
-PK_EXPORT int32_t pk_mxnet_init(const pk_services* services, pykernels::LoadFunction load, const MXApi* api, char* error,
+PK_EXPORT int32_t pk_mxnet_init(const pk_services* services, LoadFunction load, const MXApi* api, char* error,
                                 size_t size) {
   return Report(error, size, [&] {
     pykernels::SetServices(services, load);

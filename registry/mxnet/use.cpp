@@ -21,12 +21,27 @@ bool Declares(const pk_op& op, const std::string& name) {
   return false;
 }
 
-int32_t ParseCount(const std::string& label, const std::string& name, const std::string& text) {
+int32_t ParseCount(const std::string& text) {
   const std::optional<int64_t> count = ParseInteger(text);
-  if (!count || *count < 0 || *count > INT_MAX) {
-    Fail("op '", label, "': '", name, "' must be a number of arrays such as 3, got '", text, "'");
+  return count && *count >= 0 && *count <= INT_MAX ? static_cast<int32_t>(*count) : -1;
+}
+
+// "3" arrays in all, or "(2, 1)" of each argument.
+TensorCount ParseCounts(const std::string& label, const std::string& name, const std::string& text) {
+  TensorCount counts;
+  counts.in_all = ParseCount(text);
+  if (counts.in_all >= 0) return counts;
+  const auto items = ParseItems(text);
+  bool is_right = items && !items->empty();
+  for (size_t i = 0; is_right && i < items->size(); ++i) {
+    counts.of_each.push_back(ParseCount((*items)[i]));
+    is_right = counts.of_each.back() >= 0;
   }
-  return static_cast<int32_t>(*count);
+  if (!is_right) {
+    Fail("op '", label, "': '", name, "' must be a number of arrays such as 3, or one for each argument such as (2, 1), "
+         "got '", text, "'");
+  }
+  return counts;
 }
 
 }  // namespace
@@ -36,20 +51,20 @@ std::shared_ptr<const Instance> FindUse(const std::string& label, int n, const c
   const std::shared_ptr<const Op> op = OpTable::Get().Find(label);
   Attributes::Strings attributes;
   // MXNet does not say how many arrays a call has, so calls of ops with optional or repeated ones do.
-  int32_t n_inputs = -1;
-  int32_t n_outputs = -1;
+  TensorCount inputs;
+  TensorCount outputs;
   for (int i = 0; i < n; ++i) {
     const std::string name = keys[i];
     if (IsGraphAttribute(name)) continue;
     if (name == "num_args" && !Declares(op->declared(), name)) {
-      n_inputs = ParseCount(label, name, values[i]);
+      inputs = ParseCounts(label, name, values[i]);
     } else if (name == "num_outputs" && !Declares(op->declared(), name)) {
-      n_outputs = ParseCount(label, name, values[i]);
+      outputs = ParseCounts(label, name, values[i]);
     } else {
       attributes.emplace_back(name, values[i]);
     }
   }
-  return cache->Get(op, label, attributes, n_inputs, n_outputs);
+  return cache->Get(op, label, attributes, inputs, outputs);
 }
 
 }  // namespace pykernels::mxnet

@@ -126,21 +126,33 @@ def test_definitions_may_look_at_dtypes_while_only_shapes_are_known(native: Any)
 
 
 def test_optional_and_repeated_inputs(native: Any) -> None:
-    one = mx.nd.ones(2)
-    np.testing.assert_array_equal(native.nd("join", one).asnumpy(), [1, 1])
-    with mx.autograd.record():
+    np.testing.assert_array_equal(native.nd("join", mx.nd.ones(2)).asnumpy(), [1, 1])
+    for counts, wanted in (((3, 0), [[1, 4], [1, 4], [1, 4]]), ((2, 1), [[1, 4], [1, 4], [0, 0]])):
         inputs = [mx.nd.ones(2) for _ in range(3)]
         for each in inputs:
             each.attach_grad()
-        y = native.nd("join", *inputs, num_args=3)
-    y.backward(mx.nd.array([1.0, 4.0]))
-    np.testing.assert_array_equal(y.asnumpy(), [3, 3])
-    for each, gradient in zip(inputs, ([1, 4], [1, 4], [0, 0])):
-        np.testing.assert_array_equal(each.grad.asnumpy(), gradient)
-    with pytest.raises(mx.MXNetError, match="_join' has 1 or more inputs, not 0"):
-        native.nd("join", one, num_args=0)
-    with pytest.raises(mx.MXNetError, match="'num_args' must be a number of arrays such as 3, got 'two'"):
-        native.nd("join", one, num_args="two")
+        with mx.autograd.record():
+            y = native.nd("join", *inputs, num_args=counts)
+        y.backward(mx.nd.array([1.0, 4.0]))
+        np.testing.assert_array_equal(y.asnumpy(), [3, 3])
+        for each, gradient in zip(inputs, wanted):
+            np.testing.assert_array_equal(each.grad.asnumpy(), gradient)
+
+
+@pytest.mark.parametrize(
+    ("count", "message"),
+    [
+        (0, r"_join' has the inputs x \(1 or more\), bias \(optional\), not 0 of them"),
+        (3, r"_join': 3 inputs can be read in several ways, .*; say how many of each, as in \(1, 1\)"),
+        ((2, 2), r"_join' has the inputs x \(1 or more\), bias \(optional\), not \(2, 2\) of them"),
+        ((3,), r"not \(3\) of them"),
+        ("two", r"'num_args' must be a number of arrays such as 3, or one for each argument .*, got 'two'"),
+        ("(1, -1)", r"got '\(1, -1\)'"),
+    ],
+)
+def test_numbers_of_inputs_that_cannot_be(native: Any, count: Any, message: str) -> None:
+    with pytest.raises(mx.MXNetError, match=message):
+        native.nd("join", *[mx.nd.ones(2)] * 3, num_args=count)
 
 
 @pytest.mark.parametrize(

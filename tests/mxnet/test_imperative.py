@@ -117,7 +117,7 @@ def test_editing_a_folder_and_reloading(tmp_path: Path) -> None:
     assert mx.nd.Custom(x, op_type=name).asscalar() == 101.0
     assert graph.forward()[0].asscalar() == 2.0, "a graph keeps the op that it was made with"
     pykernels.unload_ops(name)
-    with pytest.raises(mx.MXNetError, match=f"there is no op '{name}', or no more; loaded are: dense, leaky_relu"):
+    with pytest.raises(mx.MXNetError, match=f"there is no op '{name}', or no more; loaded are: .*leaky_relu"):
         mx.nd.Custom(x, op_type=name)
     assert graph.forward()[0].asscalar() == 2.0
     pykernels.load_ops(folder)

@@ -84,7 +84,7 @@ def test_straight_from_one_to_the_other(native: Any) -> None:
     bias = mx.nd.zeros((4, 16, 12, 12))
     wanted = run(lambda x: convolution(convolution(x) * 1.0), x)
     for _ in range(40):
-        got = run(lambda x: convolution(native.nd("join", convolution(x), bias, num_args=2)), x)
+        got = run(lambda x: convolution(native.nd("join", convolution(x), bias, num_args=(1, 1))), x)
         for a, b in zip(got, wanted):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
@@ -99,8 +99,8 @@ def test_gradients_are_added_to_those_of_a_convolution(native: Any) -> None:
     nothing = mx.nd.zeros(x.shape)
     for _ in range(20):
         for net in (
-            lambda x: convolution(x) + native.nd("join", x, nothing, num_args=2),
-            lambda x: native.nd("join", x, nothing, num_args=2) + convolution(x),
+            lambda x: convolution(x) + native.nd("join", x, nothing, num_args=(1, 1)),
+            lambda x: native.nd("join", x, nothing, num_args=(1, 1)) + convolution(x),
         ):
             np.testing.assert_allclose(run(net, x)[1], wanted, rtol=1e-4, atol=1e-5)
 
@@ -114,7 +114,7 @@ def test_results_may_go_into_a_result_of_a_convolution(native: Any) -> None:
     wanted = convolution(x).asnumpy()
     for _ in range(20):
         y = convolution(x)
-        native.nd("join", y, nothing, num_args=2, out=y)
+        native.nd("join", y, nothing, num_args=(1, 1), out=y)
         np.testing.assert_allclose(y.asnumpy(), wanted, rtol=1e-6)
 
 

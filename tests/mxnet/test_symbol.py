@@ -13,7 +13,7 @@ def test_names_come_from_the_definition(native: Any) -> None:
     symbol = native.sym("pair", name="p")
     assert symbol.list_arguments() == ["p_a", "p_b"]
     assert symbol.list_outputs() == ["p_sum", "p_product"]
-    assert native.sym("join", num_args=3, name="j").list_arguments() == ["j_x_0", "j_x_1", "j_bias"]
+    assert native.sym("join", num_args=(2, 1), name="j").list_arguments() == ["j_x_0", "j_x_1", "j_bias"]
 
 
 def test_shapes_and_dtypes_are_inferred(native: Any) -> None:

@@ -82,6 +82,7 @@ typedef struct pk_argument {
   int32_t count;     /* how many tensors it stands for; the least number when variadic */
   int32_t variadic;  /* takes `count` tensors or more */
   int32_t optional;  /* may be left out */
+  int32_t is_mutable; /* an input that the kernel changes in place: an auxiliary state, which has no gradient */
 } pk_argument;
 
 /* An attribute as the op declares it; `initial` holds its name, type and, if any, its default. */

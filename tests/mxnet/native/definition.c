@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SCALE, SCALE_BACKWARD, PAIR, PAIR_BACKWARD, EVERY, PICKY, BAD_PLAN, CONSTANT, FILL, JOIN, N_OPS };
-enum { SCALE_GRADIENT, PAIR_GRADIENT, BAD_GRADIENT, JOIN_GRADIENT, N_GRADIENTS };
+enum { SCALE, SCALE_BACKWARD, PAIR, PAIR_BACKWARD, EVERY, PICKY, BAD_PLAN, CONSTANT, FILL, JOIN, STATE, N_OPS };
+enum { SCALE_GRADIENT, PAIR_GRADIENT, BAD_GRADIENT, JOIN_GRADIENT, STATE_GRADIENT, N_GRADIENTS };
 
 /* -- What there is ------------------------------------------------------------------------------------------------ */
 
@@ -19,6 +19,7 @@ static const pk_argument pair_backward_in[] = {{"a", 1, 0, 0}, {"b", 1, 0, 0}, {
 static const pk_argument da_db[] = {{"da", 1, 0, 0}, {"db", 1, 0, 0}};
 static const pk_argument x_index[] = {{"x", 1, 0, 0}, {"index", 1, 0, 0}};
 static const pk_argument join_in[] = {{"x", 1, 1, 0}, {"bias", 1, 0, 1}};
+static const pk_argument x_state[] = {{"x", 1, 0, 0, 0}, {"state", 1, 0, 0, 1}};
 static const pk_argument x_w[] = {{"x", 1, 0, 0}, {"w", 1, 0, 0}};
 
 static const pk_attribute alpha[] = {{{"alpha", PK_ATTR_FLOAT, 1, 0, 2.0}, 1}};
@@ -54,6 +55,7 @@ static const pk_op ops[N_OPS] = {
     {"constant_forward", __FILE__, 8, PK_OP_INFERS_SHAPE | PK_OP_NO_GRADIENT, 1, 1, 0, x, y, 0},
     {"fill_forward", __FILE__, 9, PK_OP_INFERS_SHAPE | PK_OP_INFERS_INPUTS, 2, 1, 0, x_w, y, 0},
     {"join_forward", __FILE__, 10, PK_OP_INFERS_SHAPE, 2, 1, 0, join_in, y, 0},
+    {"state_forward", __FILE__, 11, PK_OP_INFERS_SHAPE | PK_OP_INFERS_INPUTS, 2, 1, 0, x_state, y, 0},
 };
 
 static const pk_gradient gradients[N_GRADIENTS] = {
@@ -61,6 +63,7 @@ static const pk_gradient gradients[N_GRADIENTS] = {
     {"pair_forward", __FILE__, 3},
     {"bad_plan_forward", __FILE__, 7},
     {"join_forward", __FILE__, 10},
+    {"state_forward", __FILE__, 11},
 };
 
 /* -- Inference ---------------------------------------------------------------------------------------------------- */
@@ -99,6 +102,7 @@ static int32_t infer(int32_t op, pk_instance* use, char* error, size_t size) {
     if (w->dims[0] < 0) w->dims[0] = first->dims[1];
     if (w->dims[0] != first->dims[1]) return fail(error, size, "w must be as long as the rows of x");
   }
+  if (op == STATE && use->inputs[1].ndim < 0) copy(first, &use->inputs[1]);
   copy(first, &use->outputs[0]);
   if (op == EVERY) {
     use->outputs[0].ndim = use->attrs[6].count;
@@ -137,6 +141,9 @@ static int32_t gradient(int32_t which, const pk_instance* forward, const pk_plan
       sink->input(user, "dy", "D/y/0");
       sink->output(user, "dx", 1);
       sink->bind(user, "x", 0, "grad/dx_0");
+      return 0;
+    case STATE_GRADIENT:
+      sink->bind(user, "x", 0, "D/y/0");
       return 0;
     case JOIN_GRADIENT:
       /* The gradient of every x is that of y; the bias gets none. */
@@ -213,6 +220,19 @@ static int32_t rotate(void* const* data, const int64_t* dims, const pk_scalar* s
   return PK_OK;
 }
 
+/* The state is added to the input, and in training the input to the state. */
+static int32_t state(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin, int64_t end,
+                     int64_t* detail) {
+  (void)dims, (void)begin, (void)detail;
+  for (int64_t i = 0; i < end; ++i) {
+    const float x_i = ((const float*)data[0])[i];
+    float* state_i = (float*)data[1] + i;
+    ((float*)data[2])[i] = x_i + *state_i;
+    if (scalars[0].integer) *state_i += x_i;
+  }
+  return PK_OK;
+}
+
 static int32_t constant(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin, int64_t end,
                         int64_t* detail) {
   (void)dims, (void)begin, (void)detail;
@@ -264,6 +284,7 @@ const pk_kernel* native_kernel(const char* op, const pk_instance* use) {
       {"join_forward", PK_FLOAT32, 1, {join_1, PK_KERNEL_ELEMENTWISE, 0, attribute_0, 10}},
       {"join_forward", PK_FLOAT32, 2, {join_2, PK_KERNEL_ELEMENTWISE, 0, attribute_0, 11}},
       {"join_forward", PK_FLOAT32, 3, {join_3, PK_KERNEL_ELEMENTWISE, 0, attribute_0, 12}},
+      {"state_forward", PK_FLOAT32, 2, {state, 0, 1, is_train, 15}},
       {"every_forward", PK_UINT8, 1, {zero, PK_KERNEL_ELEMENTWISE, 0, attribute_0, 13}},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {

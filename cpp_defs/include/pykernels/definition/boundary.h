@@ -154,11 +154,13 @@ T* NewArray(Items& items, const Convert& convert) {
 /* The registry as the C ABI shows it; made once, it lives as long as the shared object. */
 inline pk_argument* ExportArguments(const std::list<ArgumentDecl>& arguments) {
   return NewArray<pk_argument>(arguments, [](const ArgumentDecl& argument) {
-    return pk_argument{argument.name.c_str(), argument.count, argument.variadic, argument.optional};
+    return pk_argument{argument.name.c_str(), argument.count, argument.variadic, argument.optional,
+                       argument.is_mutable};
   });
 }
 
 inline pk_op ExportOp(OpRegistry& op) {
+  op.MarkMutableInputs();
   Declaration* declaration = op.mut_declaration();
   const auto count = [](const auto& items) { return static_cast<int32_t>(items.size()); };
   return pk_op{declaration->name.c_str(),

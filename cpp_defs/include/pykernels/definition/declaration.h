@@ -15,6 +15,7 @@ struct ArgumentDecl {
   int32_t count;  // the least number when variadic
   bool variadic;
   bool optional;
+  bool is_mutable = false;
 
   /* Whether it stands for the same tensors in every use of the op. */
   bool IsFixed() const { return !variadic && !optional; }

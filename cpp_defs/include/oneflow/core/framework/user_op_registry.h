@@ -20,13 +20,15 @@ class ArgModifier {
  public:
   bool requires_grad() const { return requires_grad_; }
   void set_requires_grad(bool requires_grad) { requires_grad_ = requires_grad; }
-  void set_is_mutable(bool) {}
+  bool is_mutable() const { return is_mutable_; }
+  void set_is_mutable(bool is_mutable) { is_mutable_ = is_mutable; }
   void set_use_header_only(bool) {}
   void set_header_infered_before_compute(bool) {}
   void set_is_tensor_list(bool) {}
 
  private:
   bool requires_grad_ = true;
+  bool is_mutable_ = false;
 };
 using InputArgModifier = ArgModifier;
 using OutputArgModifier = ArgModifier;
@@ -150,6 +152,35 @@ class OpRegistry final {
     if (sbp_fn_) { sbp_fn_(context); }
   }
 
+  /* Notes which inputs its SetInputArgModifyFn function says the kernel changes, with all inputs there and every
+     attribute at its default. */
+  void MarkMutableInputs() {
+    if (!input_modify_fn_) { return; }
+    const auto use = std::make_shared<pykernels::OpUse>();
+    use->name = use->type = declaration_.name;
+    use->where = declaration_.where;
+    for (const auto& argument : declaration_.inputs) {
+      use->inputs.push_back({argument.name, std::vector<std::string>(argument.count, argument.name)});
+    }
+    for (const auto& attribute : declaration_.attributes) {
+      use->attributes.push_back({attribute.name, attribute.initial});
+    }
+    std::list<std::pair<pykernels::ArgumentDecl*, InputArgModifier>> modifiers;
+    const auto get = [&](const std::string& name, int32_t) -> InputArgModifier* {
+      for (auto& argument : declaration_.inputs) {
+        if (argument.name == name) {
+          modifiers.emplace_back(&argument, InputArgModifier());
+          return &modifiers.back().second;
+        }
+      }
+      return nullptr;
+    };
+    input_modify_fn_(get, UserOpConfWrapper(use));
+    for (const auto& modifier : modifiers) {
+      if (modifier.second.is_mutable()) { modifier.first->is_mutable = true; }
+    }
+  }
+
   /* The inputs of a use of the op that its SetInputArgModifyFn function says need no gradient. */
   std::vector<pykernels::TensorKey> ConstantInputs(const UserOpConfWrapper& conf) const {
     std::list<std::pair<pykernels::TensorKey, InputArgModifier>> modifiers;
@@ -163,7 +194,9 @@ class OpRegistry final {
     }
     std::vector<pykernels::TensorKey> constant;
     for (const auto& modifier : modifiers) {
-      if (!modifier.second.requires_grad()) { constant.push_back(modifier.first); }
+      if (!modifier.second.requires_grad() || modifier.second.is_mutable()) {
+        constant.push_back(modifier.first);
+      }
     }
     return constant;
   }
