@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pykernels import fork
 from pykernels.builder import user_op_builder
 from pykernels.discovery import list_ops, load_ops, reload_ops, unload_ops
 from pykernels.errors import (
@@ -33,6 +34,7 @@ __all__ = [
     "PykernelsError",
     "PykernelsWarning",
     "custom_op_module",
+    "fork",
     "list_ops",
     "load_ops",
     "reload_ops",

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pykernels import fork
 from pykernels.errors import LoadError, PykernelsWarning
 from pykernels.frameworks import mxnet_registrar
 from pykernels.kernel import blas, service
@@ -108,7 +109,7 @@ def _registrar() -> mxnet_registrar.Registrar:
         registrar.enter_engine()
     except LoadError as reason:
         _warn_of_convolutions(reason)
-    os.register_at_fork(before=_wait_before_fork)
+    fork.before_fork(_wait_before_fork)
     atexit.register(_wait_at_exit)
     return registrar
 
