@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +32,8 @@ from sklearn.model_selection import train_test_split
 import pykernels
 
 BATCH = 64
+LEARNING_RATE = 0.03
+MOMENTUM = 0.9
 WIDTHS = (64, 128, 64, 10)
 ACCURACY = 0.97
 #: Float32 sums taken in another order differ in the last digits, and every step carries that on.
@@ -130,29 +132,37 @@ def train(ops: OpSet, digits: Digits, epochs: int, progress: Progress) -> Run:
     progress.update(task, description=ops.title)
     network = Network(ops)
     network.hybridize()
-    trainer = gluon.Trainer(network.collect_params(), "sgd", {"learning_rate": 0.03, "momentum": 0.9})
-    rng = np.random.default_rng(SEED)
+    optimizer = {"learning_rate": LEARNING_RATE, "momentum": MOMENTUM}
+    trainer = gluon.Trainer(network.collect_params(), "sgd", optimizer)
     losses = []
     start = time.perf_counter()
-    for _ in range(epochs):
-        order = rng.permutation(len(digits.train_x))
-        batches = [order[i : i + BATCH] for i in range(0, len(order) - BATCH + 1, BATCH)]
-        epoch = [step(network, trainer, digits.train_x[batch], digits.train_y[batch]) for batch in batches]
-        losses.append(mx.nd.concat(*epoch, dim=0).asnumpy())
+    for epoch in batches(len(digits.train_x), epochs):
+        steps = [step(network, trainer, digits.train_x[batch], digits.train_y[batch]) for batch in epoch]
+        losses.append(mx.nd.concat(*steps, dim=0).asnumpy())
         progress.advance(task)
     seconds = time.perf_counter() - start
     accuracy = (network(mx.nd.array(digits.test_x)).asnumpy().argmax(axis=1) == digits.test_y).mean()
     return Run(ops.title, float(accuracy), np.concatenate(losses), seconds)
 
 
-def step(network: Network, trainer: gluon.Trainer | None, x: np.ndarray, y: np.ndarray) -> mx.nd.NDArray:
-    """One step on one batch; gives its mean cross-entropy."""
+def batches(n: int, epochs: int) -> Iterator[list[np.ndarray]]:
+    """For every epoch its batches: which of `n` digits are in each."""
+    rng = np.random.default_rng(SEED)
+    for _ in range(epochs):
+        order = rng.permutation(n)
+        yield [order[i : i + BATCH] for i in range(0, n - BATCH + 1, BATCH)]
+
+
+def step(
+    network: Network, trainer: gluon.Trainer | None, x: np.ndarray, y: np.ndarray, workers: int = 1
+) -> mx.nd.NDArray:
+    """One step on one batch, or on one of so many workers' parts of it; gives its mean cross-entropy."""
     with autograd.record():
         probability = mx.nd.pick(network(mx.nd.array(x)), mx.nd.array(y))
         loss = -mx.nd.log(probability + 1e-12).mean()
     loss.backward()
     if trainer is not None:
-        trainer.step(1)
+        trainer.step(workers)
     return loss
 
 

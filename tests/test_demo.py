@@ -58,3 +58,9 @@ def test_losses_that_differ_are_a_fault(demo: ModuleType, wrong: float) -> None:
     assert demo.faults([close, reference], reference) == []
     (fault,) = demo.faults([close, reference, other], reference)
     assert fault.startswith("Python CustomOp: the losses differ from those of MXNet built-in by more than")
+
+
+def test_two_workers_train_as_one_process(tmp_path: Path) -> None:
+    done = python(CHECKOUT / "examples" / "digits_distributed.py", "--epochs", "2", "--timeout", "100", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "44 steps on 2 workers" in done.stdout
