@@ -109,7 +109,7 @@ def test_works_installed_outside_the_checkout(installed: Path, tmp_path: Path) -
         assert [paths.OPS, paths.REGISTRY, paths.CPP_DEFS] == [
             site / "pykernels" / name for name in ("ops", "registry", "cpp_defs")
         ]
-        assert sorted(pykernels.load_ops()) == ["dense", "leaky_relu", "relu", "sigmoid", "softmax"]
+        assert sorted(pykernels.load_ops()) == {sorted(path.name for path in (CHECKOUT / "ops").iterdir())!r}
 
         x = np.array([-2, 3], np.float32)
         y = pykernels.list_ops()["leaky_relu"].api.leaky_relu(x, alpha=0.5)

@@ -19,7 +19,8 @@ Maybe<void> InferDataType(user_op::InferContext* ctx) {
   const DataType indices = ctx->InputDType("indices", 0);
   const DataType weight = ctx->InputDType("weight", 0);
   if (!IsFloatingDataType(indices) && !IsIntegralDataType(indices)) {
-    return Error::TypeError() << "indices must be of integers, or whole numbers in floating point, but is " << indices;
+    return Error::TypeError() << "indices must be of integers, or whole numbers in floating point, but is "
+                              << indices;
   }
   if (!IsFloatingDataType(weight)) {
     return Error::TypeError() << "weight must be floating point, but is " << weight;

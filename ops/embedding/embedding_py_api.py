@@ -27,6 +27,13 @@ def embedding(indices: Any, weight: Any) -> Any:
     KernelError
         An index is negative, or not less than the number of rows, or no whole number.
     """
-    op = pykernels.user_op_builder("embedding").Op("embedding_forward")
-    op = op.Input("indices", [indices]).Input("weight", [weight]).Output("y").Build()
-    return op.InferAndTryRun().SoleOutputBlob()
+    return (
+        pykernels.user_op_builder("embedding")
+        .Op("embedding_forward")
+        .Input("indices", [indices])
+        .Input("weight", [weight])
+        .Output("y")
+        .Build()
+        .InferAndTryRun()
+        .SoleOutputBlob()
+    )

@@ -8,7 +8,7 @@ def forward(args):
     y = np.empty((indices.size, columns), weight.dtype)
     for i in range(indices.size):
         y[i] = weight[_row_of(flat[i], rows)]
-    return y.reshape(indices.shape + (columns,))
+    return y.reshape((*indices.shape, columns))
 
 
 def backward(args):

@@ -6,11 +6,12 @@ namespace {
 Maybe<void> CheckAttributes(user_op::InferContext* ctx) {
   const Shape& x = ctx->InputShape("x", 0);
   const int32_t axis = ctx->Attr<int32_t>("axis");
-  const float eps = ctx->Attr<float>("eps");
+  const double eps = ctx->Attr<double>("eps");
   if (x.NumAxes() == 0) { return Error::RuntimeError() << "x must have one axis or more, but has none"; }
   if (axis != -1 && axis != x.NumAxes() - 1) {
-    return Error::ValueError() << "axis is " << axis << ", but only the last axis of x can be normalized: -1 or "
-                               << x.NumAxes() - 1 << " for the shape " << x;
+    return Error::ValueError() << "axis is " << axis
+                               << ", but only the last axis of x can be normalized: -1 or " << x.NumAxes() - 1
+                               << " for the shape " << x;
   }
   if (!(eps >= 0)) { return Error::ValueError() << "eps must not be negative, but is " << eps; }
   return Maybe<void>::Ok();
@@ -22,8 +23,8 @@ Maybe<void> CheckParameter(user_op::InferContext* ctx, const std::string& name) 
   const Shape wanted({x.At(x.NumAxes() - 1)});
   const Shape& shape = ctx->InputShape(name, 0);
   if (shape != wanted) {
-    return Error::RuntimeError() << name << " must have the shape of the last axis of x, " << wanted << ", but has "
-                                 << shape;
+    return Error::RuntimeError() << name << " must have the shape of the last axis of x, " << wanted
+                                 << ", but has " << shape;
   }
   return Maybe<void>::Ok();
 }
@@ -90,7 +91,7 @@ Maybe<void> PlanGradient(user_op::BackwardOpConfContext* ctx) {
         .Output("dx")
         .Output("dgamma")
         .Output("dbeta")
-        .Attr("eps", ctx->FwOp().attr<float>("eps"))
+        .Attr("eps", ctx->FwOp().attr<double>("eps"))
         .Build();
   });
   for (const char* name : {"x", "gamma", "beta"}) {
@@ -108,7 +109,7 @@ REGISTER_USER_OP("layer_norm_forward")
     .Input("beta")
     .Output("y")
     .Attr<int32_t>("axis", -1)
-    .Attr<float>("eps", 1e-5)
+    .Attr<double>("eps", 1e-5)
     .SetLogicalTensorDescInferFn(InferShape)
     .SetDataTypeInferFn(InferDataType)
     .SetGetSbpFn(GetSbp);
@@ -120,7 +121,7 @@ REGISTER_USER_OP("layer_norm_backward")
     .Output("dx")
     .Output("dgamma")
     .Output("dbeta")
-    .Attr<float>("eps", 1e-5)
+    .Attr<double>("eps", 1e-5)
     .SetLogicalTensorDescInferFn(InferGradShape)
     .SetDataTypeInferFn(user_op::TensorDescInferFnUtil::UnchangedDataType)
     .SetGetSbpFn(GetGradSbp);

@@ -20,8 +20,8 @@ Maybe<void> InferShape(user_op::InferContext* ctx) {
   const Shape& boxes = ctx->InputShape("boxes", 0);
   const Shape& scores = ctx->InputShape("scores", 0);
   if (boxes.NumAxes() != 2 || boxes.At(1) != 4) {
-    return Error::RuntimeError() << "boxes must have the shape (boxes, 4), (x1, y1, x2, y2) for each box, but its "
-                                 << "shape is " << boxes;
+    return Error::RuntimeError() << "boxes must have the shape (boxes, 4), (x1, y1, x2, y2) for each box, "
+                                 << "but its shape is " << boxes;
   }
   const Shape one_each({boxes.At(0)});
   if (scores != one_each) {

@@ -19,14 +19,16 @@ Maybe<void> CheckShapes(user_op::InferContext* ctx) {
   const Shape& data = ctx->InputShape("data", 0);
   const Shape& rois = ctx->InputShape("rois", 0);
   if (data.NumAxes() != 4) {
-    return Error::RuntimeError() << "data must have 4 axes (batch, channels, height, width), but its shape is " << data;
+    return Error::RuntimeError() << "data must have 4 axes (batch, channels, height, width), but its shape "
+                                 << "is " << data;
   }
   if (rois.NumAxes() != 2 || rois.At(1) != 5) {
-    return Error::RuntimeError() << "rois must have the shape (rois, 5), (batch, x1, y1, x2, y2) for each of them, "
-                                 << "but its shape is " << rois;
+    return Error::RuntimeError() << "rois must have the shape (rois, 5), (batch, x1, y1, x2, y2) for each "
+                                 << "of them, but its shape is " << rois;
   }
   if (data.At(2) == 0 || data.At(3) == 0) {
-    return Error::RuntimeError() << "data must have a height and a width of 1 or more, but its shape is " << data;
+    return Error::RuntimeError() << "data must have a height and a width of 1 or more, but its shape is "
+                                 << data;
   }
   return Maybe<void>::Ok();
 }

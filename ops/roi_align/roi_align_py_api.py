@@ -43,7 +43,8 @@ def roi_align(
     Raises
     ------
     KernelError
-        A region is of an image that is not there, not finite, or, if `aligned`, empty.
+        A region is of an image that is not there (also where MXNet takes -1 for padding), not finite, or, if `aligned`,
+        empty.
     """
     return (
         pykernels.user_op_builder("roi_align")

@@ -61,7 +61,7 @@ def _taps(begin, end, bins, ratio, size, aligned):
     if not (0 < length < np.inf):
         raise ValueError("every region must be finite and, if aligned, have a height and a width greater than 0")
     step = length / bins
-    n = ratio if ratio > 0 else int(math.ceil(step))
+    n = ratio if ratio > 0 else math.ceil(step)
     pixels, weights = np.zeros((bins, 2 * n), np.int64), np.zeros((bins, 2 * n))
     for i in range(bins):
         for k in range(n):

@@ -26,7 +26,8 @@ Maybe<void> InferDataType(user_op::InferContext* ctx) {
     return Error::TypeError() << "logits must be floating point, but is " << logits;
   }
   if (!IsFloatingDataType(labels) && !IsIntegralDataType(labels)) {
-    return Error::TypeError() << "labels must be of integers, or whole numbers in floating point, but is " << labels;
+    return Error::TypeError() << "labels must be of integers, or whole numbers in floating point, but is "
+                              << labels;
   }
   ctx->SetOutputDType("loss", 0, logits);
   ctx->SetOutputDType("probability", 0, logits);
@@ -49,7 +50,7 @@ Maybe<void> InferGradDataType(user_op::InferContext* ctx) {
   return Maybe<void>::Ok();
 }
 
-/* Labels have no gradient. Where the loss is the last op, need_top_grad=false, nothing comes in from above. */
+/* Labels have no gradient. Without need_top_grad the loss is the last op, and nothing comes in from above. */
 Maybe<void> PlanGradient(user_op::BackwardOpConfContext* ctx) {
   const std::string grad = ctx->FwOp().op_name() + "_grad";
   ctx->DefineOp(grad, [&](user_op::BackwardOpBuilder& builder) {

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pykernels
+
+
+def batch_norm(
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_var: Any,
+    eps: float = 1e-3,
+    momentum: float = 0.9,
+    axis: int = 1,
+) -> Any:
+    """Batch normalization, ``gamma * (x - mean) / sqrt(var + eps) + beta`` (Ioffe and Szegedy, arXiv 1502.03167).
+
+    In training the mean and the (biased) variance are those of the batch, and the moving ones follow them:
+    ``moving = momentum * moving + (1 - momentum) * batch``. Otherwise they are the moving ones.
+
+    Parameters
+    ----------
+    x : tensor
+        Floating point, of any shape.
+    gamma, beta : tensor
+        One number for each channel, of the dtype of `x`; they can be learned.
+    moving_mean, moving_var : tensor
+        Auxiliary states, one number for each channel, changed in place in training.
+    eps : float
+        Keeps the divisor away from 0.
+    momentum : float
+        How much of the moving statistics stays.
+    axis : int
+        The axis of the channels.
+
+    Returns
+    -------
+    tensor
+        Of the same kind, shape and dtype as `x`.
+    """
+    return (
+        pykernels.user_op_builder("batch_norm")
+        .Op("batch_norm_forward")
+        .Input("x", [x])
+        .Input("gamma", [gamma])
+        .Input("beta", [beta])
+        .Input("moving_mean", [moving_mean])
+        .Input("moving_var", [moving_var])
+        .Output("y")
+        .Attr("eps", eps)
+        .Attr("momentum", momentum)
+        .Attr("axis", axis)
+        .Build()
+        .InferAndTryRun()
+        .SoleOutputBlob()
+    )

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pykernels
+
+
+def box_clip(boxes: Any, height: float, width: float) -> Any:
+    """Move the corners of boxes that lie outside of an image to its border.
+
+    ``x = min(max(x, 0), width)`` and ``y = min(max(y, 0), height)``, as torchvision's ``clip_boxes_to_image``. The
+    gradient passes where a coordinate is inside or on the border, and is 0 elsewhere.
+
+    Parameters
+    ----------
+    boxes : tensor
+        Floating point, of shape ``(..., 4)``: ``(x1, y1, x2, y2)``.
+    height, width : float
+        The size of the image, in the unit of the boxes. Where the last pixel, not the border, is the limit, give
+        each less 1.
+
+    Returns
+    -------
+    tensor
+        Of the same kind, shape and dtype as `boxes`.
+    """
+    return (
+        pykernels.user_op_builder("box_clip")
+        .Op("box_clip_forward")
+        .Input("boxes", [boxes])
+        .Output("y")
+        .Attr("height", height)
+        .Attr("width", width)
+        .Build()
+        .InferAndTryRun()
+        .SoleOutputBlob()
+    )

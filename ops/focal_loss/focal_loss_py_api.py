@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pykernels
+
+
+def focal_loss(logits: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.0) -> Any:
+    """Sigmoid focal loss, element by element: a cross entropy that counts what is right already for little.
+
+    ``-a * (1 - p)**gamma * log(p)`` (Lin et al., "Focal Loss for Dense Object Detection", arXiv:1708.02002), where
+    ``p = sigmoid(logits), a = alpha`` for targets of 1, and ``p = 1 - sigmoid(logits), a = 1 - alpha`` for those of 0.
+
+    Parameters
+    ----------
+    logits : tensor
+        Floating point, of any shape.
+    targets : tensor
+        Of the shape of `logits`, each 0 or 1, in integers or floating point; without a gradient.
+    alpha : float
+        The weight of targets of 1, from 0 to 1.
+    gamma : float
+        How much what is right already counts for less, not negative; with 0 this is the weighted cross entropy.
+
+    Returns
+    -------
+    tensor
+        Of the same kind, shape and dtype as `logits`.
+
+    Raises
+    ------
+    KernelError
+        A target is neither 0 nor 1.
+    """
+    return (
+        pykernels.user_op_builder("focal_loss")
+        .Op("focal_loss_forward")
+        .Input("logits", [logits])
+        .Input("targets", [targets])
+        .Output("loss")
+        .Attr("alpha", alpha)
+        .Attr("gamma", gamma)
+        .Build()
+        .InferAndTryRun()
+        .SoleOutputBlob()
+    )

@@ -1,0 +1,61 @@
+"""One run of a kernel of a shipped op on arrays: the forward pass of a case, or its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from cases import Case
+
+import pykernels
+from pykernels.definition import OpDef, TensorSpec
+from pykernels.frameworks import numpy
+from pykernels.kernel import reference
+from pykernels.module import OpModule
+
+
+@dataclass(frozen=True)
+class Step:
+    """An op type with its inputs and attributes."""
+
+    module: OpModule
+    op: OpDef
+    inputs: Sequence[np.ndarray]
+    attributes: Mapping[str, Any]
+
+    def run(self, inputs: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+        """What the compiled kernel computes, from other `inputs` if they are given."""
+        groups = [[x] for x in (self.inputs if inputs is None else inputs)]
+        return numpy.call(self.module, self.op.name, groups, self.attributes, [1] * len(self.op.outputs))
+
+    def run_plain(self) -> list[np.ndarray]:
+        """What the plain NumPy run of the kernel computes."""
+        kernel = self.module.kernel(self.op.name)
+        specs = self.op.infer([[TensorSpec(x.shape, x.dtype)] for x in self.inputs], self.attributes)
+        outs = tuple(np.empty(spec.shape or (), spec.dtype) for (spec,) in specs)
+        names = [argument.name for argument in self.op.outputs]
+        keywords = {name: name != "is_train" and self.attributes[name] for name in kernel.keywords}
+        reference.run(kernel, self.op.name, tuple(self.inputs), outs, names, keywords)
+        return list(outs)
+
+
+def forward_step(case: Case, dtype: str = "float64") -> Step:
+    module = pykernels.list_ops()[case.op]
+    return Step(module, module.forward, case.inputs(dtype), module.forward.parse_attributes(case.attributes))
+
+
+def backward_step(case: Case) -> Step:
+    """The gradient as the definition plans it, with random gradients of the outputs."""
+    forward = forward_step(case)
+    results = forward.run()
+    inputs, inferred = ([[TensorSpec(x.shape, x.dtype)] for x in xs] for xs in (forward.inputs, results))
+    (planned,) = forward.op.plan_gradient(inputs, forward.attributes, outputs=inferred).ops
+    blobs = {f"I/{argument.name}/0": x for argument, x in zip(forward.op.inputs, forward.inputs)}
+    rng = np.random.default_rng(1)
+    for argument, result in zip(forward.op.outputs, results):
+        blobs |= {f"O/{argument.name}/0": result, f"D/{argument.name}/0": rng.normal(size=result.shape)}
+    op = forward.module.definition.ops[planned.type]
+    given = [blobs[blob] for _, blob in planned.inputs]
+    return Step(forward.module, op, given, op.parse_attributes(planned.attributes))

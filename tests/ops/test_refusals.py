@@ -1,0 +1,112 @@
+"""What users read when they call a shipped op wrongly: ranks, shapes, dtypes and attributes that cannot be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pykernels
+from pykernels import paths
+from pykernels.errors import CallError
+
+F32, I32 = np.float32, np.int32
+BOXES, SCORES = np.ones((3, 4), F32), np.ones(3, F32)
+DATA, ROIS = np.ones((1, 2, 4, 5), F32), np.ones((3, 5), F32)
+POOLED = {"pooled_height": 2, "pooled_width": 2}
+IMAGE = {"height": 4, "width": 5}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def ops() -> Iterator[None]:
+    pykernels.load_ops(paths.OPS)
+    yield
+    pykernels.unload_ops()
+
+
+def case(op: str, told: str, *inputs: np.ndarray, **attributes: Any) -> Any:
+    return pytest.param(op, inputs, attributes, told, id=f"{op}-{told[:40]}")
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes", "told"),
+    [
+        case("tanh", "x must be floating point, but is int32", np.ones(3, I32)),
+        case("smooth_l1", "x must be floating point, but is int32", np.ones(3, I32)),
+        case("smooth_l1", "scalar must be greater than 0, but is 0", np.ones(3), scalar=0),
+        case("smooth_l1", "scalar must be greater than 0, but is nan", np.ones(3), scalar=float("nan")),
+        case("dropout", "p must be from 0 to less than 1, but is 1", np.ones(3), p=1),
+        case("dropout", "p must be from 0 to less than 1, but is -0.5", np.ones(3), p=-0.5),
+        case("dropout", "seed must not be negative, but is -1", np.ones(3), seed=-1),
+        case("dropout", "x must be floating point, but is int32", np.ones(3, I32)),
+        case("layer_norm", "x must have one axis or more, but has none", F32(1), SCORES, SCORES),
+        case(
+            "layer_norm",
+            "axis is 0, but only the last axis of x can be normalized: -1 or 1 for the shape (3, 4)",
+            BOXES,
+            np.ones(4, F32),
+            np.ones(4, F32),
+            axis=0,
+        ),
+        case("layer_norm", "eps must not be negative, but is -1", SCORES, SCORES, SCORES, eps=-1),
+        case(
+            "layer_norm",
+            "gamma must have the shape of the last axis of x, (4,), but has (3,)",
+            BOXES,
+            SCORES,
+            np.ones(4, F32),
+        ),
+        case(
+            "layer_norm",
+            "beta must have the shape of the last axis of x, (4,), but has (4, 1)",
+            BOXES,
+            np.ones(4, F32),
+            np.ones((4, 1), F32),
+        ),
+        case("layer_norm", "input 'gamma' must have the dtype of input 'x', float32", SCORES, np.ones(3), SCORES),
+        case("embedding", "weight must have 2 axes (rows, columns), but its shape is (3,)", np.ones(2, I32), SCORES),
+        case("embedding", "weight must be floating point, but is int32", np.ones(2, I32), np.ones((2, 2), I32)),
+        case("embedding", "whole numbers in floating point, but is bool", np.ones(2, bool), BOXES),
+        case("softmax_cross_entropy", "logits must have 2 axes (rows, classes), but its shape is (3,)", SCORES, SCORES),
+        case(
+            "softmax_cross_entropy",
+            "labels must have one number for each row of logits, (3,), but has the shape (3, 1)",
+            BOXES,
+            np.ones((3, 1), I32),
+        ),
+        case("softmax_cross_entropy", "logits must be floating point", np.ones((3, 4), I32), np.ones(3, I32)),
+        case("softmax_cross_entropy", "labels must be of integers", BOXES, np.ones(3, bool)),
+        case("focal_loss", "targets must have the shape of logits, (3, 4), but has (3,)", BOXES, SCORES),
+        case("focal_loss", "logits must be floating point, but is int32", np.ones(3, I32), SCORES),
+        case("focal_loss", "targets must be of floating-point or integer numbers", SCORES, np.ones(3, bool)),
+        case("focal_loss", "alpha must be from 0 to 1, but is 1.5", SCORES, SCORES, alpha=1.5),
+        case("focal_loss", "gamma must not be negative, but is -1", SCORES, SCORES, gamma=-1),
+        case("box_clip", "boxes must have 4 numbers (x1, y1, x2, y2) along the last axis", ROIS, **IMAGE),
+        case("box_clip", "boxes must be floating point, but is int32", np.ones((1, 4), I32), **IMAGE),
+        case("box_clip", "height must not be negative, but is -1", BOXES, height=-1, width=1),
+        case("box_clip", "width must not be negative, but is -2", BOXES, height=1, width=-2),
+        case("nms", "boxes must have the shape (boxes, 4), (x1, y1, x2, y2) for each box", ROIS, SCORES),
+        case("nms", "scores must have one number for each box, (3,), but has the shape (3, 4)", BOXES, BOXES),
+        case("nms", "boxes must be floating point, but is int32", np.ones((3, 4), I32), np.ones(3, I32)),
+        case("nms", "scores must have the dtype of boxes, float32, but is float64", BOXES, np.ones(3)),
+        case("nms", "iou_threshold must be from 0 to 1, but is 1.5", BOXES, SCORES, iou_threshold=1.5),
+        case("nms", "max_output must be -1 (no limit), 0 or more, but is -2", BOXES, SCORES, max_output=-2),
+        case("roi_align", "data must have 4 axes (batch, channels, height, width)", BOXES, ROIS, **POOLED),
+        case("roi_align", "data must have a height and a width of 1 or more", DATA[:, :, :0], ROIS, **POOLED),
+        case("roi_align", "rois must have the shape (rois, 5), (batch, x1, y1, x2, y2)", DATA, BOXES, **POOLED),
+        case("roi_align", "data must be floating point, but is int32", DATA.astype(I32), ROIS.astype(I32), **POOLED),
+        case("roi_align", "input 'rois' must have the dtype of input 'data'", DATA, ROIS.astype(float), **POOLED),
+        case("roi_align", "pooled_width must be 1 or more, but is 0", DATA, ROIS, pooled_height=1, pooled_width=0),
+        case(
+            "roi_align", "spatial_scale must be greater than 0, but is 0", DATA, ROIS, **{**POOLED, "spatial_scale": 0}
+        ),
+    ],
+)
+def test_a_call_that_cannot_be_is_told(
+    op: str, inputs: tuple[np.ndarray, ...], attributes: Mapping[str, Any], told: str
+) -> None:
+    with pytest.raises(CallError, match=f"{op}_forward.*{re.escape(told)}"):
+        getattr(pykernels.list_ops()[op].api, op)(*inputs, **attributes)
