@@ -18,6 +18,7 @@ from pykernels.errors import (
 )
 from pykernels.module import OpModule, custom_op_module
 from pykernels.python_def import CustomOpProp
+from pykernels.registration import register
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,7 @@ __all__ = [
     "fork",
     "list_ops",
     "load_ops",
+    "register",
     "reload_ops",
     "unload_ops",
     "user_op_builder",

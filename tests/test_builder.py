@@ -121,7 +121,7 @@ def test_outputs_come_in_the_order_asked_for() -> None:
     ("build", "told"),
     [
         (lambda b: b.Build(), r"'n': call \.Op\(op_type_name\) before \.Build\(\)"),
-        (lambda b: b.Op("nothing_forward").Build(), "there is no op 'nothing_forward'. Loaded are: dense"),
+        (lambda b: b.Op("nothing_forward").Build(), "there is no op 'nothing_forward'. Loaded are: .*dense"),
         (lambda b: b.Op("relu_sideways").Build(), "there is no op 'relu_sideways'"),
         (lambda b: b.Op("relu_forward").Input("in", [X]).Build(), "has no input 'in'; its inputs are x"),
         (lambda b: b.Op("relu_forward").Input("x", X), r"Input\('x', ...\) takes a list of tensors, not a ndarray"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import functools
 import importlib
 import os
@@ -19,7 +20,7 @@ from pykernels.frameworks import mxnet_registrar
 from pykernels.kernel import blas, service
 from pykernels.module import OpModule
 
-__all__ = ["add", "call", "owns", "remove"]
+__all__ = ["add", "call", "owns", "registrar", "remove"]
 
 _modules: dict[str, OpModule] = {}
 _entered: dict[str, tuple[str, ...]] = {}
@@ -87,6 +88,18 @@ def call(
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
+def registrar() -> mxnet_registrar.Registrar:
+    """The registrar of this process, built and set up when it is first wanted.
+
+    Raises
+    ------
+    BuildError, CacheError
+        It is not built yet, and cannot be.
+    """
+    with _lock:
+        return _registrar()
+
+
 def _function(tensors: Sequence[Any]) -> Any:
     """MXNet's ``Custom`` for tensors of this kind."""
     mx = sys.modules["mxnet"]
@@ -109,6 +122,8 @@ def _registrar() -> mxnet_registrar.Registrar:
         registrar.enter_engine()
     except LoadError as reason:
         _warn_of_convolutions(reason)
+    # The last that is registered comes first: what is pending ends, and then MXNet's threads do.
+    os.register_at_fork(before=_stop_threads)
     fork.before_fork(_wait_before_fork)
     atexit.register(_wait_at_exit)
     return registrar
@@ -143,6 +158,21 @@ def _wait_before_fork() -> None:
         warnings.warn(
             f"an operation of MXNet that was pending at os.fork() failed: {error}", PykernelsWarning, stacklevel=2
         )
+
+
+def _stop_threads() -> None:
+    """Do what MXNet's own fork handler does, but while other threads can have the interpreter.
+
+    Operators registered with ``mx.operator.register`` need it for a moment after their results are there, and the
+    handler waits for their threads.
+    """
+    libmxnet = importlib.import_module("mxnet.base")._LIB
+    with contextlib.suppress(AttributeError):  # a build of MXNet that does not export them
+        instance = libmxnet._ZN5mxnet18LibraryInitializer3GetEv
+        prepare = libmxnet._ZN5mxnet18LibraryInitializer14atfork_prepareEv
+        instance.restype = ctypes.c_void_p
+        prepare.restype, prepare.argtypes = None, [ctypes.c_void_p]
+        prepare(instance())
 
 
 def _load(name: str) -> None:

@@ -21,6 +21,8 @@ _API = (
     "MXNDArrayGetDType",
     "MXNDArrayGetStorageType",
     "MXNDArrayFree",
+    "MXShallowCopyNDArray",
+    "MXEnginePushSyncND",
     "MXAutogradIsRecording",
     "MXGetLastError",
 )
@@ -75,6 +77,8 @@ class Registrar:
         # The registrar keeps pointers to both for as long as the process lives.
         self._services = services
         self._load = _LoadFn(_reporting(load))
+        self._next_retired = self._library.pk_mxnet_next_retired
+        self._next_retired.restype = ctypes.c_int64
         self._run("init", ctypes.byref(services), self._load, _addresses(_API))
 
     def enter_engine(self) -> None:
@@ -123,6 +127,25 @@ class Registrar:
             ctypes.c_int32(-1 if gradient is None else gradient),
             ctypes.c_int64(number),
         )
+
+    def init_classes(self, functions: ctypes.Structure) -> None:
+        """Say how the classes of `register_class` answer; see ``PythonFunctions`` in ``python_operator.h``."""
+        self._classes = functions
+        self._run("init_classes", ctypes.byref(functions))
+
+    def register_class(self, name: str) -> None:
+        """Make a name known to MXNet as that of a class.
+
+        Raises
+        ------
+        LoadError
+            MXNet refuses the name.
+        """
+        self._run("register_class", name.encode())
+
+    def next_retired(self) -> int:
+        """The number of something of a class that MXNet needs no more, each once; 0 if there is none now."""
+        return int(self._next_retired())
 
     def remove(self, name: str) -> None:
         """Take the op of a name away, so that it is loaded again when it is next wanted."""

@@ -22,6 +22,11 @@ struct MXCallbackList {
 typedef int (*MXPropCreator)(const char* op_type, int num_kwargs, const char** keys, const char** values,
                              struct MXCallbackList* ret);
 
+struct MXContext {
+  int device_type;  // 1 is the CPU
+  int device_id;
+};
+
 // Functions of libmxnet. Each returns 0 unless it fails.
 struct MXApi {
   int (*CustomOpRegister)(const char* op_type, MXPropCreator creator);
@@ -30,6 +35,10 @@ struct MXApi {
   int (*NDArrayGetDType)(NDArrayHandle handle, int* dtype);
   int (*NDArrayGetStorageType)(NDArrayHandle handle, int* storage_type);
   int (*NDArrayFree)(NDArrayHandle handle);
+  int (*ShallowCopyNDArray)(NDArrayHandle handle, NDArrayHandle* copy);
+  int (*EnginePushSyncND)(void (*run)(void* context, void* state), void* state, void (*free)(void* state),
+                          const struct MXContext* context, NDArrayHandle* read, int n_read, NDArrayHandle* written,
+                          int n_written, const void* property, int priority, const char* name);
   int (*AutogradIsRecording)(bool* recording);
   const char* (*GetLastError)();
 };
@@ -52,6 +61,9 @@ enum Req { kReqNull = 0, kReqWrite = 1, kReqWriteInplace = 2, kReqAdd = 3 };
 
 // NDArrayStorageType.
 enum Storage { kStorageNone = -1, kStorageDefault = 0, kStorageRowSparse = 1, kStorageCsr = 2 };
+
+// What an array is to a pass of a custom operator.
+enum Tag { kTagInput = 0, kTagOutput = 1, kTagInputGradient = 2, kTagOutputGradient = 3, kTagState = 4 };
 
 constexpr int kUnknownType = -1;
 

@@ -1,6 +1,7 @@
 #include "engine.h"
 
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "layout.h"
 #include "operator.h"
 #include "property.h"
+#include "python_operator.h"
 
 namespace pykernels::mxnet {
 namespace {
@@ -55,6 +57,53 @@ std::vector<Array> ReadTargets(const ArrayVector& vector, size_t count, const Re
   return arrays;
 }
 
+// -- Operators that run on MXNet's threads ----------------------------------------------------------------------------
+
+// What an operator reads while MXNet believes that it has read it already.
+class Held {
+ public:
+  explicit Held(const std::vector<const char*>& arrays) {
+    for (const char* array : arrays) {
+      NDArrayHandle share = nullptr;
+      Check(Api().ShallowCopyNDArray(const_cast<char*>(array), &share));
+      shares_.push_back(share);
+    }
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() {
+    for (NDArrayHandle share : shares_) Api().NDArrayFree(share);
+  }
+
+  const std::vector<NDArrayHandle>& shares() const { return shares_; }
+
+ private:
+  std::vector<NDArrayHandle> shares_;
+};
+
+// Where MKLDNN has left an array in an order of its own, MXNet hands an operator a copy in plain order, and frees that
+// as soon as the operator is on its way to a thread. So we hold the copies until the outputs are written.
+void RunOnThread(const ComputeFunction& run, const OpStatePtr& state, const OpContext& context,
+                 const ArrayVector& inputs, size_t n_inputs, const RequestVector& requests, const ArrayVector& outputs,
+                 size_t n_outputs) {
+  auto read = std::make_unique<Held>(Split(inputs, n_inputs));
+  // The vectors may be gone as soon as the operator is on its way.
+  const Held written(Split(outputs, n_outputs));
+  for (size_t i = 0; i < n_outputs; ++i) {
+    int storage = kStorageNone;
+    Check(Api().NDArrayGetStorageType(written.shares()[i], &storage));
+    if (storage == kStorageDefault) the_symbols.Reorder2Default(*static_cast<void* const*>(written.shares()[i]));
+  }
+  run(state, context, inputs, requests, outputs);
+  if (n_outputs == 0) return;
+  const auto nothing = [](void*, void*) {};
+  const auto free = [](void* done) { delete static_cast<const Held*>(done); };
+  const MXContext cpu{1, 0};
+  std::vector<NDArrayHandle> after = written.shares();
+  Check(Api().EnginePushSyncND(nothing, read.release(), free, &cpu, after.data(), static_cast<int>(after.size()),
+                               nullptr, 0, nullptr, 0, "PythonOperatorInputs"));
+}
+
 // -- What takes the place of MXNet's functions ------------------------------------------------------------------------
 
 struct Hooks {
@@ -73,6 +122,13 @@ void ForwardInEngine(const OpStatePtr& state, const OpContext& context, const Ar
                      const RequestVector& requests, const ArrayVector& outputs) {
   const CustomParam& param = ParamOf(state);
   const Operator* op = AsOperator(*param.info);
+  if (IsPythonOperator(*param.info)) {
+    Guard([&] {
+      RunOnThread(originals->forward, state, context, inputs, param.num_args + param.num_auxs, requests, outputs,
+                  param.num_outs);
+    });
+    return;
+  }
   if (!op) return originals->forward(state, context, inputs, requests, outputs);
   Guard([&] {
     op->Forward(ReadAll(inputs, param.num_args, param.num_auxs), ReadTargets(outputs, param.num_outs, requests),
@@ -84,6 +140,13 @@ void BackwardInEngine(const OpStatePtr& state, const OpContext& context, const A
                       const RequestVector& requests, const ArrayVector& outputs) {
   const CustomParam& param = ParamOf(state);
   const Operator* op = AsOperator(*param.info);
+  if (IsPythonOperator(*param.info)) {
+    Guard([&] {
+      const size_t n_inputs = param.dependencies_end - param.dependencies + param.num_auxs;
+      RunOnThread(originals->backward, state, context, inputs, n_inputs, requests, outputs, param.num_args);
+    });
+    return;
+  }
   if (!op) return originals->backward(state, context, inputs, requests, outputs);
   Guard([&] {
     // The tensors of the forward pass by the numbers under which DeclareBackwardDependency asked for them.

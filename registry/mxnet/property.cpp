@@ -7,28 +7,13 @@
 #include "../host/dtype.h"
 #include "../host/error.h"
 #include "../host/instance.h"
+#include "callbacks.h"
 #include "handles.h"
 #include "operator.h"
 #include "use.h"
 
 namespace pykernels::mxnet {
 namespace {
-
-// A function of any of MXNet's callback types as what MXCallbackList holds.
-template <typename Function>
-MXCallback Generic(Function* function) {
-  // Over void*, for compilers that warn of a cast between function types.
-  return reinterpret_cast<MXCallback>(reinterpret_cast<void*>(function));
-}
-
-int Ignore(void* /*state*/) { return 1; }
-
-// MXNet deletes what it is given, even after a failure.
-void SetNothing(MXCallbackList* ret) {
-  static MXCallback callbacks[] = {Generic(Ignore)};
-  static void* contexts[] = {nullptr};
-  *ret = {1, callbacks, contexts};
-}
 
 // -- An operator at one place of a graph ------------------------------------------------------------------------------
 
@@ -68,29 +53,19 @@ int DeleteProperty(void* state) {
   return 1;
 }
 
-// Gives out names as MXNet wants them: valid until this thread asks again, ended by null.
-int List(const std::vector<std::string>& names, size_t begin, size_t end, char*** list) {
-  static thread_local std::vector<char*> pointers;
-  pointers.clear();
-  for (size_t i = begin; i < end; ++i) pointers.push_back(const_cast<char*>(names[i].c_str()));
-  pointers.push_back(nullptr);
-  *list = pointers.data();
-  return 1;
-}
-
 size_t CountArguments(const Instance& instance) { return instance.input_names().size() - instance.n_states(); }
 
 // Inputs that the kernel changes are auxiliary states to MXNet, which keeps them apart from the arguments.
 int ListArguments(char*** list, void* state) {
-  return List(Of(state).input_names(), 0, CountArguments(Of(state)), list);
+  return ListNames(Of(state).input_names(), 0, CountArguments(Of(state)), list);
 }
 
 int ListOutputs(char*** list, void* state) {
-  return List(Of(state).output_names(), 0, Of(state).output_names().size(), list);
+  return ListNames(Of(state).output_names(), 0, Of(state).output_names().size(), list);
 }
 
 int ListAuxiliaryStates(char*** list, void* state) {
-  return List(Of(state).input_names(), CountArguments(Of(state)), Of(state).input_names().size(), list);
+  return ListNames(Of(state).input_names(), CountArguments(Of(state)), Of(state).input_names().size(), list);
 }
 
 // Calls `visit` for every tensor in the order in which inference goes through them: arguments, outputs, states.

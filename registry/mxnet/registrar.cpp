@@ -1,12 +1,13 @@
 // What Python calls to enter ops into MXNet. Every function returns 0, or 1 after it has written why into `error`.
 #include <cstring>
+#include <map>
 #include <mutex>
-#include <set>
 
 #include "../host/error.h"
 #include "../host/op.h"
 #include "engine.h"
 #include "property.h"
+#include "python_operator.h"
 
 #define PK_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -29,6 +30,20 @@ int32_t Report(char* error, size_t size, const Body& body) {
   }
 }
 
+// Has `creator` make the operators called `name` from now on.
+void RegisterCreator(const std::string& name, MXPropCreator creator) {
+  // MXNet cannot forget a name, and warns if one is registered again.
+  static std::mutex mutex;
+  static std::map<std::string, MXPropCreator> creators;
+  std::lock_guard<std::mutex> lock(mutex);
+  MXPropCreator& known = creators[name];
+  if (known == creator) return;
+  if (pykernels::mxnet::Api().CustomOpRegister(name.c_str(), creator) != 0) {
+    Fail("MXNet refuses the name '", name, "': ", pykernels::mxnet::Api().GetLastError());
+  }
+  known = creator;
+}
+
 }  // namespace
 
 // `services` and `load` stay valid as long as the process lives; `api` is copied.
@@ -42,18 +57,20 @@ PK_EXPORT int32_t pk_mxnet_init(const pk_services* services, LoadFunction load, 
 
 // Makes `name` known to MXNet. Its op is looked up, and loaded if need be, when MXNet first asks for it.
 PK_EXPORT int32_t pk_mxnet_register(const char* name, char* error, size_t size) {
-  return Report(error, size, [&] {
-    // MXNet cannot forget a name, and warns if one is registered twice.
-    static std::mutex mutex;
-    static std::set<std::string> registered;
-    std::lock_guard<std::mutex> lock(mutex);
-    if (registered.count(name)) return;
-    if (pykernels::mxnet::Api().CustomOpRegister(name, pykernels::mxnet::CreateProperty) != 0) {
-      Fail("MXNet refuses the name '", name, "': ", pykernels::mxnet::Api().GetLastError());
-    }
-    registered.insert(name);
-  });
+  return Report(error, size, [&] { RegisterCreator(name, pykernels::mxnet::CreateProperty); });
 }
+
+// `functions` is copied, and what it points to stays valid as long as the process lives.
+PK_EXPORT int32_t pk_mxnet_init_classes(const PythonFunctions* functions, char* error, size_t size) {
+  return Report(error, size, [&] { pykernels::mxnet::SetPythonFunctions(*functions); });
+}
+
+// Makes `name` known to MXNet as that of a Python class, which Python is asked for.
+PK_EXPORT int32_t pk_mxnet_register_class(const char* name, char* error, size_t size) {
+  return Report(error, size, [&] { RegisterCreator(name, pykernels::mxnet::CreatePythonProperty); });
+}
+
+PK_EXPORT int64_t pk_mxnet_next_retired() { return pykernels::mxnet::NextRetired(); }
 
 // Gives `name` its op: number `index` of `definition`. Its gradient is number `gradient` of the definition, or there
 // is none if that is negative; `number` is its number for pk_services.resolve. An op that had the name is replaced.

@@ -191,3 +191,61 @@ print("left")
     )
     assert done.stdout == "left\n"
     assert done.returncode == 0, done.stderr
+
+
+CLASS = """
+class Slow(mx.operator.CustomOp):
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], mx.nd.array(in_data[0].asnumpy() + 1))
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0])
+
+
+@register("cls_plus_one")
+class SlowProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        return Slow()
+
+
+x = mx.nd.zeros(8)
+x.attach_grad()
+for i in range(FORKS):
+    with mx.autograd.record():
+        y = x
+        for _ in range(4):
+            y = mx.nd.Custom(y, op_type="cls_plus_one")
+    y.backward()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (y.asnumpy() == 4).all() and (x.grad.asnumpy() == 1).all()
+"""
+
+
+def test_a_thousand_forks_with_pending_classes(tmp_path: Path) -> None:
+    text = PRELUDE + "register = pykernels.register\n" + CLASS.replace("FORKS", "1000")
+    process.program(text, cwd=tmp_path, timeout=150)
+
+
+def test_forking_with_pending_classes_of_mxnet(tmp_path: Path) -> None:
+    """Those that are left to MXNet: it waits for threads that want the interpreter, which the fork holds."""
+    text = PRELUDE + "pykernels.load_ops()\nregister = mx.operator.register\n" + CLASS.replace("FORKS", "200")
+    process.program(text, cwd=tmp_path, timeout=150)
+
+
+def test_classes_compute_in_children(tmp_path: Path) -> None:
+    text = PRELUDE + "register = pykernels.register\n" + CLASS.replace("FORKS", "1")
+    process.program(
+        text
+        + """
+child = os.fork()
+if child == 0:
+    right = (mx.nd.Custom(mx.nd.ones(8), op_type="cls_plus_one").asnumpy() == 2).all()
+    os._exit(0 if right else 1)
+assert os.waitpid(child, 0)[1] == 0
+assert (mx.nd.Custom(mx.nd.ones(8), op_type="cls_plus_one").asnumpy() == 2).all()
+""",
+        cwd=tmp_path,
+    )

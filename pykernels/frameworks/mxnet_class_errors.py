@@ -1,0 +1,73 @@
+"""What went wrong in a class that users have written, for whoever called the operator."""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ClassError", "RegisteredClass"]
+
+
+class ClassError(Exception):
+    """Its text is complete: it becomes an ``mx.MXNetError``."""
+
+
+@dataclass(frozen=True)
+class RegisteredClass:
+    """A class with the name and the place (``file:line``) of its registration."""
+
+    op: str
+    cls: type
+    where: str
+
+    def run(self, owner: object, method: str, *arguments: Any, **keywords: Any) -> Any:
+        """Call a method of the class, or of what it has made.
+
+        Raises
+        ------
+        ClassError
+            The method has raised an exception.
+        """
+        name = f"{type(owner).__name__}.{method}"
+        try:
+            return getattr(owner, method)(*arguments, **keywords)
+        except BaseException as error:
+            # Nothing may leave through MXNet's C frames, not even SystemExit.
+            raise self.raised(name, error) from None
+
+    def raised(self, what: str, error: BaseException) -> ClassError:
+        """The error for an exception that `what` has raised."""
+        said = f": {error}" if str(error) else ""
+        return ClassError(f"op {self.op!r}: {self._place(error)}: {what} raised {type(error).__name__}{said}")
+
+    def wrong(self, method: Callable[..., Any], text: str) -> ClassError:
+        """The error for what a method has returned."""
+        return ClassError(f"op {self.op!r}: {self.place_of(method)}: {method.__qualname__} {text}")
+
+    def place_of(self, method: Callable[..., Any]) -> str:
+        """Where a method is written, or where the class is registered if it inherits it from MXNet."""
+        code = getattr(method, "__code__", None)
+        if code is None or _is_foreign(code.co_filename):
+            return self.where
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+    def _place(self, error: BaseException) -> str:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if not _is_foreign(frame.filename)]
+        return f"{own[-1].filename}:{own[-1].lineno}" if own else self.where
+
+
+def _is_foreign(filename: str) -> bool:
+    """Whether a file is a part of MXNet, NumPy or this package."""
+    return any(Path(filename).is_relative_to(folder) for folder in _foreign_folders())
+
+
+def _foreign_folders() -> list[Path]:
+    mxnet = importlib.import_module("mxnet")
+    return [Path(str(mxnet.__file__)).parent, Path(np.__file__).parent, Path(__file__).parent]

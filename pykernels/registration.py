@@ -1,0 +1,58 @@
+"""Operators that are written as classes for MXNet, registered with pykernels instead of with MXNet."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from pykernels.errors import LoadError
+
+__all__ = ["register"]
+
+Class = TypeVar("Class", bound=type)
+
+
+def register(reg_name: str) -> Callable[[Class], Class]:
+    """Register an ``mx.operator.CustomOpProp`` class as a custom operator; in place of ``mx.operator.register``.
+
+    The class is used as MXNet itself uses it, on MXNet's threads for custom operators and with NDArrays. Its errors
+    reach the caller as ``mx.MXNetError`` with their text and place, and pending calls do not block a fork.
+
+    Parameters
+    ----------
+    reg_name : str
+        The ``op_type`` under which it is called. A class or op folder that has it already is replaced.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the class as it is.
+
+    Raises
+    ------
+    LoadError
+        mxnet is not imported, or MXNet refuses the name.
+    DefinitionError
+        What is decorated is no such class.
+    BuildError, CacheError
+        The registrar for MXNet is not built yet, and cannot be.
+
+    Examples
+    --------
+    >>> @pykernels.register("sigmoid")
+    ... class SigmoidProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, in_shapes, in_dtypes):
+    ...         return Sigmoid()
+    """
+    caller = sys._getframe(1)
+    where = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+
+    def enter(cls: Class) -> Class:
+        if "mxnet" not in sys.modules:
+            raise LoadError(f"cannot register {reg_name!r}: mxnet is not imported, and the class belongs to it")
+        importlib.import_module("pykernels.frameworks.mxnet_classes").register(reg_name, cls, where)
+        return cls
+
+    return enter
