@@ -7,19 +7,39 @@ Installed by itself as soon as a framework is plugged in, for every fork that Py
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
-from collections.abc import Callable, Iterator
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-__all__ = ["before_fork", "synchronize", "synchronized"]
+from pykernels.errors import KernelError
+
+__all__ = ["before_fork", "forbidden", "synchronize", "synchronized"]
 
 _drains: list[Callable[[], None]] = []
+_stops: list[Callable[[], None]] = []
+
+# The threads in a `forbidden` block, by number: threads of frameworks keep no thread-local data of Python's.
+_forbidden: set[int] = set()
 
 
-def before_fork(drain: Callable[[], None]) -> None:
-    """Have `drain` called before every fork of this process; it waits until a framework has nothing pending."""
+def before_fork(drain: Callable[[], None], stop: Callable[[], None] | None = None) -> None:
+    """Prepare a framework for every fork of this process.
+
+    Parameters
+    ----------
+    drain : callable
+        Waits until the framework has nothing pending.
+    stop : callable, optional
+        Ends the framework's threads; called when every framework has been drained.
+    """
     if not _drains:
-        os.register_at_fork(before=synchronize)
+        os.register_at_fork(before=_prepare)
     _drains.append(drain)
+    if stop is not None:
+        _stops.append(stop)
 
 
 def synchronize() -> None:
@@ -27,8 +47,7 @@ def synchronize() -> None:
 
     A failure that nobody has waited for yet becomes a `PykernelsWarning`.
     """
-    for drain in _drains:
-        drain()
+    _call_all(_drains)
 
 
 @contextlib.contextmanager
@@ -42,3 +61,59 @@ def synchronized() -> Iterator[None]:
     """
     synchronize()
     yield
+
+
+@contextlib.contextmanager
+def forbidden() -> Iterator[None]:
+    """Refuse every fork that this thread makes in a block, with a `KernelError`.
+
+    For kernels that run as Python: a fork waits for what is pending, so for the kernel that makes it.
+    """
+    _install_audit_hook()
+    thread = threading.get_ident()
+    is_outermost = thread not in _forbidden
+    _forbidden.add(thread)
+    try:
+        yield
+    finally:
+        if is_outermost:
+            _forbidden.discard(thread)
+
+
+def _prepare() -> None:
+    _call_all([*_drains, *_stops])
+
+
+def _call_all(functions: Sequence[Callable[[], None]]) -> None:
+    """Call one after the other, also when one has raised; a thread that is left running would block the fork."""
+    with contextlib.ExitStack() as stack:
+        for function in reversed(functions):
+            stack.callback(function)
+
+
+@functools.lru_cache(maxsize=1)
+def _install_audit_hook() -> None:
+    # Hooks of os.register_at_fork cannot refuse a fork; this one can, but can never be taken away again.
+    sys.addaudithook(_refuse_forks)
+    # The other threads are not there in the child, where their numbers are given anew.
+    os.register_at_fork(after_in_child=_forbidden.clear)
+
+
+_FORKS = frozenset({"os.fork", "os.forkpty", "subprocess.Popen"})
+# The parameters with which Popen does not use vfork, which runs nothing of a framework's; under their inner names.
+_FORKING = {"preexec_fn": "preexec_fn", "uid": "user", "gid": "group", "gids": "extra_groups"}
+
+
+def _refuse_forks(event: str, _: tuple[Any, ...]) -> None:
+    if event not in _FORKS or threading.get_ident() not in _forbidden:
+        return
+    if event == "subprocess.Popen":
+        given = sys._getframe(1).f_locals  # which the event does not tell
+        forking = [name for inner, name in _FORKING.items() if given.get(inner) is not None]
+        if not forking:
+            return
+        event = f"{event} with {forking[0]}"
+    raise KernelError(
+        f"{event} in a kernel: a fork waits until all kernels have ended. Fork where the op is called; a kernel may "
+        f"start programs with subprocess, without {', '.join(_FORKING.values())}"
+    )

@@ -1,4 +1,4 @@
-"""The C++ compiler: found, asked who it is, and run into the cache."""
+"""The C++ compiler: found, tried, and run into the cache."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ _COMMON_FLAGS = ("-fPIC", "-std=c++17", "-fvisibility=hidden")
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: the `command` that runs it, and the `version` that it prints."""
+    """A C++ compiler: the `command` that runs it."""
 
     command: tuple[str, ...]
-    version: str
 
 
 def compiler() -> Compiler:
@@ -49,16 +48,17 @@ def _find(chosen: str, path: str) -> Compiler:
         what = f"$CXX names {chosen!r}, which is not on the PATH" if chosen else "no C++ compiler is on the PATH"
         raise BuildError(f"{what}. Install one (Debian, Ubuntu: apt install g++) or set CXX to its path")
     try:
-        shown = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+        subprocess.run([*command, "--version"], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise BuildError(f"the C++ compiler {' '.join(command)!r} does not run: {error}") from error
-    return Compiler(tuple(command), shown.stdout)
+    return Compiler(tuple(command))
 
 
 def build_shared(
     name: str,
     sources: Sequence[Path],
     *,
+    kind: str = "native",
     flags: Sequence[str] = (),
     include: Sequence[Path] = (),
     key: Sequence[str] = (),
@@ -68,9 +68,11 @@ def build_shared(
     Parameters
     ----------
     name : str
-        The file name without its ending; also the cache's kind of entry, with `sources` told apart by content.
+        The file name without its ending; `sources` of one name are told apart by content.
     sources : sequence of Path
         Compiled and linked together.
+    kind : str
+        The cache's kind of entry.
     flags : sequence of str
         Added to the common ones.
     include : sequence of Path
@@ -112,7 +114,7 @@ def build_shared(
             made.unlink()
         return {}
 
-    return cache.build("native", f"{name}-{entry_key}", f"{name}.so", make).path
+    return cache.build(kind, f"{name}-{entry_key}", f"{name}.so", make).path
 
 
 def _announce(what: str) -> None:

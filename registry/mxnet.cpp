@@ -1,5 +1,6 @@
 // The registrar for MXNet, which goes with host.cpp. One translation unit, as that is.
 #include "mxnet/api.cpp"
+#include "mxnet/broken.cpp"
 #include "mxnet/build_id.cpp"
 #include "mxnet/callbacks.cpp"
 #include "mxnet/engine.cpp"
@@ -9,4 +10,6 @@
 #include "mxnet/python_operator.cpp"
 #include "mxnet/registrar.cpp"
 #include "mxnet/results.cpp"
+#include "mxnet/self_check.cpp"
 #include "mxnet/use.cpp"
+#include "mxnet/writes.cpp"

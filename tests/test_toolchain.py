@@ -65,7 +65,7 @@ def test_a_full_disk_is_the_caches_to_report(monkeypatch: pytest.MonkeyPatch, tm
     full = source(tmp_path, "#!/bin/sh\necho 'ld: final link failed: No space left on device' >&2\nexit 1\n", "cxx")
     full.chmod(0o755)
     monkeypatch.setenv("CXX", str(full))
-    monkeypatch.setattr(toolchain, "compiler", lambda: toolchain.Compiler((str(full),), ""))
+    monkeypatch.setattr(toolchain, "compiler", lambda: toolchain.Compiler((str(full),)))
     with pytest.raises(CacheError, match=r"cannot be written: No space left on device.*PYKERNELS_CACHE"):
         toolchain.build_shared("answer", [source(tmp_path, "int answer();\n")])
 

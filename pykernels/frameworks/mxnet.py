@@ -16,7 +16,7 @@ from typing import Any
 
 from pykernels import fork
 from pykernels.errors import LoadError, PykernelsWarning
-from pykernels.frameworks import mxnet_registrar
+from pykernels.frameworks import mxnet_input_errors, mxnet_registrar
 from pykernels.kernel import blas, service
 from pykernels.module import OpModule
 
@@ -43,13 +43,15 @@ def add(module: OpModule) -> None:
         registrar = _registrar()
         _forget(module.name)
         _modules[module.name] = module
-        for name in (module.name, f"{module.name}_forward", f"{module.name}_backward"):
+        for name in _usual_names(module):
             registrar.register(name)
+        mxnet_input_errors.explain(*_usual_names(module))
 
 
 def remove(module: OpModule) -> None:
     """Make the names of an op unknown; graphs that use it already keep it."""
     with _lock:
+        mxnet_input_errors.leave(*_usual_names(module), *_entered.get(module.name, ()))
         _forget(module.name)
         _modules.pop(module.name, None)
 
@@ -122,9 +124,7 @@ def _registrar() -> mxnet_registrar.Registrar:
         registrar.enter_engine()
     except LoadError as reason:
         _warn_of_convolutions(reason)
-    # The last that is registered comes first: what is pending ends, and then MXNet's threads do.
-    os.register_at_fork(before=_stop_threads)
-    fork.before_fork(_wait_before_fork)
+    fork.before_fork(_wait_before_fork, _stop_threads)
     atexit.register(_wait_at_exit)
     return registrar
 
@@ -185,10 +185,15 @@ def _load(name: str) -> None:
             raise LoadError(f"there is no op {name!r}: {module.definition.path} defines {', '.join(ops)}")
         _kept.append(module)
         _entered[module.name] = (module.name, *ops)
+        mxnet_input_errors.explain(*ops)
         for entry in _entered[module.name]:
             op = ops.get(entry) or module.forward
             registrar.register(entry)
             registrar.add(entry, module.definition.address, op.index, op.gradient, module.number(op.name))
+
+
+def _usual_names(module: OpModule) -> tuple[str, ...]:
+    return module.name, f"{module.name}_forward", f"{module.name}_backward"
 
 
 def _module_of(name: str) -> OpModule:

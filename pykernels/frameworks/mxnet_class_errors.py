@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.kernel.ownership import is_standard
+
 __all__ = ["ClassError", "RegisteredClass"]
 
 
@@ -20,11 +22,18 @@ class ClassError(Exception):
 
 @dataclass(frozen=True)
 class RegisteredClass:
-    """A class with the name and the place (``file:line``) of its registration."""
+    """A class with the name and the place (``file:line``) of its registration.
+
+    Attributes
+    ----------
+    is_np : bool
+        Whether it is given arrays of ``mx.np``, and runs as under ``mx.npx.set_np``, rather than NDArrays.
+    """
 
     op: str
     cls: type
     where: str
+    is_np: bool
 
     def run(self, owner: object, method: str, *arguments: Any, **keywords: Any) -> Any:
         """Call a method of the class, or of what it has made.
@@ -64,10 +73,10 @@ class RegisteredClass:
 
 
 def _is_foreign(filename: str) -> bool:
-    """Whether a file is a part of MXNet, NumPy or this package."""
-    return any(Path(filename).is_relative_to(folder) for folder in _foreign_folders())
+    """Whether a file is a part of Python, MXNet, NumPy or this package."""
+    return is_standard(filename) or any(Path(filename).is_relative_to(folder) for folder in _foreign_folders())
 
 
 def _foreign_folders() -> list[Path]:
     mxnet = importlib.import_module("mxnet")
-    return [Path(str(mxnet.__file__)).parent, Path(np.__file__).parent, Path(__file__).parent]
+    return [Path(str(mxnet.__file__)).parent, Path(np.__file__).parent, Path(__file__).parent.parent]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
+from pykernels import fork
 from pykernels.errors import CallError
 from pykernels.frameworks.mxnet_class_errors import ClassError
 from pykernels.frameworks.mxnet_class_property import ClassProperty
@@ -20,19 +22,13 @@ _OUTPUT, _INPUT_GRADIENT, _STATE = 1, 2, 4
 
 
 class ClassOperator:
-    """A ``CustomOp`` at one place of a graph.
+    """A ``CustomOp`` at one place of a graph."""
 
-    Parameters
-    ----------
-    make_array : callable
-        Makes an array of a handle, which it owns from then on.
-    """
-
-    def __init__(self, prop: ClassProperty, made: Any, context: Any, make_array: Callable[..., Any]) -> None:
+    def __init__(self, prop: ClassProperty, made: Any, context: Any) -> None:
         self._registered = prop.registered
         self._op = made
         self._context = context
-        self._make_array = make_array
+        self._semantics = _numpy_semantics if prop.registered.is_np else contextlib.nullcontext
         forward = type(made).forward
         where = self._registered.place_of(forward)
         self.unassigned = (
@@ -58,7 +54,7 @@ class ClassOperator:
         groups = dict(zip(_NAMES, arrays, strict=True))
         results = groups["in_grad" if is_backward else "out_data"]
         texts = [_REQUESTS[requests[i]] for i in range(len(results))]
-        with self._context:
+        with self._context, fork.forbidden(), self._semantics():
             if is_backward:
                 self._run_backward(req=texts, **groups)
             else:
@@ -83,7 +79,19 @@ class ClassOperator:
         if storage.value < 0:
             base.check_call(base._LIB.MXNDArrayFree(owned))
             return NotKept(name)
-        return self._make_array(owned, writable=writable, stype=storage.value)
+        if self._registered.is_np:
+            make_array = importlib.import_module("mxnet.numpy.multiarray")._np_ndarray_cls
+        else:
+            make_array = importlib.import_module("mxnet.ndarray.sparse")._ndarray_cls
+        return make_array(owned, writable=writable, stype=storage.value)
+
+
+@contextlib.contextmanager
+def _numpy_semantics() -> Iterator[None]:
+    """What ``mx.npx.set_np`` does, which does it for the thread of its caller only."""
+    util = importlib.import_module("mxnet.util")
+    with util.np_shape(True), util.np_array(True):
+        yield
 
 
 class NotKept:

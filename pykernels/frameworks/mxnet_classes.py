@@ -12,7 +12,7 @@ from typing import Any
 
 from pykernels import abi
 from pykernels.errors import DefinitionError
-from pykernels.frameworks import mxnet
+from pykernels.frameworks import mxnet, mxnet_input_errors
 from pykernels.frameworks.mxnet_class_errors import ClassError, RegisteredClass
 from pykernels.frameworks.mxnet_class_operator import ClassOperator
 from pykernels.frameworks.mxnet_class_property import MAX_DIMS, ClassProperty
@@ -85,7 +85,7 @@ class _Functions(ctypes.Structure):
     ]
 
 
-_classes: dict[str, tuple[RegisteredClass, Callable[..., Any]]] = {}
+_classes: dict[str, RegisteredClass] = {}
 # What MXNet holds, by its number, until MXNet says that it needs it no more.
 _live: dict[int, Any] = {}
 _numbers = itertools.count(1)
@@ -101,10 +101,9 @@ def register(name: str, cls: type, where: str) -> None:
         )
     registrar = _registrar()
     # As MXNet does, NDArrays or those of mx.np by what is in force now.
-    is_np = importlib.import_module("mxnet.util").is_np_array()
-    arrays = importlib.import_module("mxnet.numpy.multiarray" if is_np else "mxnet.ndarray.sparse")
-    _classes[name] = RegisteredClass(name, cls, where), arrays._np_ndarray_cls if is_np else arrays._ndarray_cls
+    _classes[name] = RegisteredClass(name, cls, where, importlib.import_module("mxnet.util").is_np_array())
     registrar.register_class(name)
+    mxnet_input_errors.explain(name)
 
 
 @functools.lru_cache(maxsize=1)
@@ -152,17 +151,16 @@ def _keep(value: Any) -> int:
 
 
 def _create_property(name: bytes, n: int, keys: Any, values: Any, made: Any) -> None:
-    registered, make_array = _classes[name.decode()]
     attributes = {keys[i].decode(): values[i].decode() for i in range(n)}
     # Attributes of the graph rather than the operator, such as __ctx_group__.
     own = {key: value for key, value in attributes.items() if not (key.startswith("__") and key.endswith("__"))}
-    prop = ClassProperty(registered, own)
+    prop = ClassProperty(_classes[name.decode()], own)
     lists = [ctypes.cast(each, c_void_p).value for each in (*prop.lists, prop.c_dependencies)]
-    made[0] = _Property(_keep((prop, make_array)), *lists, len(prop.dependencies))
+    made[0] = _Property(_keep(prop), *lists, len(prop.dependencies))
 
 
 def _infer_shape(number: int, n: int, ndims: Any, shapes: Any, dims: Any) -> None:
-    prop, _ = _live[number]
+    prop = _live[number]
     given = [[shapes[i][axis] for axis in range(ndims[i])] for i in range(len(prop.arguments))]
     is_unknown = [ndims[i] < 0 for i in range(len(given))]
     inferred = prop.infer_shape(given)
@@ -178,29 +176,29 @@ def _infer_shape(number: int, n: int, ndims: Any, shapes: Any, dims: Any) -> Non
 
 
 def _infer_type(number: int, n: int, types: Any) -> None:
-    prop, _ = _live[number]
+    prop = _live[number]
     for i, type_ in enumerate(prop.infer_type(types[: len(prop.arguments)])):
         types[i] = type_
 
 
 def _infer_storage_type(number: int, n: int, storages: Any) -> None:
-    prop, _ = _live[number]
+    prop = _live[number]
     for i, storage in enumerate(prop.infer_storage_type(storages[: len(prop.arguments)])):
         storages[i] = storage
 
 
 def _infer_backward_storage_type(number: int, n: int, storages: Any, tags: Any) -> None:
-    prop, _ = _live[number]
+    prop = _live[number]
     for i, storage in enumerate(prop.infer_backward_storage_type(storages[:n], tags[:n])):
         storages[i] = storage
 
 
 def _create_operator(number: int, text: bytes, n: int, shapes: Any, ndims: Any, types: Any, made: Any) -> None:
-    prop, make_array = _live[number]
+    prop = _live[number]
     device, _, device_id = text.decode().rstrip(")").partition("(")
     context = importlib.import_module("mxnet.context").Context(device, int(device_id))
     in_shapes = [[shapes[i][axis] for axis in range(ndims[i])] for i in range(n)]
-    op = ClassOperator(prop, prop.create_operator(context, in_shapes, types[:n]), context, make_array)
+    op = ClassOperator(prop, prop.create_operator(context, in_shapes, types[:n]), context)
     made[0] = _Operator(_keep(op), op.unassigned)
 
 

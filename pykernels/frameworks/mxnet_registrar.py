@@ -33,7 +33,11 @@ _ENGINE = (
     "_ZN4nnvm2Op10GetAttrMapERKSs",
     "_ZNK5mxnet7NDArray4dataEv",
     "_ZN5mxnet7NDArray5Chunk15Reorder2DefaultEv",
+    "_ZN5mxnet6Engine3GetEv",
 )
+
+#: The name of the op that the engine is tried with.
+CHECKED_OP = "_pykernels_double"
 
 _LoadFn = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
 
@@ -52,6 +56,7 @@ def build() -> Path:
     return toolchain.build_shared(
         "mxnet_registrar",
         [paths.REGISTRY / "host.cpp", paths.REGISTRY / "mxnet.cpp"],
+        kind="registrars",
         flags=("-O2",),
         include=(paths.CPP_DEFS / "include", paths.REGISTRY),
         key=(cache.digest(parts),),
@@ -87,13 +92,19 @@ class Registrar:
         Raises
         ------
         LoadError
-            This is not the MXNet whose inside the registrar knows.
+            This is not the MXNet whose inside the registrar knows, or an op that is tried there goes wrong.
         """
         try:
             symbols = _addresses(_ENGINE)
         except AttributeError as error:
             raise LoadError(f"libmxnet lacks a function that the registrar needs: {error}") from error
+        self._run("add_checked_op", CHECKED_OP.encode())
         self._run("enter_engine", symbols)
+        try:
+            check_op(CHECKED_OP)
+        except Exception as error:
+            self._run("leave_engine")
+            raise LoadError(f"an op that is tried inside MXNet's engine goes wrong there: {error}") from error
 
     def register(self, name: str) -> None:
         """Make a name known to MXNet; its op is loaded when it is first wanted.
@@ -155,6 +166,27 @@ class Registrar:
         error = ctypes.create_string_buffer(abi.ERROR_SIZE)
         if self._library[f"pk_mxnet_{function}"](*arguments, error, ctypes.c_size_t(len(error))) != 0:
             raise LoadError(error.value.decode(errors="replace"))
+
+
+def check_op(op_type: str) -> None:
+    """Try an op that doubles float32 numbers: forward, backward, and with gradients that add up.
+
+    Raises
+    ------
+    AssertionError
+        A number is wrong.
+    """
+    mx = importlib.import_module("mxnet")
+    for request, expected in (("write", [2.0, 2.0]), ("add", [4.0, 4.0])):
+        x = mx.nd.array([1.5, -3.0], ctx=mx.cpu(), dtype="float32")
+        x.attach_grad(request)
+        for _ in range(2):
+            with mx.autograd.record():
+                y = mx.nd.Custom(x, op_type=op_type)
+            y.backward()
+        found = y.asnumpy().tolist(), x.grad.asnumpy().tolist()
+        if found != ([3.0, -6.0], expected):
+            raise AssertionError(f"twice [1.5, -3.0] is {found[0]}, with the gradient {found[1]}, not {expected}")
 
 
 def _addresses(names: Sequence[str]) -> ctypes.Array[ctypes.c_void_p]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pykernels import abi
+from pykernels import abi, fork
 from pykernels.errors import KernelError
 from pykernels.kernel import reference
 from pykernels.kernel.signature import Signature, TensorType, group_shapes
@@ -29,7 +29,8 @@ def wrap(kernel: KernelFunction, op_name: str, signature: Signature, output_name
     def entry(data: Any, dims: Any, scalars: Any, begin: int, end: int, detail: Any) -> int:
         try:
             args, outs, keywords = read_arguments(signature, data, dims, scalars)
-            reference.run(kernel, op_name, args, outs, output_names, keywords, signature.mutable)
+            with fork.forbidden():
+                reference.run(kernel, op_name, args, outs, output_names, keywords, signature.mutable)
         except KernelError as error:
             _failures[threading.get_ident()] = str(error)
             return abi.Status.RAISED

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import inspect
 import sys
-import sysconfig
 import traceback
 import types
 from collections.abc import Callable, Iterator
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from pykernels.errors import KernelError, LoadError
+from pykernels.kernel.ownership import is_users
+from pykernels.kernel.plain import check_plain
 
 __all__ = ["KernelFunction", "KernelSource", "execute"]
 
@@ -28,7 +29,7 @@ class KernelFunction:
 
     Attributes
     ----------
-    function : callable
+    function : function
         The plain Python function, which NumPy runs.
     takes_outs : bool
         It writes into ``outs`` instead of returning the outputs.
@@ -41,7 +42,7 @@ class KernelFunction:
     """
 
     name: str
-    function: Callable[..., Any]
+    function: types.FunctionType
     path: Path
     line: int
     takes_outs: bool
@@ -63,7 +64,7 @@ class KernelSource:
     LoadError
         The file is missing or does not execute.
     KernelError
-        A function does not have the signature of a kernel.
+        A function does not have the signature of a kernel, or uses a framework.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,6 +76,8 @@ class KernelSource:
             for name, value in vars(module).items()
             if not name.startswith("_") and _is_kernel(value, module)
         }
+        for each in self.functions.values():
+            check_plain(each.function, path)
 
     def __repr__(self) -> str:
         return f"KernelSource({str(self.path)!r}: {', '.join(self.functions) or 'no kernel'})"
@@ -143,7 +146,7 @@ def _is_kernel(value: Any, module: types.ModuleType) -> bool:
 
 def _describe(
     name: str,
-    function: Callable[..., Any],
+    function: types.FunctionType,
     path: Path,
     fingerprint: tuple[str | bytes, ...],
     helpers: tuple[Callable[..., Any], ...],
@@ -187,24 +190,11 @@ def _survey(module: types.ModuleType) -> tuple[tuple[str | bytes, ...], tuple[Ca
         for name, value in sorted(namespace.items()):
             if isinstance(value, (bool, int, float, complex, str, bytes, tuple)) and not name.startswith("__"):
                 parts.append(f"{name}={value!r}")
-            elif isinstance(value, types.ModuleType) and _is_users(vars(value)):
+            elif isinstance(value, types.ModuleType) and is_users(vars(value)):
                 waiting.append(vars(value))
-            elif isinstance(value, types.FunctionType) and _is_users(value.__globals__):
+            elif isinstance(value, types.FunctionType) and is_users(value.__globals__):
                 helpers.append(value)
                 waiting.append(value.__globals__)
-            elif hasattr(value, "py_func") and _is_users(value.py_func.__globals__):
+            elif hasattr(value, "py_func") and is_users(value.py_func.__globals__):
                 waiting.append(value.py_func.__globals__)
     return tuple(parts), tuple(helpers)
-
-
-_STDLIB = Path(sysconfig.get_paths()["stdlib"]).resolve()
-_DEPENDENCIES = ("numpy", "numba", "llvmlite", "scipy")
-
-
-def _is_users(namespace: dict[str, Any]) -> bool:
-    """Neither the standard library nor a dependency, whose versions count for the key as a whole."""
-    file = namespace.get("__file__")
-    if not file or not file.endswith(".py") or namespace["__name__"].split(".")[0] in _DEPENDENCIES:
-        return False
-    path = Path(file).resolve()
-    return "site-packages" in path.parts or _STDLIB not in path.parents

@@ -46,8 +46,8 @@ void SetServices(const pk_services* services, LoadFunction load) {
 
 const pk_services& Services() { return *the_services; }
 
-Op::Op(const pk_definition* definition, int32_t index, int32_t gradient, int64_t number)
-    : definition_(definition), index_(index), gradient_(gradient), number_(number) {}
+Op::Op(const pk_definition* definition, int32_t index, int32_t gradient, int64_t number, const pk_kernel* kernel)
+    : definition_(definition), index_(index), gradient_(gradient), number_(number), kernel_(kernel) {}
 
 void Op::Infer(pk_instance* instance) const {
   char error[kErrorSize] = "";
@@ -60,6 +60,7 @@ void Op::PlanGradient(const pk_instance& forward, const pk_plan_sink& sink) cons
 }
 
 const pk_kernel* Op::Resolve(const pk_instance& instance) const {
+  if (kernel_) return kernel_;
   const std::string signature = DescribeSignature(instance);
   const pk_kernel* kernel = FindKnown(signature, instance);
   if (kernel) return kernel;

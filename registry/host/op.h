@@ -26,8 +26,10 @@ const pk_services& Services();
 // An op type of a loaded definition. It never changes, but for the kernels that it remembers.
 class Op {
  public:
-  // `gradient` is the index of its gradient in the definition, or -1; `number` the one that pk_services.resolve wants.
-  Op(const pk_definition* definition, int32_t index, int32_t gradient, int64_t number);
+  // `gradient` is the index of its gradient in the definition, or -1; `number` the one that pk_services.resolve wants,
+  // unless the op brings its only `kernel` along.
+  Op(const pk_definition* definition, int32_t index, int32_t gradient, int64_t number,
+     const pk_kernel* kernel = nullptr);
 
   const pk_op& declared() const { return definition_->ops[index_]; }
   const char* name() const { return declared().name; }
@@ -56,6 +58,7 @@ class Op {
   int32_t index_;
   int32_t gradient_;
   int64_t number_;
+  const pk_kernel* kernel_;
   mutable std::shared_mutex mutex_;
   mutable std::unordered_map<std::string, std::vector<Known>> kernels_;
 };

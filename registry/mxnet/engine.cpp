@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../host/error.h"
+#include "broken.h"
 #include "build_id.h"
 #include "layout.h"
 #include "operator.h"
@@ -81,27 +82,59 @@ class Held {
   std::vector<NDArrayHandle> shares_;
 };
 
-// Where MKLDNN has left an array in an order of its own, MXNet hands an operator a copy in plain order, and frees that
-// as soon as the operator is on its way to a thread. So we hold the copies until the outputs are written.
+const std::vector<NDArrayHandle>& InPlainOrder(const std::vector<NDArrayHandle>& arrays) {
+  for (NDArrayHandle array : arrays) {
+    int storage = kStorageNone;
+    Check(Api().NDArrayGetStorageType(array, &storage));
+    if (storage == kStorageDefault) the_symbols.Reorder2Default(*static_cast<void* const*>(array));
+  }
+  return arrays;
+}
+
+// What an operator on a thread needs until its results are written.
+struct OnThread {
+  OnThread(const std::vector<const char*>& inputs, const std::vector<const char*>& outputs)
+      : read(inputs), written(outputs), results(InPlainOrder(written.shares())) {}
+
+  // Where MKLDNN has left an array in an order of its own, MXNet hands an operator a copy in plain order, and frees that
+  // as soon as the operator is on its way to a thread.
+  const Held read;
+  const Held written;
+  const ResultScope results;
+};
+
 void RunOnThread(const ComputeFunction& run, const OpStatePtr& state, const OpContext& context,
                  const ArrayVector& inputs, size_t n_inputs, const RequestVector& requests, const ArrayVector& outputs,
                  size_t n_outputs) {
-  auto read = std::make_unique<Held>(Split(inputs, n_inputs));
   // The vectors may be gone as soon as the operator is on its way.
-  const Held written(Split(outputs, n_outputs));
-  for (size_t i = 0; i < n_outputs; ++i) {
-    int storage = kStorageNone;
-    Check(Api().NDArrayGetStorageType(written.shares()[i], &storage));
-    if (storage == kStorageDefault) the_symbols.Reorder2Default(*static_cast<void* const*>(written.shares()[i]));
-  }
+  auto needed = std::make_unique<OnThread>(Split(inputs, n_inputs), Split(outputs, n_outputs));
+  std::vector<NDArrayHandle> written = needed->written.shares();
   run(state, context, inputs, requests, outputs);
-  if (n_outputs == 0) return;
+  if (written.empty()) return;
   const auto nothing = [](void*, void*) {};
-  const auto free = [](void* done) { delete static_cast<const Held*>(done); };
+  const auto free = [](void* done) { delete static_cast<const OnThread*>(done); };
   const MXContext cpu{1, 0};
-  std::vector<NDArrayHandle> after = written.shares();
-  Check(Api().EnginePushSyncND(nothing, read.release(), free, &cpu, after.data(), static_cast<int>(after.size()),
-                               nullptr, 0, nullptr, 0, "PythonOperatorInputs"));
+  Check(Api().EnginePushSyncND(nothing, needed.release(), free, &cpu, nullptr, 0, written.data(),
+                               static_cast<int>(written.size()), &kNoSkip, 0, "PythonOperatorArrays"));
+}
+
+// -- Operators that run here ------------------------------------------------------------------------------------------
+
+// Runs a kernel that writes `outputs`.
+template <typename Body>
+void RunKernel(const ArrayVector& outputs, size_t n_outputs, const RequestVector& requests, const Body& body) {
+  const KernelScope scope;
+  try {
+    Guard(body);
+  } catch (const dmlc::Error&) {
+    const std::vector<const char*> arrays = Split(outputs, n_outputs);
+    std::vector<const void*> broken;
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      if (requests.begin[i] != kReqNull) broken.push_back(arrays[i]);
+    }
+    MarkBroken(broken, std::current_exception());
+    throw;
+  }
 }
 
 // -- What takes the place of MXNet's functions ------------------------------------------------------------------------
@@ -113,8 +146,31 @@ struct Hooks {
   ExecTypeFunction backward_type;
 };
 
+// Where MXNet keeps them.
+struct Slots {
+  ComputeFunction* forward;
+  ComputeFunction* backward;
+  ExecTypeFunction* forward_type;
+  ExecTypeFunction* backward_type;
+
+  void Fill(const Hooks& hooks) const {
+    *forward = hooks.forward;
+    *backward = hooks.backward;
+    *forward_type = hooks.forward_type;
+    *backward_type = hooks.backward_type;
+  }
+};
+
+Slots the_slots{};
+
 // What was there before. Never destroyed: MXNet's threads may outlive static objects.
 Hooks* originals = nullptr;
+
+// Of entering and leaving.
+std::mutex& TheMutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
 
 const CustomParam& ParamOf(const OpStatePtr& state) { return *static_cast<const CustomParam*>(state.state->state); }
 
@@ -130,7 +186,7 @@ void ForwardInEngine(const OpStatePtr& state, const OpContext& context, const Ar
     return;
   }
   if (!op) return originals->forward(state, context, inputs, requests, outputs);
-  Guard([&] {
+  RunKernel(outputs, param.num_outs, requests, [&] {
     op->Forward(ReadAll(inputs, param.num_args, param.num_auxs), ReadTargets(outputs, param.num_outs, requests),
                 requests.begin, context.is_train);
   });
@@ -148,7 +204,7 @@ void BackwardInEngine(const OpStatePtr& state, const OpContext& context, const A
     return;
   }
   if (!op) return originals->backward(state, context, inputs, requests, outputs);
-  Guard([&] {
+  RunKernel(outputs, param.num_args, requests, [&] {
     // The tensors of the forward pass by the numbers under which DeclareBackwardDependency asked for them.
     std::vector<Array> forward(2 * param.num_outs + param.num_args);
     const size_t n_given = param.dependencies_end - param.dependencies;
@@ -203,8 +259,7 @@ Function* FindFunction(const char* attribute, const RegisteredOp* op) {
 }  // namespace
 
 void EnterEngine(const EngineSymbols& symbols) {
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<std::mutex> lock(TheMutex());
   if (originals) return;
   if (!kIsSameLayout) Fail("the C++ library that the registrar is built with is not that of libmxnet");
   const std::string build = FindBuildId(reinterpret_cast<const void*>(symbols.NNGetOpHandle));
@@ -212,15 +267,20 @@ void EnterEngine(const EngineSymbols& symbols) {
   the_symbols = symbols;
   const RegisteredOp* custom = FindRegistered("Custom");
   const RegisteredOp* backward = FindRegistered("_backward_Custom");
-  auto* forward_slot = FindFunction<ComputeFunction>("FStatefulComputeEx<cpu>", custom);
-  auto* backward_slot = FindFunction<ComputeFunction>("FStatefulComputeEx<cpu>", backward);
-  auto* forward_type_slot = FindFunction<ExecTypeFunction>("FExecType", custom);
-  auto* backward_type_slot = FindFunction<ExecTypeFunction>("FExecType", backward);
-  originals = new Hooks{*forward_slot, *backward_slot, *forward_type_slot, *backward_type_slot};
-  *forward_slot = ForwardInEngine;
-  *backward_slot = BackwardInEngine;
-  *forward_type_slot = ForwardExecType;
-  *backward_type_slot = BackwardExecType;
+  the_slots = {FindFunction<ComputeFunction>("FStatefulComputeEx<cpu>", custom),
+               FindFunction<ComputeFunction>("FStatefulComputeEx<cpu>", backward),
+               FindFunction<ExecTypeFunction>("FExecType", custom),
+               FindFunction<ExecTypeFunction>("FExecType", backward)};
+  originals = new Hooks{*the_slots.forward, *the_slots.backward, *the_slots.forward_type, *the_slots.backward_type};
+  the_slots.Fill({ForwardInEngine, BackwardInEngine, ForwardExecType, BackwardExecType});
+  WatchEngine(symbols.GetEngine());
+}
+
+void LeaveEngine() {
+  std::lock_guard<std::mutex> lock(TheMutex());
+  if (!originals) return;
+  UnwatchEngine(the_symbols.GetEngine());
+  the_slots.Fill(*originals);
 }
 
 }  // namespace pykernels::mxnet

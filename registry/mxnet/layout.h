@@ -5,9 +5,13 @@
 #ifndef PYKERNELS_REGISTRY_MXNET_LAYOUT_H_
 #define PYKERNELS_REGISTRY_MXNET_LAYOUT_H_
 
+#include <cstddef>
 #include <cstring>
+#include <exception>
 #include <functional>
+#include <memory>
 #include <typeinfo>
+#include <vector>
 
 #include "api.h"
 
@@ -97,6 +101,84 @@ class OldString {
   const char* text_ = body_.text;
   Body body_;
 };
+
+// -- The engine -------------------------------------------------------------------------------------------------------
+
+struct OprBlock;
+
+// An operation in the queue of a variable.
+struct VarBlock {
+  VarBlock* next;
+  OprBlock* trigger;
+};
+
+// A failure and whether it has been told: then the inner pointer is null. Shared by all that it has broken.
+using FailureRef = std::shared_ptr<std::exception_ptr>;
+
+inline bool IsPending(const FailureRef& failure) { return failure && *failure; }
+
+// What orders the operations on an array.
+struct ThreadedVar {
+  const void* functions;
+  size_t n_writes;
+  FailureRef failure;
+  char mutex[40];
+  int n_reading;
+  VarBlock* last;
+  VarBlock* writing;  // null while nothing writes
+};
+
+struct ThreadedOpr {
+  char function[32];
+  std::vector<ThreadedVar*> read, written;
+  int property;
+  const char* name;  // an old string
+  bool is_temporary, is_wait;
+  FailureRef failure;
+};
+
+struct OprBlock {
+  int n_awaited;
+  ThreadedOpr* opr;
+};
+
+static_assert(offsetof(ThreadedVar, writing) == 88 && offsetof(ThreadedOpr, failure) == 104);
+
+// What the views of an array share.
+struct ArrayChunk {
+  char storage[32];
+  char auxiliary_storage[24];
+  char mkldnn_memory[16];
+  ThreadedVar* variable;
+};
+
+// FnProperty.
+constexpr int kDeleteVar = 5;
+constexpr int kNoSkip = 7;
+
+struct Engine;
+
+// The virtual functions of an engine with threads, from the one that its objects point to.
+struct EngineFunctions {
+  void* others[9];
+  void (*WaitForVar)(Engine* engine, ThreadedVar* variable);
+  void (*WaitForAll)(Engine* engine);
+  void* more[6];
+  void (*PushToExecute)(Engine* engine, OprBlock* block, bool is_pusher);
+};
+
+// As it lies in memory.
+struct EngineTable {
+  ptrdiff_t offset;
+  const std::type_info* type;
+  EngineFunctions functions;
+};
+
+struct Engine {
+  const EngineFunctions* functions;
+};
+
+// -- Functions --------------------------------------------------------------------------------------------------------
 
 // All arguments are references, which every version of std::function hands over in the same way.
 using ComputeFunction = std::function<void(const OpStatePtr&, const OpContext&, const ArrayVector&,

@@ -103,6 +103,18 @@ void SetData(void* data, Array* array) {
   array->is_none = !array->data;
 }
 
+Array ReadIfDense(NDArrayHandle handle) {
+  int storage = kStorageNone;
+  Check(Api().NDArrayGetStorageType(handle, &storage));
+  if (storage != kStorageDefault) return Array();
+  Array array = ReadType(handle);
+  if (array.type.ndim < 0 || ItemSize(array.type.dtype) == 0 || CountElements(array.type) == 0) return Array();
+  void* data = nullptr;
+  Check(Api().NDArrayGetData(handle, &data));
+  SetData(data, &array);
+  return array;
+}
+
 Operator::Operator(std::shared_ptr<const Instance> instance, const Tensors& inputs)
     : instance_(std::move(instance)), specialization_(instance_->Specialize(inputs)) {
   specialization_->Kernel();

@@ -27,6 +27,9 @@ struct Array {
 Array ReadType(NDArrayHandle handle);
 void SetData(void* data, Array* array);
 
+// A dense NDArray with elements and its data, or none.
+Array ReadIfDense(NDArrayHandle handle);
+
 class Operator {
  public:
   Operator(std::shared_ptr<const Instance> instance, const Tensors& inputs);

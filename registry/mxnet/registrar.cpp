@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "property.h"
 #include "python_operator.h"
+#include "self_check.h"
 
 #define PK_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -93,4 +94,17 @@ PK_EXPORT int32_t pk_mxnet_remove(const char* name, char* error, size_t size) {
 // Runs ops inside MXNet's engine from now on, if this is the MXNet whose inside is known.
 PK_EXPORT int32_t pk_mxnet_enter_engine(const pykernels::mxnet::EngineSymbols* symbols, char* error, size_t size) {
   return Report(error, size, [&] { pykernels::mxnet::EnterEngine(*symbols); });
+}
+
+// Runs them on the threads of MXNet's custom operators again.
+PK_EXPORT int32_t pk_mxnet_leave_engine(char* error, size_t size) {
+  return Report(error, size, [] { pykernels::mxnet::LeaveEngine(); });
+}
+
+// Enters an op under `name` that doubles float32 numbers, and so does its gradient.
+PK_EXPORT int32_t pk_mxnet_add_checked_op(const char* name, char* error, size_t size) {
+  return Report(error, size, [&] {
+    RegisterCreator(name, pykernels::mxnet::CreateProperty);
+    pykernels::mxnet::AddCheckedOp(name);
+  });
 }

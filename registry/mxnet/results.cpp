@@ -1,54 +1,56 @@
 #include "results.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "../host/dtype.h"
 #include "../host/error.h"
+#include "broken.h"
+#include "writes.h"
 
 namespace pykernels::mxnet {
 namespace {
 
-// A dense array with its data, or none.
-Array ReadIfDense(NDArrayHandle handle) {
-  int storage = kStorageNone;
-  Check(Api().NDArrayGetStorageType(handle, &storage));
-  if (storage != kStorageDefault) return Array();
-  Array array = ReadType(handle);
-  if (array.type.ndim < 0 || ItemSize(array.type.dtype) == 0 || CountElements(array.type) == 0) return Array();
-  void* data = nullptr;
-  Check(Api().NDArrayGetData(handle, &data));
-  SetData(data, &array);
-  return array;
+bool IsEmpty(NDArrayHandle handle) {
+  int ndim = 0;
+  const int* dims = nullptr;
+  Check(Api().NDArrayGetShapeEx(handle, &ndim, &dims));
+  return std::find(dims, dims + std::max(ndim, 0), 0) != dims + std::max(ndim, 0);
 }
 
-// The bytes that mark one element: a NaN in floating point that arithmetic does not yield.
-std::string MarkOf(int32_t dtype) {
-  std::string mark(ItemSize(dtype), '\xa5');
-  if (dtype == PK_FLOAT16) return {"\xa5\x7e", 2};
-  if (dtype == PK_BFLOAT16) return {"\xe5\x7f", 2};
-  if (dtype == PK_FLOAT32) mark.replace(2, 2, "\xe5\x7f");
-  if (dtype == PK_FLOAT64) mark.replace(6, 2, "\xfd\x7f");
-  return mark;
+// What fills an output before it is assigned, over and over: a NaN that arithmetic does not yield, or eight bytes
+// that no result begins with by chance; zeros where the array has no room for those, or is of bool.
+std::string FillOf(const Array& array) {
+  switch (array.type.dtype) {
+    case PK_FLOAT16:
+      return "\xa5\x7e";
+    case PK_FLOAT32:
+      return "\xa5\xa5\xe5\x7f";
+    case PK_FLOAT64:
+      return "\xa5\xa5\xa5\xa5\xa5\xa5\xfd\x7f";
+    default:
+      const bool has_room = array.type.dtype != PK_BOOL && CountBytes(array.type) >= 8;
+      return has_room ? "\xc6\x5b\xa9\x13\x7e\xd4\x38\xa1" : std::string(1, '\0');
+  }
 }
 
-// Whether an array full of marks cannot be a result.
-bool CanBeMarked(const Array& array) {
-  return array.type.dtype != PK_BOOL && (MarkOf(array.type.dtype).back() == '\x7f' || CountBytes(array.type) >= 8);
-}
-
-void FillWithMarks(const Array& array) {
-  const std::string mark = MarkOf(array.type.dtype);
+void Fill(const Array& array) {
+  const std::string fill = FillOf(array);
+  const size_t n_bytes = CountBytes(array.type);
   char* at = static_cast<char*>(array.data);
-  for (size_t i = CountElements(array.type); i > 0; --i, at += mark.size()) std::memcpy(at, mark.data(), mark.size());
+  for (size_t i = 0; i < n_bytes; i += fill.size()) {
+    std::memcpy(at + i, fill.data(), std::min(fill.size(), n_bytes - i));
+  }
 }
 
-bool HasOnlyMarks(const Array& array) {
-  const std::string mark = MarkOf(array.type.dtype);
+bool HasOnlyFill(const Array& array) {
+  const std::string fill = FillOf(array);
+  const size_t n_bytes = CountBytes(array.type);
   const char* at = static_cast<const char*>(array.data);
   // Where something is assigned, the first elements tell.
-  for (size_t i = CountElements(array.type); i > 0; --i, at += mark.size()) {
-    if (std::memcmp(at, mark.data(), mark.size()) != 0) return false;
+  for (size_t i = 0; i < n_bytes; i += fill.size()) {
+    if (std::memcmp(at + i, fill.data(), std::min(fill.size(), n_bytes - i)) != 0) return false;
   }
   return true;
 }
@@ -69,11 +71,10 @@ Results::Results(Pass pass, int n, void** handles, const int* tags, const int* r
       if (!array.is_none) read_.push_back(array);
       continue;
     }
-    const size_t position = results_.size();
-    results_.push_back({array, requests[position], position});
     NDArrayHandle share = nullptr;
     Check(Api().ShallowCopyNDArray(handles[i], &share));
     shares_.push_back(share);
+    results_.push_back({array, requests[results_.size()], CountWrites(share)});
   }
 }
 
@@ -92,13 +93,21 @@ void Results::Prepare() {
   for (Result& result : results_) {
     const Array& array = result.array;
     if (array.is_none || result.request != kReqWrite || Overlaps(array)) continue;
-    result.is_marked = pass_ == Pass::kForward && CanBeMarked(array);
-    if (result.is_marked) {
-      FillWithMarks(array);
+    result.is_filled = pass_ == Pass::kForward;
+    if (result.is_filled) {
+      Fill(array);
     } else {
       std::memset(array.data, 0, CountBytes(array.type));
     }
   }
+}
+
+bool Results::IsUnassigned(size_t i) const {
+  const Result& result = results_[i];
+  if (pass_ != Pass::kForward || result.request == kReqNull || IsEmpty(shares_[i])) return false;
+  if (result.is_filled && !HasOnlyFill(result.array)) return false;
+  if (result.n_writes) return CountWrites(shares_[i]) == result.n_writes;
+  return result.is_filled && FillOf(result.array).size() > 1;
 }
 
 void Results::FillAll() const {
@@ -110,13 +119,18 @@ void Results::FillAll() const {
 
 void Results::CheckAndFill() const {
   std::string missing;
-  for (const Result& result : results_) {
-    if (!failure_.empty() || !result.is_marked || !HasOnlyMarks(result.array)) continue;
-    missing += Join(missing.empty() ? "" : ", ", "out_data[", result.position, "] ('", names_[result.position], "')");
+  for (size_t i = 0; failure_.empty() && i < results_.size(); ++i) {
+    if (IsUnassigned(i)) missing += Join(missing.empty() ? "" : ", ", "out_data[", i, "] ('", names_[i], "')");
   }
   if (failure_.empty() && missing.empty()) return;
   FillAll();
-  throw dmlc::Error(failure_.empty() ? unassigned_ + missing : failure_);
+  const dmlc::Error error(failure_.empty() ? unassigned_ + missing : failure_);
+  std::vector<const void*> data;
+  for (const Result& result : results_) {
+    if (!result.array.is_none && result.request != kReqNull) data.push_back(result.array.data);
+  }
+  MarkResultsBroken(data, std::make_exception_ptr(error));
+  throw error;
 }
 
 void Results::Conclude(std::unique_ptr<Results> results, const std::string& failure, const std::string& unassigned,

@@ -3,6 +3,7 @@
 #define PYKERNELS_REGISTRY_MXNET_RESULTS_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,12 @@ class Results {
   Results& operator=(const Results&) = delete;
   ~Results();
 
-  // What is not assigned is told from what is: outputs get a mark that no computation yields, gradients zero.
+  // What is not assigned is told from what is: outputs are filled with what no computation yields, gradients with zero.
   void Prepare();
 
   // Lets MXNet fail whoever reads the results, with `failure` unless that is empty, or with `unassigned` and the names
-  // of outputs that have their mark still. The results are then filled as FillFailed does. All that has been pushed to
-  // MXNet's engine for these arrays is done before.
+  // of outputs that nothing has been assigned to. The results are then filled as FillFailed does. All that has been
+  // pushed to MXNet's engine for these arrays is done before.
   static void Conclude(std::unique_ptr<Results> results, const std::string& failure, const std::string& unassigned,
                        const std::vector<std::string>& names);
 
@@ -33,11 +34,12 @@ class Results {
   struct Result {
     Array array;
     int request;
-    size_t position;
-    bool is_marked = false;
+    std::optional<size_t> n_writes;
+    bool is_filled = false;
   };
 
   void CheckAndFill() const;
+  bool IsUnassigned(size_t i) const;
   void FillAll() const;
   bool Overlaps(const Array& array) const;
 

@@ -165,18 +165,18 @@ PYTHON_RAISES = """
 def test_a_kernel_that_raises(load: Callable[..., str], kernel: str) -> None:
     name = load(kernel)
     y = mx.nd.Custom(mx.nd.ones(3), op_type=name)
-    with pytest.raises(mx.MXNetError, match=rf"{name}_py_kernel.py:\d+.*ValueError: three is too many"):
-        y.wait_to_read()
-    assert np.isnan(y.asnumpy()).all(), "a second look sees no numbers that nobody has computed"
+    for _ in range(2):
+        with pytest.raises(mx.MXNetError, match=rf"{name}_py_kernel.py:\d+.*ValueError: three is too many"):
+            y.wait_to_read()
     x = mx.nd.ones(2)
     x.attach_grad()
     with mx.autograd.record():
         y = mx.nd.Custom(x, op_type=name)
     np.testing.assert_array_equal(y.asnumpy(), [1, 1])
     y.backward()
-    with pytest.raises(mx.MXNetError, match=rf"{name}_py_kernel.py:\d+.*ZeroDivisionError: no gradient of two"):
-        x.grad.wait_to_read()
-    assert np.isnan(x.grad.asnumpy()).all()
+    for _ in range(2):
+        with pytest.raises(mx.MXNetError, match=rf"{name}_py_kernel.py:\d+.*ZeroDivisionError: no gradient of two"):
+            x.grad.wait_to_read()
     assert mx.nd.Custom(mx.nd.ones(1), op_type=name).asscalar() == 1.0
 
 

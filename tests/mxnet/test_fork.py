@@ -129,11 +129,14 @@ with warnings.catch_warnings(record=True) as caught:
 assert os.waitpid(child, 0)[1] == 0
 assert [w.category for w in caught] == [pykernels.PykernelsWarning], caught
 assert "ValueError: more than one" in str(caught[0].message), caught[0].message
-print(y.asnumpy())
+try:
+    y.asnumpy()
+except mx.MXNetError as error:
+    print(error)
 """,
         cwd=tmp_path,
     )
-    assert "nan" in done.stdout
+    assert "ValueError: more than one" in done.stdout, "who reads the result is told, too"
 
 
 @pytest.mark.parametrize("engine", [True, False])
@@ -249,3 +252,84 @@ assert (mx.nd.Custom(mx.nd.ones(8), op_type="cls_plus_one").asnumpy() == 2).all(
 """,
         cwd=tmp_path,
     )
+
+
+def test_frameworks_are_drained_before_the_threads_of_any_end(tmp_path: Path) -> None:
+    """Whichever has been plugged in first: what one has pending may need another."""
+    process.program(
+        PRELUDE
+        + """
+from concurrent.futures import ThreadPoolExecutor
+
+log = []
+
+
+class Framework:
+    def __init__(self, name):
+        self.name, self.pool, self.pending = name, ThreadPoolExecutor(1), []
+        pykernels.fork.before_fork(self.drain, self.stop)
+
+    def start(self, value):
+        work = lambda: mx.nd.Custom(mx.nd.full(1, value), op_type="plus_one").asscalar()
+        self.pending.append(self.pool.submit(work))
+
+    def drain(self):
+        log.append(("drained", self.name, [future.result(60) for future in self.pending]))
+        self.pending.clear()
+
+    def stop(self):
+        log.append(("stopped", self.name))
+
+
+class PlusOne(mx.operator.CustomOp):
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], in_data[0] + 1)
+
+
+class PlusOneProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        return PlusOne()
+
+
+first = Framework("first")
+pykernels.register("plus_one")(PlusOneProp)
+last = Framework("last")
+for i in range(20):
+    first.start(i)
+    last.start(10 * i)
+    y = mx.nd.Custom(mx.nd.zeros(1), op_type="plus_one")
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert y.asscalar() == 1
+    drained = [("drained", "first", [i + 1]), ("drained", "last", [10 * i + 1])]
+    assert log == [*drained, ("stopped", "first"), ("stopped", "last")], log
+    log.clear()
+pykernels.fork.synchronize()
+assert log == [("drained", "first", []), ("drained", "last", [])], "nothing is stopped where nobody forks"
+""",
+        cwd=tmp_path,
+    )
+
+
+def test_a_drain_that_raises_keeps_no_other_from_being_called(tmp_path: Path) -> None:
+    """As MXNet's does where warnings are errors; its threads have to end in any case."""
+    folder = write_op(tmp_path, "failing", FAILING)
+    done = process.program(
+        PRELUDE
+        + f"""
+log = []
+pykernels.load_ops({str(folder)!r})
+pykernels.fork.before_fork(lambda: log.append("drained"), lambda: log.append("stopped"))
+warnings.simplefilter("error", pykernels.PykernelsWarning)
+y = mx.nd.Custom(mx.nd.ones(2), op_type="failing")
+child = os.fork()
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert log == ["drained", "stopped"], log
+""",
+        cwd=tmp_path,
+    )
+    assert "ValueError: more than one" in done.stderr

@@ -1,0 +1,54 @@
+"""Whose code a kernel file uses: the user's own, that of Python or a dependency, or a framework's."""
+
+from __future__ import annotations
+
+import sysconfig
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["framework_of", "is_installed", "is_standard", "is_users"]
+
+_STDLIB = Path(sysconfig.get_paths()["stdlib"]).resolve()
+_DEPENDENCIES = ("numpy", "numba", "llvmlite", "scipy")
+_FRAMEWORKS = ("mxnet", "oneflow", "torch", "onnxruntime")
+
+
+def is_users(namespace: Mapping[str, Any]) -> bool:
+    """Whether a module, given as its ``vars``, is the user's.
+
+    The standard library is not, nor a dependency, whose versions count for the key as a whole, nor a framework, which
+    kernels do not use.
+    """
+    file = namespace.get("__file__")
+    if not file or not file.endswith(".py"):
+        return False
+    if namespace["__name__"].split(".")[0] in (*_DEPENDENCIES, *_FRAMEWORKS):
+        return False
+    return not is_standard(file)
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python's standard library."""
+    return _STDLIB in Path(file).resolve().parents and not is_installed(file)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to a package that has been installed."""
+    return "site-packages" in Path(file).resolve().parts
+
+
+def framework_of(value: Any) -> str | None:
+    """The framework that a module, function, class or object belongs to, if to any."""
+    owner = getattr(value, "__self__", None)
+    value = value if owner is None else owner
+    if isinstance(value, types.ModuleType):
+        module = value.__name__
+    elif isinstance(value, types.FunctionType):
+        # The __module__ of MXNet's generated functions is no module.
+        module = value.__globals__.get("__name__", "")
+    else:
+        module = str(getattr(value, "__module__", None) or type(value).__module__)
+    package = module.partition(".")[0]
+    return package if package in _FRAMEWORKS else None

@@ -1,0 +1,190 @@
+#include "broken.h"
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#include "operator.h"
+
+namespace pykernels::mxnet {
+namespace {
+
+// The broken arrays and why they are. Never destroyed: MXNet's threads may outlive static objects.
+struct Broken {
+  std::mutex mutex;
+  std::unordered_map<const ThreadedVar*, std::exception_ptr> failures;
+  struct Result {
+    const ThreadedVar* variable;
+    const ResultScope* scope;
+  };
+  // What Python operators are writing, by its memory.
+  std::unordered_map<const void*, Result> results;
+};
+
+Broken& TheBroken() {
+  static auto* broken = new Broken;
+  return *broken;
+}
+
+// Whether anything ever failed: until then there is nothing to follow.
+std::atomic<bool> has_failed{false};
+
+thread_local bool is_in_kernel = false;
+
+// What the engine did before. Its table is copied, since others may share it.
+const EngineFunctions* unwatched = nullptr;
+
+ThreadedVar* VariableOf(const void* array) {
+  return (*static_cast<const ArrayChunk* const*>(array))->variable;
+}
+
+// An array that no operation has written yet holds nothing; one that is updated in place keeps what it had.
+bool IsNew(const ThreadedVar& variable) { return variable.n_writes == 0; }
+
+// Why what is read is broken, or null.
+std::exception_ptr FailureOf(const ThreadedOpr& opr, const Broken& broken) {
+  for (const ThreadedVar* variable : opr.read) {
+    const auto found = broken.failures.find(variable);
+    if (found != broken.failures.end()) return found->second;
+    if (IsPending(variable->failure)) return *variable->failure;
+  }
+  return nullptr;
+}
+
+// Whether the engine will leave an operation out, without one of ours being the reason.
+bool IsLeftOut(const ThreadedOpr& opr) {
+  if (IsPending(opr.failure)) return true;
+  for (const ThreadedVar* variable : opr.written) {
+    if (IsPending(variable->failure)) return true;
+  }
+  return false;
+}
+
+// `opr` runs next: whatever it reads is there, and nothing else reads or writes what it writes.
+void Follow(ThreadedOpr* opr) {
+  if (opr->property == kNoSkip) return;  // ends a custom operator
+  Broken& broken = TheBroken();
+  std::lock_guard<std::mutex> lock(broken.mutex);
+  if (opr->property == kDeleteVar) {
+    // "DeleteOperator" has the same property, and leaves its variables as they are.
+    if (std::strcmp(opr->name, "DeleteVariable") != 0) return;
+    broken.failures.erase(opr->written.front());
+    opr->written.front()->failure.reset();  // MXNet would leave the deletion out, too
+    return;
+  }
+  if (const std::exception_ptr failure = FailureOf(*opr, broken)) {
+    for (const ThreadedVar* variable : opr->written) {
+      if (IsNew(*variable)) broken.failures.emplace(variable, failure);
+    }
+    if (!IsPending(opr->failure)) opr->failure = std::make_shared<std::exception_ptr>(failure);
+  } else if (!IsLeftOut(*opr)) {
+    for (const ThreadedVar* variable : opr->written) broken.failures.erase(variable);
+  }
+}
+
+void Mark(const ThreadedVar* variable, const std::exception_ptr& failure, Broken* broken) {
+  broken->failures[variable] = failure;
+  // MXNet may run several operators as one operation, which ends here.
+  if (variable->writing) {
+    for (const ThreadedVar* other : variable->writing->trigger->opr->written) {
+      if (IsNew(*other)) broken->failures.emplace(other, failure);
+    }
+  }
+  has_failed = true;
+}
+
+void PushToExecute(Engine* engine, OprBlock* block, bool is_pusher) {
+  if (has_failed) Follow(block->opr);
+  unwatched->PushToExecute(engine, block, is_pusher);
+}
+
+void RefuseInKernel() {
+  if (is_in_kernel) {
+    throw dmlc::Error(
+        "a kernel waits for MXNet, which waits for the kernel: compute with the arrays that it is given, in NumPy");
+  }
+}
+
+void WaitForVar(Engine* engine, ThreadedVar* variable) {
+  RefuseInKernel();
+  unwatched->WaitForVar(engine, variable);
+  if (!has_failed) return;
+  Broken& broken = TheBroken();
+  std::lock_guard<std::mutex> lock(broken.mutex);
+  const auto found = broken.failures.find(variable);
+  if (found != broken.failures.end()) std::rethrow_exception(found->second);
+}
+
+void WaitForAll(Engine* engine) {
+  RefuseInKernel();
+  unwatched->WaitForAll(engine);
+}
+
+bool HasThreads(const EngineTable& table) {
+  const char* name = table.type->name();
+  return std::strcmp(name, "N5mxnet6engine23ThreadedEnginePerDeviceE") == 0 ||
+         std::strcmp(name, "N5mxnet6engine20ThreadedEnginePooledE") == 0;
+}
+
+}  // namespace
+
+void WatchEngine(Engine* engine) {
+  const char* functions = reinterpret_cast<const char*>(engine->functions);
+  const auto* table = reinterpret_cast<const EngineTable*>(functions - offsetof(EngineTable, functions));
+  if (!HasThreads(*table)) return;
+  unwatched = engine->functions;
+  auto* ours = new EngineTable(*table);
+  ours->functions.WaitForVar = WaitForVar;
+  ours->functions.WaitForAll = WaitForAll;
+  ours->functions.PushToExecute = PushToExecute;
+  engine->functions = &ours->functions;
+}
+
+void UnwatchEngine(Engine* engine) {
+  if (unwatched) engine->functions = unwatched;
+}
+
+void MarkBroken(const std::vector<const void*>& arrays, const std::exception_ptr& failure) {
+  if (!unwatched) return;
+  Broken& broken = TheBroken();
+  std::lock_guard<std::mutex> lock(broken.mutex);
+  for (const void* array : arrays) Mark(VariableOf(array), failure, &broken);
+}
+
+ResultScope::ResultScope(const std::vector<void*>& arrays) {
+  Broken& broken = TheBroken();
+  std::lock_guard<std::mutex> lock(broken.mutex);
+  for (void* array : arrays) {
+    const Array result = ReadIfDense(array);
+    if (result.is_none) continue;
+    data_.push_back(result.data);
+    broken.results[result.data] = {VariableOf(array), this};
+  }
+}
+
+ResultScope::~ResultScope() {
+  Broken& broken = TheBroken();
+  std::lock_guard<std::mutex> lock(broken.mutex);
+  for (const void* data : data_) {
+    // The next operator that writes there may have begun.
+    const auto found = broken.results.find(data);
+    if (found != broken.results.end() && found->second.scope == this) broken.results.erase(found);
+  }
+}
+
+void MarkResultsBroken(const std::vector<const void*>& data, const std::exception_ptr& failure) {
+  if (!unwatched) return;
+  Broken& broken = TheBroken();
+  std::lock_guard<std::mutex> lock(broken.mutex);
+  for (const void* each : data) {
+    const auto found = broken.results.find(each);
+    if (found != broken.results.end()) Mark(found->second.variable, failure, &broken);
+  }
+}
+
+KernelScope::KernelScope() { is_in_kernel = true; }
+
+KernelScope::~KernelScope() { is_in_kernel = false; }
+
+}  // namespace pykernels::mxnet

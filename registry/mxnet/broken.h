@@ -1,0 +1,47 @@
+// Failed results that stay failed. MXNet forgets a failure as soon as it has told it once: whoever reads the array once
+// more, or another one that was computed from it, finds old numbers.
+#ifndef PYKERNELS_REGISTRY_MXNET_BROKEN_H_
+#define PYKERNELS_REGISTRY_MXNET_BROKEN_H_
+
+#include <exception>
+#include <vector>
+
+#include "layout.h"
+
+namespace pykernels::mxnet {
+
+// From now on every read of a broken array fails, until the array is written anew, and so does every new array that is
+// computed from one. Does nothing for MXNet's engine without threads, where calls fail at once.
+void WatchEngine(Engine* engine);
+void UnwatchEngine(Engine* engine);
+
+// `arrays` are being written by an operation that fails with `failure`.
+void MarkBroken(const std::vector<const void*>& arrays, const std::exception_ptr& failure);
+
+// Lives while a Python operator, which MXNet hands arrays of its own for the same memory, may write `arrays`.
+class ResultScope {
+ public:
+  explicit ResultScope(const std::vector<void*>& arrays);
+  ResultScope(const ResultScope&) = delete;
+  ResultScope& operator=(const ResultScope&) = delete;
+  ~ResultScope();
+
+ private:
+  std::vector<const void*> data_;
+};
+
+// The same for the arrays of a `ResultScope` with this memory.
+void MarkResultsBroken(const std::vector<const void*>& data, const std::exception_ptr& failure);
+
+// Lives while a kernel runs on a thread of the engine, which then must not wait for the engine: it would for itself.
+class KernelScope {
+ public:
+  KernelScope();
+  KernelScope(const KernelScope&) = delete;
+  KernelScope& operator=(const KernelScope&) = delete;
+  ~KernelScope();
+};
+
+}  // namespace pykernels::mxnet
+
+#endif  // PYKERNELS_REGISTRY_MXNET_BROKEN_H_
