@@ -6,4 +6,6 @@ import sys
 
 from pykernels.cli import main
 
-sys.exit(main())
+# A process that is spawned imports this module as well.
+if __name__ == "__main__":
+    sys.exit(main())

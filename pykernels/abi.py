@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 DEFINITION_ABI = 1
-KERNEL_ABI = 1
+KERNEL_ABI = 2
 MAX_NDIM = 20
 DETAIL_SIZE = 2 + MAX_NDIM
 SCALAR_IS_TRAIN = -1
@@ -207,9 +207,6 @@ class Definition(ctypes.Structure):
     ]
 
 
-KernelFn = ctypes.CFUNCTYPE(c_int32, POINTER(c_void_p), POINTER(c_int64), c_void_p, c_int64, c_int64, POINTER(c_int64))
-
-
 class Kernel(ctypes.Structure):
     _fields_ = [
         ("run", c_void_p),
@@ -217,8 +214,13 @@ class Kernel(ctypes.Structure):
         ("n_scalars", c_int32),
         ("scalars", POINTER(c_int32)),
         ("id", c_int64),
+        ("ranks", POINTER(c_int32)),
     ]
 
+
+KernelFn = ctypes.CFUNCTYPE(
+    c_int32, POINTER(Kernel), POINTER(c_void_p), POINTER(c_int64), c_void_p, c_int64, c_int64, POINTER(c_int64)
+)
 
 # A callback cannot return a pointer to a structure, so `resolve` returns its address.
 ResolveFn = ctypes.CFUNCTYPE(c_void_p, c_int64, POINTER(Instance), c_void_p, c_size_t)

@@ -6,12 +6,16 @@ digest. Whatever does not fit its manifest is built again, so a truncated or dam
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +23,16 @@ import platformdirs
 
 from pykernels.errors import CacheError
 
-__all__ = ["Entry", "build", "digest", "directory"]
+__all__ = ["Entry", "Usage", "build", "clear", "digest", "directory", "recorded", "usage"]
 
 #: How long to wait for another process that builds the same entry, in seconds.
 LOCK_TIMEOUT = 300.0
+#: How long `clear` leaves what it takes out of use for those who have found it already, in seconds.
+GRACE = 1.0
+
+_MANIFEST = "manifest.json"
+# The kinds of what is being built, for whoever has asked with `recorded`.
+_record: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("_record", default=None)
 
 
 class Entry:
@@ -78,19 +88,109 @@ def build(kind: str, key: str, filename: str, make: Callable[[Path], dict[str, A
         return entry
     try:
         home.parent.mkdir(parents=True, exist_ok=True)
-        with _Lock(home.with_suffix(".lock")):
-            return _read(home, filename) or _write(home, filename, make)
+        with _Lock(home, LOCK_TIMEOUT):
+            entry = _read(home, filename)
+            if entry is None:
+                entry = _write(home, filename, make)
+                built = _record.get()
+                if built is not None:
+                    built.append(kind)
+            return entry
     except OSError as error:
-        raise CacheError(
-            f"the cache directory {directory()} cannot be written: {error.strerror or error} "
-            f"({error.filename or home}). Make room or make it writable, or set PYKERNELS_CACHE to another directory"
-        ) from error
+        raise _not_writable(error, home) from error
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[list[str]]:
+    """The kinds of the entries that the block builds in this thread, one for each; none for what was there already."""
+    built: list[str] = []
+    token = _record.set(built)
+    try:
+        yield built
+    finally:
+        _record.reset(token)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How many entries there are of a kind, and how many bytes they take."""
+
+    entries: int
+    size: int
+
+
+def usage() -> dict[str, Usage]:
+    """What is in the cache, by kind."""
+    return {kind.name: _measure(kind) for kind in _kinds()}
+
+
+def clear() -> tuple[int, int]:
+    """Remove every entry that no process is building; safe while other processes use the cache.
+
+    What they have loaded stays loaded, and what they need next is built again. An entry first loses its manifest, so
+    that nobody finds it any more, and its files only after `GRACE`, when those who had found it have loaded it. Locks
+    stay, since one that is removed while it is waited for locks nothing.
+
+    Returns
+    -------
+    removed, kept : int
+        How many entries are gone, and how many are not because a process is building them.
+
+    Raises
+    ------
+    CacheError
+        The cache cannot be written.
+    """
+    keys = {kind / path.name.partition(".")[0] for kind in _kinds() for path in kind.iterdir()}
+    kept, doomed = 0, []
+    try:
+        for home in sorted(keys):
+            try:
+                with _Lock(home, 0):
+                    if home.is_dir():
+                        (home / _MANIFEST).unlink(missing_ok=True)
+                        doomed.append(home)
+                    _remove_remains(home)
+            except CacheError:
+                kept += 1
+        time.sleep(GRACE if doomed else 0)
+        for home in doomed:
+            with contextlib.suppress(CacheError), _Lock(home, 0):
+                if not (home / _MANIFEST).exists():  # else it has been built again
+                    shutil.rmtree(home)
+    except OSError as error:
+        raise _not_writable(error, directory()) from error
+    return len(doomed), kept
+
+
+def _kinds() -> list[Path]:
+    home = directory()
+    return sorted(path for path in home.iterdir() if path.is_dir()) if home.is_dir() else []
+
+
+def _measure(kind: Path) -> Usage:
+    """The entries and the bytes of all files in a kind's folder, while others may be changing it."""
+    entries, size = 0, 0
+    for folder, _, files in os.walk(kind):
+        # A folder with a dot in its name is being written.
+        entries += _MANIFEST in files and "." not in Path(folder).name
+        for name in files:
+            with contextlib.suppress(FileNotFoundError):
+                size += os.stat(os.path.join(folder, name)).st_size
+    return Usage(entries, size)
+
+
+def _not_writable(error: OSError, path: Path) -> CacheError:
+    return CacheError(
+        f"the cache directory {directory()} cannot be written: {error.strerror or error} "
+        f"({error.filename or path}). Make room or make it writable, or set PYKERNELS_CACHE to another directory"
+    )
 
 
 def _read(home: Path, filename: str) -> Entry | None:
     path = home / filename
     try:
-        manifest = json.loads((home / "manifest.json").read_text())
+        manifest = json.loads((home / _MANIFEST).read_text())
         intact = manifest["digest"] == hashlib.sha256(path.read_bytes()).hexdigest()
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -98,12 +198,13 @@ def _read(home: Path, filename: str) -> Entry | None:
 
 
 def _write(home: Path, filename: str, make: Callable[[Path], dict[str, Any]]) -> Entry:
+    _remove_remains(home)
     scratch = Path(tempfile.mkdtemp(prefix=f"{home.name}.", dir=home.parent))
     try:
         path = scratch / filename
         facts = make(path)
         manifest = {"digest": hashlib.sha256(path.read_bytes()).hexdigest(), "facts": facts}
-        (scratch / "manifest.json").write_text(json.dumps(manifest))
+        (scratch / _MANIFEST).write_text(json.dumps(manifest))
         scratch.chmod(0o755)
         # Only a damaged entry can be in the way, since the lock is ours.
         shutil.rmtree(home, ignore_errors=True)
@@ -113,21 +214,29 @@ def _write(home: Path, filename: str, make: Callable[[Path], dict[str, Any]]) ->
     return Entry(home / filename, facts)
 
 
-class _Lock:
-    """A lock between processes whose waiting is bounded, and whose owner is named when it is exceeded."""
+def _remove_remains(home: Path) -> None:
+    """Remove what processes have left that were killed while they built an entry; its lock must be ours."""
+    for scratch in home.parent.glob(f"{home.name}.*"):
+        if scratch.is_dir():
+            shutil.rmtree(scratch, ignore_errors=True)
 
-    def __init__(self, path: Path) -> None:
+
+class _Lock:
+    """The lock of an entry between processes; waiting is bounded, and its owner is named when that is exceeded."""
+
+    def __init__(self, home: Path, timeout: float) -> None:
         import filelock  # not above: its import tries out the file system
 
-        self._lock = filelock.FileLock(path, timeout=LOCK_TIMEOUT)
-        self._owner = path.with_suffix(".owner")
+        self._timeout = timeout
+        self._lock = filelock.FileLock(home.with_suffix(".lock"), timeout=timeout)
+        self._owner = home.with_suffix(".owner")
 
     def __enter__(self) -> None:
         try:
             self._lock.acquire()
         except TimeoutError:  # filelock.Timeout is one
             raise CacheError(
-                f"another process has been building {self._owner.stem} for more than {LOCK_TIMEOUT:.0f} s: "
+                f"another process has been building {self._owner.stem} for more than {self._timeout:.0f} s: "
                 f"{self._describe_owner()}. If it hangs, end it; the lock goes with it ({self._lock.lock_file})"
             ) from None
         self._owner.write_text(str(os.getpid()))

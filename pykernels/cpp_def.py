@@ -48,7 +48,12 @@ def load_cpp_def(path: Path) -> Definition:
         raise DefinitionError(f"{path}: there is no such file")
     try:
         built = toolchain.build_shared(
-            path.stem, [path], flags=_FLAGS, include=[paths.CPP_DEFS / "include"], key=_headers_beside(path)
+            path.stem,
+            [path],
+            kind="definitions",
+            flags=_FLAGS,
+            include=[paths.CPP_DEFS / "include"],
+            key=_headers_beside(path),
         )
     except CompileFailed as error:
         raise DefinitionError(_first_error(error.output, path)) from error

@@ -10,5 +10,6 @@
 #include "host/instance.cpp"
 #include "host/literal.cpp"
 #include "host/op.cpp"
+#include "host/parallel.cpp"
 #include "host/specialization.cpp"
 #include "host/tensors.cpp"

@@ -11,5 +11,6 @@
 #include "mxnet/registrar.cpp"
 #include "mxnet/results.cpp"
 #include "mxnet/self_check.cpp"
+#include "mxnet/threads.cpp"
 #include "mxnet/use.cpp"
 #include "mxnet/writes.cpp"

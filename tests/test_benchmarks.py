@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from process import CHECKOUT, python
@@ -12,3 +13,22 @@ def test_mxnet_call(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for shown in ("MXNet built-in", "pykernels", "Python CustomOp", "20,000 more calls of ours"):
         assert shown in done.stdout
+
+
+def test_warm_start(tmp_path: Path) -> None:
+    done = python(CHECKOUT / "benchmarks" / "warm_start.py", "--processes", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for shown in ("import pykernels", "load_ops()", "first calls of 10 ops", "together"):
+        assert shown in done.stdout
+
+
+def test_a_warm_start_imports_no_compiler(tmp_path: Path) -> None:
+    script = CHECKOUT / "benchmarks" / "warm_start.py"
+    # The first may have to build something.
+    for _ in range(2):
+        done = python(script, "--child", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    modules = json.loads(done.stdout)["modules"]
+    assert "pykernels.kernel.blas" in modules
+    heavy = {"numba", "llvmlite", "scipy.linalg", "rich", "mxnet", "pykernels.kernel.native"}
+    assert heavy & set(modules) == set()

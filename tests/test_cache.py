@@ -9,6 +9,10 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -118,26 +122,130 @@ def test_two_processes_at_once_both_succeed(home: Path) -> None:
     assert [results.get(), results.get()] == ["same", "same"]
 
 
-def test_a_lock_held_too_long_names_its_owner(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = """
-        import sys, time
+@contextmanager
+def building_elsewhere(key: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that builds an entry, with half of it written, until it is killed or reads a line."""
+    program = f"""
+        import sys
         from pykernels import cache
-        def wait(path):
+        def make(path):
+            path.write_text("half")
             print("building", flush=True)
-            time.sleep(60)
-        cache.build("things", "key", "a.txt", wait)
+            sys.stdin.readline()
+            path.write_text("whole")
+            return {{}}
+        cache.build("things", {key!r}, "a.txt", make)
     """
-    monkeypatch.setattr(cache, "LOCK_TIMEOUT", 0.2)
-    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE) as owner:
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert owner.stdout is not None
-            owner.stdout.readline()
-            with pytest.raises(CacheError, match=f"process {owner.pid}"):
-                cache.build("things", "key", "a.txt", refuse)
+            assert process.stdout is not None
+            assert process.stdout.readline() == "building\n"
+            yield process
         finally:
-            owner.kill()
+            process.kill()
+
+
+def test_a_lock_held_too_long_names_its_owner(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "LOCK_TIMEOUT", 0.2)
+    with building_elsewhere("key") as owner, pytest.raises(CacheError, match=f"process {owner.pid}"):
+        cache.build("things", "key", "a.txt", refuse)
     # The lock ends with its owner.
     assert cache.build("things", "key", "a.txt", write_text("mine")).path.read_text() == "mine"
+
+
+def folders(home: Path) -> list[str]:
+    return sorted(path.name for path in (home / "things").iterdir() if path.is_dir())
+
+
+def test_a_build_that_was_killed_leaves_a_cache_that_works(home: Path) -> None:
+    with building_elsewhere("key") as process:
+        process.kill()
+    (remains,) = folders(home)
+    assert remains.startswith("key.")
+    assert cache.usage() == {"things": cache.Usage(0, len("half") + len(str(process.pid)))}
+    assert cache.build("things", "key", "a.txt", write_text("whole")).path.read_text() == "whole"
+    assert folders(home) == ["key"]
+
+
+def test_usage_counts_entries_by_kind(home: Path) -> None:
+    assert cache.usage() == {}
+    for kind, key in (("things", "a"), ("things", "b"), ("others", "c")):
+        cache.build(kind, key, "a.txt", write_text("x" * 1000))
+    used = cache.usage()
+    assert {kind: u.entries for kind, u in used.items()} == {"others": 1, "things": 2}
+    for kind, u in used.items():
+        assert u.size == sum(path.stat().st_size for path in (home / kind).rglob("*") if path.is_file()) > 1000
+
+
+def test_what_is_built_is_recorded_and_what_is_there_is_not(home: Path) -> None:
+    with cache.recorded() as first:
+        cache.build("things", "a", "a.txt", write_text("a"))
+        cache.build("others", "b", "b.txt", write_text("b"))
+    with cache.recorded() as second:
+        cache.build("things", "a", "a.txt", refuse)
+    assert (first, second) == (["things", "others"], [])
+
+
+def test_clear_removes_entries_and_remains(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "GRACE", 0)
+    cache.build("things", "a", "a.txt", write_text("a"))
+    cache.build("others", "b", "b.txt", write_text("b"))
+    with building_elsewhere("key") as process:
+        process.kill()
+    assert cache.clear() == (2, 0)
+    assert [path for path in home.glob("*/*") if path.suffix not in (".lock", ".owner")] == []
+    assert cache.build("things", "a", "a.txt", write_text("again")).path.read_text() == "again"
+    assert cache.clear() == (1, 0)
+
+
+def test_clear_of_nothing(home: Path) -> None:
+    assert cache.clear() == (0, 0)
+
+
+def test_clear_does_not_disturb_who_builds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "GRACE", 0)
+    cache.build("things", "a", "a.txt", write_text("a"))
+    with building_elsewhere("key") as process:
+        assert cache.clear() == (1, 1)
+        process.communicate("go on\n", timeout=60)
+    assert process.returncode == 0
+    assert cache.build("things", "key", "a.txt", refuse).path.read_text() == "whole"
+
+
+def test_clear_leaves_time_to_load_what_has_been_found(home: Path) -> None:
+    entry = cache.build("things", "a", "a.txt", write_text("found"))
+    clearing = threading.Thread(target=cache.clear)
+    clearing.start()
+    while (entry.path.parent / "manifest.json").exists():
+        time.sleep(0.01)
+    assert entry.path.read_text() == "found"
+    assert cache.build("things", "a", "a.txt", write_text("again")).path.read_text() == "again"
+    clearing.join()
+    # What has been built in between is not what was to be removed.
+    assert cache.build("things", "a", "a.txt", refuse).path.read_text() == "again"
+
+
+def test_others_build_and_read_while_the_cache_is_cleared(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "GRACE", 0.5)
+    program = """
+        import time
+        from pykernels import cache
+        def make(path):
+            path.write_text("same")
+            return {}
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            for key in "abcdefgh":
+                assert cache.build("things", key, "a.txt", make).path.read_text() == "same"
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    workers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    removed = 0
+    while any(worker.poll() is None for worker in workers):
+        removed += cache.clear()[0]
+    assert [(worker.returncode, worker.communicate()[1]) for worker in workers] == [(0, "")] * 2
+    assert removed > 8
 
 
 def test_digest_tells_contents_orders_and_borders_apart(tmp_path: Path) -> None:

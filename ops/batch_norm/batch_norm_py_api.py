@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 import pykernels
 
@@ -56,3 +59,12 @@ def batch_norm(
         .InferAndTryRun()
         .SoleOutputBlob()
     )
+
+
+def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
+    """Arguments for benchmarks: images of up to 32 channels."""
+    channels = min(32, math.isqrt(elements))
+    side = min(16, math.isqrt(elements // channels))
+    x = np.random.default_rng(0).standard_normal((elements // (channels * side * side), channels, side, side))
+    ones, zeros = np.ones(channels, dtype), np.zeros(channels, dtype)
+    return {"x": x.astype(dtype), "gamma": ones, "beta": zeros, "moving_mean": zeros.copy(), "moving_var": ones.copy()}

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import pykernels
 
 
@@ -35,3 +37,9 @@ def box_clip(boxes: Any, height: float, width: float) -> Any:
         .InferAndTryRun()
         .SoleOutputBlob()
     )
+
+
+def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
+    """Arguments for benchmarks: boxes that lie partly outside."""
+    boxes = np.random.default_rng(0).uniform(-0.5, 1.5, (max(1, elements // 4), 4))
+    return {"boxes": boxes.astype(dtype), "height": 1.0, "width": 1.0}

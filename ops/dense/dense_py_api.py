@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 import pykernels
 
@@ -33,3 +36,11 @@ def dense(data: Any, weight: Any, bias: float = 0.0) -> Any:
         .InferAndTryRun()
         .SoleOutputBlob()
     )
+
+
+def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
+    """Arguments for benchmarks: a square layer of up to 256 units."""
+    units = min(256, math.isqrt(elements))
+    rng = np.random.default_rng(0)
+    data, weight = rng.standard_normal((elements // units, units)), rng.standard_normal((units, units))
+    return {"data": data.astype(dtype), "weight": weight.astype(dtype)}

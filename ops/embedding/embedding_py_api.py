@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 import pykernels
 
@@ -37,3 +40,12 @@ def embedding(indices: Any, weight: Any) -> Any:
         .InferAndTryRun()
         .SoleOutputBlob()
     )
+
+
+def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
+    """Arguments for benchmarks: rows of up to 64 numbers out of up to 10,000."""
+    width = min(64, math.isqrt(elements))
+    count = elements // width
+    rows = min(10_000, count)
+    rng = np.random.default_rng(0)
+    return {"indices": rng.integers(rows, size=count), "weight": rng.standard_normal((rows, width)).astype(dtype)}

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import pykernels
 
 
@@ -44,3 +46,10 @@ def focal_loss(logits: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.
         .InferAndTryRun()
         .SoleOutputBlob()
     )
+
+
+def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
+    """Arguments for benchmarks: a quarter of the targets are 1."""
+    rng = np.random.default_rng(0)
+    targets = rng.random(elements) < 0.25
+    return {"logits": rng.standard_normal(elements).astype(dtype), "targets": targets.astype(dtype)}

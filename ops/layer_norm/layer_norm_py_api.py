@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 import pykernels
 
@@ -40,3 +43,10 @@ def layer_norm(x: Any, gamma: Any, beta: Any, axis: int = -1, eps: float = 1e-5)
         .InferAndTryRun()
         .SoleOutputBlob()
     )
+
+
+def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
+    """Arguments for benchmarks: rows of up to 1024 numbers."""
+    width = min(1024, math.isqrt(elements))
+    x = np.random.default_rng(0).standard_normal((elements // width, width))
+    return {"x": x.astype(dtype), "gamma": np.ones(width, dtype), "beta": np.zeros(width, dtype)}

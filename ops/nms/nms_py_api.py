@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import pykernels
 
 
@@ -51,3 +53,12 @@ def nms(
         .InferAndTryRun()
         .RemoteBlobList()
     )
+
+
+def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
+    """Arguments for benchmarks: boxes around up to 100 objects."""
+    n = max(1, elements // 4)
+    rng = np.random.default_rng(0)
+    corners = rng.uniform(0, 1000, (min(100, n), 2))[rng.integers(min(100, n), size=n)] + rng.uniform(0, 10, (n, 2))
+    boxes = np.concatenate([corners, corners + 50], axis=1)
+    return {"boxes": boxes.astype(dtype), "scores": rng.random(n).astype(dtype)}

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 import pykernels
 
@@ -61,3 +64,13 @@ def roi_align(
         .InferAndTryRun()
         .SoleOutputBlob()
     )
+
+
+def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
+    """Arguments for benchmarks: 16 regions of an image of up to 64 by 64 pixels, pooled to 7 by 7."""
+    side = min(64, math.isqrt(elements))
+    rng = np.random.default_rng(0)
+    data = rng.standard_normal((1, elements // (side * side), side, side))
+    begin = rng.uniform(0, side / 2, (16, 2))
+    rois = np.concatenate([np.zeros((16, 1)), begin, begin + side / 2], axis=1)
+    return {"data": data.astype(dtype), "rois": rois.astype(dtype), "pooled_height": 7, "pooled_width": 7}

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 import pykernels
 
@@ -30,3 +33,10 @@ def softmax(x: Any, axis: int = -1) -> Any:
         .InferAndTryRun()
         .SoleOutputBlob()
     )
+
+
+def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
+    """Arguments for benchmarks: rows of up to 1000 numbers."""
+    width = min(1000, math.isqrt(elements))
+    x = np.random.default_rng(0).standard_normal((elements // width, width))
+    return {"x": x.astype(dtype)}

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 import pykernels
 
@@ -45,3 +48,11 @@ def softmax_cross_entropy(logits: Any, labels: Any, need_top_grad: bool = True) 
         .InferAndTryRun()
         .RemoteBlobList()
     )
+
+
+def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
+    """Arguments for benchmarks: rows of up to 1000 classes."""
+    classes = min(1000, math.isqrt(elements))
+    rng = np.random.default_rng(0)
+    logits = rng.standard_normal((elements // classes, classes))
+    return {"logits": logits.astype(dtype), "labels": rng.integers(classes, size=len(logits))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 from collections.abc import Callable, Sequence
@@ -34,6 +35,15 @@ _ENGINE = (
     "_ZNK5mxnet7NDArray4dataEv",
     "_ZN5mxnet7NDArray5Chunk15Reorder2DefaultEv",
     "_ZN5mxnet6Engine3GetEv",
+)
+
+#: MXNet's threads for loops, in libmxnet and the OpenMP library behind it, in the order of ``ThreadSymbols``.
+_THREADS = (
+    "_ZN5mxnet6engine6OpenMP3GetEv",
+    "_ZNK5mxnet6engine6OpenMP28GetRecommendedOMPThreadCountEb",
+    "GOMP_parallel",
+    "omp_get_thread_num",
+    "omp_get_num_threads",
 )
 
 #: The name of the op that the engine is tried with.
@@ -85,6 +95,8 @@ class Registrar:
         self._next_retired = self._library.pk_mxnet_next_retired
         self._next_retired.restype = ctypes.c_int64
         self._run("init", ctypes.byref(services), self._load, _addresses(_API))
+        with contextlib.suppress(AttributeError):  # a build of MXNet that has another OpenMP library, or none
+            self._run("use_threads", _addresses(_THREADS))
 
     def enter_engine(self) -> None:
         """Run ops inside MXNet's engine, as its own ops run, rather than on the threads of its custom operators.

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pykernels import abi
-from pykernels.definition import OpDef
-from pykernels.errors import CallError, KernelError
-from pykernels.instance import TensorSpec, make_instance
-from pykernels.kernel import service
+from pykernels.errors import CallError
+from pykernels.instance import TensorSpec
+from pykernels.kernel.call import KernelCall
 from pykernels.module import OpModule
 
 __all__ = ["add", "call", "owns", "remove"]
@@ -69,7 +66,8 @@ def call(
     for argument, given in zip(op.inputs, inputs):
         if argument.mutable and not all(a.flags.writeable for a in given):
             raise CallError(f"op {op_type}: it changes its input '{argument.name}', which is read-only")
-    _run(op, module.number(op_type), arrays, outputs, attributes)
+    # A call on arrays is no training pass.
+    KernelCall(op, module.number(op_type), arrays, outputs, attributes).run()
     for argument, given, used in zip(op.inputs, inputs, arrays):
         if argument.mutable:
             for original, changed in zip(given, used):
@@ -89,42 +87,3 @@ def _specs(groups: Sequence[Sequence[np.ndarray]]) -> list[list[TensorSpec]]:
 def _known(shape: tuple[int, ...] | None) -> tuple[int, ...]:
     assert shape is not None, "inference from known shapes gives known shapes"
     return shape
-
-
-def _run(
-    op: OpDef,
-    number: int,
-    inputs: Sequence[Sequence[np.ndarray]],
-    outputs: Sequence[Sequence[np.ndarray]],
-    attributes: Mapping[str, Any],
-) -> None:
-    instance = make_instance(op, _specs(inputs), _specs(outputs), attributes)
-    kernel = service.resolve(number, instance)
-    arrays = [array for groups in (inputs, outputs) for group in groups for array in group]
-    data = (ctypes.c_void_p * max(1, len(arrays)))(*(a.ctypes.data for a in arrays))
-    dims = [n for a in arrays for n in a.shape]
-    sizes = (ctypes.c_int64 * max(1, len(dims)))(*dims)
-    scalars = _scalars(kernel.struct, instance)
-    detail = (ctypes.c_int64 * abi.DETAIL_SIZE)()
-    run = ctypes.cast(kernel.struct.run, abi.KernelFn)
-    status = run(data, sizes, ctypes.addressof(scalars), 0, -1, detail)
-    if status != abi.Status.OK:
-        raise KernelError(service.explain(kernel, status, data, sizes, ctypes.addressof(scalars), detail))
-
-
-class _Scalar(ctypes.Union):
-    _fields_ = [("integer", ctypes.c_int64), ("real", ctypes.c_double)]
-
-
-def _scalars(kernel: abi.Kernel, instance: abi.Instance) -> ctypes.Array[_Scalar]:
-    scalars: ctypes.Array[_Scalar] = (_Scalar * max(1, kernel.n_scalars))()
-    for slot in range(kernel.n_scalars):
-        position = kernel.scalars[slot]
-        if position == abi.SCALAR_IS_TRAIN:
-            continue  # a call on arrays is no training pass
-        attr = instance.attrs[position]
-        if attr.type in (abi.AttrType.FLOAT, abi.AttrType.DOUBLE):
-            scalars[slot].real = attr.real
-        else:
-            scalars[slot].integer = attr.integer
-    return scalars

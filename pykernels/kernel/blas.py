@@ -7,7 +7,12 @@ So a framework that brings a BLAS offers it here, and kernels share its threads.
 from __future__ import annotations
 
 import ctypes
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
 import threading
+import types
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -56,11 +61,25 @@ def _table(addresses: Sequence[int | None]) -> Table:
 
 def _from_scipy() -> Table:
     """SciPy publishes its BLAS for C callers as capsules (scipy.linalg.cython_blas)."""
-    from scipy.linalg import cython_blas
-
+    cython_blas = _load_cython_blas()
     name_of = ctypes.pythonapi.PyCapsule_GetName
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     capsules = [cython_blas.__pyx_capi__[name] for name in _NAMES]
     return _table([pointer_of(capsule, name_of(capsule)) for capsule in capsules])
+
+
+def _load_cython_blas() -> types.ModuleType:
+    """Load the one module out of scipy.linalg, whose import as a whole takes some forty times as long."""
+    name = "scipy.linalg.cython_blas"
+    if name in sys.modules:
+        return sys.modules[name]
+    package = importlib.util.find_spec("scipy")
+    folders = [f"{folder}/linalg" for folder in (package and package.submodule_search_locations) or ()]
+    spec = importlib.machinery.PathFinder.find_spec(name, folders)
+    if spec is None or spec.loader is None:
+        return importlib.import_module(name)  # which says what is missing
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

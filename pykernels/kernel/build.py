@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
 import importlib.metadata
 import platform
@@ -15,12 +16,24 @@ import numpy as np
 
 from pykernels import abi, cache, toolchain
 from pykernels.errors import BuildError, CompileFailed, KernelError, PykernelsWarning
-from pykernels.kernel import adapter, blas, python_form, reference
+from pykernels.kernel import adapter, blas, linking, python_form, reference, vector_math
+from pykernels.kernel.facts import ELEMENTWISE, NOT_ELEMENTWISE, PYTHON, Facts
 from pykernels.kernel.signature import Signature, group_shapes
 from pykernels.kernel.source import KernelFunction
-from pykernels.paths import CPP_DEFS
 
 __all__ = ["BuiltKernel", "build_kernel"]
+
+# What decides on the code of elementwise kernels: part of their keys, so that an edit here compiles them anew.
+_GENERATOR = tuple(
+    Path(__file__).with_name(f"{name}.py")
+    for name in (
+        *("construction", "elementwise", "evaluation", "expression", "functions"),
+        *("inline_math", "target", "vector_code", "vector_math", "vector_operations"),
+    )
+)
+
+
+_FLAGS = {ELEMENTWISE: abi.KernelFlag.ELEMENTWISE, PYTHON: abi.KernelFlag.PYTHON}
 
 
 class BuiltKernel:
@@ -30,8 +43,8 @@ class BuiltKernel:
     ----------
     struct : abi.Kernel
         What hosts get.
-    reason : str or None
-        Why it runs as Python, if it does.
+    facts : Facts
+        Its form, and what its machine code uses.
     """
 
     def __init__(
@@ -41,27 +54,32 @@ class BuiltKernel:
         signature: Signature,
         output_names: Sequence[str],
         entry: Any,
-        reason: str | None,
+        facts: Facts,
         id_: int,
     ) -> None:
         self.function = function
         self.op_name = op_name
         self.signature = signature
         self.output_names = tuple(output_names)
-        self.reason = reason
+        self.facts = facts
         self._entry = entry  # keeps the library or the callback alive
         positions = [position for _, position in signature.scalars]
         self.struct = abi.Kernel(
             run=ctypes.cast(entry, ctypes.c_void_p),
-            flags=abi.KernelFlag.PYTHON if reason else 0,
+            flags=_FLAGS.get(facts.form, 0),
             n_scalars=len(positions),
             scalars=(ctypes.c_int32 * max(1, len(positions)))(*positions),
             id=id_,
+            ranks=(ctypes.c_int32 * max(1, len(signature.tensors)))(*(tensor.ndim for tensor in signature.tensors)),
         )
 
+    @property
+    def reason(self) -> str | None:
+        """Why it runs as Python, if it does."""
+        return self.facts.reason if self.facts.form == PYTHON else None
+
     def __repr__(self) -> str:
-        form = "Python" if self.reason else "native"
-        return f"<{form} kernel {self.function.name} of {self.op_name} {self.signature}>"
+        return f"<{self.facts.form} kernel {self.function.name} of {self.op_name} {self.signature}>"
 
 
 def build_kernel(
@@ -88,30 +106,68 @@ def build_kernel(
         The compiled kernel cannot be stored.
     """
     try:
-        entry = cache.build(
-            "kernels",
-            _key(function, signature, output_names),
-            "kernel.so",
-            lambda path: _compile(function, op_name, signature, output_names, shapes, path),
-        )
-        reason = entry.facts["reason"]
+        entry = _elementwise_entry(function, signature)
+        facts = Facts.from_json(entry.facts)
+        if facts.form == NOT_ELEMENTWISE:
+            reason = facts.reason
+            entry = cache.build(
+                "kernels",
+                _key(function, signature, output_names),
+                "kernel.so",
+                lambda path: _compile(function, op_name, signature, output_names, shapes, path).to_json(),
+            )
+            facts = Facts.from_json(entry.facts)
+            if facts.form != PYTHON:
+                facts = dataclasses.replace(facts, reason=reason)
     except CompileFailed:
         raise
     except BuildError as error:
         # No compiler: a passing state of this machine, not a fact about the kernel to keep in the cache.
-        entry, reason = None, str(error)
-    if reason is not None or entry is None:
+        facts = Facts(PYTHON, str(error))
+    if facts.form == PYTHON:
         warnings.warn(
-            f"op {op_name!r}: {function.name} runs as Python, which is slower and holds the GIL, because {reason}",
+            f"op {op_name!r}: {function.name} runs as Python, which is slower and holds the GIL, because "
+            f"{facts.reason}",
             PykernelsWarning,
             stacklevel=2,
         )
         wrapped = python_form.wrap(function, op_name, signature, output_names)
-        return BuiltKernel(function, op_name, signature, output_names, wrapped, reason, id_)
+        return BuiltKernel(function, op_name, signature, output_names, wrapped, facts, id_)
     library = ctypes.CDLL(str(entry.path))
-    if entry.facts["blas"]:
+    if facts.blas:
         blas.attach(library)
-    return BuiltKernel(function, op_name, signature, output_names, library.pk_kernel, None, id_)
+    return BuiltKernel(function, op_name, signature, output_names, library[linking.ENTRY], facts, id_)
+
+
+def _elementwise_entry(function: KernelFunction, signature: Signature) -> cache.Entry:
+    """The elementwise kernel for the dtypes of a signature, whatever its ranks; or why there is none."""
+    signature = signature.without_ranks()
+    key = cache.digest(
+        [
+            *_identity(function, signature),
+            *_GENERATOR,
+            linking.RUNTIME["elementwise"],
+            vector_math.identity(),
+        ]
+    )
+    return cache.build(
+        "kernels", key, "kernel.so", lambda path: _compile_elementwise(function, signature, path).to_json()
+    )
+
+
+def _compile_elementwise(function: KernelFunction, signature: Signature, path: Path) -> Facts:
+    """Write the shared object, or an empty file for a kernel that is not elementwise."""
+    from pykernels.kernel import elementwise
+
+    try:
+        expression = elementwise.recognise(function, signature)
+    except elementwise.NotElementwise as reason:
+        path.write_bytes(b"")
+        return Facts(NOT_ELEMENTWISE, str(reason))
+    toolchain.compiler()  # before LLVM's work, which would be in vain
+    from pykernels.kernel import vector_code
+
+    return vector_code.compile_kernel(expression, path, function.where)
 
 
 def _compile(
@@ -121,28 +177,28 @@ def _compile(
     output_names: Sequence[str],
     shapes: Sequence[tuple[int, ...]],
     path: Path,
-) -> dict[str, Any]:
+) -> Facts:
     """Write the shared object, or an empty file for a kernel that must run as Python, so that it is tried once."""
     toolchain.compiler()  # before numba's work, which would be in vain
     from pykernels.kernel import native
 
     try:
-        facts = native.compile_kernel(function, signature, output_names, path)
+        facts, is_widened = native.compile_kernel(function, signature, output_names, path)
     except native.NotNative as error:
         path.write_bytes(b"")
-        return {"reason": str(error)}
+        return Facts(PYTHON, str(error))
     except KernelError as error:
         # The plain run tells the same mistake in NumPy's terms, if it can.
         _run_plain(function, op_name, signature, output_names, shapes)
         raise KernelError(f"op {op_name!r}: {error}") from error
-    if facts["widened"]:
+    if is_widened:
         try:
             _run_plain(function, op_name, signature, output_names, shapes)
         except KernelError as error:
             # An exception of the kernel's own may come from the values of the trial, which nobody has asked for.
             if error.__cause__ is None:
                 raise
-    return {"reason": None, "blas": facts["blas"]}
+    return facts
 
 
 def _run_plain(
@@ -166,15 +222,23 @@ def _key(function: KernelFunction, signature: Signature, output_names: Sequence[
     return cache.digest(
         [
             str(adapter.VERSION),
-            function.name,
-            *function.fingerprint,
-            str(signature),
-            repr(signature.scalars),
-            repr(sorted(signature.reals)),
+            *_identity(function, signature),
             *output_names,
-            CPP_DEFS / "runtime" / "kernel_runtime.cpp",
-            *_environment(),
+            linking.RUNTIME["kernel_runtime"],
         ]
+    )
+
+
+def _identity(function: KernelFunction, signature: Signature) -> tuple[str | bytes, ...]:
+    return (
+        function.name,
+        *function.fingerprint,
+        str(signature),
+        repr(signature.scalars),
+        repr(sorted(signature.reals)),
+        repr(sorted(signature.flags)),
+        str(abi.KERNEL_ABI),
+        *_environment(),
     )
 
 

@@ -5,6 +5,7 @@ This module, `typing` and `lowering` alone import numba, and only when something
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 from collections.abc import Sequence
@@ -20,19 +21,13 @@ from numba.core import compiler, errors
 from numba.core.registry import cpu_target
 
 from pykernels.errors import KernelError
-from pykernels.kernel import adapter, lowering
+from pykernels.kernel import adapter, linking, lowering, target, weak
+from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts
 from pykernels.kernel.signature import Signature
 from pykernels.kernel.source import KernelFunction
 from pykernels.kernel.typing import NotNative, check_results, reason_of, type_kernel
-from pykernels.paths import CPP_DEFS
-from pykernels.toolchain import compiler as cxx
-from pykernels.toolchain import run
 
-__all__ = ["ENTRY", "NotNative", "compile_kernel"]
-
-#: The name of a compiled kernel's function of the ABI.
-ENTRY = "pk_kernel"
-RUNTIME = CPP_DEFS / "runtime" / "kernel_runtime.cpp"
+__all__ = ["NotNative", "compile_kernel"]
 
 #: Functions of the C library and its mathematics: what a kernel may call besides the runtime.
 _C_LIBRARY = re.compile(
@@ -44,14 +39,15 @@ _C_LIBRARY = re.compile(
 
 def compile_kernel(
     kernel: KernelFunction, signature: Signature, output_names: Sequence[str], output: Path
-) -> dict[str, Any]:
-    """Compile a kernel for one signature into a shared object with the function `ENTRY`.
+) -> tuple[Facts, bool]:
+    """Compile a kernel for one signature into a shared object with the function `linking.ENTRY`.
 
     Returns
     -------
-    dict
-        Facts: ``blas``, whether it calls matrix products; ``widened``, whether a result has another dtype than the
-        definition, so that the plain NumPy run must tell whether that is the kernel's fault or numba's typing.
+    facts : Facts
+    is_widened : bool
+        Whether a result has another dtype than the definition, so that the plain NumPy run must tell whether that is
+        the kernel's fault or numba's typing.
 
     Raises
     ------
@@ -64,28 +60,27 @@ def compile_kernel(
     """
     dispatcher, returned = type_kernel(kernel, signature)
     if kernel.takes_outs:
-        results, widened = None, False
+        results, is_widened = None, False
         if not isinstance(returned, nb.NoneType):
             raise KernelError(
                 f"{kernel.where}: {kernel.name} takes 'outs' and so must write into them, but returns a value"
             )
     else:
-        results, widened = check_results(kernel, signature, output_names, returned)
+        results, is_widened = check_results(kernel, signature, output_names, returned)
     written = adapter.write(signature, kernel.keywords, results)
     code, undefined = _object_code(written, dispatcher, signature)
     foreign = sorted(name for name in undefined if not _is_provided(name))
     if foreign:
         raise NotNative(f"it needs {', '.join(foreign)} at run time")
-    object_path = output.with_suffix(".o")
-    object_path.write_bytes(code)
-    compiler_command = cxx().command
-    flags = ["-shared", "-fPIC", "-std=c++17", "-O2", "-fvisibility=hidden", "-Wl,--exclude-libs,ALL"]
-    run(
-        [*compiler_command, *flags, str(object_path), str(RUNTIME), "-o", str(output), "-lm"],
-        what=kernel.where,
-    )
-    object_path.unlink()
-    return {"blas": any("numba_xx" in name for name in undefined), "widened": widened}
+    linking.link(code, "kernel_runtime", ["-lm"], output, kernel.where)
+    form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
+    uses_blas = any("numba_xx" in name for name in undefined)
+    return Facts(form, instruction_set=target.instruction_set().name, blas=uses_blas), is_widened
+
+
+def _has_loop(function: Any) -> bool:
+    definition = weak.definition_of(function)
+    return definition is not None and any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(definition))
 
 
 _ADAPTER_TYPES = (
@@ -130,56 +125,43 @@ def _object_code(written: adapter.Adapter, dispatcher: Any, signature: Signature
     module.link_in(llvm.parse_assembly(str(_entry(compiled))))
     # With one function visible, everything that it does not reach goes.
     for value in [*module.functions, *module.global_variables]:
-        if not value.is_declaration and value.name != ENTRY:
+        if not value.is_declaration and value.name != linking.ENTRY:
             value.linkage = "internal"
-    machine = _machine()
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-    tuning.loop_vectorization = True
-    tuning.slp_vectorization = True
-    passes = llvm.create_pass_builder(machine, tuning)
-    passes.getModulePassManager().run(module, passes)
+    target.optimise(module)
     undefined = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
     undefined += [v.name for v in module.global_variables if v.is_declaration]
-    return machine.emit_object(module), undefined
+    return target.machine().emit_object(module), undefined
 
 
 def _entry(compiled: Any) -> ir.Module:
     """A module with the function of the kernel ABI, which calls the adapter and turns an exception into a status."""
     context, descriptor = compiled.target_context, compiled.fndesc
-    module = ir.Module(ENTRY)
+    module = ir.Module(linking.ENTRY)
     module.triple = llvm.get_default_triple()
     data, dims, integers, reals, detail = map(context.get_value_type, _ADAPTER_TYPES)
     i32, i64 = ir.IntType(32), ir.IntType(64)
-    function = ir.Function(module, ir.FunctionType(i32, [data, dims, integers, i64, i64, detail]), ENTRY)
+    function = ir.Function(
+        module,
+        ir.FunctionType(i32, [ir.IntType(8).as_pointer(), data, dims, integers, i64, i64, detail]),
+        linking.ENTRY,
+    )
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     convention = context.call_conv
-    target = ir.Function(
+    adapted = ir.Function(
         module,
         convention.get_function_type(descriptor.restype, descriptor.argtypes),
         descriptor.llvm_func_name,
     )
-    buffers, sizes, scalars, _, _, details = function.args
+    _, buffers, sizes, scalars, _, _, details = function.args
     arguments = [buffers, sizes, scalars, builder.bitcast(scalars, reals), details]
-    status, returned = convention.call_function(builder, target, descriptor.restype, descriptor.argtypes, arguments)
+    status, returned = convention.call_function(builder, adapted, descriptor.restype, descriptor.argtypes, arguments)
     builder.ret(builder.select(status.is_ok, returned, ir.Constant(i32, 1)))
     return module
 
 
 @functools.lru_cache(maxsize=1)
-def _machine() -> Any:
-    target = llvm.Target.from_triple(llvm.get_default_triple())
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
-        opt=3,
-        reloc="pic",
-        codemodel="default",
-    )
-
-
-@functools.lru_cache(maxsize=1)
 def _runtime_names() -> frozenset[str]:
-    return frozenset(re.findall(r"\b((?:NRT_|numba_|Py)\w+)[(;]", RUNTIME.read_text()))
+    return frozenset(re.findall(r"\b((?:NRT_|numba_|Py)\w+)[(;]", linking.RUNTIME["kernel_runtime"].read_text()))
 
 
 def _is_provided(name: str) -> bool:

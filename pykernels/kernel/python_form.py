@@ -26,7 +26,7 @@ _failures: dict[int, str] = {}
 def wrap(kernel: KernelFunction, op_name: str, signature: Signature, output_names: Sequence[str]) -> Any:
     """A function of the kernel ABI (``abi.KernelFn``) that runs `kernel` as plain Python, under the GIL."""
 
-    def entry(data: Any, dims: Any, scalars: Any, begin: int, end: int, detail: Any) -> int:
+    def entry(struct: Any, data: Any, dims: Any, scalars: Any, begin: int, end: int, detail: Any) -> int:
         try:
             args, outs, keywords = read_arguments(signature, data, dims, scalars)
             with fork.forbidden():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -73,10 +73,18 @@ class Signature:
         """The positions in ``args`` of the inputs that the kernel changes."""
         return frozenset(at for at, group in enumerate(self.inputs) if any(t.mutable for t in _flatten((group,))))
 
+    def without_ranks(self) -> Signature:
+        """The same for tensors of any rank, written as rank 0."""
+        return replace(self, inputs=_without_ranks(self.inputs), outputs=_without_ranks(self.outputs))
+
     def __str__(self) -> str:
         inputs = ", ".join(map(_describe, self.inputs))
         constants = "".join(f", {name}={value!r}" for name, value in self.constants)
         return f"({inputs}{constants}) -> ({', '.join(map(_describe, self.outputs))})"
+
+
+def _without_ranks(groups: Sequence[Group]) -> tuple[Group, ...]:
+    return group_shapes(groups, (replace(tensor, ndim=0) for tensor in _flatten(groups)))
 
 
 def _describe(group: Group) -> str:

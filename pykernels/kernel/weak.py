@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-__all__ = ["MARKER", "rewrite"]
+__all__ = ["MARKER", "definition_of", "rewrite"]
 
 #: Names in the rewritten code: the function ``(function, mask, like, *operands)``, and Python's ``operator``.
 MARKER = "__pykernels_weak__"
@@ -48,7 +48,7 @@ def rewrite(function: Callable[..., Any], weak_names: Sequence[str], marker: Cal
         The rewritten function, whose keyword-only parameters have become positional; `function`'s own body where its
         source cannot be found.
     """
-    definition = _definition(function)
+    definition = definition_of(function)
     namespace = dict(function.__globals__)
     if definition is None or function.__closure__:
         return _positional(function, function.__code__, function.__globals__)
@@ -73,7 +73,7 @@ def _tree(path: str, stamp: int) -> ast.Module:
     return ast.parse(Path(path).read_bytes(), path)
 
 
-def _definition(function: Callable[..., Any]) -> ast.FunctionDef | None:
+def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
     """The function's definition at the top level of its file, without decorators and annotations."""
     path, first = function.__code__.co_filename, function.__code__.co_firstlineno
     try:

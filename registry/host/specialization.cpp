@@ -2,6 +2,7 @@
 
 #include "backward.h"
 #include "error.h"
+#include "parallel.h"
 
 namespace pykernels {
 
@@ -26,7 +27,7 @@ void Specialization::Run(const std::vector<void*>& data, bool is_train) const {
   const std::vector<pk_scalar> scalars = Scalars(kernel, is_train);
   const int64_t elements = outputs_.empty() ? 0 : static_cast<int64_t>(CountElements(outputs_.front()));
   int64_t detail[PK_DETAIL_SIZE] = {};
-  const int32_t status = kernel.run(data.data(), dims_.data(), scalars.data(), 0, elements, detail);
+  const int32_t status = RunKernel(kernel, data.data(), dims_.data(), scalars.data(), elements, detail);
   if (status == PK_OK) return;
   char text[kErrorSize] = "";
   const pk_instance view = instance_.View(inputs_, outputs_);

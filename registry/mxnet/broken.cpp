@@ -42,6 +42,31 @@ ThreadedVar* VariableOf(const void* array) {
 // An array that no operation has written yet holds nothing; one that is updated in place keeps what it had.
 bool IsNew(const ThreadedVar& variable) { return variable.n_writes == 0; }
 
+const Failure* AsFailure(const std::exception_ptr& exception) {
+  if (!exception) return nullptr;
+  try {
+    std::rethrow_exception(exception);
+  } catch (const Failure& failure) {
+    return &failure;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+bool IsTold(const std::exception_ptr& exception) {
+  const Failure* failure = AsFailure(exception);
+  return failure && failure->is_told;
+}
+
+void SetTold(const std::exception_ptr& exception) {
+  if (const Failure* failure = AsFailure(exception)) failure->is_told = true;
+}
+
+// Once it has been told, a failure matters to broken arrays only. MXNet clears it in the same way.
+void ForgetIfTold(const FailureRef& failure) {
+  if (IsPending(failure) && IsTold(*failure)) *failure = nullptr;
+}
+
 // Why what is read is broken, or null.
 std::exception_ptr FailureOf(const ThreadedOpr& opr, const Broken& broken) {
   for (const ThreadedVar* variable : opr.read) {
@@ -52,7 +77,7 @@ std::exception_ptr FailureOf(const ThreadedOpr& opr, const Broken& broken) {
   return nullptr;
 }
 
-// Whether the engine will leave an operation out, without one of ours being the reason.
+// Whether the engine will leave an operation out for what it writes.
 bool IsLeftOut(const ThreadedOpr& opr) {
   if (IsPending(opr.failure)) return true;
   for (const ThreadedVar* variable : opr.written) {
@@ -73,6 +98,9 @@ void Follow(ThreadedOpr* opr) {
     opr->written.front()->failure.reset();  // MXNet would leave the deletion out, too
     return;
   }
+  ForgetIfTold(opr->failure);
+  for (const ThreadedVar* variable : opr->read) ForgetIfTold(variable->failure);
+  for (const ThreadedVar* variable : opr->written) ForgetIfTold(variable->failure);
   if (const std::exception_ptr failure = FailureOf(*opr, broken)) {
     for (const ThreadedVar* variable : opr->written) {
       if (IsNew(*variable)) broken.failures.emplace(variable, failure);
@@ -108,17 +136,44 @@ void RefuseInKernel() {
 
 void WaitForVar(Engine* engine, ThreadedVar* variable) {
   RefuseInKernel();
-  unwatched->WaitForVar(engine, variable);
-  if (!has_failed) return;
+  std::exception_ptr failure;
+  try {
+    unwatched->WaitForVar(engine, variable);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (!failure && !has_failed) return;
   Broken& broken = TheBroken();
   std::lock_guard<std::mutex> lock(broken.mutex);
   const auto found = broken.failures.find(variable);
-  if (found != broken.failures.end()) std::rethrow_exception(found->second);
+  if (found != broken.failures.end()) {
+    failure = found->second;
+  } else if (IsTold(failure)) {
+    return;  // the array has the value that it had before
+  }
+  SetTold(failure);
+  if (failure) std::rethrow_exception(failure);
 }
 
 void WaitForAll(Engine* engine) {
   RefuseInKernel();
-  unwatched->WaitForAll(engine);
+  std::exception_ptr failure;
+  try {
+    unwatched->WaitForAll(engine);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (!failure) return;
+  // MXNet has forgotten all others, too.
+  Broken& broken = TheBroken();
+  std::lock_guard<std::mutex> lock(broken.mutex);
+  for (const auto& [variable, other] : broken.failures) {
+    if (IsTold(failure) && !IsTold(other)) failure = other;
+  }
+  const bool is_told = IsTold(failure);
+  SetTold(failure);
+  for (const auto& [variable, other] : broken.failures) SetTold(other);
+  if (!is_told) std::rethrow_exception(failure);
 }
 
 bool HasThreads(const EngineTable& table) {

@@ -10,12 +10,18 @@
 
 namespace pykernels::mxnet {
 
+// Why a call of ours failed. Guarded by the mutex of the broken arrays.
+struct Failure : dmlc::Error {
+  using dmlc::Error::Error;
+  mutable bool is_told = false;
+};
+
 // From now on every read of a broken array fails, until the array is written anew, and so does every new array that is
 // computed from one. Does nothing for MXNet's engine without threads, where calls fail at once.
 void WatchEngine(Engine* engine);
 void UnwatchEngine(Engine* engine);
 
-// `arrays` are being written by an operation that fails with `failure`.
+// `arrays` are being written by an operation that fails with `failure`, which holds a `Failure`.
 void MarkBroken(const std::vector<const void*>& arrays, const std::exception_ptr& failure);
 
 // Lives while a Python operator, which MXNet hands arrays of its own for the same memory, may write `arrays`.

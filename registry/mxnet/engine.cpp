@@ -126,14 +126,15 @@ void RunKernel(const ArrayVector& outputs, size_t n_outputs, const RequestVector
   const KernelScope scope;
   try {
     Guard(body);
-  } catch (const dmlc::Error&) {
+  } catch (const dmlc::Error& error) {
+    const std::exception_ptr failure = std::make_exception_ptr(Failure(error.what()));
     const std::vector<const char*> arrays = Split(outputs, n_outputs);
     std::vector<const void*> broken;
     for (size_t i = 0; i < arrays.size(); ++i) {
       if (requests.begin[i] != kReqNull) broken.push_back(arrays[i]);
     }
-    MarkBroken(broken, std::current_exception());
-    throw;
+    MarkBroken(broken, failure);
+    std::rethrow_exception(failure);
   }
 }
 

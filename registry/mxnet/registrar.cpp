@@ -9,6 +9,7 @@
 #include "property.h"
 #include "python_operator.h"
 #include "self_check.h"
+#include "threads.h"
 
 #define PK_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -107,4 +108,9 @@ PK_EXPORT int32_t pk_mxnet_add_checked_op(const char* name, char* error, size_t 
     RegisterCreator(name, pykernels::mxnet::CreateProperty);
     pykernels::mxnet::AddCheckedOp(name);
   });
+}
+
+// Has kernels that can be cut run on MXNet's threads for loops.
+PK_EXPORT int32_t pk_mxnet_use_threads(const pykernels::mxnet::ThreadSymbols* symbols, char* error, size_t size) {
+  return Report(error, size, [&] { pykernels::mxnet::UseThreads(*symbols); });
 }

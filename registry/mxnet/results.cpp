@@ -124,7 +124,7 @@ void Results::CheckAndFill() const {
   }
   if (failure_.empty() && missing.empty()) return;
   FillAll();
-  const dmlc::Error error(failure_.empty() ? unassigned_ + missing : failure_);
+  const Failure error(failure_.empty() ? unassigned_ + missing : failure_);
   std::vector<const void*> data;
   for (const Result& result : results_) {
     if (!result.array.is_none && result.request != kReqNull) data.push_back(result.array.data);

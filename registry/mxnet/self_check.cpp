@@ -33,7 +33,7 @@ int32_t PlanGradient(int32_t /*gradient*/, const pk_instance* /*forward*/, const
   return 0;
 }
 
-int32_t Double(void* const* data, const int64_t* dims, const pk_scalar* /*scalars*/, int64_t /*begin*/,
+int32_t Double(const pk_kernel* /*kernel*/, void* const* data, const int64_t* dims, const pk_scalar* /*scalars*/, int64_t /*begin*/,
                int64_t /*end*/, int64_t* /*detail*/) {
   const auto* x = static_cast<const float*>(data[0]);
   auto* y = static_cast<float*>(data[1]);
@@ -44,7 +44,7 @@ int32_t Double(void* const* data, const int64_t* dims, const pk_scalar* /*scalar
 constexpr pk_argument kX[] = {{"x", 1, 0, 0, 0}};
 constexpr pk_argument kY[] = {{"y", 1, 0, 0, 0}};
 constexpr int32_t kRanks[] = {1, 1};
-constexpr pk_kernel kKernel = {Double, 0, 0, nullptr, 0};
+constexpr pk_kernel kKernel = {Double, 0, 0, nullptr, 0, kRanks};
 
 }  // namespace
 

@@ -60,8 +60,9 @@ def run(
     inputs: Sequence[np.ndarray],
     outputs: Sequence[np.ndarray],
     numbers: Mapping[str, float | bool] = {},
+    elements: tuple[int, int] | None = None,
 ) -> str | None:
-    """Call a built kernel; gives what went wrong, if anything."""
+    """Call a built kernel, on a range of elements or on all; gives what went wrong, if anything."""
     arrays = [*inputs, *outputs]
     data = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
     dims = [n for a in arrays for n in a.shape]
@@ -69,8 +70,9 @@ def run(
     packed = b"".join(np.array(v, np.float64 if isinstance(v, float) else np.int64).tobytes() for v in numbers.values())
     scalars = ctypes.create_string_buffer(packed, max(8, len(packed)))
     detail = (ctypes.c_int64 * abi.DETAIL_SIZE)()
+    begin, end = elements or (0, outputs[0].size if outputs else 0)
     entry = ctypes.cast(built.struct.run, abi.KernelFn)
-    status = entry(data, sizes, ctypes.addressof(scalars), 0, -1, detail)
+    status = entry(built.struct, data, sizes, ctypes.addressof(scalars), begin, end, detail)
     if status == abi.Status.OK:
         return None
     return service.explain(built, status, data, sizes, ctypes.addressof(scalars), detail)

@@ -255,13 +255,13 @@ def test_a_warm_start_needs_neither_numba_nor_a_compiler(tmp_path: Path) -> None
         from pathlib import Path
         import numpy as np
         from compiled import build, kernel_of, run
-        kernel = kernel_of(Path("ops"), "def forward(args):\\n    return args[0] * 5 + 0.5\\n")
+        kernel = kernel_of(Path("ops"), "def forward(args):\\n    return args[0] * len(args[0]) + 0.5\\n")
         x, out = np.ones(2), np.empty(2)
         print(run(build(kernel, [x], [out]), [x], [out]), out[0], "numba" in sys.modules)
     """
     environment = {"PYKERNELS_CACHE": str(tmp_path / "cache")}
-    assert program(text, cwd=tmp_path, **environment).stdout == "None 5.5 True\n"
-    assert program(text, cwd=tmp_path, PATH=str(tmp_path), **environment).stdout == "None 5.5 False\n"
+    assert program(text, cwd=tmp_path, **environment).stdout == "None 2.5 True\n"
+    assert program(text, cwd=tmp_path, PATH=str(tmp_path), **environment).stdout == "None 2.5 False\n"
 
 
 def test_concurrent_calls(tmp_path: Path) -> None:

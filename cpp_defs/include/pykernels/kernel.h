@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define PK_KERNEL_ABI 1
+#define PK_KERNEL_ABI 2
 
 /* A number handed to a kernel at run time: `integer` for INT32, INT64, BOOL and is_train; `real` for FLOAT, DOUBLE. */
 typedef union pk_scalar {
@@ -28,31 +28,37 @@ enum pk_status {
 
 #define PK_DETAIL_SIZE (2 + PK_MAX_NDIM)
 
-/* data     the buffers of the inputs, then of the outputs: C-contiguous, aligned for their dtype (a host copies what
+typedef struct pk_kernel pk_kernel;
+
+/* kernel   the kernel itself
+ * data     the buffers of the inputs, then of the outputs: C-contiguous, aligned for their dtype (a host copies what
  *          is not); outputs do not overlap inputs
  * dims     the dimensions of every input, then of every output, one after the other without gaps
  * scalars  as `pk_kernel.scalars` lists them
- * begin, end  the range of elements to compute; only PK_KERNEL_ELEMENTWISE kernels look at it
+ * begin, end  the range of elements of the first output to compute; only PK_KERNEL_ELEMENTWISE kernels look at it
  * detail   room for PK_DETAIL_SIZE numbers, written on failure
  * returns  a pk_status; on failure the outputs are unspecified */
-typedef int32_t (*pk_kernel_fn)(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin,
-                                int64_t end, int64_t* detail);
+typedef int32_t (*pk_kernel_fn)(const pk_kernel* kernel, void* const* data, const int64_t* dims,
+                                const pk_scalar* scalars, int64_t begin, int64_t end, int64_t* detail);
 
 enum pk_kernel_flags {
   PK_KERNEL_PYTHON = 1,     /* runs as Python: takes the GIL */
-  PK_KERNEL_ELEMENTWISE = 2 /* [begin, end) of the flattened output may be computed in pieces, in any order */
+  /* [begin, end) of the flattened first output may be computed in pieces, in any order, to the same last bit. Several
+   * outputs are cut in proportion. */
+  PK_KERNEL_ELEMENTWISE = 2
 };
 
 /* In pk_kernel.scalars: not an attribute, but whether this is a training pass (1 or 0). */
 #define PK_SCALAR_IS_TRAIN (-1)
 
-typedef struct pk_kernel {
+struct pk_kernel {
   pk_kernel_fn run;
   uint32_t flags;
   int32_t n_scalars;
   const int32_t* scalars; /* for each scalar, the position of its attribute in the definition */
   int64_t id;
-} pk_kernel;
+  const int32_t* ranks; /* the number of dimensions of every input, then of every output */
+};
 
 /* What Python does for a host. Both functions take the GIL, so a host calls them only when it has to. */
 typedef struct pk_services {

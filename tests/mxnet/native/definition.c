@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SCALE, SCALE_BACKWARD, PAIR, PAIR_BACKWARD, EVERY, PICKY, BAD_PLAN, CONSTANT, FILL, JOIN, STATE, N_OPS };
+enum { SCALE, SCALE_BACKWARD, PAIR, PAIR_BACKWARD, EVERY, PICKY, BAD_PLAN, CONSTANT, FILL, JOIN, STATE, PIECES, N_OPS };
 enum { SCALE_GRADIENT, PAIR_GRADIENT, BAD_GRADIENT, JOIN_GRADIENT, STATE_GRADIENT, N_GRADIENTS };
 
 /* -- What there is ------------------------------------------------------------------------------------------------ */
@@ -56,6 +56,7 @@ static const pk_op ops[N_OPS] = {
     {"fill_forward", __FILE__, 9, PK_OP_INFERS_SHAPE | PK_OP_INFERS_INPUTS, 2, 1, 0, x_w, y, 0},
     {"join_forward", __FILE__, 10, PK_OP_INFERS_SHAPE, 2, 1, 0, join_in, y, 0},
     {"state_forward", __FILE__, 11, PK_OP_INFERS_SHAPE | PK_OP_INFERS_INPUTS, 2, 1, 0, x_state, y, 0},
+    {"pieces_forward", __FILE__, 12, PK_OP_INFERS_SHAPE, 1, 1, 1, x, y, alpha},
 };
 
 static const pk_gradient gradients[N_GRADIENTS] = {
@@ -170,27 +171,28 @@ const pk_definition* pykernels_definition(char* error, size_t size) {
 
 /* -- Kernels; each computes element after element, so that they need no more than the number of them -------------- */
 
+#define KERNEL_ARGUMENTS                                                                                            \
+  const pk_kernel *kernel, void *const *data, const int64_t *dims, const pk_scalar *scalars, int64_t begin,         \
+      int64_t end, int64_t *detail
+
 /* A negative alpha makes it fail, as a kernel does that raises. */
 #define SCALE_KERNELS(T)                                                                                            \
-  static int32_t scale_##T(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin,         \
-                           int64_t end, int64_t* detail) {                                                          \
-    (void)dims, (void)detail;                                                                                       \
+  static int32_t scale_##T(KERNEL_ARGUMENTS) {                                                                      \
+    (void)kernel, (void)dims, (void)detail;                                                                         \
     if (scalars[0].real < 0) return PK_RAISED;                                                                      \
     for (int64_t i = begin; i < end; ++i) ((T*)data[1])[i] = (T)(((const T*)data[0])[i] * scalars[0].real);         \
     return PK_OK;                                                                                                   \
   }                                                                                                                 \
-  static int32_t scale_backward_##T(void* const* data, const int64_t* dims, const pk_scalar* scalars,               \
-                                    int64_t begin, int64_t end, int64_t* detail) {                                  \
-    (void)dims, (void)detail;                                                                                       \
+  static int32_t scale_backward_##T(KERNEL_ARGUMENTS) {                                                             \
+    (void)kernel, (void)dims, (void)detail;                                                                         \
     for (int64_t i = begin; i < end; ++i) ((T*)data[2])[i] = (T)(((const T*)data[1])[i] * scalars[0].real);         \
     return PK_OK;                                                                                                   \
   }
 SCALE_KERNELS(float)
 SCALE_KERNELS(double)
 
-static int32_t pair(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin, int64_t end,
-                    int64_t* detail) {
-  (void)dims, (void)scalars, (void)detail;
+static int32_t pair(KERNEL_ARGUMENTS) {
+  (void)kernel, (void)dims, (void)scalars, (void)detail;
   const float *a = data[0], *b = data[1];
   float *sum = data[2], *product = data[3];
   for (int64_t i = begin; i < end; ++i) {
@@ -200,9 +202,8 @@ static int32_t pair(void* const* data, const int64_t* dims, const pk_scalar* sca
   return PK_OK;
 }
 
-static int32_t pair_backward(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin,
-                             int64_t end, int64_t* detail) {
-  (void)dims, (void)scalars, (void)detail;
+static int32_t pair_backward(KERNEL_ARGUMENTS) {
+  (void)kernel, (void)dims, (void)scalars, (void)detail;
   const float *a = data[0], *b = data[1], *ds = data[2], *dp = data[3];
   float *da = data[4], *db = data[5];
   for (int64_t i = begin; i < end; ++i) {
@@ -213,17 +214,15 @@ static int32_t pair_backward(void* const* data, const int64_t* dims, const pk_sc
 }
 
 /* Every element of the first input moved one place to the front, the first to the end. */
-static int32_t rotate(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin, int64_t end,
-                      int64_t* detail) {
-  (void)dims, (void)scalars, (void)begin, (void)detail;
+static int32_t rotate(KERNEL_ARGUMENTS) {
+  (void)kernel, (void)dims, (void)scalars, (void)begin, (void)detail;
   for (int64_t i = 0; i < end; ++i) ((float*)data[2])[i] = ((const float*)data[0])[(i + 1) % end];
   return PK_OK;
 }
 
 /* The state is added to the input, and in training the input to the state. */
-static int32_t state(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin, int64_t end,
-                     int64_t* detail) {
-  (void)dims, (void)begin, (void)detail;
+static int32_t state(KERNEL_ARGUMENTS) {
+  (void)kernel, (void)dims, (void)begin, (void)detail;
   for (int64_t i = 0; i < end; ++i) {
     const float x_i = ((const float*)data[0])[i];
     float* state_i = (float*)data[1] + i;
@@ -233,17 +232,23 @@ static int32_t state(void* const* data, const int64_t* dims, const pk_scalar* sc
   return PK_OK;
 }
 
-static int32_t constant(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin, int64_t end,
-                        int64_t* detail) {
-  (void)dims, (void)begin, (void)detail;
+static int32_t constant(KERNEL_ARGUMENTS) {
+  (void)kernel, (void)dims, (void)begin, (void)detail;
   for (int64_t i = 0; i < end; ++i) ((float*)data[1])[i] = scalars[0].integer ? 7 : 3;
   return PK_OK;
 }
 
+/* Where the piece begins that each element is in. A negative alpha makes every piece fail but the first. */
+static int32_t pieces(KERNEL_ARGUMENTS) {
+  (void)kernel, (void)dims, (void)detail;
+  if (scalars[0].real < 0 && begin > 0) return PK_RAISED;
+  for (int64_t i = begin; i < end; ++i) ((float*)data[1])[i] = (float)begin;
+  return PK_OK;
+}
+
 #define JOIN_KERNEL(n)                                                                                              \
-  static int32_t join_##n(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin,          \
-                          int64_t end, int64_t* detail) {                                                           \
-    (void)dims, (void)scalars, (void)begin, (void)detail;                                                           \
+  static int32_t join_##n(KERNEL_ARGUMENTS) {                                                                       \
+    (void)kernel, (void)dims, (void)scalars, (void)begin, (void)detail;                                             \
     memset(data[n], 0, end * sizeof(float));                                                                        \
     for (int k = 0; k < n; ++k) {                                                                                   \
       for (int64_t i = 0; i < end; ++i) ((float*)data[n])[i] += ((const float*)data[k])[i];                         \
@@ -254,9 +259,8 @@ JOIN_KERNEL(1)
 JOIN_KERNEL(2)
 JOIN_KERNEL(3)
 
-static int32_t zero(void* const* data, const int64_t* dims, const pk_scalar* scalars, int64_t begin, int64_t end,
-                    int64_t* detail) {
-  (void)dims, (void)scalars, (void)begin, (void)detail;
+static int32_t zero(KERNEL_ARGUMENTS) {
+  (void)kernel, (void)dims, (void)scalars, (void)begin, (void)detail;
   memset(data[1], 0, end);
   return PK_OK;
 }
@@ -280,6 +284,7 @@ const pk_kernel* native_kernel(const char* op, const pk_instance* use) {
       {"fill_forward", PK_FLOAT32, 2, {rotate, 0, 0, attribute_0, 6}},
       {"picky_forward", PK_FLOAT32, 2, {rotate, 0, 0, attribute_0, 7}},
       {"constant_forward", PK_FLOAT32, 1, {constant, PK_KERNEL_ELEMENTWISE, 1, is_train, 8}},
+      {"pieces_forward", PK_FLOAT32, 1, {pieces, PK_KERNEL_ELEMENTWISE, 1, attribute_0, 16}},
       {"bad_plan_forward", PK_FLOAT32, 1, {join_1, PK_KERNEL_ELEMENTWISE, 0, attribute_0, 9}},
       {"join_forward", PK_FLOAT32, 1, {join_1, PK_KERNEL_ELEMENTWISE, 0, attribute_0, 10}},
       {"join_forward", PK_FLOAT32, 2, {join_2, PK_KERNEL_ELEMENTWISE, 0, attribute_0, 11}},

@@ -1,0 +1,377 @@
+// Runs an elementwise kernel over a range of elements: `pk_kernel_run` around the kernel's own `pk_body`, which computes
+// whole vectors. Linked into every elementwise kernel; the same object code for all of them.
+//
+// Vectors are read straight from the inputs and written straight into the outputs. What is not a whole vector, the
+// ends of the range, and inputs that are broadcast go through small buffers, so that every element is computed by the
+// same instructions wherever the range is cut.
+#include <pykernels/kernel.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#pragma GCC visibility push(hidden)
+extern "C" {
+// Of the kernel, as kernel/vector_code.py writes them:
+extern const int32_t pk_counts[3];      // inputs, outputs, elements of a vector
+extern const int32_t pk_item_sizes[];   // bytes of an element, of every input, then of every output
+extern const uint32_t pk_shapes[];      // of every output, the inputs from whose shapes its own is broadcast, as bits
+// Computes `n` > 0 vectors. If `streaming`, outputs are aligned for whole vectors and written past the caches.
+void pk_body(const void* const* inputs, void* const* outputs, const pk_scalar* scalars, int64_t n, int32_t streaming);
+}
+#pragma GCC visibility pop
+
+namespace {
+
+constexpr int kMaxTensors = 32;
+constexpr int64_t kBufferBytes = 16384;  // all buffers together stay in the first-level cache
+// Tensors that are larger than this, together, are not read again from the caches: writing past them saves reading
+// each line of the outputs before it is overwritten.
+constexpr int64_t kStreamingBytes = int64_t{1} << 24;
+
+struct Shape {
+  int32_t rank = 0;
+  int64_t dims[PK_MAX_NDIM];
+
+  int64_t Count() const {
+    int64_t count = 1;
+    for (int32_t axis = 0; axis < rank; ++axis) count *= dims[axis];
+    return count;
+  }
+  bool operator==(const Shape& other) const {
+    return rank == other.rank && std::equal(dims, dims + rank, other.dims);
+  }
+};
+
+// The arguments of a call.
+struct Call {
+  const int32_t* ranks;
+  void* const* data;
+  const int64_t* dims[kMaxTensors];
+  const pk_scalar* scalars;
+  int n_inputs = pk_counts[0];
+  int n_outputs = pk_counts[1];
+  int64_t lanes = pk_counts[2];
+
+  Shape ShapeOf(int tensor) const {
+    Shape shape;
+    shape.rank = ranks[tensor];
+    std::copy(dims[tensor], dims[tensor] + shape.rank, shape.dims);
+    return shape;
+  }
+};
+
+// How the elements of an input follow one another over a shape that it is broadcast to: axes from the outermost to
+// the innermost, joined where they can be.
+struct Walk {
+  int32_t n_axes = 0;
+  int64_t sizes[PK_MAX_NDIM];
+  int64_t strides[PK_MAX_NDIM];
+
+  Walk(const int64_t* dims, int32_t rank, const Shape& over) {
+    int64_t stride = 1;
+    // From the innermost to the outermost, then turned round.
+    for (int32_t back = 1; back <= over.rank; ++back) {
+      const int64_t size = over.dims[over.rank - back];
+      const int64_t own = back <= rank ? dims[rank - back] : 1;
+      const int64_t step = own == 1 ? 0 : stride;
+      stride *= own;
+      if (size == 1) continue;
+      if (n_axes > 0 && step == (strides[n_axes - 1] == 0 ? 0 : strides[n_axes - 1] * sizes[n_axes - 1])) {
+        sizes[n_axes - 1] *= size;
+        continue;
+      }
+      sizes[n_axes] = size;
+      strides[n_axes++] = step;
+    }
+    std::reverse(sizes, sizes + n_axes);
+    std::reverse(strides, strides + n_axes);
+  }
+
+  bool IsContiguous() const { return n_axes == 0 || (n_axes == 1 && strides[0] == 1); }
+  bool IsConstant() const { return n_axes == 0 || (n_axes == 1 && strides[0] == 0); }
+};
+
+// Writes the elements [at, at + n) of an input, as it is broadcast.
+template <typename T>
+void Gather(T* to, const T* from, const Walk& walk, int64_t at, int64_t n) {
+  if (walk.IsConstant()) {
+    std::fill_n(to, n, *from);
+    return;
+  }
+  const int32_t last = walk.n_axes - 1;
+  const int64_t inner = walk.sizes[last];
+  int64_t index[PK_MAX_NDIM];
+  int64_t rest = at;
+  int64_t row = 0;  // where the innermost axis begins
+  for (int32_t axis = last; axis >= 0; --axis) {
+    index[axis] = rest % walk.sizes[axis];
+    rest /= walk.sizes[axis];
+    if (axis != last) row += index[axis] * walk.strides[axis];
+  }
+  if (last == 1 && walk.strides[0] == 0) {
+    // One row again and again: copies of what has been written already, twice as much each time.
+    int64_t done = std::min(n, inner - index[1]);
+    std::copy_n(from + index[1], done, to);
+    const int64_t head = std::min(n - done, index[1]);
+    std::copy_n(from, head, to + done);
+    for (done += head; done < n;) {
+      const int64_t more = std::min(n - done, done / inner * inner);
+      std::copy_n(to, more, to + done);
+      done += more;
+    }
+    return;
+  }
+  while (true) {
+    const int64_t run = std::min(n, inner - index[last]);
+    if (walk.strides[last] == 0) {
+      std::fill_n(to, run, from[row]);
+    } else {
+      std::copy_n(from + row + index[last], run, to);
+    }
+    to += run;
+    n -= run;
+    if (n == 0) return;
+    index[last] = 0;
+    for (int32_t axis = last - 1; axis >= 0; --axis) {
+      row += walk.strides[axis];
+      if (++index[axis] < walk.sizes[axis]) break;
+      row -= walk.strides[axis] * walk.sizes[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+void Gather(void* to, const void* from, int32_t item_size, const Walk& walk, int64_t at, int64_t n) {
+  const auto gather = [&](auto item) {
+    using T = decltype(item);
+    Gather(static_cast<T*>(to), static_cast<const T*>(from), walk, at, n);
+  };
+  switch (item_size) {
+    case 1: return gather(uint8_t{});
+    case 2: return gather(uint16_t{});
+    case 4: return gather(uint32_t{});
+    default: return gather(uint64_t{});
+  }
+}
+
+char* At(void* data, int64_t offset) { return static_cast<char*>(data) + offset; }
+
+// How many elements come before the first at which every output is aligned for a vector; -1 if there is none.
+int64_t CountUnaligned(const Call& call, int64_t begin) {
+  int64_t common = -1;
+  for (int k = 0; k < call.n_outputs; ++k) {
+    const int64_t item = pk_item_sizes[call.n_inputs + k];
+    const auto address = reinterpret_cast<uintptr_t>(At(call.data[call.n_inputs + k], begin * item));
+    const int64_t bytes = call.lanes * item;
+    const int64_t before = (bytes - static_cast<int64_t>(address % bytes)) % bytes;
+    if (before % item != 0 || (common >= 0 && before / item != common)) return -1;
+    common = before / item;
+  }
+  return common;
+}
+
+// Computes [begin, end) of the elements of one shape. `only` is the one output that has this shape, or -1 for all.
+class Range {
+ public:
+  Range(const Call& call, const Shape& shape, int only) : call_(call), only_(only) {
+    int64_t bytes = 0;
+    for (int tensor = 0; tensor < call.n_inputs + call.n_outputs; ++tensor) bytes += pk_item_sizes[tensor];
+    chunk_ = kBufferBytes / bytes / call.lanes * call.lanes;
+    char* next = area_;
+    for (int tensor = 0; tensor < call.n_inputs + call.n_outputs; ++tensor) {
+      buffers_[tensor] = next;
+      next += chunk_ * pk_item_sizes[tensor];
+    }
+    is_large_ = bytes * shape.Count() > kStreamingBytes;
+  }
+
+  // Reads an input that has the shape itself.
+  void AddDirect(int input) { sources_[input] = {true, nullptr, call_.data[input]}; }
+
+  // Reads an input as it is broadcast.
+  void AddWalk(int input, const Walk& walk) {
+    if (walk.IsContiguous()) return AddDirect(input);
+    sources_[input] = {false, &walk, call_.data[input]};
+    is_chunked_ = true;
+  }
+
+  // An input that is of no account for this shape.
+  void AddAbsent(int input) {
+    std::memset(buffers_[input], 0, chunk_ * pk_item_sizes[input]);
+    sources_[input] = {false, nullptr, nullptr};
+    is_chunked_ = true;
+  }
+
+  void Run(int64_t begin, int64_t end) {
+    if (begin >= end) return;
+    const int64_t unaligned = is_large_ && only_ < 0 && !is_chunked_ ? CountUnaligned(call_, begin) : -1;
+    const bool streaming = unaligned >= 0 && end - begin - unaligned >= call_.lanes;
+    int64_t at = begin;
+    if (streaming && unaligned > 0) RunRagged(at, unaligned), at += unaligned;
+    const int64_t most = is_chunked_ || only_ >= 0 ? chunk_ : end;
+    while (end - at >= call_.lanes) {
+      const int64_t n = std::min(most, (end - at) / call_.lanes * call_.lanes);
+      RunWhole(at, n, streaming);
+      at += n;
+    }
+    if (at < end) RunRagged(at, end - at);
+#if defined(__x86_64__)
+    if (streaming) __builtin_ia32_sfence();  // other threads see what was written past the caches
+#endif
+  }
+
+ private:
+  struct Source {
+    bool is_direct;
+    const Walk* walk;
+    void* data;
+  };
+
+  void RunWhole(int64_t at, int64_t n, bool streaming) {
+    const void* inputs[kMaxTensors];
+    void* outputs[kMaxTensors];
+    for (int i = 0; i < call_.n_inputs; ++i) {
+      inputs[i] = sources_[i].is_direct ? At(sources_[i].data, at * pk_item_sizes[i]) : Fill(i, at, n);
+    }
+    for (int k = 0; k < call_.n_outputs; ++k) {
+      const int tensor = call_.n_inputs + k;
+      outputs[k] = IsWanted(k) ? At(call_.data[tensor], at * pk_item_sizes[tensor]) : buffers_[tensor];
+    }
+    pk_body(inputs, outputs, call_.scalars, n / call_.lanes, streaming);
+  }
+
+  // Fewer elements than a vector: they are computed in a buffer, together with repetitions of themselves.
+  void RunRagged(int64_t at, int64_t n) {
+    const void* inputs[kMaxTensors];
+    void* outputs[kMaxTensors];
+    for (int i = 0; i < call_.n_inputs; ++i) {
+      const int64_t item = pk_item_sizes[i];
+      inputs[i] = buffers_[i];
+      if (sources_[i].is_direct) {
+        std::memcpy(buffers_[i], At(sources_[i].data, at * item), n * item);
+      } else {
+        Fill(i, at, n);
+      }
+      for (int64_t done = n * item; done < call_.lanes * item;) {
+        const int64_t more = std::min(done, call_.lanes * item - done);
+        std::memcpy(buffers_[i] + done, buffers_[i], more);
+        done += more;
+      }
+    }
+    for (int k = 0; k < call_.n_outputs; ++k) outputs[k] = buffers_[call_.n_inputs + k];
+    pk_body(inputs, outputs, call_.scalars, 1, 0);
+    for (int k = 0; k < call_.n_outputs; ++k) {
+      const int tensor = call_.n_inputs + k;
+      const int64_t item = pk_item_sizes[tensor];
+      if (IsWanted(k)) std::memcpy(At(call_.data[tensor], at * item), outputs[k], n * item);
+    }
+  }
+
+  const void* Fill(int input, int64_t at, int64_t n) {
+    const Source& source = sources_[input];
+    if (source.walk) Gather(buffers_[input], source.data, pk_item_sizes[input], *source.walk, at, n);
+    return buffers_[input];
+  }
+
+  bool IsWanted(int output) const { return only_ < 0 || only_ == output; }
+
+  const Call& call_;
+  const int only_;
+  int64_t chunk_;
+  bool is_large_;
+  bool is_chunked_ = false;
+  Source sources_[kMaxTensors];
+  char* buffers_[kMaxTensors];
+  alignas(64) char area_[kBufferBytes];
+};
+
+bool AreAlike(const Call& call) {
+  const int first = call.n_inputs;
+  for (int tensor = 0; tensor < call.n_inputs + call.n_outputs; ++tensor) {
+    if (call.ranks[tensor] != call.ranks[first]) return false;
+    if (!std::equal(call.dims[tensor], call.dims[tensor] + call.ranks[tensor], call.dims[first])) return false;
+  }
+  return true;
+}
+
+// The shape that NumPy gives an output; false if the shapes of its inputs cannot be broadcast together.
+bool Broadcast(const Call& call, int output, Shape* shape) {
+  *shape = Shape();
+  for (int i = 0; i < call.n_inputs; ++i) {
+    if (!(pk_shapes[output] >> i & 1)) continue;
+    const Shape before = *shape;
+    shape->rank = std::max(before.rank, call.ranks[i]);
+    for (int32_t back = 1; back <= shape->rank; ++back) {
+      const int64_t a = back <= before.rank ? before.dims[before.rank - back] : 1;
+      const int64_t b = back <= call.ranks[i] ? call.dims[i][call.ranks[i] - back] : 1;
+      if (a != b && a != 1 && b != 1) return false;
+      shape->dims[shape->rank - back] = a == 1 ? b : a;
+    }
+  }
+  return true;
+}
+
+void RunBroadcast(const Call& call, const Shape& shape, int only, uint32_t inputs, int64_t begin, int64_t end) {
+  Range range(call, shape, only);
+  alignas(Walk) char walks[kMaxTensors][sizeof(Walk)];
+  for (int i = 0; i < call.n_inputs; ++i) {
+    if (inputs >> i & 1) {
+      range.AddWalk(i, *new (walks[i]) Walk(call.dims[i], call.ranks[i], shape));
+    } else {
+      range.AddAbsent(i);
+    }
+  }
+  range.Run(begin, end);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int32_t pk_kernel_run(const pk_kernel* kernel, void* const* data,
+                                                                        const int64_t* dims, const pk_scalar* scalars,
+                                                                        int64_t begin, int64_t end, int64_t* detail) {
+  Call call;
+  call.ranks = kernel->ranks;
+  call.data = data;
+  call.scalars = scalars;
+  for (int tensor = 0; tensor < call.n_inputs + call.n_outputs; ++tensor) {
+    call.dims[tensor] = dims;
+    dims += call.ranks[tensor];
+  }
+  const Shape first = call.ShapeOf(call.n_inputs);
+  if (AreAlike(call)) {
+    Range range(call, first, -1);
+    for (int i = 0; i < call.n_inputs; ++i) range.AddDirect(i);
+    range.Run(begin, end);
+    return PK_OK;
+  }
+  bool are_same = true;
+  uint32_t inputs = 0;
+  for (int k = 0; k < call.n_outputs; ++k) {
+    Shape shape;
+    if (!Broadcast(call, k, &shape)) return PK_RAISED;
+    const Shape given = call.ShapeOf(call.n_inputs + k);
+    if (!(shape == given)) {
+      detail[0] = k;
+      detail[1] = shape.rank;
+      std::copy(shape.dims, shape.dims + shape.rank, detail + 2);
+      return PK_WRONG_SHAPE;
+    }
+    are_same = are_same && given == first;
+    inputs |= pk_shapes[k];
+  }
+  if (are_same) {
+    RunBroadcast(call, first, -1, inputs, begin, end);
+    return PK_OK;
+  }
+  // Each output has a range of its own, in proportion to that of the first.
+  const int64_t n = first.Count();
+  for (int k = 0; k < call.n_outputs; ++k) {
+    const Shape shape = call.ShapeOf(call.n_inputs + k);
+    const __int128 count = shape.Count();
+    const int64_t from = n == 0 ? 0 : static_cast<int64_t>(begin * count / n);
+    const int64_t to = n == 0 ? shape.Count() : static_cast<int64_t>(end * count / n);
+    RunBroadcast(call, shape, k, pk_shapes[k], from, to);
+  }
+  return PK_OK;
+}

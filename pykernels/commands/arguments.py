@@ -1,0 +1,107 @@
+"""Options that several commands have: which ops, which dtypes, shapes and attributes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+import numpy as np
+
+from pykernels import discovery, dtypes
+from pykernels.errors import CallError, LoadError
+from pykernels.module import OpModule
+
+__all__ = ["add_inputs", "add_ops", "find_modules"]
+
+
+def add_ops(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add ``OP ...``, read into ``options.ops``, which `find_modules` takes."""
+    parser.add_argument(
+        "ops",
+        nargs="+" if required else "*",
+        metavar="OP",
+        help="the name of an op, an op folder or a folder of op folders" + ("" if required else "; all without any"),
+    )
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add ``--shape`` and ``--attr``, read into dictionaries ``options.shapes`` and ``options.attributes``."""
+    parser.add_argument(
+        "--shape",
+        dest="shapes",
+        type=_shape,
+        action=_Collect,
+        default={},
+        metavar="INPUT=N,N,...",
+        help="the shape of an input; may be repeated",
+    )
+    parser.add_argument(
+        "--attr",
+        dest="attributes",
+        type=_pair,
+        action=_Collect,
+        default={},
+        metavar="NAME=VALUE",
+        help="the value of an attribute; may be repeated",
+    )
+
+
+def dtype(text: str) -> np.dtype:
+    """A dtype that ops can take, for argparse."""
+    try:
+        dtypes.number_of(text)
+    except (CallError, TypeError) as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+    return np.dtype(text)
+
+
+def find_modules(given: Sequence[str]) -> list[OpModule]:
+    """The ops of these names and folders, or all that `load_ops` would load; none is built or entered anywhere.
+
+    Raises
+    ------
+    LoadError
+        One is not there or incomplete.
+    """
+    known = {folder.name: folder for folder in discovery.find()} if any(map(str.isidentifier, given)) else {}
+    folders = [] if given else list(discovery.find())
+    for each in given:
+        if each in known:
+            folders.append(known[each])
+            continue
+        try:
+            folders += discovery.find(each)
+        except LoadError as error:
+            if not each.isidentifier():
+                raise
+            raise LoadError(f"there is no op {each!r} ({error}); there are {', '.join(sorted(known))}") from None
+    modules = [OpModule(folder.name, folder).py_api().cpp_def().py_kernel() for folder in dict.fromkeys(folders)]
+    for module in modules:
+        module.check_files()
+    return modules
+
+
+class _Collect(argparse.Action):
+    """Puts (name, value) pairs into a dictionary."""
+
+    def __call__(self, parser, namespace, values, option_string=None):  # type: ignore[no-untyped-def]
+        name, value = values
+        setattr(namespace, self.dest, {**getattr(namespace, self.dest), name: value})
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, sizes = _pair(text)
+    try:
+        shape = tuple(int(size) for size in sizes.replace("x", ",").split(",") if size)
+    except ValueError:
+        shape = (-1,)
+    if any(size < 0 for size in shape):
+        raise argparse.ArgumentTypeError(f"{text!r} is not an input and its shape, such as x=1000,32")
+    return name, shape

@@ -1,0 +1,94 @@
+"""The nodes of NumPy's and Python's functions: where one is more than an operation of its name, its steps."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.kernel.expression import Node, NotElementwise, Operation, dtype_of, operation
+from pykernels.kernel.functions import BINARY, Function
+
+__all__ = ["apply", "convert", "inputs_of", "power_operator"]
+
+# Up to here, products of floating-point numbers are as close as a power.
+_LARGEST_POWER = 4
+_LARGEST_INTEGER_POWER = 64
+
+
+def apply(function: Function, operands: Sequence[Any]) -> Operation:
+    """The node of a function of operands, of which at least one is a node.
+
+    Raises
+    ------
+    NotElementwise
+        NumPy refuses the operands, or the function has no elementwise form for them.
+    """
+    if function.name == "clip":
+        return _clip(*operands)
+    for operand in operands:
+        if not isinstance(operand, (Node, bool, int, float, np.generic)):
+            raise NotElementwise(f"{type(operand).__name__} among numbers")
+    made = operation(function.name, function.function, operands, function.computed_in)
+    if function.name == "power":
+        made = _as_products(made, *operands)
+    if made.name in ("power", "reciprocal") and made.dtype.kind != "f":
+        raise NotElementwise("a power of integers")
+    return made
+
+
+def convert(value: Node, sample: Any) -> Operation:
+    """The value as one of the type of the sample."""
+    return operation("convert", lambda _: sample, [value])
+
+
+def inputs_of(value: Any) -> frozenset[int]:
+    """The inputs whose shapes decide on the shape of a value."""
+    return value.inputs if isinstance(value, Node) else frozenset()
+
+
+def power_operator(base: Node, exponent: Any) -> tuple[Function, list[Any]]:
+    """``base ** exponent``, for which NumPy has short cuts that `np.power` does not take."""
+    if dtype_of(base).kind == "f" and _is_number(exponent):
+        for name, number in (("sqrt", 0.5), ("reciprocal", -1)):
+            if exponent == number:
+                return Function(name, lambda x: x**exponent), [base]
+    return BINARY[ast.Pow], [base, exponent]
+
+
+def _clip(value: Any, low: Any = None, high: Any = None) -> Operation:
+    """Two steps, in a dtype that all three decide upon."""
+    bounds = {name: bound for name, bound in (("maximum", low), ("minimum", high)) if bound is not None}
+    if not bounds:
+        raise NotElementwise("a clip without bounds")
+
+    def clip(value: Any, *given: Any) -> Any:
+        return np.clip(value, None if low is None else given[0], None if high is None else given[-1])
+
+    result = operation("clip", clip, [value, *bounds.values()])
+    sample, dtype = result.sample, result.dtype
+    for name, bound in bounds.items():
+        result = Operation(sample, inputs_of(value) | inputs_of(bound), name=name, operands=(value, bound), dtype=dtype)
+        value = result
+    return result
+
+
+def _as_products(power: Operation, base: Any, exponent: Any) -> Operation:
+    """A power, as products where the exponent is a small whole number: much faster, and integers wrap the same."""
+    largest = _LARGEST_POWER if power.dtype.kind == "f" else _LARGEST_INTEGER_POWER
+    if not _is_number(exponent) or not 1 <= exponent <= largest or exponent != int(exponent):
+        return power
+    factor = operation("convert", lambda _: power.sample, [base])
+    result = factor
+    for bit in f"{int(exponent):b}"[1:]:
+        result = operation("multiply", operator.mul, [result, result])
+        if bit == "1":
+            result = operation("multiply", operator.mul, [result, factor])
+    return result
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,65 @@
+"""What is known about a built kernel: the form it took, why, and what its machine code uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["ELEMENTWISE", "LOOPS", "NOT_ELEMENTWISE", "PYTHON", "WHOLE_ARRAY", "Facts"]
+
+#: One pass over the elements, in vectors, without temporary arrays.
+ELEMENTWISE = "elementwise"
+#: Tried, and found to need another form. No kernel that is ready to run has this one.
+NOT_ELEMENTWISE = "not elementwise"
+#: Compiled by numba: a function that has loops of its own, or calls one.
+LOOPS = "loops"
+#: Compiled by numba: NumPy on whole arrays, with temporary arrays.
+WHOLE_ARRAY = "whole-array"
+#: Not compiled.
+PYTHON = "Python"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The record kept beside a compiled kernel in the cache.
+
+    Attributes
+    ----------
+    form : str
+        ``"elementwise"``, ``"loops"``, ``"whole-array"`` or ``"Python"``.
+    reason : str
+        Why it does not have a faster form; empty if it is elementwise.
+    vector_math : tuple of str
+        The functions of the vector math library that it calls, by their names in C (``"expf"``).
+    scalar_math : tuple of str
+        The functions that it calls lane by lane, since they have no vector twin on this machine.
+    instruction_set : str
+        ``"avx512"``, ``"avx2"``, ``"sse2"`` or another that the code was made for; empty if it is Python.
+    blas : bool
+        Whether it calls matrix products.
+    """
+
+    form: str
+    reason: str = ""
+    vector_math: tuple[str, ...] = ()
+    scalar_math: tuple[str, ...] = ()
+    instruction_set: str = ""
+    blas: bool = False
+
+    @property
+    def vectorised(self) -> bool:
+        """Whether it is elementwise and calls no function lane by lane."""
+        return self.form == ELEMENTWISE and not self.scalar_math
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary of plain values, for `from_json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Facts:
+        """The facts that `to_json` wrote."""
+        known: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+        }
+        return cls(**known)

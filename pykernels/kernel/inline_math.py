@@ -1,0 +1,167 @@
+"""Functions of float32 written out in vector instructions, where a call of the vector math library costs the most.
+
+A call saves every register and starts anew; written out, the steps of one vector overlap with those of the next. Each
+function is reduced to a small interval, where a polynomial is as close as float32 can tell. The polynomials were
+fitted by weighted least squares on Chebyshev nodes, so that the relative error is even; all results are within 2 units
+in the last place.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import llvmlite.ir as ir
+
+if TYPE_CHECKING:
+    from pykernels.kernel.vector_operations import Writer
+
+__all__ = ["INLINE", "SLOWER"]
+
+_I32 = ir.IntType(32)
+# 1.5 * 2**23: what is added to it is rounded to a whole number, which then stands in the low bits.
+_ROUNDER = 12582912.0
+_ROUNDER_BITS = 0x4B400000
+_ONE_BITS, _MANTISSA_BITS, _HALF_ROOT_BITS = 0x3F800000, 23, 0x3F3504F3  # of 1; of the mantissa; of sqrt(1/2)
+# ln 2 in two parts, of which the first has zeros at its end: its product with a small whole number is exact.
+_LN2_HIGH, _LN2_LOW = 0.693359375, math.log(2) - 0.693359375
+
+# From the highest power to the lowest.
+_EXP = (0.0013814467238262296, 0.008368780836462975, 0.04166839271783829, 0.1666651964187622, 0.4999999403953552)
+_LOG = (
+    *(-0.07622110098600388, 0.12904691696166992, -0.13242976367473602, 0.14181779325008392, -0.16609077155590057),
+    *(0.20001976191997528, -0.25001582503318787, 0.33333325386047363, -0.49999988079071045),
+)
+_TANH = (-0.005704987328499556, 0.0206390880048275, -0.05373971536755562, 0.13331441581249237, -0.3333328068256378)
+_ERF_SMALL = (
+    *(7.853897113818675e-05, -0.000801020534709096, 0.005188329145312309, -0.026853812858462334, 0.1128358542919159),
+    *(-0.3761262595653534, 0.12837916612625122),
+)
+_LOG_ERFC = (
+    *(0.00018637925677467138, -0.0029476589988917112, 0.02183806709945202, -0.10310675948858261, -0.638144850730896),
+    *(-1.1270891427993774, -0.0003415223036427051),
+)
+
+
+def _exp(w: Writer, x: ir.Value) -> ir.Value:
+    """``2**n * exp(r)`` with ``|r| <= ln(2) / 2``; beyond the limits it is 0 or infinite anyway."""
+    b = w.builder
+    x = b.select(b.fcmp_ordered(">", x, _constant(x, 89)), _constant(x, 89), x)
+    x = b.select(b.fcmp_ordered("<", x, _constant(x, -104)), _constant(x, -104), x)
+    rounded = _fma(w, x, _constant(x, 1 / math.log(2)), _constant(x, _ROUNDER))
+    n = b.fsub(rounded, _constant(x, _ROUNDER))
+    r = _fma(w, n, _constant(x, -_LN2_HIGH), x)
+    r = _fma(w, n, _constant(x, -_LN2_LOW), r)
+    curve = b.fadd(_fma(w, b.fmul(r, r), _polynomial(w, r, _EXP), r), _constant(x, 1))
+    if w.has_scale():
+        return w.scale(curve, n)
+    # In two steps, since 2**n itself may be out of range where the result is not.
+    whole = b.sub(_bits(w, rounded), _integer(x, _ROUNDER_BITS))
+    half = b.ashr(whole, _integer(x, 1))
+    return b.fmul(b.fmul(curve, _power_of_two(w, x, half)), _power_of_two(w, x, b.sub(whole, half)))
+
+
+def _log(w: Writer, x: ir.Value) -> ir.Value:
+    """``n * ln(2) + log1p(m)`` with ``1 + m`` between the square roots of 1/2 and 2."""
+    b = w.builder
+    is_tiny = b.fcmp_ordered("<", x, _constant(x, 2.0**-126))
+    normal = b.select(is_tiny, b.fmul(x, _constant(x, 2.0**32)), x)
+    above = b.sub(_bits(w, normal), _integer(x, _HALF_ROOT_BITS))
+    mantissa = b.and_(above, _integer(x, (1 << _MANTISSA_BITS) - 1))
+    m = b.fsub(b.bitcast(b.add(mantissa, _integer(x, _HALF_ROOT_BITS)), x.type), _constant(x, 1))
+    n = b.sitofp(b.ashr(above, _integer(x, _MANTISSA_BITS)), x.type)
+    n = b.select(is_tiny, b.fsub(n, _constant(x, 32)), n)
+    return _log_edges(w, x, _constant(x, 0), _log_sum(w, n, m))
+
+
+def _log1p(w: Writer, x: ir.Value) -> ir.Value:
+    """As `_log`, but ``m`` is made of `x` itself, of which ``1 + x`` has lost the last digits."""
+    b = w.builder
+    is_large = b.fcmp_ordered(">", x, _constant(x, 2.0**60))  # there, 1 is of no account
+    scaled = b.select(is_large, b.fmul(x, _constant(x, 2.0**-64)), x)
+    one = b.select(is_large, _constant(x, 0), _constant(x, 1))
+    above = b.sub(_bits(w, b.fadd(scaled, one)), _integer(x, _HALF_ROOT_BITS))
+    exponent = b.ashr(above, _integer(x, _MANTISSA_BITS))
+    unit = _power_of_two(w, x, b.sub(_integer(x, 0), exponent))
+    m = _fma(w, scaled, unit, _fma(w, one, unit, _constant(x, -1)))
+    n = b.sitofp(exponent, x.type)
+    n = b.select(is_large, b.fadd(n, _constant(x, 64)), n)
+    result = _log_edges(w, x, _constant(x, -1), _log_sum(w, n, m))
+    return b.select(b.fcmp_ordered("==", x, _constant(x, 0)), x, result)
+
+
+def _log_sum(w: Writer, n: ir.Value, m: ir.Value) -> ir.Value:
+    curve = _fma(w, w.builder.fmul(m, m), _polynomial(w, m, _LOG), m)
+    return _fma(w, n, _constant(m, _LN2_HIGH), _fma(w, n, _constant(m, _LN2_LOW), curve))
+
+
+def _log_edges(w: Writer, x: ir.Value, least: ir.Value, inside: ir.Value) -> ir.Value:
+    """The logarithm, which is -infinite at `least` and nowhere defined below, nor for NaN; that of infinity is it."""
+    b, infinity = w.builder, _constant(x, math.inf)
+    is_inside = b.and_(b.fcmp_ordered(">", x, least), b.fcmp_ordered("<", x, infinity))
+    edge = b.select(b.fcmp_ordered("==", x, infinity), infinity, _constant(x, math.nan))
+    edge = b.select(b.fcmp_ordered("==", x, least), _constant(x, -math.inf), edge)
+    return b.select(is_inside, inside, edge)
+
+
+def _tanh(w: Writer, x: ir.Value) -> ir.Value:
+    b, one = w.builder, _constant(x, 1)
+    size = w.intrinsic("fabs", x)
+    square = b.fmul(size, size)
+    small = _fma(w, b.fmul(size, square), _polynomial(w, square, _TANH), size)
+    large = b.fsub(one, b.fdiv(_constant(x, 2), b.fadd(_exp(w, b.fadd(size, size)), one)))
+    result = b.select(b.fcmp_ordered("<", size, _constant(x, 0.625)), small, large)
+    return w.intrinsic("copysign", result, x)
+
+
+def _erf(w: Writer, x: ir.Value) -> ir.Value:
+    b, one = w.builder, _constant(x, 1)
+    size = w.intrinsic("fabs", x)
+    small = _fma(w, size, _polynomial(w, b.fmul(size, size), _ERF_SMALL), size)
+    bounded = b.select(b.fcmp_ordered(">", size, _constant(x, 4)), _constant(x, 4), size)
+    large = b.fsub(one, _exp(w, _polynomial(w, bounded, _LOG_ERFC)))
+    result = b.select(b.fcmp_ordered("<", size, one), small, large)
+    return w.intrinsic("copysign", result, x)
+
+
+def _polynomial(w: Writer, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
+    total: ir.Value = _constant(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        total = _fma(w, total, x, _constant(x, coefficient))
+    return total
+
+
+def _fma(w: Writer, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+    return w.intrinsic("fma", a, b, c)
+
+
+def _constant(like: ir.Value, number: float) -> ir.Constant:
+    (rounded,) = struct.unpack("f", struct.pack("f", number))
+    return ir.Constant(like.type, rounded)
+
+
+def _integer(like: ir.Value, number: int) -> ir.Constant:
+    return ir.Constant(ir.VectorType(_I32, like.type.count), number)
+
+
+def _bits(w: Writer, x: ir.Value) -> ir.Value:
+    return w.builder.bitcast(x, ir.VectorType(_I32, x.type.count))
+
+
+def _power_of_two(w: Writer, like: ir.Value, n: ir.Value) -> ir.Value:
+    shifted = w.builder.shl(n, _integer(like, _MANTISSA_BITS))
+    return w.builder.bitcast(w.builder.add(shifted, _integer(like, _ONE_BITS)), like.type)
+
+
+#: By their names in C: ``(writer, vector of float32) -> vector``. They need fused multiplication and addition.
+INLINE: Mapping[str, Callable[[Writer, ir.Value], ir.Value]] = {
+    "exp": _exp,
+    "log": _log,
+    "log1p": _log1p,
+    "tanh": _tanh,
+    "erf": _erf,
+}
+#: Those that are slower than a call of the vector math library, and for where it has none.
+SLOWER = frozenset({"log"})

@@ -1,0 +1,64 @@
+"""Machine code of a kernel, linked with the part of the runtime that it needs into a shared object."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pykernels import cache
+from pykernels.paths import CPP_DEFS
+from pykernels.toolchain import compiler, run
+
+__all__ = ["ENTRY", "RUNTIME", "link"]
+
+#: The name of a compiled kernel's function of the ABI.
+ENTRY = "pk_kernel_run"
+#: The parts of the runtime.
+RUNTIME = {name: CPP_DEFS / "runtime" / f"{name}.cpp" for name in ("elementwise", "kernel_runtime")}
+
+_HEADERS = sorted((CPP_DEFS / "include" / "pykernels").glob("*.h"))
+_FLAGS = ("-fPIC", "-std=c++17", "-O2", "-fvisibility=hidden")
+
+
+def link(code: bytes, part: str, libraries: Sequence[str], output: Path, what: str) -> None:
+    """Link machine code with a part of the runtime, which is compiled once and kept in the cache.
+
+    Parameters
+    ----------
+    code : bytes
+        A relocatable object.
+    part : str
+        A key of `RUNTIME`.
+    libraries : sequence of str
+        Paths, or ``-l`` and a name.
+    what : str
+        For the message if it fails.
+
+    Raises
+    ------
+    CompileFailed
+        The compiler or the linker failed.
+    BuildError
+        There is no compiler.
+    """
+    object_path = output.with_suffix(".o")
+    object_path.write_bytes(code)
+    flags = ["-shared", "-Wl,--exclude-libs,ALL", *libraries]
+    run([*compiler().command, str(object_path), str(_compiled(part)), "-o", str(output), *flags], what=what)
+    object_path.unlink()
+
+
+@functools.cache
+def _key(part: str) -> str:
+    return cache.digest([RUNTIME[part], *_HEADERS, *_FLAGS])
+
+
+def _compiled(part: str) -> Path:
+    def make(path: Path) -> dict[str, Any]:
+        include = f"-I{CPP_DEFS / 'include'}"
+        run([*compiler().command, *_FLAGS, include, "-c", str(RUNTIME[part]), "-o", str(path)], what=str(RUNTIME[part]))
+        return {}
+
+    return cache.build("runtime", _key(part), f"{part}.o", make).path

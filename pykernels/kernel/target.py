@@ -1,0 +1,51 @@
+"""LLVM for the processor at hand: its instruction set, and machine code out of IR. It needs llvmlite, but not numba."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from pykernels.kernel.vector_math import InstructionSet
+
+__all__ = ["instruction_set", "machine", "optimise"]
+
+
+@functools.lru_cache(maxsize=1)
+def machine() -> Any:
+    """LLVM's target machine for this processor."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_default_triple())
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="pic",
+        codemodel="default",
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def instruction_set() -> InstructionSet:
+    """The widest vector instructions of this processor."""
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512f") and features.get("avx512dq") and features.get("avx512bw"):
+        return InstructionSet("avx512", 64, {64: "e", 32: "d", 16: "b"}, has_fma=True)
+    if features.get("avx2"):
+        return InstructionSet("avx2", 32, {32: "d", 16: "b"}, has_fma=bool(features.get("fma")))
+    if features.get("sse4.2"):
+        return InstructionSet("sse4.2", 16, {16: "b"}, has_fma=False)
+    if features.get("neon"):
+        return InstructionSet("neon", 16, {}, has_fma=True)
+    return InstructionSet("baseline", 16, {}, has_fma=False)
+
+
+def optimise(module: Any, *, level: int = 3) -> None:
+    """Run LLVM's passes over a module."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    tuning.loop_vectorization = True
+    tuning.slp_vectorization = True
+    passes = llvm.create_pass_builder(machine(), tuning)
+    passes.getModulePassManager().run(module, passes)

@@ -1,0 +1,80 @@
+"""The vector math library of the C library, libmvec: which functions it has for this processor.
+
+A twin of ``expf`` for 16 lanes of AVX-512 is called ``_ZGVeN16v_expf``: the instruction set, the number of lanes, a
+``v`` for each argument, and the name of the scalar function (the x86-64 vector function ABI).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["InstructionSet", "find", "identity", "path"]
+
+
+@dataclass(frozen=True)
+class InstructionSet:
+    """An instruction set.
+
+    Attributes
+    ----------
+    register : int
+        Bytes of its widest vectors.
+    letters : mapping of int to str
+        Its letters in the names of libmvec, by bytes of a vector.
+    has_fma : bool
+        It multiplies and adds in one instruction.
+    """
+
+    name: str
+    register: int
+    letters: Mapping[int, str]
+    has_fma: bool
+
+
+def find(function: str, n_arguments: int, item_size: int, lanes: int, instructions: InstructionSet) -> str | None:
+    """The vector twin of a function of the C library; None if there is none.
+
+    Parameters
+    ----------
+    function : str
+        The name in C, such as ``expf``.
+    item_size : int
+        Bytes of an argument.
+    lanes : int
+        How many elements an argument of the twin has.
+    """
+    library, letter = _library(), instructions.letters.get(lanes * item_size)
+    if library is None or letter is None:
+        return None
+    symbol = f"_ZGV{letter}N{lanes}{'v' * n_arguments}_{function}"
+    # Looked up, not derived from a version: distributions differ.
+    return symbol if hasattr(library, symbol) else None
+
+
+def identity() -> str:
+    """Which library it is, for the keys of what is compiled against it."""
+    if _library() is None:
+        return "no vector math library"
+    return f"libmvec of {os.confstr('CS_GNU_LIBC_VERSION')}"
+
+
+def path() -> Path:
+    """The file of the library, to link with: the one that `find` looks into, whatever a linker would choose."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return next(file for file in (Path(line.split()[-1]) for line in lines) if file.name.startswith("libmvec"))
+
+
+@functools.lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL | None:
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return None
+    try:
+        return ctypes.CDLL("libmvec.so.1")
+    except OSError:
+        return None

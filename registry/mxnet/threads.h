@@ -1,0 +1,23 @@
+// MXNet's threads for loops: those of the OpenMP library that it is linked with.
+#ifndef PYKERNELS_REGISTRY_MXNET_THREADS_H_
+#define PYKERNELS_REGISTRY_MXNET_THREADS_H_
+
+#include <cstdint>
+
+namespace pykernels::mxnet {
+
+// Addresses in libmxnet and in GNU's OpenMP library.
+struct ThreadSymbols {
+  void* (*GetOpenMP)();                                            // mxnet::engine::OpenMP::Get()
+  int (*GetRecommendedThreadCount)(const void* self, bool exclude);  // its GetRecommendedOMPThreadCount(bool) const
+  void (*GompParallel)(void (*run)(void* data), void* data, unsigned n_threads, unsigned flags);
+  int (*GetThreadNumber)();
+  int (*GetTeamSize)();
+};
+
+// Has kernels that can be cut run on as many threads as MXNet's own operators would use.
+void UseThreads(const ThreadSymbols& symbols);
+
+}  // namespace pykernels::mxnet
+
+#endif  // PYKERNELS_REGISTRY_MXNET_THREADS_H_
