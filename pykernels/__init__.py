@@ -16,6 +16,7 @@ from pykernels.errors import (
     PykernelsError,
     PykernelsWarning,
 )
+from pykernels.kernel.prange import prange
 from pykernels.module import OpModule, custom_op_module
 from pykernels.python_def import CustomOpProp
 from pykernels.registration import register
@@ -38,6 +39,7 @@ __all__ = [
     "fork",
     "list_ops",
     "load_ops",
+    "prange",
     "register",
     "reload_ops",
     "unload_ops",

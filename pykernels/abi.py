@@ -86,6 +86,7 @@ class KernelFlag(IntFlag):
 
     PYTHON = 1
     ELEMENTWISE = 2
+    ITERATIONS = 4
 
 
 class Status(IntEnum):

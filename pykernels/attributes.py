@@ -8,6 +8,7 @@ decimal, so that 0.1 stays 0.1 and every framework computes with the same number
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -117,7 +118,11 @@ def _parse_double(value: Any) -> float:
 
 
 def _parse_float(value: Any) -> float:
-    exact = _parse_double(value)
+    return _shortest(_parse_double(value))
+
+
+@functools.lru_cache(maxsize=1024)  # a search that takes longer than calling an op
+def _shortest(exact: float) -> float:
     with np.errstate(over="ignore"):
         single = np.float32(exact)
     if np.isinf(single) and not np.isinf(exact):

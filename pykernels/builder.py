@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 from pykernels import discovery, frameworks
@@ -136,18 +135,21 @@ class UserOp:
         KernelError
             The kernel failed (frameworks raise errors of their own kind, some at the next synchronisation).
         """
-        values = [value for group in self._inputs for value in group]
-        framework = frameworks.of_values(values, self._op.name)
+        op = self._op
+        framework = frameworks.of_values([value for group in self._inputs for value in group], op.name)
         # An optional output that nobody has asked for is left out.
-        counts = [self._outputs.get(a.name, 0 if a.optional else a.count) for a in self._op.outputs]
-        flat = iter(framework.call(self._module, self._op.name, self._inputs, self._attributes, counts))
-        self._results = {a.name: list(islice(flat, n)) for a, n in zip(self._op.outputs, counts)}
+        counts = [self._outputs.get(a.name, 0 if a.optional else a.count) for a in op.outputs]
+        flat = framework.call(self._module, op.name, self._inputs, self._attributes, counts)
+        self._results, at = {}, 0
+        for argument, count in zip(op.outputs, counts):
+            self._results[argument.name] = flat[at : at + count]
+            at += count
         return self
 
     def RemoteBlobList(self) -> tuple[Any, ...]:
         """The outputs that were asked for, in that order."""
         results = self._done()
-        return tuple(tensor for name in self._outputs or results for tensor in results[name])
+        return tuple([tensor for name in self._outputs or results for tensor in results[name]])
 
     def RemoteBlobDict(self) -> dict[str, list[Any]]:
         """The outputs that were asked for, by argument."""

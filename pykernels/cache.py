@@ -11,15 +11,11 @@ import contextvars
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import platformdirs
 
 from pykernels.errors import CacheError
 
@@ -49,7 +45,11 @@ class Entry:
 def directory() -> Path:
     """The cache directory: ``$PYKERNELS_CACHE``, else ``pykernels`` in the user's cache directory."""
     chosen = os.environ.get("PYKERNELS_CACHE")
-    return Path(chosen).absolute() if chosen else Path(platformdirs.user_cache_dir("pykernels"))
+    if chosen:
+        return Path(chosen).absolute()
+    import platformdirs  # not above: it takes a tenth of a warm start
+
+    return Path(platformdirs.user_cache_dir("pykernels"))
 
 
 def digest(parts: Iterable[str | bytes | Path]) -> str:
@@ -157,7 +157,7 @@ def clear() -> tuple[int, int]:
         for home in doomed:
             with contextlib.suppress(CacheError), _Lock(home, 0):
                 if not (home / _MANIFEST).exists():  # else it has been built again
-                    shutil.rmtree(home)
+                    _remove(home, ignore_errors=False)
     except OSError as error:
         raise _not_writable(error, directory()) from error
     return len(doomed), kept
@@ -198,6 +198,8 @@ def _read(home: Path, filename: str) -> Entry | None:
 
 
 def _write(home: Path, filename: str, make: Callable[[Path], dict[str, Any]]) -> Entry:
+    import tempfile  # not above, with shutil: only who writes needs them
+
     _remove_remains(home)
     scratch = Path(tempfile.mkdtemp(prefix=f"{home.name}.", dir=home.parent))
     try:
@@ -207,18 +209,24 @@ def _write(home: Path, filename: str, make: Callable[[Path], dict[str, Any]]) ->
         (scratch / _MANIFEST).write_text(json.dumps(manifest))
         scratch.chmod(0o755)
         # Only a damaged entry can be in the way, since the lock is ours.
-        shutil.rmtree(home, ignore_errors=True)
+        _remove(home)
         scratch.rename(home)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        _remove(scratch)
     return Entry(home / filename, facts)
+
+
+def _remove(folder: Path, *, ignore_errors: bool = True) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=ignore_errors)
 
 
 def _remove_remains(home: Path) -> None:
     """Remove what processes have left that were killed while they built an entry; its lock must be ours."""
     for scratch in home.parent.glob(f"{home.name}.*"):
         if scratch.is_dir():
-            shutil.rmtree(scratch, ignore_errors=True)
+            _remove(scratch)
 
 
 class _Lock:

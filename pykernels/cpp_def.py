@@ -18,10 +18,11 @@ from pykernels.errors import CompileFailed, DefinitionError
 
 __all__ = ["load_cpp_def"]
 
-# A definition is compiled for the sake of a few calls, so what counts is the time that this takes. With -Bsymbolic,
-# the standard library's templates in it are never replaced by those of a framework that another compiler built.
-_FLAGS = ("-O0", "-w", "-Wl,-Bsymbolic")
-_DIAGNOSTIC = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$", re.M)
+# A definition is compiled for the sake of a few calls, so what counts is the time that this takes, and the size,
+# which every process reads: -Og compiles as fast as -O0, to less than half of it. With -Bsymbolic, the standard
+# library's templates in it are never replaced by those of a framework that another compiler built.
+_FLAGS = ("-Og", "-w", "-s", "-fvisibility-inlines-hidden", "-Wl,-Bsymbolic")
+_DIAGNOSTIC = r"(?m)^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$"
 #: How long a definition may take to register its ops, in seconds.
 _PROBE_TIMEOUT = 60.0
 _PROBE = """
@@ -109,7 +110,7 @@ def _probe(built: Path, path: Path) -> None:
 
 def _first_error(output: str, path: Path) -> str:
     """The compiler's first error as ``file:line: text`` and the lines that show it, in terms of the user's file."""
-    found = _DIAGNOSTIC.search(output)
+    found = re.search(_DIAGNOSTIC, output)
     if found is None:
         return f"{path}: it does not compile:\n{output.strip()}"
     line, text = found["line"], found["text"]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pykernels import abi, dtypes
 from pykernels.attributes import format_value, parse_value, type_name
 from pykernels.errors import CallError, DefinitionError
 from pykernels.gradient_plan import GradientPlan, PlanOp, PlanRecorder
 from pykernels.instance import NO_TENSORS, TensorSpec, arguments_of, make_instance, read_tensors
-from pykernels.sbp import Sbp, SbpRecorder
+
+if TYPE_CHECKING:
+    from pykernels.sbp import Sbp
 
 __all__ = [
     "NOT_KNOWN_YET",
@@ -171,6 +172,8 @@ class OpDef:
         known = {attribute.name: attribute for attribute in self.attributes}
         for name in given:
             if name not in known:
+                import difflib  # not above: few calls need it
+
                 close = difflib.get_close_matches(name, known, n=1)
                 hint = f"; did you mean '{close[0]}'?" if close else f"; it has: {', '.join(known) or 'none'}"
                 raise CallError(f"op {self.name} has no attribute '{name}'{hint}")
@@ -332,6 +335,8 @@ class OpDef:
         CallError, DefinitionError
             As in `infer`.
         """
+        from pykernels.sbp import SbpRecorder  # not above: only programs on several devices need it
+
         self.check_inputs(inputs)
         instance = make_instance(self, inputs, arguments_of(self.outputs), attributes)
         recorder = SbpRecorder()

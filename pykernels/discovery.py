@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import threading
@@ -133,8 +132,10 @@ def find_op(name: str) -> OpModule:
     """
     if name in _loaded:
         return _loaded[name]
-    for known, module in _loaded.items():
-        if name.startswith(f"{known}_") and name in (f"{known}_forward", *module.definition.ops):
+    known = name
+    while known := known.rpartition("_")[0]:
+        module = _loaded.get(known)
+        if module is not None and (name == f"{known}_forward" or name in module.definition.ops):
             return module
     available = ", ".join(sorted(_loaded)) or "none; call pykernels.load_ops()"
     raise CallError(f"there is no op {name!r}. Loaded are: {available}")
@@ -175,7 +176,9 @@ def _is_op_folder(path: Path) -> bool:
 def _default_places() -> list[tuple[Path, bool]]:
     places = [(paths.OPS, True), (Path("ops"), False)]
     places += [(Path(p), True) for p in os.environ.get("PYKERNELS_PATH", "").split(os.pathsep) if p]
-    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+    from importlib import metadata  # not above: it takes a third of the time of importing pykernels
+
+    for point in metadata.entry_points(group=ENTRY_POINTS):
         spec = importlib.util.find_spec(point.module)
         if spec is None:
             raise LoadError(f"the installed package behind entry point {point.name!r} has no module {point.module!r}")

@@ -16,7 +16,7 @@ from typing import Any
 
 from pykernels.errors import KernelError
 
-__all__ = ["before_fork", "forbidden", "synchronize", "synchronized"]
+__all__ = ["before_fork", "forbidden", "is_forbidden", "synchronize", "synchronized"]
 
 _drains: list[Callable[[], None]] = []
 _stops: list[Callable[[], None]] = []
@@ -80,6 +80,11 @@ def forbidden() -> Iterator[None]:
             _forbidden.discard(thread)
 
 
+def is_forbidden() -> bool:
+    """Whether this thread is in a `forbidden` block: it runs a kernel."""
+    return threading.get_ident() in _forbidden
+
+
 def _prepare() -> None:
     _call_all([*_drains, *_stops])
 
@@ -105,7 +110,7 @@ _FORKING = {"preexec_fn": "preexec_fn", "uid": "user", "gid": "group", "gids": "
 
 
 def _refuse_forks(event: str, _: tuple[Any, ...]) -> None:
-    if event not in _FORKS or threading.get_ident() not in _forbidden:
+    if event not in _FORKS or not is_forbidden():
         return
     if event == "subprocess.Popen":
         given = sys._getframe(1).f_locals  # which the event does not tell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import threading
 import types
@@ -14,7 +13,7 @@ from pykernels.definition import Definition, OpDef
 from pykernels.errors import DefinitionError, KernelError, LoadError
 from pykernels.kernel import service
 from pykernels.kernel.agreement import check_agreement
-from pykernels.kernel.source import KernelFunction, KernelSource, execute
+from pykernels.kernel.source import KernelFunction, KernelSource, compiled, execute
 from pykernels.python_def import load_python_def
 
 __all__ = ["CPP_DEF", "PY_API", "PY_DEF", "PY_KERNEL", "OpModule", "custom_op_module"]
@@ -116,7 +115,7 @@ class OpModule:
                 raise LoadError(f"op folder {self.path}: the file {path.name}{instead} is missing")
             if path.suffix == ".py":
                 try:
-                    ast.parse(path.read_bytes(), str(path))
+                    compiled(path.read_bytes(), path)
                 except (SyntaxError, ValueError) as error:
                     line = getattr(error, "lineno", None) or 1
                     raise LoadError(f"{path}:{line}: syntax error: {getattr(error, 'msg', error)}") from error

@@ -5,12 +5,9 @@ from __future__ import annotations
 import errno
 import functools
 import os
-import shlex
-import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +40,9 @@ def compiler() -> Compiler:
 
 @functools.lru_cache(maxsize=8)
 def _find(chosen: str, path: str) -> Compiler:
+    import shlex  # not above, with shutil: what is in the cache needs no compiler
+    import shutil
+
     command = shlex.split(chosen) if chosen else [name for name in _CANDIDATES if shutil.which(name, path=path)][:1]
     if not command or not shutil.which(command[0], path=path):
         what = f"$CXX names {chosen!r}, which is not on the PATH" if chosen else "no C++ compiler is on the PATH"
@@ -61,6 +61,7 @@ def build_shared(
     kind: str = "native",
     flags: Sequence[str] = (),
     include: Sequence[Path] = (),
+    libraries: Sequence[str] = (),
     key: Sequence[str] = (),
 ) -> Path:
     """Compile C++ sources into a shared object in the cache.
@@ -78,6 +79,8 @@ def build_shared(
     include : sequence of Path
         Folders of headers. Every header in them counts for the key, so name only folders of our own here; folders of
         others go into `flags`, with what identifies them in `key`.
+    libraries : sequence of str
+        What the linker is told after all objects.
     key : sequence of str
         Whatever else the result depends on.
 
@@ -90,17 +93,18 @@ def build_shared(
     CacheError
         The cache cannot be written.
     """
-    headers = sorted(h for folder in include for h in folder.rglob("*") if h.suffix in {".h", ".hpp", ".inl"})
     # Which compiler it was does not matter behind a C ABI, so what is in the cache needs none; a choice is respected.
     chosen = os.environ.get("CXX", "")
-    entry_key = cache.digest([chosen, *flags, *key, *map(str, sources), *sources, *headers])
+    entry_key = cache.digest([chosen, *flags, *libraries, *key, *map(str, sources), *sources, *map(_headers, include)])
 
     def make(output: Path) -> dict[str, str]:
         command = [*compiler().command, *_COMMON_FLAGS, *flags, *(f"-I{folder}" for folder in include)]
         if len(sources) == 1:
-            run([*command, "-shared", str(sources[0]), "-o", str(output)], what=name)
+            run([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], what=name)
             return {}
         _announce(f"building the {name.replace('_', ' ')}, once for this machine")
+        from concurrent.futures import ThreadPoolExecutor  # not above: few programs build anything
+
         objects = [output.with_name(f"{number}.o") for number in range(len(sources))]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             compiling = [
@@ -109,12 +113,33 @@ def build_shared(
             ]
             for each in compiling:
                 each.result()
-        run([*command, "-shared", *map(str, objects), "-o", str(output)], what=name)
+        run([*command, "-shared", *map(str, objects), "-o", str(output), *libraries], what=name)
         for made in objects:
             made.unlink()
         return {}
 
     return cache.build(kind, f"{name}-{entry_key}", f"{name}.so", make).path
+
+
+def _headers(folder: Path) -> str:
+    """A digest of the headers in a folder, which are read again only when one of them has changed."""
+    return _content(tuple(sorted(_stamps(str(folder)))))
+
+
+def _stamps(folder: str) -> Iterator[tuple[str, int, int, int]]:
+    """Each header in a folder, and what changes when it does."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _stamps(entry.path)
+            elif entry.name.endswith((".h", ".hpp", ".inl")):
+                stat = entry.stat()
+                yield entry.path, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size
+
+
+@functools.lru_cache(maxsize=8)
+def _content(stamps: tuple[tuple[str, int, int, int], ...]) -> str:
+    return cache.digest(Path(file) for file, *_ in stamps)
 
 
 def _announce(what: str) -> None:

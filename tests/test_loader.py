@@ -122,6 +122,29 @@ def test_a_kernel_that_disagrees_is_told_with_file_and_line(square: Path) -> Non
         build()
 
 
+@pytest.mark.parametrize(
+    ("unpacked", "count"),
+    [
+        ("[x, y, dy] = args", 3),
+        ("dy, = args", 1),
+        ("x, *rest = args", None),
+        ("x, dy = list(args)", None),
+        ("x, dy = args if args else args", None),
+    ],
+)
+def test_unpackings_are_counted_wherever_they_can_be(square: Path, unpacked: str, count: int | None) -> None:
+    kernel = square / "square_py_kernel.py"
+    kernel.write_text(
+        f"def forward(args, *, scale):\n    return args[0]\n\n\ndef backward(args, *, scale):\n    {unpacked}\n"
+    )
+    chain = pykernels.custom_op_module("square", square).cpp_def().py_kernel()
+    if count is None:
+        chain.build_load()
+        return
+    with pytest.raises(KernelError, match=rf"kernel\.py:6: backward takes {count} inputs out of 'args'"):
+        chain.build_load()
+
+
 def test_op_types_must_carry_the_folders_name(square: Path) -> None:
     other = square.parent / "cube"
     other.mkdir()

@@ -1,5 +1,5 @@
-// Runs an elementwise kernel over a range of elements: `pk_kernel_run` around the kernel's own `pk_body`, which computes
-// whole vectors. Linked into every elementwise kernel; the same object code for all of them.
+// Runs an elementwise kernel over a range of elements: `pk_kernel_run` around the kernel's own `pk_body`, which
+// computes whole vectors. Linked into every elementwise kernel; the same object code for all of them.
 //
 // Vectors are read straight from the inputs and written straight into the outputs. What is not a whole vector, the
 // ends of the range, and inputs that are broadcast go through small buffers, so that every element is computed by the
@@ -26,8 +26,9 @@ namespace {
 constexpr int kMaxTensors = 32;
 constexpr int64_t kBufferBytes = 16384;  // all buffers together stay in the first-level cache
 // Tensors that are larger than this, together, are not read again from the caches: writing past them saves reading
-// each line of the outputs before it is overwritten.
-constexpr int64_t kStreamingBytes = int64_t{1} << 24;
+// each line of the outputs before it is overwritten. A common size of a third-level cache; what the system tells of it
+// may be wrong in a virtual machine.
+constexpr int64_t kStreamingBytes = int64_t{1} << 25;
 
 struct Shape {
   int32_t rank = 0;

@@ -1,20 +1,19 @@
-import numpy as np
+import pykernels
 
 
-def forward(args, *, height, width):
-    (boxes,) = args
-    corners = boxes.reshape(boxes.size // 2, 2)
-    y = np.empty_like(corners)
-    y[:, 0] = np.minimum(np.maximum(corners[:, 0], 0), width)
-    y[:, 1] = np.minimum(np.maximum(corners[:, 1], 0), height)
-    return y.reshape(boxes.shape)
+def forward(args, outs, *, height, width):
+    (boxes,), (y,) = args, outs
+    corners, clipped = boxes.reshape(boxes.size // 2, 2), y.reshape(boxes.size // 2, 2)
+    for i in pykernels.prange(len(corners)):
+        clipped[i, 0] = min(max(corners[i, 0], 0), width)
+        clipped[i, 1] = min(max(corners[i, 1], 0), height)
 
 
-def backward(args, *, height, width):
-    boxes, dy = args
-    corners, dy_corners = boxes.reshape(boxes.size // 2, 2), dy.reshape(dy.size // 2, 2)
-    x, y = corners[:, 0], corners[:, 1]
-    dboxes = np.empty_like(corners)
-    dboxes[:, 0] = np.where((x >= 0) & (x <= width), dy_corners[:, 0], 0)
-    dboxes[:, 1] = np.where((y >= 0) & (y <= height), dy_corners[:, 1], 0)
-    return dboxes.reshape(boxes.shape)
+def backward(args, outs, *, height, width):
+    (boxes, dy), (dboxes,) = args, outs
+    corners, dy_corners = boxes.reshape(boxes.size // 2, 2), dy.reshape(boxes.size // 2, 2)
+    dx = dboxes.reshape(boxes.size // 2, 2)
+    for i in pykernels.prange(len(corners)):
+        x, y = corners[i, 0], corners[i, 1]
+        dx[i, 0] = dy_corners[i, 0] * ((x >= 0) & (x <= width))
+        dx[i, 1] = dy_corners[i, 1] * ((y >= 0) & (y <= height))

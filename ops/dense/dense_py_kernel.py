@@ -1,8 +1,13 @@
-def forward(args, *, bias):
-    data, weight = args
-    return data @ weight.T + bias
+import numpy as np
 
 
-def backward(args):
-    data, weight, dy = args
-    return dy @ weight, dy.T @ data
+def forward(args, outs, *, bias):
+    (data, weight), (y,) = args, outs
+    np.dot(data, weight.T, out=y)
+    y += bias
+
+
+def backward(args, outs):
+    (data, weight, dy), (ddata, dweight) = args, outs
+    np.dot(dy, weight, out=ddata)
+    np.dot(dy.T, data, out=dweight)

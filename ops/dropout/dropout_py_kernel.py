@@ -1,17 +1,19 @@
 import numpy as np
 
+import pykernels
 
-def forward(args, *, p, seed, is_train):
-    (x,) = args
-    mask = np.ones_like(x)
-    if is_train:
+
+def forward(args, outs, *, p, seed, is_train):
+    (x,), (y, mask) = args, outs
+    x_flat, y_flat, mask_flat = x.reshape(x.size), y.reshape(x.size), mask.reshape(x.size)
+    keep = x.dtype.type(1 / (1 - p) if is_train else 1)
+    state = _mix(np.uint64(seed))
+    for i in pykernels.prange(x.size):
         # 53 bits of the hash are a number from 0 to less than 1, exactly.
-        state = _mix(np.full(1, seed, np.uint64))
-        numbers = np.arange(1, x.size + 1).astype(np.uint64)
-        bits = _mix(state + numbers * np.uint64(0x9E3779B97F4A7C15))
-        is_kept = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53 >= p
-        mask = (is_kept.astype(x.dtype) * (1 / (1 - p))).reshape(x.shape)
-    return x * mask, mask
+        bits = _mix(state + np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15))
+        is_kept = not is_train or np.float64(bits >> np.uint64(11)) * 2.0**-53 >= p
+        mask_flat[i] = keep if is_kept else 0
+        y_flat[i] = x_flat[i] * mask_flat[i]
 
 
 def backward(args):

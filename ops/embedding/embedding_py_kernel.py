@@ -1,23 +1,22 @@
-import numpy as np
-
-
-def forward(args):
-    indices, weight = args
+def forward(args, outs):
+    (indices, weight), (y,) = args, outs
     rows, columns = weight.shape
-    flat = indices.reshape(indices.size)
-    y = np.empty((indices.size, columns), weight.dtype)
+    flat, y_rows = indices.reshape(indices.size), y.reshape(indices.size, columns)
     for i in range(indices.size):
-        y[i] = weight[_row_of(flat[i], rows)]
-    return y.reshape((*indices.shape, columns))
+        row = _row_of(flat[i], rows)
+        for j in range(columns):
+            y_rows[i, j] = weight[row, j]
 
 
-def backward(args):
-    indices, weight, dy = args
-    flat, dy_rows = indices.reshape(indices.size), dy.reshape(indices.size, weight.shape[1])
-    dweight = np.zeros_like(weight)
+def backward(args, outs):
+    (indices, weight, dy), (dweight,) = args, outs
+    columns = weight.shape[1]
+    flat, dy_rows = indices.reshape(indices.size), dy.reshape(indices.size, columns)
+    dweight[...] = 0
     for i in range(indices.size):
-        dweight[int(flat[i])] += dy_rows[i]
-    return dweight
+        row = int(flat[i])
+        for j in range(columns):
+            dweight[row, j] += dy_rows[i, j]
 
 
 def _row_of(index, rows):

@@ -1,37 +1,41 @@
 import numpy as np
 
+import pykernels
 
-def forward(args, *, alpha, gamma):
-    logits, targets = args
-    x, t = logits.reshape(logits.size), targets.reshape(targets.size)
-    loss = np.empty_like(x)
-    for i in range(x.size):
-        _, wrong, entropy = _terms(x[i], t[i])
+
+def forward(args, outs, *, alpha, gamma):
+    (logits, targets), (loss,) = args, outs
+    x, t, y = logits.reshape(logits.size), targets.reshape(logits.size), loss.reshape(logits.size)
+    _check(t)
+    for i in pykernels.prange(x.size):
+        _, wrong, entropy = _terms(x[i] if t[i] == 1 else -x[i])
         weight = alpha if t[i] == 1 else 1 - alpha
-        loss[i] = weight * wrong**gamma * entropy
-    return loss.reshape(logits.shape)
+        y[i] = weight * wrong**gamma * entropy
 
 
-def backward(args, *, alpha, gamma):
-    logits, targets, dloss = args
-    x, t, dy = logits.reshape(logits.size), targets.reshape(targets.size), dloss.reshape(dloss.size)
-    dx = np.empty_like(x)
-    for i in range(x.size):
-        right, wrong, entropy = _terms(x[i], t[i])
+def backward(args, outs, *, alpha, gamma):
+    (logits, targets, dloss), (dlogits,) = args, outs
+    x, t, dy = logits.reshape(logits.size), targets.reshape(logits.size), dloss.reshape(logits.size)
+    dx = dlogits.reshape(logits.size)
+    _check(t)
+    for i in pykernels.prange(x.size):
+        right, wrong, entropy = _terms(x[i] if t[i] == 1 else -x[i])
         weight = -alpha if t[i] == 1 else 1 - alpha
         dx[i] = dy[i] * weight * wrong**gamma * (gamma * right * entropy + wrong)
-    return dx.reshape(logits.shape)
 
 
-def _terms(logit, target):
-    """The probability of the target and that of the other class, and ``-log`` of the first."""
-    if target != 0 and target != 1:
+def _check(targets):
+    wrong = 0
+    for i in range(targets.size):
+        wrong += targets[i] != 0 and targets[i] != 1
+    if wrong:
         raise ValueError("every target must be 0 or 1")
-    z = logit if target == 1 else -logit
+
+
+def _terms(z):
+    """The probability of the target and that of the other class, and ``-log`` of the first."""
     # exp only ever sees numbers <= 0, so it cannot overflow, and small probabilities keep all their digits.
     e = np.exp(-np.abs(z))
     small, large = e / (1 + e), 1 / (1 + e)
     entropy = np.maximum(-z, 0) + np.log1p(e)
-    if z >= 0:
-        return large, small, entropy
-    return small, large, entropy
+    return (large, small, entropy) if z >= 0 else (small, large, entropy)

@@ -2,45 +2,67 @@ import math
 
 import numpy as np
 
+import pykernels
 
-def forward(args, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned):
-    data, rois = args
+
+def forward(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned):
+    (data, rois), (y,) = args, outs
     batch, channels, height, width = data.shape
-    boxes = rois[:, 1:] * spatial_scale - (0.5 if aligned else 0.0)
-    y = np.empty((len(rois), channels, pooled_height, pooled_width), data.dtype)
-    for r in range(len(rois)):
+    for r in pykernels.prange(len(rois)):
         b = _image_of(rois[r, 0], r, batch)
-        rows, row_weights = _taps(boxes[r, 1], boxes[r, 3], pooled_height, sampling_ratio, height, aligned)
-        columns, column_weights = _taps(boxes[r, 0], boxes[r, 2], pooled_width, sampling_ratio, width, aligned)
+        x0, y0, x1, y1 = _box(rois[r], spatial_scale, aligned)
+        rows, row_weights = _taps(y0, y1, pooled_height, sampling_ratio, height, aligned)
+        columns, column_weights = _taps(x0, x1, pooled_width, sampling_ratio, width, aligned)
+        first = columns.min()
+        line = np.empty(columns.max() + 1 - first)
         for c in range(channels):
             for i in range(pooled_height):
+                # First along the height, for all columns at once; what is left is along the width.
+                line[:] = 0
+                for k in range(rows.shape[1]):
+                    _add(line, row_weights[i, k], data[b, c, rows[i, k], first : first + line.size])
                 for j in range(pooled_width):
                     total = np.float64(0)
-                    for k in range(rows.shape[1]):
-                        for m in range(columns.shape[1]):
-                            weight = row_weights[i, k] * column_weights[j, m]
-                            total += weight * data[b, c, rows[i, k], columns[j, m]]
+                    for m in range(columns.shape[1]):
+                        total += column_weights[j, m] * line[columns[j, m] - first]
                     y[r, c, i, j] = total
-    return y
 
 
-def backward(args, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned):
-    data, rois, dy = args
+def backward(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned):
+    (data, rois, dy), (ddata,) = args, outs
     batch, channels, height, width = data.shape
-    boxes = rois[:, 1:] * spatial_scale - (0.5 if aligned else 0.0)
-    ddata = np.zeros_like(data)
+    ddata[:] = 0
     for r in range(len(rois)):
         b = _image_of(rois[r, 0], r, batch)
-        rows, row_weights = _taps(boxes[r, 1], boxes[r, 3], pooled_height, sampling_ratio, height, aligned)
-        columns, column_weights = _taps(boxes[r, 0], boxes[r, 2], pooled_width, sampling_ratio, width, aligned)
+        x0, y0, x1, y1 = _box(rois[r], spatial_scale, aligned)
+        rows, row_weights = _taps(y0, y1, pooled_height, sampling_ratio, height, aligned)
+        columns, column_weights = _taps(x0, x1, pooled_width, sampling_ratio, width, aligned)
+        first = columns.min()
+        line = np.empty(columns.max() + 1 - first)
         for c in range(channels):
             for i in range(pooled_height):
+                line[:] = 0
                 for j in range(pooled_width):
-                    for k in range(rows.shape[1]):
-                        for m in range(columns.shape[1]):
-                            weight = row_weights[i, k] * column_weights[j, m]
-                            ddata[b, c, rows[i, k], columns[j, m]] += weight * dy[r, c, i, j]
-    return ddata
+                    for m in range(columns.shape[1]):
+                        line[columns[j, m] - first] += column_weights[j, m] * dy[r, c, i, j]
+                for k in range(rows.shape[1]):
+                    _add(ddata[b, c, rows[i, k], first : first + line.size], row_weights[i, k], line)
+
+
+def _add(target, weight, values):
+    for i in range(target.size):
+        target[i] += weight * values[i]
+
+
+def _box(roi, spatial_scale, aligned):
+    """Where a region lies in the image: ``x0, y0, x1, y1``."""
+    offset = 0.5 if aligned else 0.0
+    return (
+        roi[1] * spatial_scale - offset,
+        roi[2] * spatial_scale - offset,
+        roi[3] * spatial_scale - offset,
+        roi[4] * spatial_scale - offset,
+    )
 
 
 def _image_of(number, r, batch):

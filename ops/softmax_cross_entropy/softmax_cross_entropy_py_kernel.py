@@ -1,38 +1,47 @@
 import numpy as np
 
+import pykernels
 
-def forward(args):
-    logits, labels = args
+
+def forward(args, outs):
+    (logits, labels), (loss, probability) = args, outs
     rows, classes = logits.shape
-    loss, probability = np.empty(rows, logits.dtype), np.empty_like(logits)
-    for i in range(rows):
+    for i in pykernels.prange(rows):
         label = _class_of(labels[i], i, classes)
         # Subtracting the largest element leaves the result as it is, and exp cannot overflow.
-        x = logits[i] - logits[i].max()
-        e = np.exp(x)
-        total = e.sum()
-        probability[i] = e / total
-        loss[i] = np.log(total) - x[label]
-    return loss, probability
+        top = logits.dtype.type(-np.inf)
+        for k in range(classes):
+            top = max(top, logits[i, k])
+        total = logits.dtype.type(0)
+        for k in range(classes):
+            e = np.exp(logits[i, k] - top)
+            probability[i, k] = e
+            total += e
+        for k in range(classes):
+            probability[i, k] /= total
+        loss[i] = np.log(total) - (logits[i, label] - top)
 
 
-def backward(args):
-    labels, probability, dloss, dprobability = args
-    dlogits = np.empty_like(probability)
-    for i in range(len(probability)):
-        p, dp = probability[i], dprobability[i]
-        dlogits[i] = p * (dloss[i] + dp - (p * dp).sum())
+def backward(args, outs):
+    (labels, probability, dloss, dprobability), (dlogits,) = args, outs
+    rows, classes = probability.shape
+    for i in pykernels.prange(rows):
+        along = probability.dtype.type(0)
+        for k in range(classes):
+            along += probability[i, k] * dprobability[i, k]
+        for k in range(classes):
+            dlogits[i, k] = probability[i, k] * (dloss[i] + dprobability[i, k] - along)
         dlogits[i, int(labels[i])] -= dloss[i]
-    return dlogits
 
 
-def backward_of_sum(args):
+def backward_of_sum(args, outs):
     """The gradient of the sum of all losses."""
-    labels, probability = args
-    dlogits = probability.copy()
-    for i in range(len(probability)):
+    (labels, probability), (dlogits,) = args, outs
+    rows, classes = probability.shape
+    for i in pykernels.prange(rows):
+        for k in range(classes):
+            dlogits[i, k] = probability[i, k]
         dlogits[i, int(labels[i])] -= 1
-    return dlogits
 
 
 def _class_of(label, i, classes):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pykernels import abi, cache, paths, toolchain
-from pykernels.errors import LoadError, PykernelsError
+from pykernels.errors import LoadError
+from pykernels.frameworks.loading import LoadFn, reporting
 
 __all__ = ["Registrar", "build"]
 
@@ -48,8 +49,6 @@ _THREADS = (
 
 #: The name of the op that the engine is tried with.
 CHECKED_OP = "_pykernels_double"
-
-_LoadFn = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
 def build() -> Path:
@@ -91,7 +90,7 @@ class Registrar:
         self._library = ctypes.CDLL(str(library))
         # The registrar keeps pointers to both for as long as the process lives.
         self._services = services
-        self._load = _LoadFn(_reporting(load))
+        self._load = LoadFn(reporting(load))
         self._next_retired = self._library.pk_mxnet_next_retired
         self._next_retired.restype = ctypes.c_int64
         self._run("init", ctypes.byref(services), self._load, _addresses(_API))
@@ -205,19 +204,3 @@ def _addresses(names: Sequence[str]) -> ctypes.Array[ctypes.c_void_p]:
     libmxnet = importlib.import_module("mxnet.base")._LIB
     found = (ctypes.cast(getattr(libmxnet, name), ctypes.c_void_p) for name in names)
     return (ctypes.c_void_p * len(names))(*found)
-
-
-def _reporting(load: Callable[[str], None]) -> Callable[[bytes, int, int], int]:
-    def report(name: bytes, error: int, size: int) -> int:
-        try:
-            load(name.decode())
-        except PykernelsError as problem:
-            abi.write_text(error, size, str(problem))
-            return 1
-        except BaseException as problem:
-            # Whatever happens here must not leave through MXNet's C frames.
-            abi.write_text(error, size, f"loading op {name.decode()!r} failed: {type(problem).__name__}: {problem}")
-            return 1
-        return 0
-
-    return report

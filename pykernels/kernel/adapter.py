@@ -14,10 +14,7 @@ import numpy as np
 from pykernels.abi import Status
 from pykernels.kernel.signature import Signature, TensorType, group_shapes
 
-__all__ = ["VERSION", "Adapter", "Result", "computed_in", "write"]
-
-#: Part of the cache key of every compiled kernel: raise it when the generated code changes its meaning.
-VERSION = 1
+__all__ = ["Adapter", "Result", "computed_in", "write"]
 
 
 @dataclass(frozen=True)
@@ -30,13 +27,15 @@ class Result:
 
 @dataclass(frozen=True)
 class Adapter:
-    """Source text of ``adapter(data, dims, integers, reals, detail)`` and the names that it uses."""
+    """Source text of ``adapter(data, dims, integers, reals, detail, begin, end)`` and the names that it uses."""
 
     source: str
     names: dict[str, Any]
 
 
-def write(signature: Signature, keywords: Sequence[str], results: Sequence[Result] | None) -> Adapter:
+def write(
+    signature: Signature, keywords: Sequence[str], results: Sequence[Result] | None, *, in_pieces: bool
+) -> Adapter:
     """The adapter for one signature.
 
     Parameters
@@ -45,9 +44,11 @@ def write(signature: Signature, keywords: Sequence[str], results: Sequence[Resul
         The keywords of the kernel, in the order of its parameters.
     results : sequence of Result or None
         What the kernel returns for each output; None if it writes into ``outs``.
+    in_pieces : bool
+        The kernel takes the piece to compute as its last argument.
     """
     names: dict[str, Any] = {}
-    lines = ["def adapter(data, dims, integers, reals, detail):"]
+    lines = ["def adapter(data, dims, integers, reals, detail, begin, end):"]
     at = 0
     for i, tensor in enumerate(signature.tensors):
         shape = "".join(f"dims[{at + axis}], " for axis in range(tensor.ndim))
@@ -57,6 +58,8 @@ def write(signature: Signature, keywords: Sequence[str], results: Sequence[Resul
     args = _tuple(group_shapes(signature.inputs, arrays))
     outs = _tuple(group_shapes(signature.outputs, arrays))
     values = [_keyword(keyword, signature, names) for keyword in keywords]
+    if in_pieces:
+        values.append(f"(begin, end, t{signature.n_inputs}.size)")
     call = f"kernel({', '.join([args, *([outs] if results is None else []), *values])})"
     if results is None:
         lines.append(f"    {call}")
@@ -112,4 +115,8 @@ def _stores(signature: Signature, results: Sequence[Result]) -> Iterator[str]:
         yield f"        for axis in range({tensor.ndim}):"
         yield f"            detail[2 + axis] = r{k}.shape[axis]"
         yield f"        return {Status.WRONG_SHAPE.value}"
-        yield f"    {out}[...] = r{k}"
+        # numba's own `out[...] = r` takes longer to compile than most kernels, for messages that nobody sees.
+        index = ", ".join(f"i{axis}" for axis in range(tensor.ndim))
+        for axis in range(tensor.ndim):
+            yield f"{'    ' * (axis + 1)}for i{axis} in range({out}.shape[{axis}]):"
+        yield f"{'    ' * (tensor.ndim + 1)}{out}[{index}] = r{k}[{index}]"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
-import importlib.metadata
-import platform
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +14,8 @@ import numpy as np
 
 from pykernels import abi, cache, toolchain
 from pykernels.errors import BuildError, CompileFailed, KernelError, PykernelsWarning
-from pykernels.kernel import adapter, blas, linking, python_form, reference, vector_math
+from pykernels.kernel import blas, linking, python_form, reference, vector_math
+from pykernels.kernel.environment import environment
 from pykernels.kernel.facts import ELEMENTWISE, NOT_ELEMENTWISE, PYTHON, Facts
 from pykernels.kernel.signature import Signature, group_shapes
 from pykernels.kernel.source import KernelFunction
@@ -28,10 +27,17 @@ _GENERATOR = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
         *("construction", "elementwise", "evaluation", "expression", "functions"),
-        *("inline_math", "target", "vector_code", "vector_math", "vector_operations"),
+        *("inline_math", "inline_steps", "inline_tables", "target", "vector_code", "vector_math", "vector_operations"),
     )
 )
-
+# The same for kernels that numba compiles.
+_COMPILER = tuple(
+    Path(__file__).with_name(f"{name}.py")
+    for name in (
+        *("adapter", "bounds", "codegen", "inline_math", "inline_steps", "inline_tables", "iterations", "loop_math"),
+        *("lowering", "native", "prange", "reductions", "target", "typing", "vector_math", "vector_operations", "weak"),
+    )
+)
 
 _FLAGS = {ELEMENTWISE: abi.KernelFlag.ELEMENTWISE, PYTHON: abi.KernelFlag.PYTHON}
 
@@ -66,7 +72,7 @@ class BuiltKernel:
         positions = [position for _, position in signature.scalars]
         self.struct = abi.Kernel(
             run=ctypes.cast(entry, ctypes.c_void_p),
-            flags=_FLAGS.get(facts.form, 0),
+            flags=_FLAGS.get(facts.form, 0) | (abi.KernelFlag.ITERATIONS if facts.in_pieces else 0),
             n_scalars=len(positions),
             scalars=(ctypes.c_int32 * max(1, len(positions)))(*positions),
             id=id_,
@@ -145,7 +151,7 @@ def _elementwise_entry(function: KernelFunction, signature: Signature) -> cache.
     key = cache.digest(
         [
             *_identity(function, signature),
-            *_GENERATOR,
+            _generator(_GENERATOR),
             linking.RUNTIME["elementwise"],
             vector_math.identity(),
         ]
@@ -221,10 +227,11 @@ def _run_plain(
 def _key(function: KernelFunction, signature: Signature, output_names: Sequence[str]) -> str:
     return cache.digest(
         [
-            str(adapter.VERSION),
             *_identity(function, signature),
             *output_names,
+            _generator(_COMPILER),
             linking.RUNTIME["kernel_runtime"],
+            vector_math.identity(),
         ]
     )
 
@@ -238,22 +245,10 @@ def _identity(function: KernelFunction, signature: Signature) -> tuple[str | byt
         repr(sorted(signature.reals)),
         repr(sorted(signature.flags)),
         str(abi.KERNEL_ABI),
-        *_environment(),
+        *environment(),
     )
 
 
-@functools.lru_cache(maxsize=1)
-def _environment() -> tuple[str, ...]:
-    """The versions and the processor that compiled code depends on, without importing any of them."""
-    versions = [f"{name} {importlib.metadata.version(name)}" for name in ("numba", "llvmlite", "numpy")]
-    return (*versions, platform.python_version(), platform.machine(), _processor())
-
-
-def _processor() -> str:
-    """Its model and instruction sets."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    telling = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU part")
-    return "\n".join(sorted({line for line in lines if line.startswith(telling)}))
+@functools.cache
+def _generator(files: tuple[Path, ...]) -> str:
+    return cache.digest(files)

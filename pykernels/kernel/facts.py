@@ -31,13 +31,15 @@ class Facts:
     reason : str
         Why it does not have a faster form; empty if it is elementwise.
     vector_math : tuple of str
-        The functions of the vector math library that it calls, by their names in C (``"expf"``).
+        The functions of C's mathematics that it computes in vectors, by their names there (``"expf"``).
     scalar_math : tuple of str
         The functions that it calls lane by lane, since they have no vector twin on this machine.
     instruction_set : str
         ``"avx512"``, ``"avx2"``, ``"sse2"`` or another that the code was made for; empty if it is Python.
     blas : bool
         Whether it calls matrix products.
+    in_pieces : bool
+        Whether a host may share out its iterations (`pykernels.prange`) among threads.
     """
 
     form: str
@@ -46,6 +48,7 @@ class Facts:
     scalar_math: tuple[str, ...] = ()
     instruction_set: str = ""
     blas: bool = False
+    in_pieces: bool = False
 
     @property
     def vectorised(self) -> bool:

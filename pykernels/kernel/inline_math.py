@@ -1,5 +1,7 @@
 """Functions of float32 written out in vector instructions, where a call of the vector math library costs the most.
 
+They are for processors that have no such tables in registers as `inline_tables` looks up.
+
 A call saves every register and starts anew; written out, the steps of one vector overlap with those of the next. Each
 function is reduced to a small interval, where a polynomial is as close as float32 can tell. The polynomials were
 fitted by weighted least squares on Chebyshev nodes, so that the relative error is even; all results are within 2 units
@@ -9,18 +11,18 @@ in the last place.
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import llvmlite.ir as ir
+
+from pykernels.kernel.inline_steps import bits, constant, fma, integer, polynomial
 
 if TYPE_CHECKING:
     from pykernels.kernel.vector_operations import Writer
 
 __all__ = ["INLINE", "SLOWER"]
 
-_I32 = ir.IntType(32)
 # 1.5 * 2**23: what is added to it is rounded to a whole number, which then stands in the low bits.
 _ROUNDER = 12582912.0
 _ROUNDER_BITS = 0x4B400000
@@ -48,111 +50,85 @@ _LOG_ERFC = (
 def _exp(w: Writer, x: ir.Value) -> ir.Value:
     """``2**n * exp(r)`` with ``|r| <= ln(2) / 2``; beyond the limits it is 0 or infinite anyway."""
     b = w.builder
-    x = b.select(b.fcmp_ordered(">", x, _constant(x, 89)), _constant(x, 89), x)
-    x = b.select(b.fcmp_ordered("<", x, _constant(x, -104)), _constant(x, -104), x)
-    rounded = _fma(w, x, _constant(x, 1 / math.log(2)), _constant(x, _ROUNDER))
-    n = b.fsub(rounded, _constant(x, _ROUNDER))
-    r = _fma(w, n, _constant(x, -_LN2_HIGH), x)
-    r = _fma(w, n, _constant(x, -_LN2_LOW), r)
-    curve = b.fadd(_fma(w, b.fmul(r, r), _polynomial(w, r, _EXP), r), _constant(x, 1))
-    if w.has_scale():
-        return w.scale(curve, n)
+    x = b.select(b.fcmp_ordered(">", x, constant(x, 89)), constant(x, 89), x)
+    x = b.select(b.fcmp_ordered("<", x, constant(x, -104)), constant(x, -104), x)
+    rounded = fma(w, x, constant(x, 1 / math.log(2)), constant(x, _ROUNDER))
+    n = b.fsub(rounded, constant(x, _ROUNDER))
+    r = fma(w, n, constant(x, -_LN2_HIGH), x)
+    r = fma(w, n, constant(x, -_LN2_LOW), r)
+    curve = b.fadd(fma(w, b.fmul(r, r), polynomial(w, r, _EXP), r), constant(x, 1))
     # In two steps, since 2**n itself may be out of range where the result is not.
-    whole = b.sub(_bits(w, rounded), _integer(x, _ROUNDER_BITS))
-    half = b.ashr(whole, _integer(x, 1))
+    whole = b.sub(bits(w, rounded), integer(x, _ROUNDER_BITS))
+    half = b.ashr(whole, integer(x, 1))
     return b.fmul(b.fmul(curve, _power_of_two(w, x, half)), _power_of_two(w, x, b.sub(whole, half)))
 
 
 def _log(w: Writer, x: ir.Value) -> ir.Value:
     """``n * ln(2) + log1p(m)`` with ``1 + m`` between the square roots of 1/2 and 2."""
     b = w.builder
-    is_tiny = b.fcmp_ordered("<", x, _constant(x, 2.0**-126))
-    normal = b.select(is_tiny, b.fmul(x, _constant(x, 2.0**32)), x)
-    above = b.sub(_bits(w, normal), _integer(x, _HALF_ROOT_BITS))
-    mantissa = b.and_(above, _integer(x, (1 << _MANTISSA_BITS) - 1))
-    m = b.fsub(b.bitcast(b.add(mantissa, _integer(x, _HALF_ROOT_BITS)), x.type), _constant(x, 1))
-    n = b.sitofp(b.ashr(above, _integer(x, _MANTISSA_BITS)), x.type)
-    n = b.select(is_tiny, b.fsub(n, _constant(x, 32)), n)
-    return _log_edges(w, x, _constant(x, 0), _log_sum(w, n, m))
+    is_tiny = b.fcmp_ordered("<", x, constant(x, 2.0**-126))
+    normal = b.select(is_tiny, b.fmul(x, constant(x, 2.0**32)), x)
+    above = b.sub(bits(w, normal), integer(x, _HALF_ROOT_BITS))
+    mantissa = b.and_(above, integer(x, (1 << _MANTISSA_BITS) - 1))
+    m = b.fsub(b.bitcast(b.add(mantissa, integer(x, _HALF_ROOT_BITS)), x.type), constant(x, 1))
+    n = b.sitofp(b.ashr(above, integer(x, _MANTISSA_BITS)), x.type)
+    n = b.select(is_tiny, b.fsub(n, constant(x, 32)), n)
+    return _log_edges(w, x, constant(x, 0), _log_sum(w, n, m))
 
 
 def _log1p(w: Writer, x: ir.Value) -> ir.Value:
     """As `_log`, but ``m`` is made of `x` itself, of which ``1 + x`` has lost the last digits."""
     b = w.builder
-    is_large = b.fcmp_ordered(">", x, _constant(x, 2.0**60))  # there, 1 is of no account
-    scaled = b.select(is_large, b.fmul(x, _constant(x, 2.0**-64)), x)
-    one = b.select(is_large, _constant(x, 0), _constant(x, 1))
-    above = b.sub(_bits(w, b.fadd(scaled, one)), _integer(x, _HALF_ROOT_BITS))
-    exponent = b.ashr(above, _integer(x, _MANTISSA_BITS))
-    unit = _power_of_two(w, x, b.sub(_integer(x, 0), exponent))
-    m = _fma(w, scaled, unit, _fma(w, one, unit, _constant(x, -1)))
+    is_large = b.fcmp_ordered(">", x, constant(x, 2.0**60))  # there, 1 is of no account
+    scaled = b.select(is_large, b.fmul(x, constant(x, 2.0**-64)), x)
+    one = b.select(is_large, constant(x, 0), constant(x, 1))
+    above = b.sub(bits(w, b.fadd(scaled, one)), integer(x, _HALF_ROOT_BITS))
+    exponent = b.ashr(above, integer(x, _MANTISSA_BITS))
+    unit = _power_of_two(w, x, b.sub(integer(x, 0), exponent))
+    m = fma(w, scaled, unit, fma(w, one, unit, constant(x, -1)))
     n = b.sitofp(exponent, x.type)
-    n = b.select(is_large, b.fadd(n, _constant(x, 64)), n)
-    result = _log_edges(w, x, _constant(x, -1), _log_sum(w, n, m))
-    return b.select(b.fcmp_ordered("==", x, _constant(x, 0)), x, result)
+    n = b.select(is_large, b.fadd(n, constant(x, 64)), n)
+    result = _log_edges(w, x, constant(x, -1), _log_sum(w, n, m))
+    return b.select(b.fcmp_ordered("==", x, constant(x, 0)), x, result)
 
 
 def _log_sum(w: Writer, n: ir.Value, m: ir.Value) -> ir.Value:
-    curve = _fma(w, w.builder.fmul(m, m), _polynomial(w, m, _LOG), m)
-    return _fma(w, n, _constant(m, _LN2_HIGH), _fma(w, n, _constant(m, _LN2_LOW), curve))
+    curve = fma(w, w.builder.fmul(m, m), polynomial(w, m, _LOG), m)
+    return fma(w, n, constant(m, _LN2_HIGH), fma(w, n, constant(m, _LN2_LOW), curve))
 
 
 def _log_edges(w: Writer, x: ir.Value, least: ir.Value, inside: ir.Value) -> ir.Value:
     """The logarithm, which is -infinite at `least` and nowhere defined below, nor for NaN; that of infinity is it."""
-    b, infinity = w.builder, _constant(x, math.inf)
+    b, infinity = w.builder, constant(x, math.inf)
     is_inside = b.and_(b.fcmp_ordered(">", x, least), b.fcmp_ordered("<", x, infinity))
-    edge = b.select(b.fcmp_ordered("==", x, infinity), infinity, _constant(x, math.nan))
-    edge = b.select(b.fcmp_ordered("==", x, least), _constant(x, -math.inf), edge)
+    edge = b.select(b.fcmp_ordered("==", x, infinity), infinity, constant(x, math.nan))
+    edge = b.select(b.fcmp_ordered("==", x, least), constant(x, -math.inf), edge)
     return b.select(is_inside, inside, edge)
 
 
 def _tanh(w: Writer, x: ir.Value) -> ir.Value:
-    b, one = w.builder, _constant(x, 1)
+    b, one = w.builder, constant(x, 1)
     size = w.intrinsic("fabs", x)
     square = b.fmul(size, size)
-    small = _fma(w, b.fmul(size, square), _polynomial(w, square, _TANH), size)
-    large = b.fsub(one, b.fdiv(_constant(x, 2), b.fadd(_exp(w, b.fadd(size, size)), one)))
-    result = b.select(b.fcmp_ordered("<", size, _constant(x, 0.625)), small, large)
+    small = fma(w, b.fmul(size, square), polynomial(w, square, _TANH), size)
+    large = b.fsub(one, b.fdiv(constant(x, 2), b.fadd(_exp(w, b.fadd(size, size)), one)))
+    result = b.select(b.fcmp_ordered("<", size, constant(x, 0.625)), small, large)
     return w.intrinsic("copysign", result, x)
 
 
 def _erf(w: Writer, x: ir.Value) -> ir.Value:
-    b, one = w.builder, _constant(x, 1)
+    b, one = w.builder, constant(x, 1)
     size = w.intrinsic("fabs", x)
-    small = _fma(w, size, _polynomial(w, b.fmul(size, size), _ERF_SMALL), size)
-    bounded = b.select(b.fcmp_ordered(">", size, _constant(x, 4)), _constant(x, 4), size)
-    large = b.fsub(one, _exp(w, _polynomial(w, bounded, _LOG_ERFC)))
+    small = fma(w, size, polynomial(w, b.fmul(size, size), _ERF_SMALL), size)
+    bounded = b.select(b.fcmp_ordered(">", size, constant(x, 4)), constant(x, 4), size)
+    large = b.fsub(one, _exp(w, polynomial(w, bounded, _LOG_ERFC)))
     result = b.select(b.fcmp_ordered("<", size, one), small, large)
     return w.intrinsic("copysign", result, x)
 
 
-def _polynomial(w: Writer, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
-    total: ir.Value = _constant(x, coefficients[0])
-    for coefficient in coefficients[1:]:
-        total = _fma(w, total, x, _constant(x, coefficient))
-    return total
-
-
-def _fma(w: Writer, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
-    return w.intrinsic("fma", a, b, c)
-
-
-def _constant(like: ir.Value, number: float) -> ir.Constant:
-    (rounded,) = struct.unpack("f", struct.pack("f", number))
-    return ir.Constant(like.type, rounded)
-
-
-def _integer(like: ir.Value, number: int) -> ir.Constant:
-    return ir.Constant(ir.VectorType(_I32, like.type.count), number)
-
-
-def _bits(w: Writer, x: ir.Value) -> ir.Value:
-    return w.builder.bitcast(x, ir.VectorType(_I32, x.type.count))
-
-
 def _power_of_two(w: Writer, like: ir.Value, n: ir.Value) -> ir.Value:
-    shifted = w.builder.shl(n, _integer(like, _MANTISSA_BITS))
-    return w.builder.bitcast(w.builder.add(shifted, _integer(like, _ONE_BITS)), like.type)
+    shifted = w.builder.shl(n, integer(like, _MANTISSA_BITS))
+    return w.builder.bitcast(w.builder.add(shifted, integer(like, _ONE_BITS)), like.type)
 
 
 #: By their names in C: ``(writer, vector of float32) -> vector``. They need fused multiplication and addition.

@@ -2,33 +2,60 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import llvmlite.ir as ir
-import numba
 import numpy as np
 from numba import types as nb
+from numba.core import cgutils
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
+from numba.np import arrayobj
 from numba.np.numpy_support import as_dtype
 
-from pykernels.kernel import weak
+from pykernels.kernel import bounds, iterations, weak
+from pykernels.kernel.codegen import compile_function
 
-__all__ = ["OPTIONS", "apply_weak", "make_callable", "narrow", "read_only", "widen"]
+__all__ = ["OPTIONS", "make_callable", "narrow", "read_only", "rewritten", "widen"]
 
 #: Divisions follow NumPy, and an index past the end raises, as it does in Python.
 OPTIONS = {"error_model": "numpy", "boundscheck": True}
 
 
+_part = compile_function(error_model="numpy")(iterations.part)
+
+
 @functools.cache
 def make_callable(helper: Any) -> None:
     """Let compiled code call a plain function of the user's."""
-    rewritten = weak.rewrite(helper, (), apply_weak)
+    compiled = rewritten(helper, ())
 
     @overload(helper, jit_options=OPTIONS, strict=False)
     def typed(*args: Any, **kwargs: Any) -> Any:
-        return rewritten
+        return compiled
+
+
+def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False) -> Any:
+    """A plain function of the user's as numba is to compile it.
+
+    Parameters
+    ----------
+    numbers : sequence of str
+        Its parameters that are Python numbers.
+    in_pieces : bool
+        It runs a piece of its `prange`, which it is given as a further argument, see `iterations.PIECE`.
+    """
+
+    def prepare(definition: ast.FunctionDef) -> ast.FunctionDef:
+        iterations.cut(definition, function.__globals__, in_pieces=in_pieces)
+        return bounds.hoist_checks(definition)
+
+    names = {bounds.FITS: fits, bounds.LOAD: load, bounds.STORE: store, iterations.PART: _part}
+    return weak.rewrite(function, numbers, apply_weak, prepare=prepare, names=names)
 
 
 def apply_weak(function: Any, mask: int, like: int, *operands: Any) -> Any:
@@ -63,6 +90,111 @@ def _weak_cast(dtype: nb.Type, number: nb.Type) -> Any:
 
 
 @intrinsic
+def fits(typing_context: Any, array: nb.Type, first: nb.Type, last: nb.Type, count: nb.Integer) -> Any:
+    """Raise `IndexError` unless `array` has the elements at both indices; whether any index is negative.
+
+    Not for what `load` checks itself.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wraps = cgutils.false_bit
+        if _is_plain(array, first):
+            view = context.make_array(array)(context, builder, arguments[0])
+            sizes = cgutils.unpack_tuple(builder, view.shape, array.ndim)
+            # No array has as many elements as this, so some index is past its end, if only by overflow.
+            is_many = builder.icmp_unsigned(">", arguments[3], ir.Constant(arguments[3].type, 1 << 48))
+            with cgutils.if_unlikely(builder, is_many):
+                context.call_conv.return_user_exc(builder, IndexError, ("index is out of bounds",))
+            for type_, index in ((first, arguments[1]), (last, arguments[2])):
+                for i, size in zip(_whole_numbers(context, builder, type_, index), sizes):
+                    is_negative = builder.icmp_signed("<", i, i.type(0))
+                    i = builder.select(is_negative, builder.add(i, size), i)
+                    with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", i, size)):
+                        context.call_conv.return_user_exc(builder, IndexError, ("index is out of bounds",))
+                    wraps = builder.or_(wraps, is_negative)
+        return wraps
+
+    return nb.boolean(array, first, last, count), generate
+
+
+@intrinsic
+def load(typing_context: Any, array: nb.Type, index: nb.Type, wraps: nb.Type) -> Any:
+    """``array[index]`` without a check, where `fits` has made it."""
+    found = typing_context.resolve_function_type(operator.getitem, (array, index), {})
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array_, index_, wraps_ = arguments
+        if _is_element(array, index):
+            return _element(context, builder, array, array_, index, index_, wraps_)[1]()
+        return _call(context, builder, operator.getitem, found, signature.args[:2], arguments[:2])
+
+    return (found and found.return_type(array, index, wraps)), generate
+
+
+@intrinsic
+def store(typing_context: Any, array: nb.Type, index: nb.Type, value: nb.Type, wraps: nb.Type) -> Any:
+    """``array[index] = value`` without a check, where `fits` has made it."""
+    found = typing_context.resolve_setitem(array, index, value)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array_, index_, value_, wraps_ = arguments
+        if _is_element(array, index) and array.mutable:
+            value_ = context.cast(builder, value_, value, array.dtype)
+            _element(context, builder, array, array_, index, index_, wraps_)[0](value_)
+        else:
+            _call(context, builder, operator.setitem, found, signature.args[:3], arguments[:3])
+        return context.get_dummy_value()
+
+    return (found and nb.void(array, index, value, wraps)), generate
+
+
+def _element(
+    context: Any, builder: Any, array: nb.Array, value: Any, index_type: nb.Type, index: Any, wraps: Any
+) -> tuple[Any, Any]:
+    """What stores to one element of an array, and what loads it; where `wraps`, negative indices count from the end."""
+    view = context.make_array(array)(context, builder, value)
+    sizes = cgutils.unpack_tuple(builder, view.shape, array.ndim)
+    indices = [
+        builder.select(builder.and_(wrap, builder.icmp_signed("<", i, i.type(0))), builder.add(i, size), i)
+        for i, size, wrap in zip(
+            _whole_numbers(context, builder, index_type, index), sizes, cgutils.unpack_tuple(builder, wraps)
+        )
+    ]
+    pointer = cgutils.get_item_pointer(context, builder, array, view, indices, wraparound=False)
+    return (
+        lambda new: arrayobj.store_item(context, builder, array, new, pointer),
+        lambda: arrayobj.load_item(context, builder, array, pointer),
+    )
+
+
+def _whole_numbers(context: Any, builder: Any, type_: nb.Type, index: Any) -> list[Any]:
+    """The numbers of an index, each as wide as a pointer."""
+    if isinstance(type_, nb.BaseTuple):
+        numbers, types = cgutils.unpack_tuple(builder, index), list(type_)
+    else:
+        numbers, types = [index], [type_]
+    return [context.cast(builder, number, old, nb.intp) for number, old in zip(numbers, types)]
+
+
+def _call(context: Any, builder: Any, function: Any, found: Any, types: Any, arguments: Any) -> Any:
+    """What `operator.getitem` or ``setitem`` does, with checks where there are any to make."""
+    if _is_plain(*types[:2]):
+        context = context.subtarget(enable_boundscheck=False)
+    cast = [context.cast(builder, argument, old, new) for argument, old, new in zip(arguments, types, found.args)]
+    return context.get_function(function, found)(builder, cast)
+
+
+def _is_plain(array: nb.Type, index: nb.Type) -> bool:
+    """Whether it is an array at whole numbers."""
+    indices = index.types if isinstance(index, nb.BaseTuple) else (index,)
+    return isinstance(array, nb.Array) and all(isinstance(i, nb.Integer) for i in indices)
+
+
+def _is_element(array: nb.Type, index: nb.Type) -> bool:
+    return _is_plain(array, index) and array.ndim == (len(index) if isinstance(index, nb.BaseTuple) else 1)
+
+
+@intrinsic
 def read_only(typing_context: Any, array: nb.Array) -> Any:
     """The same array, of a type that cannot be written to."""
 
@@ -92,7 +224,7 @@ def _to_half(typing_context: Any, number: nb.Float) -> Any:
     return nb.uint16(nb.float32), generate
 
 
-@numba.njit(error_model="numpy")
+@compile_function(error_model="numpy")
 def widen(halves: Any) -> Any:
     """A float32 array of the numbers whose float16 bits `halves` holds."""
     singles = np.empty(halves.shape, np.float32)
@@ -102,7 +234,7 @@ def widen(halves: Any) -> Any:
     return singles
 
 
-@numba.njit(error_model="numpy")
+@compile_function(error_model="numpy")
 def narrow(singles: Any, halves: Any) -> None:
     """Write float32 numbers as float16 bits."""
     source, target = singles.reshape(-1), halves.reshape(-1)

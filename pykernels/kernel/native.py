@@ -18,14 +18,16 @@ import numba
 import numpy as np
 from numba import types as nb
 from numba.core import compiler, errors
-from numba.core.registry import cpu_target
+from numba.core.target_extension import target_override
 
 from pykernels.errors import KernelError
-from pykernels.kernel import adapter, linking, lowering, target, weak
+from pykernels.kernel import adapter, linking, lowering, reductions, target, vector_math, weak
+from pykernels.kernel.codegen import kernel_target
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts
+from pykernels.kernel.loop_math import LoopMath
 from pykernels.kernel.signature import Signature
 from pykernels.kernel.source import KernelFunction
-from pykernels.kernel.typing import NotNative, check_results, reason_of, type_kernel
+from pykernels.kernel.typing import NotNative, check_results, is_in_pieces, reason_of, type_kernel
 
 __all__ = ["NotNative", "compile_kernel"]
 
@@ -67,15 +69,28 @@ def compile_kernel(
             )
     else:
         results, is_widened = check_results(kernel, signature, output_names, returned)
-    written = adapter.write(signature, kernel.keywords, results)
-    code, undefined = _object_code(written, dispatcher, signature)
+    in_pieces = is_in_pieces(kernel)
+    written = adapter.write(signature, kernel.keywords, results, in_pieces=in_pieces)
+    code, undefined, math = _object_code(written, dispatcher, signature)
     foreign = sorted(name for name in undefined if not _is_provided(name))
     if foreign:
         raise NotNative(f"it needs {', '.join(foreign)} at run time")
-    linking.link(code, "kernel_runtime", ["-lm"], output, kernel.where)
+    libraries = [str(vector_math.path()), "-lm"] if math.needs_library else ["-lm"]
+    linking.link(code, "kernel_runtime", libraries, output, kernel.where)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
     uses_blas = any("numba_xx" in name for name in undefined)
-    return Facts(form, instruction_set=target.instruction_set().name, blas=uses_blas), is_widened
+    return (
+        Facts(
+            form,
+            vector_math=tuple(sorted(math.vector_math)),
+            scalar_math=tuple(sorted(math.scalar_math)),
+            instruction_set=target.instruction_set().name,
+            blas=uses_blas,
+            # float16 is computed in arrays beside the outputs, which are then written as a whole.
+            in_pieces=in_pieces and all(tensor.dtype != np.float16 for tensor in signature.tensors),
+        ),
+        is_widened,
+    )
 
 
 def _has_loop(function: Any) -> bool:
@@ -89,10 +104,12 @@ _ADAPTER_TYPES = (
     nb.CPointer(nb.int64),
     nb.CPointer(nb.float64),
     nb.CPointer(nb.int64),
+    nb.int64,
+    nb.int64,
 )
 
 
-def _object_code(written: adapter.Adapter, dispatcher: Any, signature: Signature) -> tuple[bytes, list[str]]:
+def _object_code(written: adapter.Adapter, dispatcher: Any, signature: Signature) -> tuple[bytes, list[str], LoopMath]:
     """Relocatable machine code for this processor, and the functions that it leaves undefined."""
     names = {
         "np": np,
@@ -109,28 +126,34 @@ def _object_code(written: adapter.Adapter, dispatcher: Any, signature: Signature
     flags.error_model = "numpy"
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
+    contexts = kernel_target.typing_context, kernel_target.target_context
     try:
-        compiled = compiler.compile_extra(
-            cpu_target.typing_context,
-            cpu_target.target_context,
-            names["adapter"],
-            _ADAPTER_TYPES,
-            nb.int32,
-            flags,
-            {},
-        )
+        with target_override(kernel_target.name):
+            compiled = compiler.compile_extra(*contexts, names["adapter"], _ADAPTER_TYPES, nb.int32, flags, {})
     except errors.NumbaError as error:
         raise NotNative(f"numba cannot store its results: {reason_of(error)}") from error
     module = llvm.parse_assembly(str(compiled.library.get_llvm_str()))
     module.link_in(llvm.parse_assembly(str(_entry(compiled))))
     # With one function visible, everything that it does not reach goes.
+    _hide(module)
+    math = LoopMath()
+    target.simplify(module)
+    module = llvm.parse_assembly(math.name(reductions.mark(str(module))))
+    target.optimise(module)
+    code, bodies = math.define(str(module))
+    module = llvm.parse_assembly(code)
+    module.link_in(llvm.parse_assembly(bodies))
+    _hide(module)
+    target.write_out(module)
+    undefined = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+    undefined += [v.name for v in module.global_variables if v.is_declaration]
+    return target.machine().emit_object(module), undefined, math
+
+
+def _hide(module: Any) -> None:
     for value in [*module.functions, *module.global_variables]:
         if not value.is_declaration and value.name != linking.ENTRY:
             value.linkage = "internal"
-    target.optimise(module)
-    undefined = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
-    undefined += [v.name for v in module.global_variables if v.is_declaration]
-    return target.machine().emit_object(module), undefined
 
 
 def _entry(compiled: Any) -> ir.Module:
@@ -138,7 +161,7 @@ def _entry(compiled: Any) -> ir.Module:
     context, descriptor = compiled.target_context, compiled.fndesc
     module = ir.Module(linking.ENTRY)
     module.triple = llvm.get_default_triple()
-    data, dims, integers, reals, detail = map(context.get_value_type, _ADAPTER_TYPES)
+    data, dims, integers, reals, detail, *_ = map(context.get_value_type, _ADAPTER_TYPES)
     i32, i64 = ir.IntType(32), ir.IntType(64)
     function = ir.Function(
         module,
@@ -152,8 +175,8 @@ def _entry(compiled: Any) -> ir.Module:
         convention.get_function_type(descriptor.restype, descriptor.argtypes),
         descriptor.llvm_func_name,
     )
-    _, buffers, sizes, scalars, _, _, details = function.args
-    arguments = [buffers, sizes, scalars, builder.bitcast(scalars, reals), details]
+    _, buffers, sizes, scalars, begin, end, details = function.args
+    arguments = [buffers, sizes, scalars, builder.bitcast(scalars, reals), details, begin, end]
     status, returned = convention.call_function(builder, adapted, descriptor.restype, descriptor.argtypes, arguments)
     builder.ret(builder.select(status.is_ok, returned, ir.Constant(i32, 1)))
     return module
@@ -165,4 +188,4 @@ def _runtime_names() -> frozenset[str]:
 
 
 def _is_provided(name: str) -> bool:
-    return name in _runtime_names() or bool(_C_LIBRARY.match(name))
+    return name.startswith("_ZGV") or name in _runtime_names() or bool(_C_LIBRARY.match(name))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sysconfig
+import functools
+import os
 import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["framework_of", "is_installed", "is_standard", "is_users"]
+__all__ = ["framework_of", "is_dependency", "is_installed", "is_standard", "is_users"]
 
-_STDLIB = Path(sysconfig.get_paths()["stdlib"]).resolve()
-_DEPENDENCIES = ("numpy", "numba", "llvmlite", "scipy")
+_STDLIB = Path(os.__file__).resolve().parent
+_DEPENDENCIES = ("numpy", "numba", "llvmlite", "scipy", "pykernels")
 _FRAMEWORKS = ("mxnet", "oneflow", "torch", "onnxruntime")
 
 
@@ -24,14 +25,20 @@ def is_users(namespace: Mapping[str, Any]) -> bool:
     file = namespace.get("__file__")
     if not file or not file.endswith(".py"):
         return False
-    if namespace["__name__"].split(".")[0] in (*_DEPENDENCIES, *_FRAMEWORKS):
+    if is_dependency(namespace["__name__"]) or namespace["__name__"].partition(".")[0] in _FRAMEWORKS:
         return False
     return not is_standard(file)
 
 
+@functools.lru_cache(maxsize=1024)
 def is_standard(file: str) -> bool:
     """Whether a file belongs to Python's standard library."""
     return _STDLIB in Path(file).resolve().parents and not is_installed(file)
+
+
+def is_dependency(module: str) -> bool:
+    """Whether a module of that name belongs to pykernels or to a dependency of it."""
+    return module.partition(".")[0] in _DEPENDENCIES
 
 
 def is_installed(file: str) -> bool:

@@ -5,14 +5,14 @@ A kernel that calls the framework that runs it may wait for the thread that it i
 
 from __future__ import annotations
 
-import dis
 import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pykernels.errors import KernelError
-from pykernels.kernel.ownership import framework_of, is_installed, is_users
+from pykernels.kernel.bytecode import instructions
+from pykernels.kernel.ownership import framework_of, is_dependency, is_installed, is_users
 
 __all__ = ["check_plain"]
 
@@ -38,7 +38,7 @@ def check_plain(kernel: types.FunctionType, path: Path) -> None:
         if function in seen:
             continue
         seen.add(function)
-        for name, value, line in _uses(function):
+        for name, value, line in _uses(function) if _may_use(function) else ():
             framework = framework_of(value)
             if framework is not None:
                 raise KernelError(
@@ -50,6 +50,27 @@ def check_plain(kernel: types.FunctionType, path: Path) -> None:
             waiting += [each for each in _functions(value) if _is_followed(each, path.parent)]
 
 
+def _may_use(function: types.FunctionType) -> bool:
+    """Whether a look at each instruction can find anything: not if all that it names is a dependency or a value."""
+    named, cells = set(_names(function.__code__)), function.__closure__ or ()
+    if any(framework_of(types.ModuleType(name)) for name in named):  # what it may import
+        return True
+    values = [*(value for name, value in function.__globals__.items() if name in named), *map(_content, cells)]
+    return any(
+        framework_of(value) is not None
+        or bool(_functions(value))
+        or (isinstance(value, types.ModuleType) and not is_dependency(value.__name__))
+        for value in values
+    )
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
 def _uses(function: types.FunctionType) -> Iterator[tuple[str, Any, int]]:
     """What the code of a function reads from outside: name (``tools.scale``), current value, and line."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
@@ -57,11 +78,8 @@ def _uses(function: types.FunctionType) -> Iterator[tuple[str, Any, int]]:
     while codes:
         code = codes.pop()
         codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-        lines = dict(dis.findlinestarts(code))
-        line = code.co_firstlineno
         name, value = "", _UNKNOWN
-        for instruction in dis.get_instructions(code):
-            line = lines.get(instruction.offset) or line
+        for instruction, line in instructions(code):
             argument = instruction.argval
             if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 name, value = argument, function.__globals__.get(argument, _UNKNOWN)
@@ -71,7 +89,7 @@ def _uses(function: types.FunctionType) -> Iterator[tuple[str, Any, int]]:
                 name, value = f"{name}.{argument}", vars(value).get(argument, _UNKNOWN)
             elif instruction.opname == "IMPORT_NAME":
                 name, value = f"import {argument}", types.ModuleType(argument)
-            elif instruction.opname != "EXTENDED_ARG":
+            else:
                 name, value = "", _UNKNOWN
             if value is not _UNKNOWN:
                 yield name, value, line

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import sys
-import traceback
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from pykernels.errors import KernelError, LoadError
 from pykernels.kernel.ownership import is_users
 from pykernels.kernel.plain import check_plain
 
-__all__ = ["KernelFunction", "KernelSource", "execute"]
+__all__ = ["KernelFunction", "KernelSource", "compiled", "execute"]
 
 #: A keyword-only parameter of this name is not an attribute: it tells whether this is a training pass.
 IS_TRAIN = "is_train"
@@ -103,7 +103,7 @@ def execute(path: Path) -> types.ModuleType:
     module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        code = compile(source, str(path), "exec", dont_inherit=True)
+        code = compiled(source, path)
         with _importable(path.parent):
             exec(code, vars(module))
     except SyntaxError as error:
@@ -113,10 +113,23 @@ def execute(path: Path) -> types.ModuleType:
     return module
 
 
+@functools.lru_cache(maxsize=1024)
+def compiled(source: bytes, path: Path) -> types.CodeType:
+    """The code of a Python file, which is compiled once to be checked and to be executed.
+
+    Raises
+    ------
+    SyntaxError, ValueError
+        It does not parse.
+    """
+    code: types.CodeType = compile(source, str(path), "exec", dont_inherit=True)
+    return code
+
+
 @contextlib.contextmanager
 def _importable(folder: Path) -> Iterator[None]:
     """Let plain imports find the files of `folder`, afresh, and forget them afterwards."""
-    before = dict(sys.modules)
+    before = set(sys.modules)
     sys.path.insert(0, str(folder))
     dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
@@ -124,13 +137,15 @@ def _importable(folder: Path) -> Iterator[None]:
     finally:
         sys.dont_write_bytecode = dont_write
         sys.path.remove(str(folder))
-        for name, module in list(sys.modules.items()):
-            file = getattr(module, "__file__", None)
-            if name not in before and "pykernels_op_" not in name and file and Path(file).parent == folder:
+        for name in [name for name in sys.modules if name not in before and "pykernels_op_" not in name]:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(file).parent == folder:
                 del sys.modules[name]
 
 
 def _line_of(error: BaseException, path: Path) -> str:
+    import traceback  # not above: few files raise
+
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
     return f"{path}:{lines[-1]}" if lines else str(path)

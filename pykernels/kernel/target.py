@@ -42,6 +42,25 @@ def instruction_set() -> InstructionSet:
     return InstructionSet("baseline", 16, {}, has_fma=False)
 
 
+def simplify(module: Any) -> None:
+    """Bring a module into the form that rewriting expects, without numba's needless counting of references."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=1)
+    tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
+    passes = llvm.create_pass_builder(machine(), tuning).getModulePassManager()
+    passes.add_refprune_pass()
+    passes.run(module, llvm.create_pass_builder(machine(), tuning))
+
+
+def write_out(module: Any) -> None:
+    """Put in the bodies of functions that are to be inlined always."""
+    builder = llvm.create_pass_builder(machine(), llvm.create_pipeline_tuning_options(speed_level=1))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+
+
 def optimise(module: Any, *, level: int = 3) -> None:
     """Run LLVM's passes over a module."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)

@@ -13,12 +13,13 @@ from numba.core import errors
 from numba.np.numpy_support import from_dtype
 
 from pykernels.errors import KernelError
-from pykernels.kernel import lowering, weak
+from pykernels.kernel import iterations, lowering, weak
 from pykernels.kernel.adapter import Result, computed_in
+from pykernels.kernel.codegen import compile_function
 from pykernels.kernel.signature import Group, Signature, group_shapes
 from pykernels.kernel.source import KernelFunction
 
-__all__ = ["NotNative", "check_results", "reason_of", "type_kernel"]
+__all__ = ["NotNative", "check_results", "is_in_pieces", "reason_of", "type_kernel"]
 
 
 class NotNative(Exception):
@@ -29,11 +30,14 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     """The kernel compiled by numba for the signature, and the type that it returns."""
     for helper in kernel.helpers:
         lowering.make_callable(helper)
-    dispatcher = numba.njit(**lowering.OPTIONS)(weak.rewrite(kernel.function, kernel.keywords, lowering.apply_weak))
+    in_pieces = is_in_pieces(kernel)
+    function = lowering.rewritten(kernel.function, kernel.keywords, in_pieces=in_pieces)
+    dispatcher = compile_function(**lowering.OPTIONS)(function)
     outs = [_group_type(signature.outputs, writable=True)] if kernel.takes_outs else []
     keywords = [_keyword_type(keyword, signature) for keyword in kernel.keywords]
+    pieces = [nb.UniTuple(nb.int64, 3)] if in_pieces else []
     try:
-        argument_types = (_group_type(signature.inputs, writable=False), *outs, *keywords)
+        argument_types = (_group_type(signature.inputs, writable=False), *outs, *keywords, *pieces)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", errors.NumbaWarning)
             dispatcher.compile(argument_types)
@@ -47,6 +51,16 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     except Exception as error:  # numba breaks on some code that it cannot type
         raise NotNative(f"numba breaks on {kernel.where}: {type(error).__name__}: {error}") from error
     return dispatcher, dispatcher.overloads[argument_types].signature.return_type
+
+
+def is_in_pieces(kernel: KernelFunction) -> bool:
+    """Whether a host may run the kernel in pieces; `KernelError` if it says so, but cannot be right."""
+    definition = weak.definition_of(kernel.function)
+    namespace = kernel.function.__globals__
+    if definition is None or not iterations.is_declared(definition, namespace):
+        return False
+    iterations.check(definition, namespace, str(kernel.path), takes_outs=kernel.takes_outs)
+    return True
 
 
 def _group_type(groups: Sequence[Group], *, writable: bool) -> nb.Type:

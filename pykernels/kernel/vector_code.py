@@ -55,7 +55,7 @@ def compile_kernel(expression: Elementwise, output: Path, where: str) -> Facts:
         if not value.is_declaration:
             value.visibility = "hidden"
     target.optimise(parsed, level=2)
-    libraries = [str(vector_math.path()), "-lm"] if writer.vector_math else ["-lm"]
+    libraries = [str(vector_math.path()), "-lm"] if writer.needs_library else ["-lm"]
     linking.link(target.machine().emit_object(parsed), "elementwise", libraries, output, where)
     return Facts(
         ELEMENTWISE,

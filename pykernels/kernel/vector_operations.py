@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import llvmlite.ir as ir
 import numpy as np
 
-from pykernels.kernel import vector_math
-from pykernels.kernel.inline_math import INLINE, SLOWER
+from pykernels.kernel import inline_math, inline_tables, vector_math
 from pykernels.kernel.vector_math import InstructionSet
 
 __all__ = ["OPERATIONS", "Writer", "convert", "lane_type"]
 
 _I32 = ir.IntType(32)
+_REGISTER = ir.VectorType(ir.FloatType(), 16)  # of AVX-512
 Emitter: TypeAlias = Callable[..., ir.Value]
 
 
@@ -31,6 +31,8 @@ class Writer:
         The functions computed in vectors so far, and lane by lane.
     has_calls : bool
         Whether any of them is called, not written out.
+    needs_library : bool
+        Whether any is called in the vector math library.
     """
 
     builder: ir.IRBuilder
@@ -39,8 +41,10 @@ class Writer:
         self.module = module
         self.lanes = lanes
         self.has_calls = False
+        self.needs_library = False
         self.vector_math: set[str] = set()
         self.scalar_math: set[str] = set()
+        self._fractions: set[ir.Value] = set()
         self._instruction_set = instruction_set
 
     def intrinsic(self, name: str, *operands: ir.Value) -> ir.Value:
@@ -57,14 +61,18 @@ class Writer:
         item_size = 4 if isinstance(vector.element, ir.FloatType) else 8
         width = min(self.lanes, self._instruction_set.register // item_size)
         twin = vector_math.find(function, len(operands), item_size, width, self._instruction_set)
-        can_inline = name in INLINE and item_size == 4 and self._instruction_set.has_fma
-        if can_inline and (twin is None or name not in SLOWER):
+        inline = self._written_out(name, twin) if item_size == 4 else None
+        if inline:
             self.vector_math.add(function)
-            return INLINE[name](self, *operands)
+            result = inline(self, *operands)
+            if name == "exp" and self.is_nonpositive(operands[0]):
+                self._fractions.add(result)
+            return result
         self.has_calls = True
         if twin is None:
             self.scalar_math.add(function)
             return self._lane_by_lane(function, operands)
+        self.needs_library = True
         self.vector_math.add(function)
         parts = [
             self._call(twin, *(self._part(operand, at, width) for operand in operands))
@@ -72,22 +80,51 @@ class Writer:
         ]
         return self._joined(parts)
 
-    def has_scale(self) -> bool:
-        """Whether there is an instruction for `scale`."""
+    def is_nonpositive(self, value: ir.Value) -> bool:
+        """Whether a number is certainly not above 0, or NaN: it is ``-abs(...)``."""
+        if getattr(value, "opname", "") != "fneg":
+            return False
+        (size,) = value.operands
+        return isinstance(size, ir.CallInstr) and size.callee.name.startswith("llvm.fabs.")
+
+    def is_fraction(self, value: ir.Value) -> bool:
+        """Whether a number is certainly between 0 and 1, or NaN: it is ``exp(-abs(...))``."""
+        return value in self._fractions
+
+    def has_tables(self) -> bool:
+        """Whether there are the instructions of `avx512` and `lookup`."""
         return self._instruction_set.name == "avx512" and self.lanes % 16 == 0
 
-    def scale(self, vector: ir.Value, exponents: ir.Value) -> ir.Value:
-        """``vector * 2**exponents`` of float32, rounded once."""
-        type_ = ir.VectorType(ir.FloatType(), 16)
-        name = "llvm.x86.avx512.mask.scalef.ps.512"
-        function = self.module.globals.get(name) or ir.Function(
-            self.module, ir.FunctionType(type_, [type_, type_, type_, ir.IntType(16), _I32]), name
-        )
+    def avx512(self, name: str, *operands: ir.Value, immediate: int | None = None) -> ir.Value:
+        """An operation of AVX-512 on vectors of float32, such as ``scalef``."""
         every_lane, as_usual = ir.IntType(16)(-1), _I32(4)
+        immediates = [] if immediate is None else [_I32(immediate)]
+        rest = [*immediates, ir.Constant(_REGISTER, 0), every_lane, as_usual]
+        return self._by_register(f"llvm.x86.avx512.mask.{name}.ps.512", operands, rest)
+
+    def lookup(self, table: Sequence[float], index: ir.Value) -> ir.Value:
+        """An element of a table of 32 float32, by the lowest five bits of the index."""
+        low, high = (ir.Constant(_REGISTER, [float(np.float32(c)) for c in table[at : at + 16]]) for at in (0, 16))
+        return self._by_register("llvm.x86.avx512.vpermi2var.ps.512", [index], [high], first=[low])
+
+    def _written_out(self, name: str, twin: str | None) -> Emitter | None:
+        if self.has_tables():
+            return inline_tables.INLINE.get(name)
+        if not self._instruction_set.has_fma or (twin and name in inline_math.SLOWER):
+            return None
+        return inline_math.INLINE.get(name)
+
+    def _by_register(
+        self, name: str, vectors: Sequence[ir.Value], last: Sequence[ir.Value], first: Sequence[ir.Value] = ()
+    ) -> ir.Value:
+        """Call an operation on registers for each part of the vectors in turn."""
         parts = []
         for at in range(0, self.lanes, 16):
-            operands = [self._part(vector, at, 16), self._part(exponents, at, 16), ir.Constant(type_, 0)]
-            parts.append(self.builder.call(function, [*operands, every_lane, as_usual]))
+            operands = [*first, *(self._part(vector, at, 16) for vector in vectors), *last]
+            function = self.module.globals.get(name) or ir.Function(
+                self.module, ir.FunctionType(_REGISTER, [operand.type for operand in operands]), name
+            )
+            parts.append(self.builder.call(function, operands))
         return self._joined(parts)
 
     def _call(self, name: str, *operands: ir.Value) -> ir.Value:
@@ -369,15 +406,11 @@ def _heaviside(w: Writer, dtype: np.dtype, a: ir.Value, at_zero: ir.Value) -> ir
 
 def _logaddexp(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
     builder = w.builder
-    difference = builder.fsub(a, b)
-    greater = builder.select(builder.fcmp_ordered(">", a, b), a, b)
-    rest = w.math("log1p", w.math("exp", builder.fneg(w.intrinsic("fabs", difference))))
-    total = builder.fadd(greater, rest)
     # Equal infinities have no difference.
     equal = builder.fcmp_ordered("==", a, b)
-    total = builder.select(equal, builder.fadd(a, _constant(a, float(np.log(2.0)))), total)
-    either = builder.fadd(a, b)
-    return builder.select(builder.fcmp_unordered("uno", a, b), either, total)
+    difference = builder.select(equal, _constant(a, 0), builder.fsub(a, b))
+    greater = builder.select(builder.fcmp_ordered(">", a, b), a, b)
+    return builder.fadd(greater, w.math("log1p", w.math("exp", builder.fneg(w.intrinsic("fabs", difference)))))
 
 
 def _expit(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:

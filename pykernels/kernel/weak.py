@@ -13,7 +13,7 @@ import copy
 import functools
 import operator
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,7 +32,14 @@ _ELEMENTWISE = {
 }
 
 
-def rewrite(function: Callable[..., Any], weak_names: Sequence[str], marker: Callable[..., Any]) -> Callable[..., Any]:
+def rewrite(
+    function: Callable[..., Any],
+    weak_names: Sequence[str],
+    marker: Callable[..., Any],
+    *,
+    prepare: Callable[[ast.FunctionDef], ast.FunctionDef] | None = None,
+    names: Mapping[str, Callable[..., Any]] | None = None,
+) -> Callable[..., Any]:
     """A copy of a plain function in which Python numbers are weak also under numba.
 
     Parameters
@@ -41,6 +48,10 @@ def rewrite(function: Callable[..., Any], weak_names: Sequence[str], marker: Cal
         Parameters that hold Python numbers.
     marker : callable
         What the rewritten code calls, see `MARKER`.
+    prepare : callable, optional
+        Changes the definition before that.
+    names : mapping of str to callable, optional
+        What the changed definition calls.
 
     Returns
     -------
@@ -53,8 +64,10 @@ def rewrite(function: Callable[..., Any], weak_names: Sequence[str], marker: Cal
     if definition is None or function.__closure__:
         return _positional(function, function.__code__, function.__globals__)
     numbers = _weak_names(definition, weak_names)
+    if prepare:
+        definition = prepare(definition)
     tree = ast.fix_missing_locations(_Rewriter(numbers).visit(definition))
-    namespace |= {MARKER: marker, OPERATOR: operator}
+    namespace |= {**(names or {}), MARKER: marker, OPERATOR: operator}
     code = compile(ast.Module([tree], []), function.__code__.co_filename, "exec", dont_inherit=True)
     body = next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == function.__name__)
     return _positional(function, body, namespace)

@@ -59,6 +59,11 @@ void Op::PlanGradient(const pk_instance& forward, const pk_plan_sink& sink) cons
   if (definition_->gradient(gradient_, &forward, &sink, error, sizeof error) != 0) throw Error(error);
 }
 
+void Op::ListSbp(const pk_instance& instance, pk_sbp_sink sink, void* user) const {
+  char error[kErrorSize] = "";
+  if (definition_->sbp(index_, &instance, sink, user, error, sizeof error) != 0) throw Error(error);
+}
+
 const pk_kernel* Op::Resolve(const pk_instance& instance) const {
   if (kernel_) return kernel_;
   const std::string signature = DescribeSignature(instance);

@@ -38,6 +38,7 @@ class Op {
 
   void Infer(pk_instance* instance) const;
   void PlanGradient(const pk_instance& forward, const pk_plan_sink& sink) const;
+  void ListSbp(const pk_instance& instance, pk_sbp_sink sink, void* user) const;
 
   // The kernel for the dtypes, ranks and attributes of `instance`. Takes the GIL only for a signature that this op has
   // not met before.

@@ -8,6 +8,8 @@ namespace {
 
 // Below this, waking a thread takes longer than the piece.
 constexpr int64_t kSmallestPiece = int64_t{1} << 16;
+// The same for kernels that are loops, which spend more on each element of their output.
+constexpr int64_t kSmallestPieceOfLoops = int64_t{1} << 14;
 // Where pieces begin: on a boundary of vectors and cache lines.
 constexpr int64_t kBoundary = 1024;
 
@@ -36,8 +38,11 @@ struct Cut {
 };
 
 int64_t CountPieces(const pk_kernel& kernel, int64_t n_elements) {
-  if (!(kernel.flags & PK_KERNEL_ELEMENTWISE) || n_elements < 2 * kSmallestPiece || !the_pool.count) return 1;
-  return std::min<int64_t>(the_pool.count(), n_elements / kSmallestPiece);
+  const bool is_elementwise = kernel.flags & PK_KERNEL_ELEMENTWISE;
+  if (!is_elementwise && !(kernel.flags & PK_KERNEL_ITERATIONS)) return 1;
+  const int64_t smallest = is_elementwise ? kSmallestPiece : kSmallestPieceOfLoops;
+  if (n_elements < 2 * smallest || !the_pool.count) return 1;
+  return std::min<int64_t>(the_pool.count(), n_elements / smallest);
 }
 
 }  // namespace

@@ -204,7 +204,7 @@ def test_every_cut_gives_the_same_bits(tmp_path: Path, n: int) -> None:
 @pytest.mark.parametrize("offset", [0, 1, 3])
 def test_cuts_of_large_arrays(tmp_path: Path, offset: int) -> None:
     """Large outputs are written past the caches, where they are aligned."""
-    n = 4_000_003
+    n = 5_000_003
     kernel = kernel_of(tmp_path, kernel_text("1 / (1 + np.exp(-x))", "(x,)"))
     x, whole, parts = numbers_of((n,), "float32"), np.zeros(n + 4, np.float32), np.zeros(n + 4, np.float32)
     built = build(kernel, [x], [whole[:n]])

@@ -44,7 +44,10 @@ def test_compiled_training_equals_plain(module: OpModule, dtype: str) -> None:
     x = np.random.default_rng(0).normal(size=(30, 40)).astype(dtype)
     y, mask = train(x, p=0.3, seed=2**40 + 1)
     plain = module.kernel("dropout_forward").function
-    for result, expected in zip((y, mask), plain((x,), p=0.3, seed=2**40 + 1, is_train=True)):
+    outs = np.empty_like(x), np.empty_like(x)
+    with np.errstate(over="ignore"):  # of the products of the hash
+        plain((x,), outs, p=0.3, seed=2**40 + 1, is_train=True)
+    for result, expected in zip((y, mask), outs):
         assert result.dtype == expected.dtype == dtype
         np.testing.assert_array_equal(result, expected)
 

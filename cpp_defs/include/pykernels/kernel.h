@@ -35,7 +35,8 @@ typedef struct pk_kernel pk_kernel;
  *          is not); outputs do not overlap inputs
  * dims     the dimensions of every input, then of every output, one after the other without gaps
  * scalars  as `pk_kernel.scalars` lists them
- * begin, end  the range of elements of the first output to compute; only PK_KERNEL_ELEMENTWISE kernels look at it
+ * begin, end  the range of elements of the first output to compute; only PK_KERNEL_ELEMENTWISE and
+ *          PK_KERNEL_ITERATIONS kernels look at it
  * detail   room for PK_DETAIL_SIZE numbers, written on failure
  * returns  a pk_status; on failure the outputs are unspecified */
 typedef int32_t (*pk_kernel_fn)(const pk_kernel* kernel, void* const* data, const int64_t* dims,
@@ -45,7 +46,10 @@ enum pk_kernel_flags {
   PK_KERNEL_PYTHON = 1,     /* runs as Python: takes the GIL */
   /* [begin, end) of the flattened first output may be computed in pieces, in any order, to the same last bit. Several
    * outputs are cut in proportion. */
-  PK_KERNEL_ELEMENTWISE = 2
+  PK_KERNEL_ELEMENTWISE = 2,
+  /* The same for a kernel of independent iterations: of n iterations, a range computes those from
+   * ceil(begin * n / elements) to ceil(end * n / elements). */
+  PK_KERNEL_ITERATIONS = 4
 };
 
 /* In pk_kernel.scalars: not an attribute, but whether this is a training pass (1 or 0). */

@@ -1,0 +1,114 @@
+"""A target of numba's for kernels: the processor at hand, without machine code until a kernel is complete.
+
+numba's own target optimises every function that a kernel calls, makes machine code of it and loads that into this
+process, where it is never run: most of the time that a kernel takes to compile. Here functions stay LLVM IR, which
+`native` optimises once, as a whole.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from numba import types as nb
+from numba.core import cpu, typing
+from numba.core.codegen import AOTCodeLibrary, AOTCPUCodegen
+from numba.core.dispatcher import Dispatcher
+from numba.core.registry import CPUTarget, cpu_target
+from numba.core.runtime import rtsys
+from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
+
+__all__ = ["compile_function", "kernel_target"]
+
+_NAME = "pykernels"
+
+
+class _Library(AOTCodeLibrary):  # type: ignore[misc]
+    """The IR of a function and of those that it calls."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+
+class _Codegen(AOTCPUCodegen):  # type: ignore[misc]
+    _library_class = _Library
+
+    def _check_llvm_bugs(self) -> None:
+        pass  # of processes that change their locale: numba's own target looks for it
+
+
+class _Context(cpu.CPUContext):  # type: ignore[misc]
+    def init(self) -> None:
+        super().init()
+        self._internal_codegen = _Codegen(_NAME, "host")
+
+    def load_additional_registries(self) -> None:
+        # numba's runtime is made once per process, and must stay callable.
+        rtsys.initialize(cpu_target.target_context)
+        super().load_additional_registries()
+
+    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        if isinstance(fn, nb.Dispatcher) and fn.dispatcher.targetdescr is cpu_target:
+            # Compiled by `numba.njit`: some of numba's own functions are, and helpers of the user's may be.
+            found = cpu_target.target_context.get_function(fn, sig)
+            found._context = self
+            return found
+        return super().get_function(fn, sig, _firstcall)
+
+    def create_cpython_wrapper(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def create_cfunc_wrapper(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
+        library._ensure_finalized()
+        return library  # numba knows functions by what it gets here, so each must be another
+
+
+class _Target(CPUTarget):  # type: ignore[misc]
+    name = _NAME
+
+    @functools.cached_property
+    def _toplevel_target_context(self) -> Any:
+        return _Context(self.typing_context, self._target_name)
+
+    @functools.cached_property
+    def _toplevel_typing_context(self) -> Any:
+        return typing.Context()
+
+
+#: What to compile for.
+kernel_target = _Target(_NAME)
+
+
+class _Dispatcher(Dispatcher):
+    targetdescr = kernel_target
+
+    def add_overload(self, cres: Any) -> None:
+        # Python never calls it, so there is nothing to enter into its table.
+        self.overloads[tuple(cres.signature.args)] = cres
+
+    def compile(self, sig: Any) -> Any:
+        with target_override(_NAME):
+            return super().compile(sig)
+
+
+def compile_function(**options: Any) -> Callable[[Any], Any]:
+    """As ``numba.njit(**options)``, for this target."""
+    options.setdefault("nopython", True)
+    options.setdefault("boundscheck", None)
+    return lambda function: _Dispatcher(function, targetoptions=options)
+
+
+class _Kernels(CPU):  # type: ignore[misc]
+    """numba looks up by classes what may be called where: whatever is for processors may be."""
+
+
+target_registry[_NAME] = _Kernels
+dispatcher_registry[_Kernels] = _Dispatcher
+jit_registry[_Kernels] = compile_function

@@ -1,0 +1,45 @@
+"""What compiled code depends on besides its source: the versions of what compiles it, and the processor."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import platform
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["environment"]
+
+
+@functools.lru_cache(maxsize=1)
+def environment() -> tuple[str, ...]:
+    """The versions of numba, llvmlite, NumPy and Python, and the processor; imports neither numba nor llvmlite."""
+    versions = (_version("numba"), _version("llvmlite"), np.__version__, platform.python_version())
+    return (*versions, platform.machine(), _processor())
+
+
+def _version(package: str) -> str:
+    """What tells the versions of a package apart: the text of the file that it keeps its version in.
+
+    importlib.metadata, which parses e-mail headers, takes as long to import as half of pykernels; it is asked where
+    there is no such file.
+    """
+    spec = importlib.util.find_spec(package)
+    for folder in (spec and spec.submodule_search_locations) or ():
+        file = Path(folder, "_version.py")
+        if file.is_file():
+            return file.read_text(errors="replace")
+    from importlib import metadata
+
+    return metadata.version(package)
+
+
+def _processor() -> str:
+    """Its model and instruction sets."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    telling = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU part")
+    return "\n".join(sorted({line for line in lines if line.startswith(telling)}))
