@@ -56,6 +56,6 @@ $(VENV)/.installed-demo: $(METADATA) $(VENV)/.created
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed-demo
-	@echo "installing what the tests need"
-	@$(PIP) --editable '.[mxnet,demo,test]'
+	@echo "installing what the tests need: OneFlow above all"
+	@$(PIP) --editable '.[mxnet,oneflow,demo,test]'
 	@touch $@

@@ -24,7 +24,10 @@ __all__ = ["Outcome", "registrars", "warm_op", "warm_registrar"]
 _T = TypeVar("_T")
 
 # Which module builds the registrar of a framework that has one.
-_REGISTRARS = {"mxnet": "pykernels.frameworks.mxnet_registrar"}
+_REGISTRARS = {
+    "mxnet": "pykernels.frameworks.mxnet_registrar",
+    "oneflow": "pykernels.frameworks.oneflow_registrar",
+}
 # What is built does not depend on sizes.
 _ELEMENTS = 64
 

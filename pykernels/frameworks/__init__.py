@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -43,9 +44,13 @@ class Framework(Protocol):
 
 
 #: The package of each framework that ops are entered into, and the module here that does it.
-_PLUGINS = {"mxnet": "pykernels.frameworks.mxnet"}
+_PLUGINS = {"mxnet": "pykernels.frameworks.mxnet", "oneflow": "pykernels.frameworks.oneflow"}
+
+_NUMPY = "numpy"
 
 _modules: dict[str, OpModule] = {}
+# By type, what `of_values` has found.
+_owners: dict[type, str] = {}
 
 
 def add(module: OpModule) -> None:
@@ -73,31 +78,39 @@ def of_values(values: Sequence[Any], op_type: str) -> Framework:
     CallError
         They belong to several frameworks, or to none.
     """
-    found: dict[str, Framework] = {}
-    for value in values:
-        name, framework = _of_value(value, op_type)
-        found[name] = framework
-    if len(found) > 1:
-        raise CallError(f"op {op_type!r}: its inputs belong to different frameworks: {', '.join(sorted(found))}")
-    return next(iter(found.values())) if found else _numpy()
+    names = {_name_of(value, op_type) for value in values}
+    if len(names) > 1:
+        raise CallError(f"op {op_type!r}: its inputs belong to different frameworks: {', '.join(sorted(names))}")
+    name = names.pop() if names else _NUMPY
+    return _plugin(name) if name in _PLUGINS else _numpy()
 
 
-def _of_value(value: Any, op_type: str) -> tuple[str, Framework]:
+def _name_of(value: Any, op_type: str) -> str:
+    """The framework that owns `value`, which depends on its type alone."""
+    name = _owners.get(type(value))
+    if name is None:
+        name = _owners[type(value)] = _find_owner(value, op_type)
+    return name
+
+
+def _find_owner(value: Any, op_type: str) -> str:
     for package in _PLUGINS:
         if _is_imported(package) and _plugin(package).owns(value):
-            return package, _plugin(package)
+            return package
     if _numpy().owns(value):
-        return "numpy", _numpy()
+        return _NUMPY
     raise CallError(
         f"op {op_type!r}: an input is a {type(value).__module__}.{type(value).__name__}, which is no tensor of NumPy "
         f"or of an imported framework ({', '.join(_PLUGINS)})"
     )
 
 
+@functools.cache  # looking an imported module up takes importlib as long as a framework's own op
 def _numpy() -> Framework:
     return cast(Framework, importlib.import_module("pykernels.frameworks.numpy"))
 
 
+@functools.cache
 def _plugin(package: str) -> Framework:
     return cast(Framework, importlib.import_module(_PLUGINS[package]))
 

@@ -1,0 +1,186 @@
+"""The native registrar for OneFlow: a Python extension module, built once for an installed OneFlow."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.machinery
+import importlib.metadata
+import importlib.util
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pykernels import abi, cache, paths, toolchain
+from pykernels.definition import OpDef
+from pykernels.errors import BuildError, LoadError
+from pykernels.frameworks.loading import LoadFn, reporting
+
+__all__ = ["Registrar", "build"]
+
+#: The versions whose inside the registrar knows begin with this.
+_VERSION = "0.8."
+_NAME = "oneflow_registrar"
+#: The libraries beside the wheel that the registrar calls; their names carry a digest.
+_LIBRARIES = ("liboneflow-*.so", "libof_protoobj-*.so", "libprotobuf-*.so*")
+_FLAGS = (
+    "-O2",
+    # OneFlow's own headers are full of warnings.
+    "-w",
+    # OneFlow tells types apart by their addresses, which must be the same ones in the registrar.
+    "-fvisibility=default",
+    "-D_GLIBCXX_USE_CXX11_ABI=0",
+    "-DHALF_ENABLE_CPP11_USER_LITERALS=0",
+)
+
+
+def build() -> Path:
+    """Compile the registrar for the installed OneFlow, unless the cache has it.
+
+    Raises
+    ------
+    LoadError
+        OneFlow is not installed, or of a version that the registrar does not know.
+    BuildError
+        There is no compiler, it fails, or headers are missing.
+    CacheError
+        The cache cannot be written.
+    """
+    # Without importing OneFlow, which takes seconds.
+    spec = importlib.util.find_spec("oneflow")
+    if spec is None or spec.origin is None:
+        raise LoadError("OneFlow is not installed: pip install oneflow==0.8.0")
+    version = importlib.metadata.version("oneflow")
+    if not version.startswith(_VERSION):
+        raise LoadError(f"ops can be entered into OneFlow 0.8.0, not {version}: pip install oneflow==0.8.0")
+    package = Path(spec.origin).parent
+    python = Path(sysconfig.get_paths()["include"])
+    if not (python / "Python.h").exists():
+        raise BuildError(
+            f"the registrar for OneFlow needs Python's headers, but there is no {python / 'Python.h'}; install them "
+            "(Debian, Ubuntu: apt install python3-dev)"
+        )
+    headers, ours = package / "include", paths.CPP_DEFS / "include"
+    # After all others: the wheel's hold a copy of old system headers, and ours stand in for OneFlow's elsewhere.
+    late = (headers, headers / "glog-build", ours)
+    declarations = paths.REGISTRY / "oneflow" / "declarations"
+    parts = [part for folder in ("host", "oneflow") for part in sorted((paths.REGISTRY / folder).glob("*.cpp"))]
+    return toolchain.build_shared(
+        _NAME,
+        [paths.REGISTRY / "host.cpp", paths.REGISTRY / "oneflow.cpp"],
+        kind="registrars",
+        flags=(
+            *_FLAGS,
+            f"-I{declarations}",
+            f"-I{python}",
+            *(word for each in late for word in ("-idirafter", str(each))),
+        ),
+        include=(paths.REGISTRY,),
+        libraries=_libraries(package),
+        key=(version, cache.digest([*parts, *sorted((ours / "pykernels").glob("*.h"))])),
+    )
+
+
+def _libraries(package: Path) -> list[str]:
+    folder = package.parent / "oneflow.libs"
+    names = [found.name for pattern in _LIBRARIES for found in sorted(folder.glob(pattern))]
+    if len(names) < len(_LIBRARIES):
+        raise BuildError(f"{folder} lacks one of {', '.join(_LIBRARIES)}: is this OneFlow's wheel from PyPI?")
+    return [
+        f"-L{folder}",
+        *(f"-l:{name}" for name in names),
+        # OneFlow's copy of glog exports nothing.
+        str(package / "include" / "glog-build" / "libglog.a"),
+        "-Wl,--exclude-libs,ALL",
+        f"-Wl,-rpath,{folder}",
+    ]
+
+
+class Registrar:
+    """A loaded registrar.
+
+    Parameters
+    ----------
+    library : Path
+        What `build` gives.
+    services : abi.Services
+        Where kernels come from.
+    load : callable
+        Called with the name of an op when it is first wanted; has to `add` it.
+
+    Raises
+    ------
+    LoadError
+        OneFlow lacks what the registrar needs.
+    """
+
+    def __init__(self, library: Path, services: abi.Services, load: Callable[[str], None]) -> None:
+        internal = ctypes.CDLL(importlib.import_module("oneflow._oneflow_internal").__file__)
+        # The registrar keeps pointers to both for as long as the process lives.
+        self._services = services
+        self._load = LoadFn(reporting(load))
+        try:
+            self._module = _import(library)
+            tensor_type = ctypes.c_void_p.in_dll(internal, "_ZN7oneflow3one19PyTensorObject_TypeE")
+            new_tensor = internal["_ZN7oneflow3one12PyTensor_NewERKSt10shared_ptrINS0_6TensorEE"]
+        except (ImportError, ValueError, AttributeError) as error:
+            raise LoadError(f"OneFlow lacks a function that the registrar needs: {error}") from error
+        self._module.init(
+            ctypes.addressof(services),
+            ctypes.cast(self._load, ctypes.c_void_p).value,
+            ctypes.addressof(tensor_type),
+            ctypes.cast(new_tensor, ctypes.c_void_p).value,
+        )
+        #: What has gone wrong in kernels since this was last asked, or None.
+        self.take_failures: Callable[[], str | None] = self._module.take_failures
+
+    def add(self, name: str, definition: int, index: int, gradient: int | None, number: int) -> str:
+        """Give a name its op, or another one than it has, and return the name under which OneFlow has it.
+
+        Parameters
+        ----------
+        definition : int
+            The address of a ``pk_definition``, which must stay valid as long as the process lives.
+        index : int
+            Which op of the definition it is.
+        gradient : int or None
+            Which gradient of the definition is its own.
+        number : int
+            The number under which `services` resolves its kernels.
+        """
+        try:
+            entered: str = self._module.add(name, definition, index, -1 if gradient is None else gradient, number)
+        except RuntimeError as error:
+            raise LoadError(f"op {name!r} cannot be entered into OneFlow: {error}") from error
+        return entered
+
+    def remove(self, name: str) -> None:
+        """Take the op of a name away, so that it is loaded again when it is next wanted."""
+        self._module.remove(name)
+
+    def make_call(
+        self, op: OpDef, inputs: Sequence[int], outputs: Sequence[int], attributes: Mapping[str, Any], *, is_train: bool
+    ) -> Callable[..., tuple[Any, ...]]:
+        """What calls an op: as many tensors for each argument in, and out.
+
+        Raises
+        ------
+        RuntimeError
+            The op cannot be loaded, or OneFlow refuses the attributes.
+        """
+        values = [abi.encode_attr(a.name, a.type, attributes[a.name]) for a in op.attributes]
+        array = (abi.Attr * max(1, len(values)))(*values)
+        call: Callable[..., tuple[Any, ...]] = self._module.make_call(
+            op.name, tuple(inputs), tuple(outputs), ctypes.addressof(array), len(values), is_train
+        )
+        return call
+
+
+def _import(library: Path) -> Any:
+    loader = importlib.machinery.ExtensionFileLoader(_NAME, str(library))
+    spec = importlib.util.spec_from_file_location(_NAME, library, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module

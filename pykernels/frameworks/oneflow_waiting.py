@@ -1,0 +1,99 @@
+"""Where OneFlow is waited for: failures of kernels are told there, and waits that would never end are refused.
+
+OneFlow runs ops after their calls have returned, and ends the process on an error there. So kernels keep their errors,
+and OneFlow's functions that wait for results are replaced by ones that raise them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from pykernels import fork
+from pykernels.errors import KernelError, PykernelsWarning
+
+__all__ = ["FailedKernel", "install"]
+
+
+class FailedKernel(KernelError, RuntimeError):
+    """A kernel has failed since OneFlow was last waited for. Like OneFlow's own errors it is a `RuntimeError`."""
+
+
+def install(take_failures: Callable[[], str | None]) -> None:
+    """Replace OneFlow's functions that wait, once for a process.
+
+    Parameters
+    ----------
+    take_failures : callable
+        What has gone wrong in kernels since it was last called, or None.
+    """
+    flow = importlib.import_module("oneflow")
+    internal = importlib.import_module("oneflow._oneflow_internal")
+
+    def raise_failures() -> None:
+        text = take_failures()
+        if text is not None:
+            raise FailedKernel(text)
+
+    # Whatever shows or reads the numbers of a tensor copies them with one of these.
+    for name in ("to_numpy", *(name for name in dir(flow.Tensor) if name.startswith("_copy_to_numpy_"))):
+        setattr(flow.Tensor, name, _waiting(getattr(flow.Tensor, name), raise_failures))
+    synchronize = internal.eager.Sync
+    internal.eager.Sync = _waiting(synchronize, raise_failures)
+    graphs = internal.nn.graph
+    graphs.RunLazyNNGraph = _of_this_process(graphs.RunLazyNNGraph)
+    graphs.CNNGraph.complie_and_init_runtime = _of_this_process(graphs.CNNGraph.complie_and_init_runtime)
+
+    process = os.getpid()
+
+    def drain() -> None:
+        if os.getpid() == process:  # in a child OneFlow runs every op at once
+            synchronize()
+        text = take_failures()
+        if text is not None:
+            # It has been told now, so nobody will be told later.
+            warnings.warn(f"an op of OneFlow that nobody had waited for failed: {text}", PykernelsWarning, stacklevel=2)
+
+    fork.before_fork(drain)
+    # While there is an interpreter, for kernels that ask for it.
+    atexit.register(drain)
+
+
+def _waiting(function: Callable[..., Any], raise_failures: Callable[[], None]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wait(*args: Any) -> Any:
+        if fork.is_forbidden():
+            raise KernelError(
+                f"{function.__name__} in a kernel: it waits for OneFlow, which waits for the kernel. Kernels are plain "
+                "NumPy code"
+            )
+        result = function(*args)
+        # A graph waits when it is deleted, where an exception would be lost.
+        if sys._getframe(1).f_code.co_name != "__del__":
+            raise_failures()
+        return result
+
+    return wait
+
+
+def _of_this_process(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`run`, for the process that is now running only: a graph's threads are not there in a forked child."""
+    process = os.getpid()
+
+    @functools.wraps(run)
+    def run_here(*args: Any) -> Any:
+        if os.getpid() != process:
+            raise RuntimeError(
+                f"a graph cannot run in process {os.getpid()}, which was forked after OneFlow had been started in "
+                f"process {process}: the threads that run graphs are missing here. Start workers with the "
+                "multiprocessing method 'spawn', or call the module without nn.Graph in them"
+            )
+        return run(*args)
+
+    return run_here

@@ -1,0 +1,12 @@
+// The registrar for OneFlow, which goes with host.cpp. One translation unit, as that is.
+#include "oneflow/attributes.cpp"
+#include "oneflow/calls.cpp"
+#include "oneflow/definition.cpp"
+#include "oneflow/eager_gradient.cpp"
+#include "oneflow/failures.cpp"
+#include "oneflow/gradient.cpp"
+#include "oneflow/graph_gradient.cpp"
+#include "oneflow/kernel.cpp"
+#include "oneflow/module.cpp"
+#include "oneflow/op_type.cpp"
+#include "oneflow/threads.cpp"

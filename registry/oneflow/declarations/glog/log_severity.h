@@ -1,0 +1,11 @@
+// What glog's logging.h, which OneFlow's wheel has, takes from this header, which it lacks.
+#pragma once
+
+using LogSeverity = int;
+
+enum : int { GLOG_INFO, GLOG_WARNING, GLOG_ERROR, GLOG_FATAL, NUM_SEVERITIES };
+
+constexpr int INFO = GLOG_INFO;
+constexpr int WARNING = GLOG_WARNING;
+constexpr int ERROR = GLOG_ERROR;
+constexpr int FATAL = GLOG_FATAL;

@@ -1,0 +1,145 @@
+// What OneFlow asks a definition: dtypes and shapes of the outputs, and the ways to distribute the op.
+#include "../host/op.h"
+#include "op_type.h"
+
+namespace pykernels::oneflow {
+namespace {
+
+Prepared Prepare(const OpType& type, const user_op::InferContext& context) {
+  const auto attributes = AttributesOfContext(context);
+  Prepared prepared;
+  prepared.instance = type.FindInstance(type.Count(context.inputs(), context.outputs()), attributes);
+  Tensors inputs = prepared.instance->blank_inputs();
+  for (pk_tensor& input : inputs) {
+    SetType(context.InputDType(input.argument, input.index), context.InputShape(input.argument, input.index), &input);
+  }
+  prepared.specialization = prepared.instance->Specialize(inputs);
+  return prepared;
+}
+
+of::Maybe<void> InferShapes(const OpType& type, user_op::InferContext* context) {
+  return Report([&] {
+    const Prepared prepared = Prepare(type, *context);
+    for (const pk_tensor& output : prepared.specialization->outputs()) {
+      *context->OutputShape(output.argument, output.index) =
+          of::Shape(of::DimVector(output.dims, output.dims + output.ndim));
+    }
+    // What is wrong with the kernel is told where the op is called, rather than where it runs.
+    prepared.specialization->Kernel();
+  });
+}
+
+of::Maybe<void> InferDtypes(const OpType& type, user_op::InferContext* context) {
+  return Report([&] {
+    const Prepared prepared = Prepare(type, *context);
+    for (const pk_tensor& output : prepared.specialization->outputs()) {
+      *context->OutputDType(output.argument, output.index) = static_cast<of::DataType>(output.dtype);
+    }
+  });
+}
+
+struct Distribution {
+  int32_t signature;
+  std::string argument;
+  int32_t index;
+  int32_t kind;
+  int64_t axis;
+};
+
+void OnDistribution(void* user, int32_t signature, const char* argument, int32_t index, int32_t kind, int64_t axis) {
+  static_cast<std::vector<Distribution>*>(user)->push_back({signature, argument, index, kind, axis});
+}
+
+void BuildSignatures(const std::vector<Distribution>& told, user_op::SbpContext* context) {
+  for (size_t i = 0; i < told.size();) {
+    auto builder = context->NewBuilder();
+    const int32_t signature = told[i].signature;
+    for (; i < told.size() && told[i].signature == signature; ++i) {
+      const user_op::OpArg argument(std::string(told[i].argument), told[i].index);
+      if (told[i].kind == 'S') builder.Split(argument, told[i].axis);
+      if (told[i].kind == 'B') builder.Broadcast(argument);
+      if (told[i].kind == 'P') builder.PartialSum(argument);
+    }
+    builder.Build();
+  }
+}
+
+of::Maybe<void> ListSbp(const OpType& type, user_op::SbpContext* context) {
+  // OneFlow itself adds that everything can be broadcast.
+  if (!(type.declared().flags & PK_OP_HAS_SBP)) return of::Maybe<void>::Ok();
+  return Report([&] {
+    const auto attributes = AttributesOfContext(*context);
+    const auto instance = type.FindInstance(type.Count(context->inputs(), context->outputs()), attributes);
+    Tensors inputs = instance->blank_inputs();
+    for (pk_tensor& input : inputs) {
+      const auto& described = context->LogicalTensorDesc4InputArgNameAndIndex(input.argument, input.index);
+      SetType(described.data_type(), described.shape(), &input);
+    }
+    pk_instance view = instance->View(inputs, instance->blank_outputs());
+    view.parallel_num = context->parallel_num();
+    std::vector<Distribution> told;
+    type.op().ListSbp(view, OnDistribution, &told);
+    BuildSignatures(told, context);
+  });
+}
+
+of::Maybe<void> ModifyInputs(const OpType& type, const user_op::GetInputArgModifier& modifier,
+                             const user_op::UserOpConfWrapper& conf) {
+  const pk_op& declared = type.declared();
+  // In a graph, which alone has scopes, whatever changes a variable comes after all that read it, so after the gradient,
+  // which comes after the op itself. There the order of the data does; Python checks that the state is a variable.
+  const bool is_mutable = !conf.op_conf().has_scope_symbol_id();
+  for (int32_t i = 0; i < declared.n_inputs; ++i) {
+    if (!declared.inputs[i].is_mutable) continue;
+    for (int32_t k = 0; k < conf.input_size(type.inputs()[i]); ++k) {
+      user_op::InputArgModifier* input = modifier(type.inputs()[i], k);
+      if (!input) return of::Error::RuntimeError() << "op '" << type.name() << "' has no input " << type.inputs()[i];
+      input->set_is_mutable(is_mutable);
+      input->set_requires_grad(false);
+    }
+  }
+  return of::Maybe<void>::Ok();
+}
+
+void DeclareAttributes(const pk_op& declared, user_op::OpRegistry* registry) {
+  for (int32_t i = 0; i < declared.n_attributes; ++i) {
+    const pk_attribute& attribute = declared.attributes[i];
+    if (attribute.initial.name == kIsTrain) Fail("op '", declared.name, "': an attribute cannot be called ", kIsTrain);
+    if (attribute.has_default) {
+      SetAttribute(attribute.initial, registry);
+    } else {
+      VisitType(attribute.initial.type,
+                [&](auto type) { registry->Attr<typename decltype(type)::type>(attribute.initial.name); });
+    }
+  }
+  registry->Attr<bool>(kIsTrain, false);
+}
+
+}  // namespace
+
+void EnterDefinition(const OpType& type) {
+  const pk_op& declared = type.declared();
+  auto& manager = user_op::UserOpRegistryMgr::Get();
+  user_op::OpRegistry registry = manager.CheckAndGetOpRegistry(type.name());
+  // How many tensors an argument stands for is checked by our instances; OneFlow's functions that take a number are
+  // declared only.
+  for (int32_t i = 0; i < declared.n_inputs; ++i) {
+    declared.inputs[i].optional ? registry.OptionalInput(type.inputs()[i]) : registry.Input(type.inputs()[i]);
+  }
+  for (int32_t i = 0; i < declared.n_outputs; ++i) {
+    declared.outputs[i].optional ? registry.OptionalOutput(type.outputs()[i]) : registry.Output(type.outputs()[i]);
+  }
+  DeclareAttributes(declared, &registry);
+  if (type.op().is_declared_constant()) registry.NoGrad();
+  registry.SetLogicalTensorDescInferFn([&type](user_op::InferContext* context) { return InferShapes(type, context); });
+  registry.SetDataTypeInferFn([&type](user_op::InferContext* context) { return InferDtypes(type, context); });
+  registry.SetGetSbpFn([&type](user_op::SbpContext* context) { return ListSbp(type, context); });
+  registry.SetInputArgModifyFn(
+      [&type](const user_op::GetInputArgModifier& modifier, const user_op::UserOpConfWrapper& conf) {
+        return ModifyInputs(type, modifier, conf);
+      });
+  Check(registry.Finish());
+  Check(manager.Register(registry.GetResult()));
+}
+
+}  // namespace pykernels::oneflow

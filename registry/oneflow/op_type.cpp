@@ -1,0 +1,131 @@
+#include "op_type.h"
+
+#include <map>
+
+#include "../host/op.h"
+
+namespace pykernels::oneflow {
+namespace {
+
+// How many instances a type remembers, so that an attribute that always changes cannot fill the memory.
+constexpr size_t kMostInstances = 64;
+
+std::vector<std::string> Names(const pk_argument* arguments, int32_t n) {
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < n; ++i) names.emplace_back(arguments[i].name);
+  return names;
+}
+
+std::vector<int32_t> CountEach(const std::vector<std::string>& arguments, const OpType::Listed& listed) {
+  std::vector<int32_t> counts(arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    for (const auto& [argument, index] : listed) counts[i] += argument == arguments[i];
+  }
+  return counts;
+}
+
+bool HasAll(const AttributeSource& source, const std::vector<pk_attr>& attributes) {
+  return std::all_of(attributes.begin(), attributes.end(),
+                     [&](const pk_attr& attribute) { return source.Has(attribute); });
+}
+
+// The types of all ops that have been entered. Nothing is ever taken out: OneFlow forgets no op.
+class Entered {
+ public:
+  static Entered& Get() {
+    static auto* entered = new Entered;  // never destroyed: OneFlow's threads may outlive static objects
+    return *entered;
+  }
+
+  void Add(const OpType* type) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    types_[&type->op()] = type;
+  }
+
+  const OpType* Find(const Op* op) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = types_.find(op);
+    return found == types_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const Op*, const OpType*> types_;
+};
+
+// A name that OneFlow has no op for: `name`, or else with a number.
+std::string FreeName(const std::string& name) {
+  auto& registry = user_op::UserOpRegistryMgr::Get();
+  std::string free = name;
+  for (int number = 2; registry.GetOpRegistryResult(free); ++number) free = Join(name, ".", number);
+  return free;
+}
+
+}  // namespace
+
+// Enter parts of an op into OneFlow's registries; each is in a file of its own.
+void EnterDefinition(const OpType& type);
+void EnterKernel(const OpType& type);
+void EnterGraphGradient(const OpType& type);
+void EnterEagerGradient(const OpType& type);
+
+OpType::OpType(std::shared_ptr<const Op> op, std::string name)
+    : op_(std::move(op)),
+      name_(std::move(name)),
+      inputs_(Names(declared().inputs, declared().n_inputs)),
+      outputs_(Names(declared().outputs, declared().n_outputs)) {}
+
+const OpType& OpType::Find(const std::string& name) {
+  const std::shared_ptr<const Op> op = OpTable::Get().Find(name);
+  const OpType* type = Entered::Get().Find(op.get());
+  if (!type) Fail("op '", name, "' has not been entered into OneFlow");
+  return *type;
+}
+
+Counts OpType::Count(const Listed& inputs, const Listed& outputs) const {
+  return {CountEach(inputs_, inputs), CountEach(outputs_, outputs)};
+}
+
+std::shared_ptr<const Instance> OpType::FindKnown(const Counts& counts, const AttributeSource& attributes) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = std::find_if(instances_.rbegin(), instances_.rend(), [&](const Known& known) {
+    return known.counts == counts && HasAll(attributes, known.instance->attributes());
+  });
+  return found == instances_.rend() ? nullptr : found->instance;
+}
+
+std::shared_ptr<const Instance> OpType::FindInstance(const Counts& counts, const AttributeSource& attributes) const {
+  std::shared_ptr<const Instance> instance = FindKnown(counts, attributes);
+  if (instance) return instance;
+  std::vector<std::unique_ptr<const AttributeValue>> values;
+  std::vector<pk_attr> given;
+  for (int32_t i = 0; i < declared().n_attributes; ++i) {
+    const pk_attr& initial = declared().attributes[i].initial;
+    values.push_back(attributes.Read(initial.name, initial.type));
+    given.push_back(values.back()->get());
+  }
+  const auto distribute = [&](const pk_argument* arguments, int32_t n, const std::vector<int32_t>& each,
+                              const char* what) { return DistributeTensors(arguments, n, {each, -1}, op_->name(), what); };
+  // Without the lock: a definition that is written in Python waits for the GIL here.
+  instance = std::make_shared<const Instance>(
+      op_, op_->name(), Attributes::Fill(declared(), op_->name(), given),
+      distribute(declared().inputs, declared().n_inputs, counts.inputs, "inputs"),
+      distribute(declared().outputs, declared().n_outputs, counts.outputs, "outputs"));
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (instances_.size() == kMostInstances) instances_.erase(instances_.begin());
+  instances_.push_back({counts, instance});
+  return instance;
+}
+
+const OpType& EnterOp(const std::string& name, std::shared_ptr<const Op> op) {
+  const auto* type = new OpType(op, FreeName(name));  // never deleted: OneFlow keeps functions that use it
+  EnterDefinition(*type);
+  EnterEagerGradient(*type);
+  EnterGraphGradient(*type);
+  EnterKernel(*type);
+  Entered::Get().Add(type);
+  OpTable::Get().Add(name, std::move(op));
+  return *type;
+}
+
+}  // namespace pykernels::oneflow

@@ -1,0 +1,280 @@
+"""Wrong use: a clear exception at the call or where OneFlow is next waited for, and the next call is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oneflow as flow
+import pytest
+from folders import write_op
+
+import pykernels
+from pykernels.errors import CallError, KernelError
+
+pytestmark = pytest.mark.usefixtures("shipped")
+
+
+@pytest.fixture(autouse=True)
+def the_next_call_is_right() -> Iterator[None]:
+    yield
+    x = flow.tensor([-1.0, 2.0], requires_grad=True)
+    y = api("relu")(x)
+    y.sum().backward()
+    np.testing.assert_array_equal(y.numpy(), [0, 2])
+    np.testing.assert_array_equal(x.grad.numpy(), [0, 1])
+
+
+def api(name: str) -> Any:
+    return getattr(pykernels.list_ops()[name].api, name)
+
+
+def build(op_type: str, inputs: dict[str, list[Any]], **attributes: Any) -> Any:
+    builder = pykernels.user_op_builder("call").Op(op_type)
+    for name, tensors in inputs.items():
+        builder = builder.Input(name, tensors)
+    for name, value in attributes.items():
+        builder = builder.Attr(name, value)
+    return builder.Output("y").Build().InferAndTryRun().SoleOutputBlob()
+
+
+def graph_of(function: Callable[[Any], Any]) -> Any:
+    class Graph(flow.nn.Graph):
+        def build(self, x: Any) -> Any:
+            return function(x)
+
+    return Graph()
+
+
+#: Calls on a tensor of shape (1, 2).
+CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
+    "too many tensors": (
+        lambda x: build("relu_forward", {"x": [x, x]}),
+        RuntimeError,
+        r"op 'relu_forward' has the inputs x, not \(2\) of them",
+    ),
+    "too few inputs": (
+        lambda x: build("dense_forward", {"data": [x]}),
+        RuntimeError,
+        r"op 'dense_forward' has the inputs data, weight, not \(1, 0\) of them",
+    ),
+    "no such input": (lambda x: build("relu_forward", {"z": [x]}), CallError, "has no input 'z'; its inputs are x"),
+    "wrong dtype": (
+        lambda x: api("sigmoid")(x.to(flow.int32)),
+        RuntimeError,
+        r"op 'sigmoid_forward' for x: int32 \(1, 2\): .*sigmoid_cpp_def.cpp:\d+: .*floating point",
+    ),
+    "mixed dtypes": (
+        lambda x: api("dense")(x, x.to(flow.float64)),
+        RuntimeError,
+        "op 'dense_forward' for data: float32 .*weight must have the dtype of data",
+    ),
+    "wrong rank": (
+        lambda x: api("dense")(flow.ones(1, 2, 3), x),
+        RuntimeError,
+        r"op 'dense_forward' for data: float32 \(1, 2, 3\), .*data must have 2 axes",
+    ),
+    "wrong shape": (
+        lambda x: api("dense")(x, flow.ones(4, 3)),
+        RuntimeError,
+        "data has 2 inputs a row and weight takes 3",
+    ),
+    "unknown op": (lambda x: build("rleu_forward", {"x": [x]}), CallError, "there is no op 'rleu_forward'"),
+    "unknown attribute": (
+        lambda x: build("leaky_relu_forward", {"x": [x]}, alhpa=1),
+        CallError,
+        "has no attribute 'alhpa'; did you mean 'alpha'",
+    ),
+    "malformed attribute": (
+        lambda x: api("softmax")(x, axis="last"),
+        CallError,
+        "attribute 'axis' of op softmax_forward is of type int32, which 'last' is not",
+    ),
+    "attribute out of range": (
+        lambda x: api("softmax")(x, axis=5),
+        RuntimeError,
+        "op 'softmax_forward' for x: .*axis is 5, but x has 2 axes",
+    ),
+    "not a tensor": (lambda x: api("relu")([1.0]), CallError, "an input is a builtins.list, which is no tensor"),
+    "arrays among tensors": (
+        lambda x: api("dense")(x, np.ones((2, 2), "float32")),
+        CallError,
+        "its inputs belong to different frameworks: numpy, oneflow",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+@pytest.mark.parametrize("where", ["eager", "graph"])
+def test_wrong_calls_fail_at_the_call(case: str, where: str, capfd: pytest.CaptureFixture[str]) -> None:
+    call, error, message = CALLS[case]
+    with pytest.raises(error, match=message):
+        (call if where == "eager" else graph_of(call))(flow.tensor([[1.0, 2.0]]))
+
+
+COMPILED_RAISES = """
+    def forward(args):
+        (x,) = args
+        if x.size > 2:
+            raise ValueError("three is too many")
+        return x * 1
+
+    def backward(args):
+        dy, x, y = args
+        if x.size > 1:
+            raise ZeroDivisionError("no gradient of two")
+        return dy * 1
+"""
+PYTHON_RAISES = """
+    def forward(args):
+        (x,) = args
+        table = {"limit": 2, 3: None}
+        if x.size > table["limit"]:
+            raise ValueError("three is too many")
+        return x * 1
+
+    def backward(args):
+        dy, x, y = args
+        table = {"limit": 1, 3: None}
+        if x.size > table["limit"]:
+            raise ZeroDivisionError("no gradient of two")
+        return dy * 1
+"""
+#: Whatever waits for a result.
+WAITS: dict[str, Callable[[Any], Any]] = {
+    "numpy": lambda y: y.numpy(),
+    "print": str,
+    "item": lambda y: y.sum().item(),
+    "float": lambda y: float(y.sum()),
+    "tolist": lambda y: y.tolist(),
+    "bool": lambda y: bool(y.sum() > 0),
+    "array": np.asarray,
+    "sync": lambda y: flow._oneflow_internal.eager.Sync(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
+@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("kernel", [COMPILED_RAISES, PYTHON_RAISES], ids=["compiled", "python"])
+def test_a_kernel_that_raises(load: Callable[..., str], kernel: str, wait: str) -> None:
+    name = load(kernel)
+    y = api(name)(flow.ones(3))
+    with pytest.raises(
+        RuntimeError, match=rf"op '{name}_forward'.*{name}_py_kernel.py:\d+.*ValueError: three is too many"
+    ) as told:
+        WAITS[wait](y)
+    assert isinstance(told.value, KernelError)
+    assert "called in OneFlow with data: float32 (3,)" in str(told.value)
+    # It has been told once; the numbers stay wrong.
+    assert np.isnan(y.numpy()).all()
+    assert api(name)(flow.ones(2)).tolist() == [1, 1]
+
+
+@pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
+@pytest.mark.parametrize("kernel", [COMPILED_RAISES, PYTHON_RAISES], ids=["compiled", "python"])
+def test_a_gradient_that_raises(load: Callable[..., str], kernel: str) -> None:
+    name = load(kernel)
+    x = flow.ones(2, requires_grad=True)
+    api(name)(x).sum().backward()
+    with pytest.raises(RuntimeError, match=rf"{name}_py_kernel.py:\d+.*ZeroDivisionError: no gradient of two"):
+        x.grad.numpy()
+    assert np.isnan(x.grad.numpy()).all()
+
+
+@pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
+@pytest.mark.parametrize("kernel", [COMPILED_RAISES, PYTHON_RAISES], ids=["compiled", "python"])
+def test_a_kernel_that_raises_in_a_graph(load: Callable[..., str], kernel: str) -> None:
+    name = load(kernel)
+    graph = graph_of(api(name))
+    for _ in range(2):
+        y = graph(flow.ones(3))
+        with pytest.raises(RuntimeError, match=rf"{name}_py_kernel.py:\d+.*ValueError: three is too many"):
+            y.numpy()
+        assert np.isnan(y.numpy()).all()
+
+
+@pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("return x[:1]", "(1,)"),
+        ("return x.reshape(1, x.size)", "(1, 4)"),
+        ("return x.reshape(2, 2)", "(2, 2)"),
+        ("return x.astype(np.int32)", "int32"),
+        ("return x, x", "returned 2"),
+        ("return None", "None"),
+    ],
+    ids=["shape", "rank", "same number of elements", "dtype", "count", "none"],
+)
+@pytest.mark.parametrize("where", ["eager", "graph"])
+def test_a_kernel_that_returns_something_else(
+    load: Callable[..., str], statement: str, told: str, where: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    name = load(
+        f"""
+        import numpy as np
+
+        def forward(args):
+            (x,) = args
+            {statement}
+
+        def backward(args):
+            dy, x, y = args
+            return dy * 1
+        """
+    )
+    with pytest.raises(RuntimeError, match=rf"op '{name}_forward'.*{name}_py_kernel.py:\d+: forward") as caught:
+        (api(name) if where == "eager" else graph_of(api(name)))(flow.ones(4)).numpy()
+    assert told in str(caught.value)
+
+
+def test_a_shape_with_the_right_number_of_elements(load: Callable[..., str]) -> None:
+    name = load("def forward(args):\n    return args[0].T * 1\n\ndef backward(args):\n    return args[0] * 1")
+    y = api(name)(flow.ones(2, 3))
+    with pytest.raises(RuntimeError, match=rf"{name}_py_kernel.py:\d+: .*\(3, 2\)"):
+        y.numpy()
+    assert np.isnan(y.numpy()).all()
+
+
+def test_many_failures(load: Callable[..., str]) -> None:
+    """Of many failures in flight the first is told, and calls beside them are right."""
+    name = load(COMPILED_RAISES)
+    results = []
+    for i in range(50):
+        api(name)(flow.ones(3))
+        results.append(api(name)(flow.ones(2) * i))
+    with pytest.raises(RuntimeError, match=r"three is too many(.|\n)*and 49 more failures since"):
+        flow._oneflow_internal.eager.Sync()
+    assert [result.tolist() for result in results] == [[i, i] for i in range(50)]
+
+
+def test_a_definition_that_does_not_compile_fails_at_the_call(tmp_path: Path) -> None:
+    folder = write_op(tmp_path, "broken_definition", "def forward(args):\n    return args[0]")
+    (folder / "broken_definition_py_def.py").unlink()
+    (folder / "broken_definition_cpp_def.cpp").write_text(
+        '#include "oneflow/core/framework/framework.h"\nREGISTER_USER_OP("broken_definition_forward").Inptu("x");\n'
+    )
+    pykernels.load_ops(folder)
+    try:
+        with pytest.raises(pykernels.DefinitionError, match=r"broken_definition_cpp_def.cpp:2.*Inptu"):
+            api("broken_definition")(flow.ones(2))
+    finally:
+        pykernels.unload_ops("broken_definition")
+
+
+def test_an_op_without_a_gradient(capfd: pytest.CaptureFixture[str]) -> None:
+    """The call is right, and its gradient is refused, as that of a gradient without one."""
+    x = flow.tensor([1.0, 2.0], requires_grad=True)
+    y = api("sigmoid")(x)
+    (first,) = flow.autograd.grad(y.sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="op 'sigmoid_backward' has no gradient: its definition registers none"):
+        first.sum().backward()
+
+
+def test_an_op_that_has_been_declared_constant() -> None:
+    boxes = flow.tensor([[0.0, 0, 1, 1], [0, 0, 1, 1]], requires_grad=True)
+    indices, count = api("nms")(boxes, flow.tensor([0.5, 0.25]))
+    assert not indices.requires_grad
+    assert (indices.tolist(), count.tolist()) == ([0, -1], [1])

@@ -1,0 +1,193 @@
+"""Forks with ops in flight, and kernels that would wait for OneFlow, each in a process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from folders import write_op
+from process import program
+
+SETUP = """
+import os, threading
+import numpy as np
+import oneflow as flow
+import pykernels
+import pykernels.paths
+
+pykernels.load_ops(pykernels.paths.OPS / "sigmoid")
+sigmoid = pykernels.list_ops()["sigmoid"].api.sigmoid
+x = flow.zeros(4)
+
+
+class Graph(flow.nn.Graph):
+    def build(self, x):
+        return sigmoid(x)
+
+
+def in_child(function):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            print(function(), flush=True)
+        except BaseException as error:
+            print(type(error).__name__, error, flush=True)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+FAILING = """
+    def forward(args):
+        (x,) = args
+        if x.size > 2:
+            raise ValueError("on purpose")
+        return x * 1
+
+    def backward(args):
+        return args[0] * 1
+"""
+
+
+def run(text: str, cwd: Path) -> str:
+    return program(SETUP + text, cwd=cwd, timeout=100).stdout
+
+
+def test_forks_with_ops_in_flight(tmp_path: Path) -> None:
+    done = run(
+        """
+for _ in range(100):
+    for _ in range(20):
+        y = sigmoid(x)
+    in_child(lambda: sigmoid(x).tolist())
+print(sigmoid(x).tolist())
+""",
+        tmp_path,
+    )
+    assert done.splitlines().count("[0.5, 0.5, 0.5, 0.5]") == 101
+
+
+def test_kernels_that_are_cut_over_threads(tmp_path: Path) -> None:
+    """The threads are not there in a child."""
+    done = run(
+        """
+large = np.random.default_rng(0).normal(size=1_000_003).astype("float32")
+expected = sigmoid(large)
+
+
+def is_right():
+    return all(np.array_equal(sigmoid(flow.tensor(large)).numpy(), expected) for _ in range(20))
+
+
+print(is_right())
+in_child(is_right)
+print(is_right())
+""",
+        tmp_path,
+    )
+    assert done.splitlines().count("True") == 3
+
+
+def test_gradients_in_a_child(tmp_path: Path) -> None:
+    done = run(
+        """
+def train():
+    x = flow.zeros(2, requires_grad=True)
+    sigmoid(x).sum().backward()
+    return x.grad.tolist()
+
+train()
+in_child(train)
+""",
+        tmp_path,
+    )
+    assert "[0.25, 0.25]" in done
+
+
+@pytest.mark.parametrize("graph", ["graph", "Graph()"], ids=["built in the parent", "built in the child"])
+def test_a_graph_in_a_child_is_refused(tmp_path: Path, graph: str) -> None:
+    done = run(
+        f"graph = Graph()\nprint(graph(x).tolist())\nin_child(lambda: {graph}(x).tolist())\nprint(graph(x).tolist())",
+        tmp_path,
+    )
+    assert done.count("[0.5, 0.5, 0.5, 0.5]") == 2
+    assert "RuntimeError a graph cannot run in process" in done
+    assert "'spawn'" in done
+
+
+def test_a_failure_that_is_pending_at_a_fork_becomes_a_warning(tmp_path: Path) -> None:
+    write_op(tmp_path, "failing", FAILING)
+    done = program(
+        SETUP
+        + f"""
+import warnings
+pykernels.load_ops({str(tmp_path / "failing")!r})
+pykernels.list_ops()["failing"].api.failing(x)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    in_child(lambda: sigmoid(x).tolist())
+print([str(each.message) for each in told if "on purpose" in str(each.message)])
+print(sigmoid(x).tolist())
+""",
+        cwd=tmp_path,
+    )
+    assert "nobody had waited for failed: op 'failing_forward'" in done.stdout
+    assert done.stdout.count("[0.5, 0.5, 0.5, 0.5]") == 2
+
+
+KERNEL = """
+    import os
+    import helper
+
+    def forward(args):
+        (x,) = args
+        {statement}
+        return x * 1
+
+    def backward(args):
+        return args[0] * 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("os.fork()", "os.fork in a kernel"),
+        ("helper.call[0]()", "op 'sigmoid_forward' is called in a kernel"),
+        ("helper.call[1]()", "to_numpy in a kernel"),
+        ("helper.call[2]()", "Sync in a kernel"),
+    ],
+    ids=["fork", "op", "read", "sync"],
+)
+def test_a_kernel_that_would_wait_for_itself_is_refused(tmp_path: Path, statement: str, told: str) -> None:
+    (tmp_path / "helper.py").write_text("call = []\n")
+    write_op(tmp_path, "waiting", KERNEL.format(statement=statement))
+    done = program(
+        SETUP
+        + f"""
+import helper, warnings
+warnings.simplefilter("ignore")
+helper.call += [lambda: sigmoid(x), lambda: x.numpy(), lambda: flow._oneflow_internal.eager.Sync()]
+pykernels.load_ops({str(tmp_path / "waiting")!r})
+y = pykernels.list_ops()["waiting"].api.waiting(x)
+try:
+    y.numpy()
+except RuntimeError as error:
+    print(error)
+print(sigmoid(x).tolist())
+""",
+        cwd=tmp_path,
+    )
+    assert told in done.stdout
+    assert "waiting_py_kernel.py:" in done.stdout
+    assert "[0.5, 0.5, 0.5, 0.5]" in done.stdout
+
+
+def test_a_failure_that_nobody_waits_for_is_told_at_exit(tmp_path: Path) -> None:
+    write_op(tmp_path, "failing", FAILING)
+    done = program(
+        SETUP + f"pykernels.load_ops({str(tmp_path / 'failing')!r})\npykernels.list_ops()['failing'].api.failing(x)",
+        cwd=tmp_path,
+    )
+    assert "nobody had waited for failed: op 'failing_forward'" in done.stderr
+    assert "on purpose" in done.stderr

@@ -1,0 +1,151 @@
+"""Gradients of gradients, and what a call keeps for its gradient."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oneflow as flow
+import pytest
+
+import pykernels
+
+DEFINITION = """
+#include "oneflow/core/framework/framework.h"
+namespace oneflow {
+namespace {
+
+Maybe<void> Like(user_op::InferContext* ctx, const std::string& from, const std::string& to) {
+  ctx->SetOutputShape(to, 0, ctx->InputShape(from, 0));
+  return Maybe<void>::Ok();
+}
+
+/* dx = y * dy */
+Maybe<void> PlanGradient(user_op::BackwardOpConfContext* ctx) {
+  const std::string grad = ctx->FwOp().op_name() + "_grad";
+  ctx->DefineOp(grad, [&](user_op::BackwardOpBuilder& builder) {
+    return builder.OpTypeName("exponential_backward").InputBind("y", ctx->FwOp().output("y", 0))
+        .InputBind("dy", ctx->FwOp().output_grad("y", 0)).Output("dx").Build();
+  });
+  ctx->FwOp().InputGradBind(user_op::OpArg("x", 0), [&] { return ctx->GetOp(grad).output("dx", 0); });
+  return Maybe<void>::Ok();
+}
+
+/* Of a product each factor has the other. */
+Maybe<void> PlanSecondGradient(user_op::BackwardOpConfContext* ctx) {
+  for (const auto& [of, other] : {std::pair<std::string, std::string>{"y", "dy"}, {"dy", "y"}}) {
+    const std::string name = ctx->FwOp().op_name() + "_grad_of_" + of;
+    ctx->DefineOp(name, [&, other = other](user_op::BackwardOpBuilder& builder) {
+      return builder.OpTypeName("exponential_backward").InputBind("y", ctx->FwOp().input(other, 0))
+          .InputBind("dy", ctx->FwOp().output_grad("dx", 0)).Output("dx").Build();
+    });
+    ctx->FwOp().InputGradBind(user_op::OpArg(std::string(of), 0), [&] { return ctx->GetOp(name).output("dx", 0); });
+  }
+  return Maybe<void>::Ok();
+}
+
+}  // namespace
+
+REGISTER_USER_OP("exponential_forward").Input("x").Output("y")
+    .SetTensorDescInferFn([](user_op::InferContext* ctx) { return Like(ctx, "x", "y"); });
+REGISTER_USER_OP("exponential_backward").Input("y").Input("dy").Output("dx")
+    .SetTensorDescInferFn([](user_op::InferContext* ctx) { return Like(ctx, "dy", "dx"); });
+REGISTER_USER_OP_GRAD("exponential_forward").SetBackwardOpConfGenFn(PlanGradient);
+REGISTER_USER_OP_GRAD("exponential_backward").SetBackwardOpConfGenFn(PlanSecondGradient);
+
+}  // namespace oneflow
+"""
+KERNEL = """
+    import numpy as np
+
+    def forward(args):
+        return np.exp(args[0])
+
+    def backward(args):
+        y, dy = args
+        return y * dy
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def exponential(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("exponential") / "exponential"
+    folder.mkdir()
+    (folder / "exponential_cpp_def.cpp").write_text(DEFINITION)
+    (folder / "exponential_py_kernel.py").write_text(textwrap.dedent(KERNEL))
+    (folder / "exponential_py_api.py").write_text("")
+    pykernels.load_ops(folder)
+    yield
+    pykernels.unload_ops("exponential")
+
+
+def exp(x: Any) -> Any:
+    builder = pykernels.user_op_builder("exp").Op("exponential_forward").Input("x", [x]).Output("y")
+    return builder.Build().InferAndTryRun().SoleOutputBlob()
+
+
+VALUES = np.array([-1.0, 0.0, 0.5])
+
+
+def derivatives(function: Any, order: int) -> list[np.ndarray]:
+    x = flow.tensor(VALUES, requires_grad=True)
+    found = [function(x)]
+    for _ in range(order):
+        found += flow.autograd.grad(found[-1].sum(), x, create_graph=True)
+    return [each.numpy() for each in found]
+
+
+def test_higher_derivatives() -> None:
+    for derivative in derivatives(exp, 4):
+        np.testing.assert_allclose(derivative, np.exp(VALUES), rtol=1e-12)
+
+
+def test_derivatives_of_what_nobody_keeps() -> None:
+    """The inner results are gone by the time that their gradients are computed."""
+    e = np.exp(VALUES)
+    first = e * np.exp(e)
+    expected = [np.exp(e), first, first * (1 + e), first * (1 + 3 * e + e * e)]
+    for found, wanted in zip(derivatives(lambda x: exp(exp(x)), 3), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_the_same_input_twice_and_unused_outputs() -> None:
+    x = flow.tensor(VALUES, requires_grad=True)
+    y = exp(x) * exp(x) + x
+    exp(y)
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * np.exp(2 * VALUES) + 1, rtol=1e-12)
+
+
+def test_inputs_that_need_no_gradient_get_none() -> None:
+    x, z = flow.tensor(VALUES), flow.tensor(VALUES, requires_grad=True)
+    (exp(x) * exp(z)).sum().backward()
+    assert x.grad is None
+    np.testing.assert_allclose(z.grad.numpy(), np.exp(2 * VALUES), rtol=1e-12)
+
+
+def test_a_call_that_is_never_differentiated_keeps_no_memory() -> None:
+    x = flow.ones(1 << 20, requires_grad=True)
+    exp(x).sum().numpy()
+    before = resident()
+    for _ in range(100):
+        y = exp(x)
+    del y
+    flow._oneflow_internal.eager.Sync()
+    assert resident() - before < 100 << 20  # a quarter of what all results take
+
+
+def resident() -> int:
+    """The memory of this process in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_no_grad() -> None:
+    x = flow.tensor(VALUES, requires_grad=True)
+    with flow.no_grad():
+        assert not exp(x).requires_grad
+    assert exp(x).requires_grad
