@@ -59,7 +59,9 @@ def write(
     outs = _tuple(group_shapes(signature.outputs, arrays))
     values = [_keyword(keyword, signature, names) for keyword in keywords]
     if in_pieces:
-        values.append(f"(begin, end, t{signature.n_inputs}.size)")
+        # With no elements to share out, all iterations are run: another output may have some.
+        first = f"t{signature.n_inputs}.size"
+        values.append(f"((begin, end, {first}) if {first} else (0, 1, 1))")
     call = f"kernel({', '.join([args, *([outs] if results is None else []), *values])})"
     if results is None:
         lines.append(f"    {call}")

@@ -47,7 +47,7 @@ const Failure* AsFailure(const std::exception_ptr& exception) {
   try {
     std::rethrow_exception(exception);
   } catch (const Failure& failure) {
-    return &failure;
+    return failure.owner == &has_failed ? &failure : nullptr;
   } catch (...) {
     return nullptr;
   }
@@ -183,6 +183,8 @@ bool HasThreads(const EngineTable& table) {
 }
 
 }  // namespace
+
+Failure::Failure(const std::string& text) : dmlc::Error(text), owner(&has_failed) {}
 
 void WatchEngine(Engine* engine) {
   const char* functions = reinterpret_cast<const char*>(engine->functions);

@@ -4,6 +4,7 @@
 #define PYKERNELS_REGISTRY_MXNET_BROKEN_H_
 
 #include <exception>
+#include <string>
 #include <vector>
 
 #include "layout.h"
@@ -12,7 +13,8 @@ namespace pykernels::mxnet {
 
 // Why a call of ours failed. Guarded by the mutex of the broken arrays.
 struct Failure : dmlc::Error {
-  using dmlc::Error::Error;
+  explicit Failure(const std::string& text);
+  const void* owner;  // another registrar in the process has failures of its own
   mutable bool is_told = false;
 };
 

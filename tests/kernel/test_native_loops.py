@@ -268,6 +268,14 @@ def test_pieces_are_the_whole_to_the_last_bit(tmp_path: Path, rows: int) -> None
             np.testing.assert_array_equal(pieces[1], whole[1])
 
 
+def test_all_iterations_are_run_where_the_first_output_is_empty(tmp_path: Path) -> None:
+    inputs = [np.empty((3, 0), np.float32), np.empty(0, np.float32)]
+    outputs = [np.empty((3, 0), np.float32), np.full(3, 7, np.float32)]
+    built = build(loop_kernel(tmp_path, ROWS), inputs, outputs, {"alpha": 0.5})
+    assert run(built, inputs, outputs, {"alpha": 0.5}) is None
+    np.testing.assert_array_equal(outputs[1], 0)
+
+
 def test_one_loop_over_elements_is_cut_anywhere(tmp_path: Path) -> None:
     text = """
 def forward(args, outs):
