@@ -14,7 +14,7 @@ from process import CHECKOUT, python
 
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 # What MXNet and OneFlow log, the latter about the network and the GPU that a machine does not have.
-_LOGS = re.compile(r"^(\[\d\d:\d\d:\d\d\]|W\d{8}|libibverbs) .*\n", re.M)
+_LOGS = re.compile(r"^(\[\d\d:\d\d:\d\d\]|W\d{8}|E\d{8} \S+ +\d+ cuda_\S+|libibverbs) .*\n", re.M)
 
 
 def test_there_are_pages() -> None:

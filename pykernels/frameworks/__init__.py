@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.abc
-import importlib.machinery
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pykernels.errors import CallError
+from pykernels.importing import after_import, is_imported
 
 if TYPE_CHECKING:
-    import types
-
     from pykernels.module import OpModule
 
 __all__ = ["Framework", "add", "of_values", "remove"]
@@ -56,7 +52,7 @@ _owners: dict[type, str] = {}
 def add(module: OpModule) -> None:
     """Enter an op into every framework that is imported, and into the others once they are."""
     for package in _PLUGINS:
-        if _is_imported(package):
+        if is_imported(package):
             _plugin(package).add(module)
     _modules[module.name] = module
     _watch()
@@ -66,7 +62,7 @@ def remove(module: OpModule) -> None:
     """Take an op out of every framework."""
     _modules.pop(module.name, None)
     for package in _PLUGINS:
-        if _is_imported(package):
+        if is_imported(package):
             _plugin(package).remove(module)
 
 
@@ -95,7 +91,7 @@ def _name_of(value: Any, op_type: str) -> str:
 
 def _find_owner(value: Any, op_type: str) -> str:
     for package in _PLUGINS:
-        if _is_imported(package) and _plugin(package).owns(value):
+        if is_imported(package) and _plugin(package).owns(value):
             return package
     if _numpy().owns(value):
         return _NUMPY
@@ -115,50 +111,12 @@ def _plugin(package: str) -> Framework:
     return cast(Framework, importlib.import_module(_PLUGINS[package]))
 
 
-def _is_imported(package: str) -> bool:
-    spec = getattr(sys.modules.get(package), "__spec__", None)
-    return spec is not None and not getattr(spec, "_initializing", False)
+def _add_all(package: str) -> None:
+    for op in list(_modules.values()):
+        _plugin(package).add(op)
 
 
-class _Watcher(importlib.abc.MetaPathFinder):
-    """Finds nothing itself: lets the others find a framework, and has our ops entered once it has been imported."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if fullname not in _PLUGINS:
-            return None
-        for finder in sys.meta_path:
-            spec = None if finder is self else finder.find_spec(fullname, path, target)
-            if spec is not None:
-                if spec.loader is not None:
-                    spec.loader = _Announcing(spec.loader, fullname)
-                return spec
-        return None
-
-
-class _Announcing(importlib.abc.Loader):
-    """A framework's own loader, followed by entering the ops."""
-
-    def __init__(self, loader: Any, package: str) -> None:
-        self._loader = loader
-        self._package = package
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
-        return cast("types.ModuleType | None", self._loader.create_module(spec))
-
-    def exec_module(self, module: types.ModuleType) -> None:
-        self._loader.exec_module(module)
-        for op in list(_modules.values()):
-            _plugin(self._package).add(op)
-
-
-_watcher = _Watcher()
-
-
+@functools.cache  # once for a process
 def _watch() -> None:
-    if _watcher not in sys.meta_path:
-        sys.meta_path.insert(0, _watcher)
+    for package in _PLUGINS:
+        after_import(package, functools.partial(_add_all, package))

@@ -1,0 +1,90 @@
+"""``python -m pykernels run SCRIPT``."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import importlib.machinery
+import io
+import os
+import runpy
+import sys
+import types
+from typing import Any
+
+from pykernels.errors import LoadError
+from pykernels.importing import after_import
+
+__all__ = ["add"]
+
+#: The frameworks whose lost names scripts get, and the module that adds them.
+_COMPAT = {"oneflow": "pykernels.compat.oneflow"}
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "run",
+        help="run a script that was written for an older framework",
+        description=_run.__doc__,
+        usage="%(prog)s [-h] (SCRIPT | -m MODULE) [ARGUMENT ...]",
+    )
+    # Whatever follows the script or the module is its own, options too.
+    parser.add_argument(
+        "-m", dest="module", nargs=argparse.REMAINDER, default=[], metavar="MODULE", help="run a module, as python -m"
+    )
+    parser.add_argument(
+        "script", nargs=argparse.REMAINDER, metavar="SCRIPT", help="the script; what follows is what it is called with"
+    )
+    parser.set_defaults(run=lambda options: _run(options, parser))
+
+
+def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Run a script or a module as python does, with the names that its framework has dropped."""
+    arguments = [*options.module, *options.script]
+    if not arguments:
+        parser.error("a script is missing, or -m and a module")
+    if not (options.module or os.path.isfile(arguments[0])):
+        raise LoadError(f"there is no script {arguments[0]}")
+    for package, module in _COMPAT.items():
+        after_import(package, functools.partial(importlib.import_module, module))
+    sys.argv = arguments
+    try:
+        (_run_module if options.module else _run_script)(arguments[0])
+    except Exception as error:
+        error.with_traceback(_frames_of_program(error))
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 1
+    return 0
+
+
+def _run_script(script: str) -> None:
+    _set_first_path(os.path.dirname(os.path.realpath(script)))
+    main = types.ModuleType("__main__")
+    main.__file__ = os.path.abspath(script)
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", main.__file__)
+    vars(main)["__cached__"] = None
+    sys.modules["__main__"] = main
+    with io.open_code(main.__file__) as file:
+        code = compile(file.read(), main.__file__, "exec", dont_inherit=True)
+    exec(code, vars(main))
+
+
+def _run_module(name: str) -> None:
+    _set_first_path(os.getcwd())
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+def _set_first_path(directory: str) -> None:
+    # Where python looks in no such directory, it has put none there that could be replaced.
+    if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+        sys.path[0] = directory
+
+
+def _frames_of_program(error: Exception) -> types.TracebackType | None:
+    """Where the exception comes from, without the frames that are not the program's."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_globals.get("__name__") in (__name__, runpy.__name__):
+        frames = frames.tb_next
+    return frames
