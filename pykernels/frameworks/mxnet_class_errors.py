@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from pykernels.kernel.ownership import is_standard
+from pykernels.kernel.ownership import is_foreign
 
 __all__ = ["ClassError", "RegisteredClass"]
 
@@ -62,21 +58,11 @@ class RegisteredClass:
     def place_of(self, method: Callable[..., Any]) -> str:
         """Where a method is written, or where the class is registered if it inherits it from MXNet."""
         code = getattr(method, "__code__", None)
-        if code is None or _is_foreign(code.co_filename):
+        if code is None or is_foreign(code.co_filename):
             return self.where
         return f"{code.co_filename}:{code.co_firstlineno}"
 
     def _place(self, error: BaseException) -> str:
         frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if not _is_foreign(frame.filename)]
+        own = [frame for frame in frames if not is_foreign(frame.filename)]
         return f"{own[-1].filename}:{own[-1].lineno}" if own else self.where
-
-
-def _is_foreign(filename: str) -> bool:
-    """Whether a file is a part of Python, MXNet, NumPy or this package."""
-    return is_standard(filename) or any(Path(filename).is_relative_to(folder) for folder in _foreign_folders())
-
-
-def _foreign_folders() -> list[Path]:
-    mxnet = importlib.import_module("mxnet")
-    return [Path(str(mxnet.__file__)).parent, Path(np.__file__).parent, Path(__file__).parent.parent]

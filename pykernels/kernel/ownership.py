@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["framework_of", "is_dependency", "is_installed", "is_standard", "is_users"]
+__all__ = ["framework_of", "is_dependency", "is_foreign", "is_installed", "is_standard", "is_users"]
 
 _STDLIB = Path(os.__file__).resolve().parent
 _DEPENDENCIES = ("numpy", "numba", "llvmlite", "scipy", "pykernels")
@@ -39,6 +40,13 @@ def is_standard(file: str) -> bool:
 def is_dependency(module: str) -> bool:
     """Whether a module of that name belongs to pykernels or to a dependency of it."""
     return module.partition(".")[0] in _DEPENDENCIES
+
+
+def is_foreign(file: str) -> bool:
+    """Whether a file belongs to Python, pykernels, a dependency of it or a framework; these count once imported."""
+    modules = (sys.modules.get(name) for name in (*_DEPENDENCIES, *_FRAMEWORKS))
+    folders = (Path(str(module.__file__)).parent for module in modules if module is not None)
+    return is_standard(file) or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 def is_installed(file: str) -> bool:
