@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from pykernels import abi
-from pykernels.errors import PykernelsError
+from pykernels.errors import LoadError, PykernelsError
 
-__all__ = ["LoadFn", "reporting"]
+if TYPE_CHECKING:
+    from pykernels.module import OpModule
+
+__all__ = ["LoadFn", "module_of", "reporting"]
 
 #: ``LoadFunction`` of ``registry/host/op.h``.
 LoadFn = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
@@ -30,3 +34,19 @@ def reporting(load: Callable[[str], None]) -> Callable[[bytes, int, int], int]:
         return 0
 
     return report
+
+
+def module_of(name: str, modules: Mapping[str, OpModule]) -> OpModule:
+    """Of the folders by their names, the one that an op type belongs to, or that has itself this name.
+
+    Raises
+    ------
+    LoadError
+        There is none.
+    """
+    # The longest name first: an op of the folder leaky_relu is none of a folder leaky.
+    for known in sorted(modules, key=len, reverse=True):
+        if name == known or name.startswith(f"{known}_"):
+            return modules[known]
+    loaded = ", ".join(sorted(modules)) or "none"
+    raise LoadError(f"there is no op {name!r}, or no more; loaded are: {loaded}. Call pykernels.load_ops()")

@@ -16,7 +16,7 @@ from typing import Any
 
 from pykernels import fork
 from pykernels.errors import LoadError, PykernelsWarning
-from pykernels.frameworks import mxnet_input_errors, mxnet_registrar
+from pykernels.frameworks import loading, mxnet_input_errors, mxnet_registrar
 from pykernels.kernel import blas, service
 from pykernels.module import OpModule
 
@@ -178,7 +178,7 @@ def _stop_threads() -> None:
 def _load(name: str) -> None:
     """Give the registrar every op of the folder that `name` belongs to."""
     with _lock:
-        module = _module_of(name)
+        module = loading.module_of(name, _modules)
         registrar = _registrar()
         ops = module.definition.ops
         if name != module.name and name not in ops:
@@ -194,15 +194,6 @@ def _load(name: str) -> None:
 
 def _usual_names(module: OpModule) -> tuple[str, ...]:
     return module.name, f"{module.name}_forward", f"{module.name}_backward"
-
-
-def _module_of(name: str) -> OpModule:
-    # The longest name first: an op of the folder leaky_relu is none of a folder leaky.
-    for known in sorted(_modules, key=len, reverse=True):
-        if name == known or name.startswith(f"{known}_"):
-            return _modules[known]
-    loaded = ", ".join(sorted(_modules)) or "none"
-    raise LoadError(f"there is no op {name!r}, or no more; loaded are: {loaded}. Call pykernels.load_ops()")
 
 
 def _forget(name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pykernels import fork
 from pykernels.errors import KernelError, LoadError
-from pykernels.frameworks import oneflow_registrar, oneflow_states, oneflow_training, oneflow_waiting
+from pykernels.frameworks import loading, oneflow_registrar, oneflow_states, oneflow_training, oneflow_waiting
 from pykernels.kernel import service
 from pykernels.module import OpModule
 
@@ -108,7 +108,7 @@ def _registrar() -> oneflow_registrar.Registrar:
 def _load(name: str) -> None:
     """Give the registrar every op of the folder that `name` belongs to."""
     with _lock:
-        module = _module_of(name)
+        module = loading.module_of(name, _modules)
         _kept.append(module)
         ops = module.definition.ops
         if name not in ops:
@@ -116,12 +116,3 @@ def _load(name: str) -> None:
         _entered[module.name] = tuple(ops)
         for op in ops.values():
             _registrar().add(op.name, module.definition.address, op.index, op.gradient, module.number(op.name))
-
-
-def _module_of(name: str) -> OpModule:
-    # The longest name first: an op of the folder leaky_relu is none of a folder leaky.
-    for known in sorted(_modules, key=len, reverse=True):
-        if name.startswith(f"{known}_"):
-            return _modules[known]
-    loaded = ", ".join(sorted(_modules)) or "none"
-    raise LoadError(f"there is no op {name!r}, or no more; loaded are: {loaded}. Call pykernels.load_ops()")

@@ -86,6 +86,13 @@ bool IsLeftOut(const ThreadedOpr& opr) {
   return false;
 }
 
+// What an operation leaves unwritten, because of `failure`, is broken.
+void MarkNew(const ThreadedOpr& opr, const std::exception_ptr& failure, Broken* broken) {
+  for (const ThreadedVar* variable : opr.written) {
+    if (IsNew(*variable)) broken->failures.emplace(variable, failure);
+  }
+}
+
 // `opr` runs next: whatever it reads is there, and nothing else reads or writes what it writes.
 void Follow(ThreadedOpr* opr) {
   if (opr->property == kNoSkip) return;  // ends a custom operator
@@ -102,9 +109,7 @@ void Follow(ThreadedOpr* opr) {
   for (const ThreadedVar* variable : opr->read) ForgetIfTold(variable->failure);
   for (const ThreadedVar* variable : opr->written) ForgetIfTold(variable->failure);
   if (const std::exception_ptr failure = FailureOf(*opr, broken)) {
-    for (const ThreadedVar* variable : opr->written) {
-      if (IsNew(*variable)) broken.failures.emplace(variable, failure);
-    }
+    MarkNew(*opr, failure, &broken);
     if (!IsPending(opr->failure)) opr->failure = std::make_shared<std::exception_ptr>(failure);
   } else if (!IsLeftOut(*opr)) {
     for (const ThreadedVar* variable : opr->written) broken.failures.erase(variable);
@@ -114,11 +119,7 @@ void Follow(ThreadedOpr* opr) {
 void Mark(const ThreadedVar* variable, const std::exception_ptr& failure, Broken* broken) {
   broken->failures[variable] = failure;
   // MXNet may run several operators as one operation, which ends here.
-  if (variable->writing) {
-    for (const ThreadedVar* other : variable->writing->trigger->opr->written) {
-      if (IsNew(*other)) broken->failures.emplace(other, failure);
-    }
-  }
+  if (variable->writing) MarkNew(*variable->writing->trigger->opr, failure, broken);
   has_failed = true;
 }
 
@@ -134,14 +135,20 @@ void RefuseInKernel() {
   }
 }
 
-void WaitForVar(Engine* engine, ThreadedVar* variable) {
+// Has the engine wait, and returns what it throws, or null.
+template <typename Body>
+std::exception_ptr Wait(const Body& body) {
   RefuseInKernel();
-  std::exception_ptr failure;
   try {
-    unwatched->WaitForVar(engine, variable);
+    body();
+    return nullptr;
   } catch (...) {
-    failure = std::current_exception();
+    return std::current_exception();
   }
+}
+
+void WaitForVar(Engine* engine, ThreadedVar* variable) {
+  std::exception_ptr failure = Wait([&] { unwatched->WaitForVar(engine, variable); });
   if (!failure && !has_failed) return;
   Broken& broken = TheBroken();
   std::lock_guard<std::mutex> lock(broken.mutex);
@@ -156,13 +163,7 @@ void WaitForVar(Engine* engine, ThreadedVar* variable) {
 }
 
 void WaitForAll(Engine* engine) {
-  RefuseInKernel();
-  std::exception_ptr failure;
-  try {
-    unwatched->WaitForAll(engine);
-  } catch (...) {
-    failure = std::current_exception();
-  }
+  std::exception_ptr failure = Wait([&] { unwatched->WaitForAll(engine); });
   if (!failure) return;
   // MXNet has forgotten all others, too.
   Broken& broken = TheBroken();
