@@ -32,9 +32,9 @@ def after_import(package: str, callback: Callable[[], object]) -> None:
 
 
 def is_imported(package: str) -> bool:
-    """Whether `package` is imported, to the end."""
+    """Whether `package` is imported, to the end; a mere folder of that name is no package."""
     spec = getattr(sys.modules.get(package), "__spec__", None)
-    return spec is not None and not getattr(spec, "_initializing", False)
+    return spec is not None and spec.origin is not None and not getattr(spec, "_initializing", False)
 
 
 class _Watcher(importlib.abc.MetaPathFinder):
@@ -48,7 +48,7 @@ class _Watcher(importlib.abc.MetaPathFinder):
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(fullname, path, target)
             if spec is not None:
-                if spec.loader is not None:
+                if spec.loader is not None and spec.origin is not None:  # else it is a mere folder of that name
                     spec.loader = _Announcing(spec.loader, fullname)
                 return spec
         return None
