@@ -78,18 +78,24 @@ def _log(w: Writer, x: ir.Value) -> ir.Value:
 
 def _log1p(w: Writer, x: ir.Value) -> ir.Value:
     """As `_log`, but ``m`` is made of `x` itself, of which ``1 + x`` has lost the last digits."""
+    if w.is_fraction(x):  # nothing special comes of it
+        return _log_sum(w, *_log1p_parts(w, x, constant(x, 1)))
     b = w.builder
     is_large = b.fcmp_ordered(">", x, constant(x, 2.0**60))  # there, 1 is of no account
     scaled = b.select(is_large, b.fmul(x, constant(x, 2.0**-64)), x)
-    one = b.select(is_large, constant(x, 0), constant(x, 1))
-    above = b.sub(bits(w, b.fadd(scaled, one)), integer(x, _HALF_ROOT_BITS))
-    exponent = b.ashr(above, integer(x, _MANTISSA_BITS))
-    unit = _power_of_two(w, x, b.sub(integer(x, 0), exponent))
-    m = fma(w, scaled, unit, fma(w, one, unit, constant(x, -1)))
-    n = b.sitofp(exponent, x.type)
+    n, m = _log1p_parts(w, scaled, b.select(is_large, constant(x, 0), constant(x, 1)))
     n = b.select(is_large, b.fadd(n, constant(x, 64)), n)
     result = _log_edges(w, x, constant(x, -1), _log_sum(w, n, m))
     return b.select(b.fcmp_ordered("==", x, constant(x, 0)), x, result)
+
+
+def _log1p_parts(w: Writer, x: ir.Value, one: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """`n` and `m` with ``2**n * (1 + m) = one + x``."""
+    b = w.builder
+    above = b.sub(bits(w, b.fadd(x, one)), integer(x, _HALF_ROOT_BITS))
+    exponent = b.ashr(above, integer(x, _MANTISSA_BITS))
+    unit = _power_of_two(w, x, b.sub(integer(x, 0), exponent))
+    return b.sitofp(exponent, x.type), fma(w, x, unit, fma(w, one, unit, constant(x, -1)))
 
 
 def _log_sum(w: Writer, n: ir.Value, m: ir.Value) -> ir.Value:
@@ -100,10 +106,9 @@ def _log_sum(w: Writer, n: ir.Value, m: ir.Value) -> ir.Value:
 def _log_edges(w: Writer, x: ir.Value, least: ir.Value, inside: ir.Value) -> ir.Value:
     """The logarithm, which is -infinite at `least` and nowhere defined below, nor for NaN; that of infinity is it."""
     b, infinity = w.builder, constant(x, math.inf)
-    is_inside = b.and_(b.fcmp_ordered(">", x, least), b.fcmp_ordered("<", x, infinity))
-    edge = b.select(b.fcmp_ordered("==", x, infinity), infinity, constant(x, math.nan))
-    edge = b.select(b.fcmp_ordered("==", x, least), constant(x, -math.inf), edge)
-    return b.select(is_inside, inside, edge)
+    result = b.select(b.fcmp_ordered("==", x, infinity), infinity, inside)
+    result = b.select(b.fcmp_ordered("==", x, least), constant(x, -math.inf), result)
+    return b.select(b.fcmp_unordered("<", x, least), constant(x, math.nan), result)
 
 
 def _tanh(w: Writer, x: ir.Value) -> ir.Value:
@@ -140,4 +145,4 @@ INLINE: Mapping[str, Callable[[Writer, ir.Value], ir.Value]] = {
     "erf": _erf,
 }
 #: Those that are slower than a call of the vector math library, and for where it has none.
-SLOWER = frozenset({"log"})
+SLOWER = frozenset({"log", "erf"})

@@ -45,9 +45,9 @@ def compile_kernel(expression: Elementwise, output: Path, where: str) -> Facts:
     """
     instructions = target.instruction_set()
     lanes = instructions.register // _widest(expression)
-    # The steps of two registers are taken in turns, so that one need not wait for the other. Around a call they would
-    # have to go through memory.
-    writer = _write(expression, 2 * lanes)
+    # The steps of several registers are taken in turns, so that one need not wait for the other. Around a call they
+    # would have to go through memory.
+    writer = _write(expression, lanes * (2 if instructions.register == 64 else 4))
     if writer.has_calls:
         writer = _write(expression, lanes)
     parsed = llvm.parse_assembly(str(writer.module))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -212,6 +213,14 @@ def _constant(value: ir.Value, number: float) -> ir.Constant:
     return ir.Constant(value.type, number)
 
 
+def _number(value: ir.Value) -> float:
+    """The number that a value is known to be; NaN if it is not known."""
+    if not isinstance(value, ir.Constant):
+        return math.nan
+    number = value.constant[0].constant if isinstance(value.type, ir.VectorType) else value.constant
+    return float(number)
+
+
 def _by_kind(real: str, signed: str, unsigned: str | None = None, truth: str | None = None) -> Emitter:
     """An operation that is one instruction for each kind of dtype."""
     names = {"f": real, "i": signed, "u": unsigned or signed, "b": truth or unsigned or signed}
@@ -235,6 +244,11 @@ def _extreme(symbol: str, *, ignores_nan: bool) -> Emitter:
     """The greater or the smaller; of equal ones the second, as NumPy's vector code does it (it shows in zeros)."""
 
     def emit(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
+        bound = _number(b) if dtype.kind == "f" and not ignores_nan else math.nan
+        if bound == bound and (bound or math.copysign(1, bound) > 0):
+            # One instruction, which gives its second operand if either is NaN or both are zeros.
+            first = w.builder.select(_compare(symbol)(w, dtype, b, a), b, a)
+            return first if bound else w.builder.fadd(first, b)  # -0 + 0 is 0
         first = w.builder.select(_compare(symbol)(w, dtype, a, b), a, b)
         if dtype.kind != "f":
             return first

@@ -114,6 +114,8 @@ REAL_EXPRESSIONS = [
     *("np.heaviside(x, y)", "np.isinf(x)", "np.isnan(x)", "np.clip(x, y, 1)", "np.maximum(x, 0)", "x > y", "x != y"),
     *("x ** 2", "x ** 3", "x ** 4", "x ** 0.5", "x ** -1", "np.where(x, y, 0)", "x * y", "x / y", "x - y", "abs(x)"),
     *("np.logaddexp(x, y)", "np.hypot(x, y)", "np.arctan2(x, y)", "x ** y", "x // y", "x % y", "np.nan * x"),
+    *("np.maximum(x, 0.5)", "np.minimum(x, 0)", "np.maximum(x, -0.0)", "np.minimum(x, -0.0)", "np.maximum(0, x)"),
+    *("np.clip(x, -1, 1)", "np.maximum(x, np.nan)", "np.minimum(x, np.inf)", "np.fmax(x, 0.5)", "np.fmin(x, 0)"),
 ]
 
 
