@@ -69,8 +69,8 @@ $(VENV)/.installed-demo: $(METADATA) $(VENV)/.created
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed-demo
-	@echo "installing what the tests need: OneFlow above all"
-	@$(PIP) --editable '.[mxnet,oneflow,demo,test]'
+	@echo "installing what the tests need: OneFlow above all, and ONNX Runtime"
+	@$(PIP) --editable '.[mxnet,oneflow,onnx,demo,test]'
 	@touch $@
 
 $(VENV_TORCH)/.created: | tools-torch tools

@@ -27,6 +27,7 @@ _T = TypeVar("_T")
 _REGISTRARS = {
     "mxnet": "pykernels.frameworks.mxnet_registrar",
     "oneflow": "pykernels.frameworks.oneflow_registrar",
+    "onnxruntime": "pykernels.frameworks.onnxruntime_registrar",
 }
 # What is built does not depend on sizes.
 _ELEMENTS = 64

@@ -22,19 +22,22 @@ class Specialization {
   const Tensors& inputs() const { return inputs_; }
   const Tensors& outputs() const { return outputs_; }
 
-  // The kernel, resolved at the first call.
+  // The kernel, resolved at the first call, and what it is called with besides the buffers.
   const pk_kernel& Kernel() const;
+  const std::vector<int64_t>& dims() const { return dims_; }
+  std::vector<pk_scalar> Scalars(const pk_kernel& kernel, bool is_train) const;
 
   // Runs the kernel. `data` holds the buffers of the inputs, then of the outputs; none is null, and no output overlaps
   // another buffer. Throws the text of pk_services.explain if the kernel fails.
   void Run(const std::vector<void*>& data, bool is_train) const;
 
+  // Throws what pk_services.explain says of a kernel that returned `status`.
+  [[noreturn]] void FailKernel(int32_t status, void* const* data, const pk_scalar* scalars, const int64_t* detail) const;
+
   // The backward pass, planned at the first call. Throws if the op has no gradient or the plan cannot be carried out.
   const BackwardPlan& Backward() const;
 
  private:
-  std::vector<pk_scalar> Scalars(const pk_kernel& kernel, bool is_train) const;
-
   const Instance& instance_;
   const Tensors inputs_;
   const Tensors outputs_;

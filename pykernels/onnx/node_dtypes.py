@@ -1,0 +1,139 @@
+"""The dtypes that nodes of an op can have, found by trying its definition.
+
+ONNX Runtime wants to know the types of a node's outputs from those of its inputs when it loads a model, before it knows
+shapes. Definitions infer both at once; so they are tried on the shapes of a sample call, with many dtypes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pykernels import dtypes
+from pykernels.definition import OpDef, TensorSpec
+from pykernels.errors import PykernelsError
+from pykernels.module import OpModule
+from pykernels.samples import MAX_NDIM, sample
+
+__all__ = ["DTYPES", "Row", "dtype_rows"]
+
+#: What kernels compute with.
+DTYPES = tuple(
+    np.dtype(name)
+    for name in (
+        *("float32", "float64", "float16", "int64", "int32", "int16", "int8"),
+        *("uint8", "uint16", "uint32", "uint64", "bool"),
+    )
+)
+#: The dtype of the sample calls.
+_BASE = DTYPES[0]
+# Fewer make the same dtypes.
+_ELEMENTS = 64
+
+#: The dtype number of every input argument, 0 for any, then of every output argument.
+Row = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Use:
+    """Inputs that an op accepts, and what else it is called with."""
+
+    inputs: list[list[TensorSpec]]
+    attributes: Mapping[str, Any]
+    counts: Sequence[int] | None = None
+
+
+def dtype_rows(module: OpModule) -> dict[str, list[Row]]:
+    """The rows of every op type that a folder defines."""
+    uses = _uses(module)
+    return {name: _rows(op, uses.get(name) or _uniform(op)) for name, op in module.definition.ops.items()}
+
+
+def _uses(module: OpModule) -> dict[str, _Use]:
+    """A call of the op, and those of the ops that its gradient consists of."""
+    uses: dict[str, _Use] = {}
+    with contextlib.suppress(PykernelsError):
+        op = module.forward
+        given = sample(module, _ELEMENTS, _BASE)
+        inputs = [[TensorSpec(array.shape, array.dtype) for array in group] for group in given.inputs]
+        uses[op.name] = _Use(inputs, given.attributes)
+        if op.gradient is None:
+            return uses
+        outputs = op.infer(inputs, given.attributes)
+        blobs = dict(_blobs("I", [a.name for a in op.inputs], inputs))
+        for kind in "OD":
+            blobs |= _blobs(kind, [a.name for a in op.outputs], outputs)
+        plan = op.plan_gradient(inputs, given.attributes, outputs=outputs)
+        for planned in plan.ops:
+            step = module.definition.ops[planned.type]
+            wanted = dict(planned.outputs)
+            use = _Use(
+                [[blobs[blob] for argument, blob in planned.inputs if argument == a.name] for a in step.inputs],
+                step.parse_attributes(planned.attributes),
+                [wanted.get(a.name, 0 if a.optional else a.count) for a in step.outputs],
+            )
+            uses[step.name] = use
+            results = step.infer(use.inputs, use.attributes, counts=use.counts)
+            for argument, group in zip(step.outputs, results):
+                blobs |= {f"{planned.name}/{argument.name}_{i}": spec for i, spec in enumerate(group)}
+    return uses
+
+
+def _blobs(kind: str, names: Sequence[str], groups: Sequence[Sequence[TensorSpec]]) -> Iterator[tuple[str, TensorSpec]]:
+    for name, group in zip(names, groups):
+        for i, spec in enumerate(group):
+            yield f"{kind}/{name}/{i}", spec
+
+
+def _uniform(op: OpDef) -> _Use | None:
+    """A call with inputs of one shape, if the definition accepts one."""
+    for ndim in range(1, MAX_NDIM + 1):
+        inputs = [[TensorSpec((2,) * ndim, _BASE)] * argument.count for argument in op.inputs]
+        with contextlib.suppress(PykernelsError):
+            use = _Use(inputs, op.parse_attributes({}))
+            op.infer(use.inputs, use.attributes)
+            return use
+    return None
+
+
+def _rows(op: OpDef, use: _Use | None) -> list[Row]:
+    accepted = dict(_accepted(op, use)) if use is not None else {}
+    if not accepted:
+        # Nothing is known before a node runs: outputs are taken to be of the first input's dtype.
+        others = (0,) * (len(op.inputs) - 1) if op.inputs else ()
+        numbers = [dtypes.number_of(dtype) for dtype in (DTYPES if op.inputs else (_BASE,))]
+        return [(*((number,) if op.inputs else ()), *others, *(number,) * len(op.outputs)) for number in numbers]
+    for n in range(len(op.inputs) + 1):
+        for deciding in itertools.combinations(range(len(op.inputs)), n):
+            found: dict[Row, Row] = {}
+            for given, outputs in accepted.items():
+                row = tuple(number if at in deciding else 0 for at, number in enumerate(given))
+                if found.setdefault(row, outputs) != outputs:
+                    break
+            else:
+                return [(*row, *outputs) for row, outputs in found.items()]
+    raise AssertionError("all inputs together decide")
+
+
+def _accepted(op: OpDef, use: _Use) -> Iterator[tuple[Row, Row]]:
+    """Dtypes of all inputs that the definition accepts, and those that it infers for the outputs."""
+    first = [group[0].dtype if group else None for group in use.inputs]
+    varied = [{at for at, dtype in enumerate(first) if dtype == _BASE}, *({at} for at in range(len(first)))]
+    for positions, dtype in itertools.product(varied, DTYPES):
+        inputs = [
+            [TensorSpec(spec.shape, dtype if at in positions else spec.dtype) for spec in group]
+            for at, group in enumerate(use.inputs)
+        ]
+        with contextlib.suppress(PykernelsError):
+            outputs = op.infer(inputs, use.attributes, counts=use.counts)
+            yield tuple(map(_number, inputs)), tuple(map(_number, outputs))
+
+
+def _number(group: Sequence[TensorSpec]) -> int:
+    """The dtype number of an argument's tensors; 0 if it has none here."""
+    return dtypes.number_of(group[0].dtype) if group and group[0].dtype is not None else 0

@@ -1,0 +1,20 @@
+// The node types that sessions are offered.
+#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_DOMAINS_H_
+#define PYKERNELS_REGISTRY_ONNXRUNTIME_DOMAINS_H_
+
+#include <string>
+#include <vector>
+
+#include "node_type.h"
+
+namespace pykernels::onnxruntime {
+
+// Adds these node types, which live as long as the process, to a session's options.
+void AddDomains(const std::vector<const NodeType*>& types, OrtSessionOptions* options, const OrtApi& api);
+
+// The node types that RegisterCustomOps adds.
+std::vector<const NodeType*> OfferedTypes();
+
+}  // namespace pykernels::onnxruntime
+
+#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_DOMAINS_H_

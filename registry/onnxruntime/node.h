@@ -1,0 +1,43 @@
+// A node of a session.
+#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_H_
+#define PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_H_
+
+#include <exception>
+
+#include "../host/attributes.h"
+#include "node_type.h"
+#include "prepared.h"
+
+namespace pykernels::onnxruntime {
+
+// Several threads may run one at the same time.
+class Node {
+ public:
+  Node(const Variant& variant, const OrtApi& api, const OrtKernelInfo* info);
+
+  const OrtApi& api() const { return api_; }
+  void Run(OrtKernelContext* context) const;
+
+ private:
+  // Runs on inputs, whose buffers stand at the beginning of `data`.
+  void RunOn(const Prepared& prepared, OrtKernelContext* context, void** data) const;
+
+  const OrtApi& api_;
+  const Variant& variant_;
+  const PreparedTable prepared_;
+};
+
+// What `body` throws as a status.
+template <typename Body>
+OrtStatus* Report(const OrtApi& api, const Body& body) {
+  try {
+    body();
+    return nullptr;
+  } catch (const std::exception& problem) {
+    return api.CreateStatus(ORT_FAIL, problem.what());
+  }
+}
+
+}  // namespace pykernels::onnxruntime
+
+#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_H_

@@ -1,0 +1,59 @@
+// An op as sessions know it: a name in a domain, inputs and outputs one after the other, and their types.
+#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_TYPE_H_
+#define PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_TYPE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../host/op.h"
+#include "declarations/onnxruntime.h"
+
+namespace pykernels::onnxruntime {
+
+// The most inputs, and the most outputs, that a node can have.
+constexpr size_t kMostSlots = 64;
+
+// A place for an input or output of a node.
+struct Slot {
+  int32_t argument;
+  bool is_optional;
+};
+
+class NodeType;
+
+// A node type for some types of its tensors.
+struct Variant : OrtCustomOp {
+  explicit Variant(const NodeType& type);
+
+  const NodeType& type;
+  std::vector<int32_t> inputs;  // a pk_dtype for each slot, PK_INVALID_DTYPE for any
+  std::vector<int32_t> outputs;
+};
+
+class NodeType {
+ public:
+  // `dtypes` has a row for each variant: the pk_dtype of every input argument, or PK_INVALID_DTYPE for any, then that
+  // of every output argument.
+  NodeType(std::string domain, std::string name, std::shared_ptr<const Op> op,
+           const std::vector<std::vector<int32_t>>& dtypes);
+
+  const std::string& domain() const { return domain_; }
+  const std::string& name() const { return name_; }
+  const std::shared_ptr<const Op>& op() const { return op_; }
+  const std::vector<Slot>& inputs() const { return inputs_; }
+  const std::vector<Slot>& outputs() const { return outputs_; }
+  const std::vector<std::unique_ptr<const Variant>>& variants() const { return variants_; }
+
+ private:
+  std::string domain_;
+  std::string name_;
+  std::shared_ptr<const Op> op_;
+  std::vector<Slot> inputs_;
+  std::vector<Slot> outputs_;
+  std::vector<std::unique_ptr<const Variant>> variants_;
+};
+
+}  // namespace pykernels::onnxruntime
+
+#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_TYPE_H_

@@ -1,0 +1,56 @@
+// What Python calls to offer ops to ONNX Runtime.
+#include <cstring>
+#include <deque>
+#include <mutex>
+
+#include "../host/error.h"
+#include "../host/op.h"
+#include "domains.h"
+
+#define PK_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+using pykernels::onnxruntime::NodeType;
+
+std::mutex the_mutex;
+// All that were ever added: sessions may use them.
+auto& the_types = *new std::deque<NodeType>;
+std::vector<const NodeType*> the_offered;
+
+}  // namespace
+
+// `services` stays valid as long as the process lives.
+PK_EXPORT void pk_onnxruntime_init(const pk_services* services) { pykernels::SetServices(services, nullptr); }
+
+// Makes a node type out of op `index` of `definition`; `number` is its number for pk_services.resolve. `dtypes` holds
+// `n_rows` rows, as NodeType takes them. Returns its number, or -1 after it has written why not into `error`.
+PK_EXPORT int64_t pk_onnxruntime_add(const char* domain, const char* name, const pk_definition* definition,
+                                     int32_t index, int64_t number, const int32_t* dtypes, int32_t n_rows, char* error,
+                                     size_t size) {
+  try {
+    auto op = std::make_shared<const pykernels::Op>(definition, index, -1, number);
+    const size_t width = op->declared().n_inputs + op->declared().n_outputs;
+    std::vector<std::vector<int32_t>> rows;
+    for (int32_t i = 0; i < n_rows; ++i) rows.emplace_back(dtypes + i * width, dtypes + (i + 1) * width);
+    std::lock_guard<std::mutex> lock(the_mutex);
+    the_types.emplace_back(domain, name, std::move(op), rows);
+    return static_cast<int64_t>(the_types.size()) - 1;
+  } catch (const std::exception& problem) {
+    std::strncpy(error, problem.what(), size - 1);
+    error[size - 1] = '\0';
+    return -1;
+  }
+}
+
+// Says which node types RegisterCustomOps adds, by their numbers.
+PK_EXPORT void pk_onnxruntime_offer(const int64_t* numbers, int32_t n) {
+  std::lock_guard<std::mutex> lock(the_mutex);
+  the_offered.clear();
+  for (int32_t i = 0; i < n; ++i) the_offered.push_back(&the_types[numbers[i]]);
+}
+
+std::vector<const NodeType*> pykernels::onnxruntime::OfferedTypes() {
+  std::lock_guard<std::mutex> lock(the_mutex);
+  return the_offered;
+}
