@@ -8,7 +8,7 @@ PYTHON_TORCH ?= python3.11
 VENV_TORCH := .venv-torch
 BIN_TORCH := $(VENV_TORCH)/bin
 # With what PyTorch's tests stand on, which is tried there on a newer Python and a newer NumPy.
-TESTS_TORCH := tests/torch tests/test_builder.py tests/test_loader.py \
+TESTS_TORCH := tests/torch tests/test_builder.py tests/test_documentation.py tests/test_loader.py \
 	$(addprefix tests/kernel/test_,elementwise.py native.py reference.py)
 # Twice quiet: errors only.
 PIP = $(@D)/bin/python -m pip install -qq --disable-pip-version-check

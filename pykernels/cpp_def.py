@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from pykernels import abi, paths, toolchain
 from pykernels.definition import Definition
 from pykernels.definition_reader import read_definition
+from pykernels.diagnostics import first_error
 from pykernels.errors import CompileFailed, DefinitionError
 
 __all__ = ["load_cpp_def"]
@@ -22,7 +22,6 @@ __all__ = ["load_cpp_def"]
 # which every process reads: -Og compiles as fast as -O0, to less than half of it. With -Bsymbolic, the standard
 # library's templates in it are never replaced by those of a framework that another compiler built.
 _FLAGS = ("-Og", "-w", "-s", "-fvisibility-inlines-hidden", "-Wl,-Bsymbolic")
-_DIAGNOSTIC = r"(?m)^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$"
 #: How long a definition may take to register its ops, in seconds.
 _PROBE_TIMEOUT = 60.0
 _PROBE = """
@@ -57,7 +56,7 @@ def load_cpp_def(path: Path) -> Definition:
             key=_headers_beside(path),
         )
     except CompileFailed as error:
-        raise DefinitionError(_first_error(error.output, path)) from error
+        raise DefinitionError(first_error(error.output, path)) from error
     _probe(built, path)
     return _read(built, path)
 
@@ -106,25 +105,3 @@ def _probe(built: Path, path: Path) -> None:
     with contextlib.suppress(OSError):
         # A cache that is read-only: it is tried again next time.
         passed.touch()
-
-
-def _first_error(output: str, path: Path) -> str:
-    """The compiler's first error as ``file:line: text`` and the lines that show it, in terms of the user's file."""
-    found = re.search(_DIAGNOSTIC, output)
-    if found is None:
-        return f"{path}: it does not compile:\n{output.strip()}"
-    line, text = found["line"], found["text"]
-    shown = _excerpt(output[found.end() :])
-    if Path(found["file"]).resolve() != path:
-        # The error is in a header; the lines before it say which line of the definition led there.
-        through = re.findall(rf"{re.escape(str(path))}:(\d+)", output[: found.start()])
-        if through:
-            return f"{path}:{through[-1]}: {text}\n  (in {found['file']}:{line})"
-        return f"{found['file']}:{line}: {text}{shown}"
-    return f"{path}:{line}: {text}{shown}"
-
-
-def _excerpt(rest: str) -> str:
-    """The source line and the caret under it, as the compiler prints them after an error."""
-    lines = rest.strip("\n").split("\n")[:2]
-    return "".join(f"\n{line}" for line in lines if re.match(r"^\s*(\d+ )?\s*\|", line))

@@ -14,7 +14,7 @@ from pathlib import Path
 from pykernels import cache
 from pykernels.errors import BuildError, CompileFailed
 
-__all__ = ["Compiler", "build_shared", "compiler", "run"]
+__all__ = ["Compiler", "announce", "build_shared", "compiler", "headers", "run"]
 
 _CANDIDATES = ("g++", "c++", "clang++")
 _COMMON_FLAGS = ("-fPIC", "-std=c++17", "-fvisibility=hidden")
@@ -95,14 +95,14 @@ def build_shared(
     """
     # Which compiler it was does not matter behind a C ABI, so what is in the cache needs none; a choice is respected.
     chosen = os.environ.get("CXX", "")
-    entry_key = cache.digest([chosen, *flags, *libraries, *key, *map(str, sources), *sources, *map(_headers, include)])
+    entry_key = cache.digest([chosen, *flags, *libraries, *key, *map(str, sources), *sources, *map(headers, include)])
 
     def make(output: Path) -> dict[str, str]:
         command = [*compiler().command, *_COMMON_FLAGS, *flags, *(f"-I{folder}" for folder in include)]
         if len(sources) == 1:
             run([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], what=name)
             return {}
-        _announce(f"building the {name.replace('_', ' ')}, once for this machine")
+        announce(f"building the {name.replace('_', ' ')}, once for this machine")
         from concurrent.futures import ThreadPoolExecutor  # not above: few programs build anything
 
         objects = [output.with_name(f"{number}.o") for number in range(len(sources))]
@@ -121,7 +121,7 @@ def build_shared(
     return cache.build(kind, f"{name}-{entry_key}", f"{name}.so", make).path
 
 
-def _headers(folder: Path) -> str:
+def headers(folder: Path) -> str:
     """A digest of the headers in a folder, which are read again only when one of them has changed."""
     return _content(tuple(sorted(_stamps(str(folder)))))
 
@@ -142,14 +142,14 @@ def _content(stamps: tuple[tuple[str, int, int, int], ...]) -> str:
     return cache.digest(Path(file) for file, *_ in stamps)
 
 
-def _announce(what: str) -> None:
+def announce(what: str) -> None:
     """Tell a person at a terminal why nothing happens for some seconds."""
     if sys.stderr.isatty():
         print(f"pykernels: {what}", file=sys.stderr)
 
 
-def run(command: Sequence[str], *, what: str) -> None:
-    """Run a compiler or linker command; `CompileFailed` with its output if it fails."""
+def run(command: Sequence[str], *, what: str) -> str:
+    """What a compiler or linker command prints; `CompileFailed` with it if the command fails."""
     # In English and without terminal colours, so that messages can be read and cut.
     environment = {**os.environ, "LC_ALL": "C", "GCC_COLORS": "", "TERM": "dumb"}
     done = subprocess.run(list(command), capture_output=True, text=True, env=environment, errors="replace")
@@ -158,3 +158,4 @@ def run(command: Sequence[str], *, what: str) -> None:
         if os.strerror(errno.ENOSPC) in output:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # which is the cache's to report
         raise CompileFailed(f"{what} does not compile", output=output)
+    return done.stdout + done.stderr

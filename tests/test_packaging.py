@@ -13,7 +13,7 @@ import pytest
 from process import CHECKOUT, program, python
 
 SOURCES = ["LICENSE", "README.md", "pyproject.toml", "setup.cfg", "cpp_defs", "ops", "pykernels", "registry"]
-DATA = {".py", ".cpp", ".h", ".c"}
+DATA = {".py", ".cpp", ".h", ".hpp", ".c"}
 
 
 def pip(*arguments: str | Path, cwd: Path) -> None:

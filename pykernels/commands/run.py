@@ -13,6 +13,7 @@ import sys
 import types
 from typing import Any
 
+from pykernels.compat.providing import provide
 from pykernels.errors import LoadError
 from pykernels.importing import after_import
 
@@ -20,6 +21,8 @@ __all__ = ["add"]
 
 #: The frameworks whose lost names scripts get, and the module that adds them.
 _COMPAT = {"oneflow": "pykernels.compat.oneflow"}
+#: The packages that scripts get where they are not installed, and the package that stands in for each.
+_PROVIDED = {"torch_neuronx": "pykernels.compat.torch_neuronx"}
 
 
 def add(commands: Any) -> None:
@@ -49,6 +52,8 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         raise LoadError(f"there is no script {arguments[0]}")
     for package, module in _COMPAT.items():
         after_import(package, functools.partial(importlib.import_module, module))
+    for package, module in _PROVIDED.items():
+        provide(package, module)
     sys.argv = arguments
     try:
         (_run_module if options.module else _run_script)(arguments[0])

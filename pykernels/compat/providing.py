@@ -1,0 +1,68 @@
+"""Packages that scripts import and that are not installed, provided by modules of this package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import types
+from collections.abc import Sequence
+
+__all__ = ["provide"]
+
+_provided: dict[str, str] = {}
+
+
+def provide(package: str, module: str) -> None:
+    """Have imports of `package` and of what is in it give `module` and what is in that, where there is no such package.
+
+    Parameters
+    ----------
+    package : str
+        A top-level package, ``torch_neuronx``. One that is installed, or comes later, is never replaced.
+    module : str
+        The package that stands in for it, ``pykernels.compat.torch_neuronx``; it is imported no sooner than `package`.
+    """
+    _provided[package] = module
+    if _finder not in sys.meta_path:
+        # Behind all others: whatever they find is imported instead.
+        sys.meta_path.append(_finder)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        package, dot, rest = fullname.partition(".")
+        if package not in _provided:
+            return None
+        name = f"{_provided[package]}{dot}{rest}"
+        parent = sys.modules.get(fullname.rpartition(".")[0])
+        if parent is not None and parent.__name__ != name.rpartition(".")[0]:
+            return None  # a part that the installed package lacks
+        found = importlib.util.find_spec(name)
+        if found is None:
+            return None
+        return importlib.machinery.ModuleSpec(
+            fullname, _Alias(name), origin=found.origin, is_package=found.submodule_search_locations is not None
+        )
+
+
+class _Alias(importlib.abc.Loader):
+    """Loads a module under another name than its own."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        module = importlib.import_module(self._name)
+        self._own = module.__spec__
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__spec__ = self._own  # in whose place the import has put that of the other name
+
+
+_finder = _Finder()

@@ -1,0 +1,1 @@
+#define HELPER_GAP 2
