@@ -13,7 +13,7 @@ import numpy as np
 
 from pykernels.commands import arguments
 from pykernels.errors import PykernelsError, PykernelsWarning
-from pykernels.kernel.facts import ELEMENTWISE, LOOPS, PYTHON, WHOLE_ARRAY, Facts
+from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS, PYTHON, WHOLE_ARRAY, Facts
 from pykernels.module import OpModule
 
 __all__ = ["add"]
@@ -22,6 +22,7 @@ __all__ = ["add"]
 _ELEMENTS = 64
 _MEANINGS = {
     ELEMENTWISE: "one pass over the elements, without temporary arrays",
+    FUSED: "as few passes over the elements as its reductions need, block by block",
     LOOPS: "compiled by numba, with the loops that it has",
     WHOLE_ARRAY: "compiled by numba, with temporary arrays as in NumPy",
     PYTHON: "not compiled: slow, and holds the GIL",
@@ -74,7 +75,7 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "form", f"{facts.form}: {_MEANINGS[facts.form]}"
     if facts.reason:
         yield "because", facts.reason
-    if facts.form == ELEMENTWISE:
+    if facts.form in (ELEMENTWISE, FUSED):
         yield "vectorised", "yes" if facts.vectorised else "all but the functions that are called one by one"
     if facts.vector_math:
         yield "math", f"{', '.join(facts.vector_math)}: on vectors"

@@ -6,7 +6,7 @@ import ctypes
 import dataclasses
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from pykernels import abi, cache, toolchain
 from pykernels.errors import BuildError, CompileFailed, KernelError, PykernelsWarning
 from pykernels.kernel import blas, linking, python_form, reference, vector_math
 from pykernels.kernel.environment import environment
-from pykernels.kernel.facts import ELEMENTWISE, NOT_ELEMENTWISE, PYTHON, Facts
+from pykernels.kernel.facts import ELEMENTWISE, NOT_ELEMENTWISE, NOT_FUSED, PYTHON, Facts
 from pykernels.kernel.signature import Signature, group_shapes
 from pykernels.kernel.source import KernelFunction
 
@@ -29,6 +29,16 @@ _GENERATOR = tuple(
         *("construction", "elementwise", "evaluation", "expression", "functions"),
         *("inline_math", "inline_steps", "inline_tables", "target", "vector_code", "vector_math", "vector_operations"),
     )
+)
+# The same for fused kernels.
+_FUSING = (
+    *_GENERATOR,
+    *(
+        Path(__file__).with_name(f"{name}.py")
+        for name in (
+            *("array_evaluation", "array_nodes", "axes", "folds", "fused", "fused_code", "stage_code", "stages"),
+        )
+    ),
 )
 # The same for kernels that numba compiles.
 _COMPILER = tuple(
@@ -95,6 +105,7 @@ def build_kernel(
     output_names: Sequence[str],
     shapes: Sequence[tuple[int, ...]],
     id_: int,
+    values: Mapping[str, Any] | None = None,
 ) -> BuiltKernel:
     """The kernel for a signature; compiled, unless it is in the cache already.
 
@@ -103,6 +114,8 @@ def build_kernel(
     shapes : sequence of tuple of int
         Shapes of the tensors that it is first needed for, on which the plain NumPy run is tried when the types
         alone do not tell whether the kernel is right.
+    values : mapping, optional
+        The numbers that are handed over at run time: some forms have to have the values of some compiled in.
 
     Raises
     ------
@@ -114,8 +127,15 @@ def build_kernel(
     try:
         entry = _elementwise_entry(function, signature)
         facts = Facts.from_json(entry.facts)
+        reasons = []
         if facts.form == NOT_ELEMENTWISE:
-            reason = facts.reason
+            reasons.append(facts.reason)
+            entry, fixed = _fused_entry(function, signature, values or {})
+            facts = Facts.from_json(entry.facts)
+            if facts.form != NOT_FUSED:
+                signature = fixed
+        if facts.form == NOT_FUSED:
+            reasons.append(facts.reason)
             entry = cache.build(
                 "kernels",
                 _key(function, signature, output_names),
@@ -123,8 +143,8 @@ def build_kernel(
                 lambda path: _compile(function, op_name, signature, output_names, shapes, path).to_json(),
             )
             facts = Facts.from_json(entry.facts)
-            if facts.form != PYTHON:
-                facts = dataclasses.replace(facts, reason=reason)
+        if facts.form != PYTHON:
+            facts = dataclasses.replace(facts, reason="; ".join(dict.fromkeys(reasons)))
     except CompileFailed:
         raise
     except BuildError as error:
@@ -174,6 +194,41 @@ def _compile_elementwise(function: KernelFunction, signature: Signature, path: P
     from pykernels.kernel import vector_code
 
     return vector_code.compile_kernel(expression, path, function.where)
+
+
+def _fused_entry(
+    function: KernelFunction, signature: Signature, values: Mapping[str, Any]
+) -> tuple[cache.Entry, Signature]:
+    """The fused kernel for a signature, and which numbers it has compiled in; or why there is none."""
+    while True:
+        key = cache.digest(
+            [
+                *_identity(function, signature),
+                _generator(_FUSING),
+                linking.RUNTIME["fused"],
+                vector_math.identity(),
+            ]
+        )
+        entry = cache.build("kernels", key, "kernel.so", functools.partial(_write_fused, function, signature))
+        fixed = Facts.from_json(entry.facts).fixed
+        if not set(fixed) & {name for name, _ in signature.scalars} or not values.keys() >= set(fixed):
+            return entry, signature
+        signature = signature.fix(fixed, values)
+
+
+def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> dict[str, Any]:
+    """Write the shared object, or an empty file for a kernel that is not fused."""
+    from pykernels.kernel import fused
+
+    try:
+        expression = fused.recognise(function, signature)
+        toolchain.compiler()
+        from pykernels.kernel import fused_code
+
+        return fused_code.compile_kernel(expression, path, function.where).to_json()
+    except fused.Unfit as reason:
+        path.write_bytes(b"")
+        return Facts(NOT_FUSED, str(reason), fixed=reason.names).to_json()
 
 
 def _compile(

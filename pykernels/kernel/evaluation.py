@@ -122,7 +122,7 @@ class Evaluation:
             others = [value for name, value in self._names.items() if name != target.id]
             if any(_holds(value, old) for value in (*self._given, *others)):
                 raise self._refusal(statement, "a change in place of what has another name")
-            if not new.inputs <= old.inputs or not np.can_cast(dtype_of(new), dtype_of(old), "same_kind"):
+            if not self._fits(new, old) or not np.can_cast(dtype_of(new), dtype_of(old), "same_kind"):
                 raise self._refusal(statement, "a change in place that does not fit")
             new = self._convert(statement, new, old.sample)
         self._names[target.id] = new
@@ -222,12 +222,16 @@ class Evaluation:
         keywords = {keyword.arg: self._value(keyword.value) for keyword in node.keywords if keyword.arg}
         if isinstance(node.func, ast.Attribute):
             owner = self._value(node.func.value)
-            if is_array(owner):
+            if isinstance(owner, Node):
                 return self._method(node, owner, node.func.attr, positional, keywords)
         called = self._value(node.func)
         called = getattr(called, "py_func", called)
         if isinstance(called, types.FunctionType) and called in self._helpers:
-            return Evaluation(called, self._helpers, self._depth + 1).run(positional, keywords)
+            return self._nested(called).run(positional, keywords)
+        return self._called(node, called, positional, keywords)
+
+    def _called(self, node: ast.Call, called: Any, positional: list[Any], keywords: dict[str, Any]) -> Any:
+        """What a function that is not the user's returns."""
         function = functions.find(called)
         if function is not None:
             return self._apply(node, function, self._operands(node, function, positional, keywords))
@@ -257,6 +261,8 @@ class Evaluation:
         return positional
 
     def _method(self, node: ast.Call, owner: Node, name: str, positional: list[Any], keywords: dict[str, Any]) -> Any:
+        if not is_array(owner):
+            raise self._refusal(node, f"the method {name!r} of a number")
         if name == "astype" and (len(positional), set(keywords) - {"copy"}) in ((1, set()), (0, {"dtype"})):
             dtype = self._static(node, np.dtype, (positional[0] if positional else keywords["dtype"],))
             if keywords.get("copy") is False and dtype == dtype_of(owner):
@@ -277,6 +283,16 @@ class Evaluation:
         dtype = self._static(node, np.dtype, (keywords.get("dtype", dtype_of(like)),))
         # Its value does not depend on `like`, but its shape does.
         return Operation(np.ones(1, dtype), like.inputs, name="convert", operands=(value,), dtype=dtype)
+
+    # ---- what depends on shapes
+
+    def _nested(self, function: Callable[..., Any]) -> Evaluation:
+        """The evaluation of a call of the user's function."""
+        return Evaluation(function, self._helpers, self._depth + 1)
+
+    def _fits(self, new: Node, old: Node) -> bool:
+        """Whether what is computed from an array and others has the shape of that array."""
+        return new.inputs <= old.inputs
 
     # ---- what all of these come down to
 

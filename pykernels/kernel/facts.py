@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["ELEMENTWISE", "LOOPS", "NOT_ELEMENTWISE", "PYTHON", "WHOLE_ARRAY", "Facts"]
+__all__ = ["ELEMENTWISE", "FUSED", "LOOPS", "NOT_ELEMENTWISE", "NOT_FUSED", "PYTHON", "WHOLE_ARRAY", "Facts"]
 
 #: One pass over the elements, in vectors, without temporary arrays.
 ELEMENTWISE = "elementwise"
 #: Tried, and found to need another form. No kernel that is ready to run has this one.
 NOT_ELEMENTWISE = "not elementwise"
+#: Elementwise operations and reductions on whole arrays, in as few passes as these take.
+FUSED = "fused"
+#: As `NOT_ELEMENTWISE`.
+NOT_FUSED = "not fused"
 #: Compiled by numba: a function that has loops of its own, or calls one.
 LOOPS = "loops"
 #: Compiled by numba: NumPy on whole arrays, with temporary arrays.
@@ -27,7 +31,7 @@ class Facts:
     Attributes
     ----------
     form : str
-        ``"elementwise"``, ``"loops"``, ``"whole-array"`` or ``"Python"``.
+        ``"elementwise"``, ``"fused"``, ``"loops"``, ``"whole-array"`` or ``"Python"``.
     reason : str
         Why it does not have a faster form; empty if it is elementwise.
     vector_math : tuple of str
@@ -40,6 +44,10 @@ class Facts:
         Whether it calls matrix products.
     in_pieces : bool
         Whether a host may share out its iterations (`pykernels.prange`) among threads.
+    stages : int
+        Over how many passes it is spread, if it is fused.
+    fixed : tuple of str
+        If it is not fused for want of their values: the attributes that decide on it.
     """
 
     form: str
@@ -49,11 +57,13 @@ class Facts:
     instruction_set: str = ""
     blas: bool = False
     in_pieces: bool = False
+    stages: int = 0
+    fixed: tuple[str, ...] = ()
 
     @property
     def vectorised(self) -> bool:
-        """Whether it is elementwise and calls no function lane by lane."""
-        return self.form == ELEMENTWISE and not self.scalar_math
+        """Whether it is elementwise or fused, and calls no function lane by lane."""
+        return self.form in (ELEMENTWISE, FUSED) and not self.scalar_math
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values, for `from_json`."""

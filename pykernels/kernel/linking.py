@@ -16,7 +16,7 @@ __all__ = ["ENTRY", "RUNTIME", "link"]
 #: The name of a compiled kernel's function of the ABI.
 ENTRY = "pk_kernel_run"
 #: The parts of the runtime.
-RUNTIME = {name: CPP_DEFS / "runtime" / f"{name}.cpp" for name in ("elementwise", "kernel_runtime")}
+RUNTIME = {name: CPP_DEFS / "runtime" / f"{name}.cpp" for name in ("elementwise", "fused", "kernel_runtime")}
 
 _HEADERS = sorted((CPP_DEFS / "include" / "pykernels").glob("*.h"))
 _FLAGS = ("-fPIC", "-std=c++17", "-O2", "-fvisibility=hidden")

@@ -22,6 +22,8 @@ __all__ = ["enter", "resolve", "services"]
 _numbers = itertools.count(1)
 _ops: dict[int, tuple[OpDef, KernelFunction]] = {}
 _built: dict[tuple[int, Signature], BuiltKernel] = {}
+# The attributes whose values the kernel of a signature has compiled in, where it would have them at run time.
+_fixed: dict[tuple[int, Signature], tuple[str, ...]] = {}
 _by_id: dict[int, BuiltKernel] = {}
 # Compiling is not something to do twice at once.
 _lock = threading.RLock()
@@ -43,16 +45,20 @@ def resolve(number: int, instance: abi.Instance) -> BuiltKernel:
         There is none; the message says why.
     """
     op, function = _ops[number]
-    signature = signature_of(op, function, instance)
+    given = signature_of(op, function, instance)
+    values = {name: abi.decode_attr(instance.attrs[at]) for name, at in given.scalars if at >= 0}
     with _lock:
+        signature = given.fix(_fixed.get((number, given), ()), values)
         kernel = _built.get((number, signature))
         if kernel is None:
             outputs = instance.outputs[: instance.n_outputs]
             names = [
                 f"{t.argument.decode()}[{t.index}]" if _is_repeated(op, t) else t.argument.decode() for t in outputs
             ]
-            kernel = build_kernel(function, op.name, signature, names, read_shapes(instance), len(_by_id) + 1)
-            _built[number, signature] = kernel
+            kernel = build_kernel(function, op.name, given, names, read_shapes(instance), len(_by_id) + 1, values)
+            _built[number, kernel.signature] = kernel
+            taken = dict(kernel.signature.scalars)
+            _fixed[number, given] = tuple(name for name, _ in given.scalars if name not in taken)
             _by_id[kernel.struct.id] = kernel
     return kernel
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -76,6 +76,16 @@ class Signature:
     def without_ranks(self) -> Signature:
         """The same for tensors of any rank, written as rank 0."""
         return replace(self, inputs=_without_ranks(self.inputs), outputs=_without_ranks(self.outputs))
+
+    def fix(self, names: Collection[str], values: Mapping[str, Any]) -> Signature:
+        """The same with the values of some numbers compiled in."""
+        return replace(
+            self,
+            scalars=tuple((name, at) for name, at in self.scalars if name not in names),
+            reals=self.reals - set(names),
+            flags=self.flags - set(names),
+            constants=(*self.constants, *((name, values[name]) for name, _ in self.scalars if name in names)),
+        )
 
     def __str__(self) -> str:
         inputs = ", ".join(map(_describe, self.inputs))

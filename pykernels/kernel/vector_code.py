@@ -21,7 +21,7 @@ from pykernels.kernel.expression import Input, Keyword, Node, Operand, Operation
 from pykernels.kernel.facts import ELEMENTWISE, Facts
 from pykernels.kernel.vector_operations import OPERATIONS, Writer, convert, lane_type
 
-__all__ = ["compile_kernel"]
+__all__ = ["compile_kernel", "constant", "spread", "storage_type"]
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _HALF = ir.HalfType()
@@ -119,7 +119,7 @@ class _Body:
 
     def _pointer(self, table: ir.Value, at: int, dtype: np.dtype) -> ir.Value:
         pointer = self._before.load(self._before.gep(table, [_I64(at)]))
-        return self._before.bitcast(pointer, ir.VectorType(_storage(dtype), self._writer.lanes).as_pointer())
+        return self._before.bitcast(pointer, ir.VectorType(storage_type(dtype), self._writer.lanes).as_pointer())
 
     def _number(self, node: Node, scalars: ir.Value) -> ir.Value:
         if isinstance(node, Keyword):
@@ -160,7 +160,7 @@ class _Body:
         return value
 
     def _store(self, builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, dtype: np.dtype, stream: bool) -> None:
-        vector = ir.VectorType(_storage(dtype), self._writer.lanes)
+        vector = ir.VectorType(storage_type(dtype), self._writer.lanes)
         if dtype == np.bool_:
             value = builder.zext(value, vector)
         elif dtype == np.float16:
@@ -181,29 +181,31 @@ class _Body:
         self, builder: ir.IRBuilder, operand: Operand, dtype: np.dtype, values: dict[int, ir.Value], lanes: int
     ) -> ir.Value:
         if not isinstance(operand, Node):
-            return _constant(operand, dtype, lanes)
+            return constant(operand, dtype, lanes)
         if is_array(operand) or not lanes:
             return convert(builder, values[operand.order], dtype_of(operand), dtype)
         key = (operand.order, dtype.str)
         if key not in self._spread:
             number = convert(self._before, self._numbers[operand.order], dtype_of(operand), dtype)
-            self._spread[key] = _spread(self._before, number, lanes)
+            self._spread[key] = spread(self._before, number, lanes)
         return self._spread[key]
 
 
-def _storage(dtype: np.dtype) -> ir.Type:
+def storage_type(dtype: np.dtype) -> ir.Type:
     """How an element lies in memory."""
     return _I8 if dtype == np.bool_ else _HALF if dtype == np.float16 else lane_type(dtype)
 
 
-def _constant(number: Any, dtype: np.dtype, lanes: int) -> ir.Constant:
+def constant(number: Any, dtype: np.dtype, lanes: int) -> ir.Constant:
+    """A number that is known, as one of a dtype, in every lane of a vector; or by itself if there are no lanes."""
     with np.errstate(all="ignore"):
         value = np.asarray(number).astype(np.float32 if dtype == np.float16 else dtype).item()
     type_ = lane_type(dtype)
     return ir.Constant(ir.VectorType(type_, lanes) if lanes else type_, value)
 
 
-def _spread(builder: ir.IRBuilder, number: ir.Value, lanes: int) -> ir.Value:
+def spread(builder: ir.IRBuilder, number: ir.Value, lanes: int) -> ir.Value:
+    """A vector of one number."""
     undefined = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
     first = builder.insert_element(undefined, number, _I32(0))
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_I32, lanes), 0))
@@ -218,7 +220,7 @@ def _describe(module: ir.Module, expression: Elementwise, lanes: int) -> None:
         "pk_item_sizes": [dtype.itemsize for dtype in tensors],
         "pk_shapes": shapes,
     }.items():
-        constant = ir.Constant(ir.ArrayType(_I32, len(values)), values)
-        variable = ir.GlobalVariable(module, constant.type, name)
+        numbers = ir.Constant(ir.ArrayType(_I32, len(values)), values)
+        variable = ir.GlobalVariable(module, numbers.type, name)
         variable.global_constant = True
-        variable.initializer = constant
+        variable.initializer = numbers

@@ -52,7 +52,8 @@ def build(
     """Build a kernel for these arrays and attributes."""
     names = [f"y{i}" if len(outputs) > 1 else "y" for i in range(len(outputs))]
     shapes = [a.shape for a in (*inputs, *outputs)]
-    return build_kernel(kernel, "op_forward", signature_of(inputs, outputs, numbers, constants), names, shapes, 0)
+    signature = signature_of(inputs, outputs, numbers, constants)
+    return build_kernel(kernel, "op_forward", signature, names, shapes, 0, numbers)
 
 
 def run(
@@ -67,7 +68,8 @@ def run(
     data = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
     dims = [n for a in arrays for n in a.shape]
     sizes = (ctypes.c_int64 * max(1, len(dims)))(*dims)
-    packed = b"".join(np.array(v, np.float64 if isinstance(v, float) else np.int64).tobytes() for v in numbers.values())
+    given = [numbers[name] for name, _ in built.signature.scalars]
+    packed = b"".join(np.array(v, np.float64 if isinstance(v, float) else np.int64).tobytes() for v in given)
     scalars = ctypes.create_string_buffer(packed, max(8, len(packed)))
     detail = (ctypes.c_int64 * abi.DETAIL_SIZE)()
     begin, end = elements or (0, outputs[0].size if outputs else 0)

@@ -148,15 +148,18 @@ def test_facts_of_each_form(tmp_path: Path) -> None:
             kernel_of(tmp_path, f"def forward(args):\n    (x,) = args\n    return {body}\n"), [X], [X.copy()]
         ).facts
 
-    plain, curved, whole = facts("x * 3"), facts("np.tanh(x) + np.exp(x)"), facts("x - x.max()")
+    plain, curved, fused = facts("x * 3"), facts("np.tanh(x) + np.exp(x)"), facts("x - x.max()")
+    whole = facts("x - np.ptp(x)")
     assert plain == Facts("elementwise", instruction_set=plain.instruction_set)
     assert plain.vectorised and plain.instruction_set
     assert curved.form == "elementwise"
     assert {*curved.vector_math, *curved.scalar_math} == {"tanhf", "expf"}
-    assert (whole.form, whole.reason) == ("whole-array", "op_py_kernel.py:5: the method 'max'")
+    assert (fused.form, fused.stages, fused.reason) == ("fused", 2, "op_py_kernel.py:5: the method 'max'")
+    assert fused.vectorised
+    assert (whole.form, whole.reason) == ("whole-array", "op_py_kernel.py:5: a call of np.ptp")
     assert not whole.vectorised
     with pytest.warns(UserWarning, match="runs as Python"):
         python = facts("np.einsum('ij->ij', x)")
     assert python.form == "Python" and "einsum" in python.reason
-    for each in (plain, curved, whole, python):
+    for each in (plain, curved, fused, whole, python):
         assert Facts.from_json(each.to_json()) == each

@@ -251,7 +251,7 @@ def test_shapes_that_do_not_fit_are_told_in_numpys_words(tmp_path: Path) -> None
 def test_a_kernel_of_very_many_tensors(tmp_path: Path) -> None:
     x = np.ones(5, np.float32)
     text = "def forward(args):\n    return args[0] + args[{}]\n"
-    for n, form in ((31, "elementwise"), (32, "whole-array")):
+    for n, form in ((31, "elementwise"), (32, "fused"), (64, "whole-array")):
         out = np.empty_like(x)
         built = build(kernel_of(tmp_path, text.format(n - 1)), [x] * n, [out])
         assert built.facts.form == form

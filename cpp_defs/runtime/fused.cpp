@@ -1,0 +1,511 @@
+// Runs a fused kernel: `pk_kernel_run` around the kernel's own stages, each of which computes rows of elements. Linked
+// into every fused kernel; the same object code for all of them.
+//
+// Axes of tensors that are as long as one another are of one class. A stage goes through all elements of some classes;
+// the last of these are its columns, the one before its rows, and the others are gone through here. The kernel is run
+// for one block of elements after another, so that what lies between two stages stays in the caches.
+#include <pykernels/kernel.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#pragma GCC visibility push(hidden)
+extern "C" {
+// Of the kernel, as kernel/fused_code.py writes them. A class set is a mask of bits. A list has its length before it,
+// a shape is the count of its axes and a list for each: the axes of tensors, by their places among all of these, whose
+// lengths broadcast together are its length.
+extern const int32_t pk_counts[8];
+extern const int32_t pk_blocked[1];      // the classes that are cut into blocks
+extern const int32_t pk_groups[];        // of every class, the first of its neighbours that always go together with it
+extern const int32_t pk_classes[];       // of every axis of every tensor, its class or -1
+extern const int32_t pk_arrays[][4];     // tensor or -1, bytes of an element, classes, whether it is of one block only
+extern const int32_t pk_stage_table[][7];
+extern const int32_t pk_arguments[];     // of every stage, its arrays
+extern const int32_t pk_folds[];         // of every stage, the arrays that it adds to
+extern const int64_t pk_identities[];    // for each of these, the bits of what an element is before
+extern const int32_t pk_members[];       // of every class, a list of its axes
+extern const int32_t pk_output_shapes[]; // of every axis of every output, a list
+extern const int32_t pk_extents[];       // of every number after the scalars, a shape with as many elements
+extern const int32_t pk_reductions[];    // of every reduction, what must hold (kEven, kNonempty), and the folded shape
+typedef void (*pk_stage)(void* const* arrays, const int64_t* steps, const int64_t* numbers, int64_t rows,
+                         int64_t columns);
+extern const pk_stage pk_stages[][2];    // for any number of rows; for a multiple of kTogether, if kAddsRows
+}
+#pragma GCC visibility pop
+
+namespace {
+
+constexpr int kMaxClasses = 24, kMaxArrays = 64, kMaxNumbers = 96;
+// Of pk_counts:
+enum { kInputs, kOutputs, kArrays, kStages, kClasses, kScalars, kExtents, kReductions };
+// Of pk_arrays:
+enum { kTensor, kItemSize, kArrayClasses, kIsLocal };
+// Of pk_stage_table:
+enum { kPhase, kInBlock, kDomain, kArguments, kFolds, kFoldsColumns, kAddsRows };
+constexpr int64_t kTogether = 4;
+enum { kEven = 1, kNonempty = 2 };
+
+// What a block touches stays in the first-level cache; where its columns are cut, in the second.
+constexpr int64_t kBlockBytes = 24576;
+constexpr int64_t kCutBlockBytes = 262144;
+constexpr int64_t kFewestColumns = 128;
+// So many numbers are added up in their own precision, before they are added to a sum of higher precision.
+constexpr int64_t kMostFolded = 4096;
+constexpr int64_t kStackBytes = 8192;
+constexpr int64_t kCopied = 512;
+constexpr int kMostCopies = 4;
+constexpr int64_t kAlignment = 64;
+
+bool Has(int32_t classes, int each) { return classes >> each & 1; }
+
+// The length of the list at `list`, which is moved on; -1 if its axes cannot be broadcast together.
+int64_t ReadLength(const int32_t*& list, const int64_t* dims) {
+  int64_t length = 1;
+  const int32_t* const end = list + 1 + *list;
+  for (++list; list < end; ++list) {
+    const int64_t own = dims[*list];
+    if (own == 1) continue;
+    if (length != 1 && length != own) {
+      list = end;
+      return -1;
+    }
+    length = own;
+  }
+  return length;
+}
+
+struct Array {
+  char* data;
+  int64_t item;
+  int32_t classes;
+  bool is_local;
+  int64_t strides[kMaxClasses];  // in bytes
+};
+
+class Run {
+ public:
+  ~Run() {
+    if (memory_ != stack_) std::free(memory_);
+  }
+
+  int32_t Prepare(const pk_kernel* kernel, void* const* data, const int64_t* dims, const pk_scalar* scalars,
+                  int64_t* detail) {
+    const int32_t* list = pk_members;
+    for (int c = 0; c < n_classes_; ++c) {
+      sizes_[c] = ReadLength(list, dims);
+      if (sizes_[c] < 0) return PK_RAISED;
+    }
+    if (const int32_t status = CheckOutputs(kernel, dims, detail)) return status;
+    if (!CheckReductions(dims)) return PK_RAISED;
+    ReadNumbers(dims, scalars);
+    PlaceTensors(kernel, data, dims);
+    Merge();
+    ChooseBlock();
+    return PlaceOthers() ? PK_OK : PK_RAISED;
+  }
+
+  // Computes the iterations from `begin` to `end` of `total`, or all if `total` is 0.
+  void Compute(int64_t begin, int64_t end, int64_t total) {
+    int64_t n = 1;
+    for (int i = 0; i < n_blocked_; ++i) n *= sizes_[blocked_[i]];
+    int64_t first = 0, last = n;
+    if (total > 0) {
+      first = CeilOfPart(begin, n, total);
+      last = CeilOfPart(end, n, total);
+    }
+    int at = 0;
+    for (int phase = 0; at < pk_counts[kStages]; ++phase) {
+      const int from = at;
+      while (at < pk_counts[kStages] && pk_stage_table[at][kPhase] == phase) ++at;
+      ComputePhase(from, at, first, last);
+    }
+  }
+
+ private:
+  static int64_t CeilOfPart(int64_t part, int64_t n, int64_t total) {
+    return static_cast<int64_t>((static_cast<__int128>(part) * n + total - 1) / total);
+  }
+
+  int32_t CheckOutputs(const pk_kernel* kernel, const int64_t* dims, int64_t* detail) const {
+    const int32_t* list = pk_output_shapes;
+    int64_t position = 0;
+    for (int i = 0; i < pk_counts[kInputs]; ++i) position += kernel->ranks[i];
+    for (int k = 0; k < pk_counts[kOutputs]; ++k) {
+      const int32_t rank = kernel->ranks[pk_counts[kInputs] + k];
+      bool fits = true;
+      for (int32_t axis = 0; axis < rank; ++axis) {
+        detail[2 + axis] = ReadLength(list, dims);
+        if (detail[2 + axis] < 0) return PK_RAISED;
+        fits = fits && detail[2 + axis] == dims[position + axis];
+      }
+      position += rank;
+      if (fits) continue;
+      detail[0] = k;
+      detail[1] = rank;
+      return PK_WRONG_SHAPE;
+    }
+    return PK_OK;
+  }
+
+  bool CheckReductions(const int64_t* dims) {
+    const int32_t* at = pk_reductions;
+    for (int i = 0; i < pk_counts[kReductions]; ++i) {
+      const int32_t must = *at++;
+      int64_t count = 1;
+      single_[i] = 0;
+      for (int32_t axes = *at++; axes > 0; --axes) {
+        const int32_t of_class = pk_classes[at[1]];
+        const int64_t length = ReadLength(at, dims);
+        if (must == kEven && length != sizes_[of_class]) single_[i] |= int32_t{1} << of_class;
+        count *= length;
+      }
+      if (must == kNonempty && count == 0) return false;
+      some_single_ |= single_[i] != 0;
+    }
+    return true;
+  }
+
+  void ReadNumbers(const int64_t* dims, const pk_scalar* scalars) {
+    int n = pk_counts[kScalars];
+    if (n > 0) std::memcpy(numbers_, scalars, n * sizeof *numbers_);
+    const int32_t* at = pk_extents;
+    for (int i = 0; i < pk_counts[kExtents]; ++i) {
+      int64_t count = 1;
+      for (int32_t axes = *at++; axes > 0; --axes) count *= ReadLength(at, dims);
+      numbers_[n++] = count;
+    }
+  }
+
+  void PlaceTensors(const pk_kernel* kernel, void* const* data, const int64_t* dims) {
+    const int n_tensors = pk_counts[kInputs] + pk_counts[kOutputs];
+    int64_t position = 0;
+    for (int tensor = 0; tensor < n_tensors; ++tensor) {
+      Array& array = arrays_[tensor];
+      array.data = static_cast<char*>(data[tensor]);
+      array.item = pk_arrays[tensor][kItemSize];
+      array.classes = pk_arrays[tensor][kArrayClasses];
+      array.is_local = false;
+      int64_t stride = array.item;
+      for (int32_t axis = kernel->ranks[tensor] - 1; axis >= 0; --axis) {
+        const int64_t length = dims[position + axis];
+        const int32_t c = pk_classes[position + axis];
+        if (c >= 0) {
+          array.strides[c] = length == 1 ? 0 : stride;
+          if (length != sizes_[c]) uneven_ |= int32_t{1} << c;
+        }
+        stride *= length;
+      }
+      position += kernel->ranks[tensor];
+    }
+  }
+
+  // Makes neighbours that all arrays have or have not into one.
+  void Merge() {
+    for (int c = 1; c < n_classes_; ++c) {
+      if (pk_groups[c] != pk_groups[c - 1] || uneven_ >> (c - 1) & 3) continue;
+      if (sizes_[c] == 1) {
+        for (int i = 0; i < pk_counts[kInputs] + pk_counts[kOutputs]; ++i) {
+          arrays_[i].strides[c] = arrays_[i].strides[c - 1];
+        }
+      }
+      sizes_[c] *= sizes_[c - 1];
+      sizes_[c - 1] = 1;
+    }
+  }
+
+  void ChooseBlock() {
+    n_blocked_ = 0;
+    for (int c = 0; c < n_classes_; ++c) {
+      if (Has(pk_blocked[0], c)) blocked_[n_blocked_++] = c;
+    }
+    if (n_blocked_ == 0) return;
+    const int cut = blocked_[n_blocked_ - 1];
+    int64_t bytes = 1;  // for one step along the class that is cut
+    int32_t last = 0;
+    for (int i = 0; i < pk_counts[kArrays]; ++i) {
+      const int32_t* const array = pk_arrays[i];
+      if (!Has(array[kArrayClasses], cut)) continue;
+      int64_t own = array[kItemSize];
+      for (int c = 0; c < n_classes_; ++c) {
+        if (Has(array[kArrayClasses], c) && !Has(pk_blocked[0], c)) own *= sizes_[c];
+        if (Has(array[kArrayClasses], c)) last = std::max(last, c);
+      }
+      bytes += own;
+    }
+    const bool cuts_columns = last == cut;
+    block_ = (cuts_columns ? kCutBlockBytes : kBlockBytes) / bytes;
+    if (cuts_columns) block_ = std::max(block_ / kFewestColumns, int64_t{1}) * kFewestColumns;
+    block_ = std::max<int64_t>(1, std::min(block_, sizes_[cut]));
+  }
+
+  int64_t LengthInMemory(const Array& array, int c) const {
+    if (!array.is_local || !Has(pk_blocked[0], c)) return sizes_[c];
+    return c == blocked_[n_blocked_ - 1] ? block_ : 1;
+  }
+
+  bool PlaceOthers() {
+    int64_t offsets[kMaxArrays];
+    int64_t total = 0, spare = 0;
+    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < pk_counts[kArrays]; ++i) {
+      Array& array = arrays_[i];
+      array.item = pk_arrays[i][kItemSize];
+      array.classes = pk_arrays[i][kArrayClasses];
+      array.is_local = pk_arrays[i][kIsLocal];
+      int64_t bytes = array.item;
+      for (int c = n_classes_ - 1; c >= 0; --c) {
+        if (!Has(array.classes, c)) continue;
+        array.strides[c] = bytes;
+        bytes *= LengthInMemory(array, c);
+      }
+      offsets[i] = total;
+      counts_[i] = bytes / array.item;
+      total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+      spare = std::max(spare, bytes);
+    }
+    if (some_single_) total += (spare + kAlignment - 1) / kAlignment * kAlignment;
+    memory_ = total <= kStackBytes ? stack_ : static_cast<char*>(std::aligned_alloc(kAlignment, total));
+    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < pk_counts[kArrays]; ++i) {
+      arrays_[i].data = memory_ + offsets[i];
+    }
+    spare_ = memory_ + total - (spare + kAlignment - 1) / kAlignment * kAlignment;
+    return memory_ != nullptr;
+  }
+
+  void ComputePhase(int from, int to, int64_t first, int64_t last) {
+    int64_t starts[kMaxClasses] = {}, lengths[kMaxClasses];
+    std::copy(sizes_, sizes_ + n_classes_, lengths);
+    int at = from;
+    for (; at < to && !pk_stage_table[at][kInBlock]; ++at) ComputeStage(at, starts, lengths, true);
+    if (at == to) return;
+    const int cut = blocked_[n_blocked_ - 1];
+    for (int i = 0; i < n_blocked_ - 1; ++i) lengths[blocked_[i]] = 1;
+    if (first == last) {
+      // With no elements along the blocks, sums over them are what they began with.
+      for (int s = at; s < to; ++s) Begin(s, true);
+      return;
+    }
+    bool is_first = true;
+    while (first < last) {
+      int64_t rest = first;
+      for (int i = n_blocked_ - 1; i >= 0; --i) {
+        starts[blocked_[i]] = rest % sizes_[blocked_[i]];
+        rest /= sizes_[blocked_[i]];
+      }
+      lengths[cut] = std::min({block_, sizes_[cut] - starts[cut], last - first});
+      for (int s = at; s < to; ++s) ComputeStage(s, starts, lengths, is_first);
+      first += lengths[cut];
+      is_first = false;
+    }
+  }
+
+  // Makes what a stage adds to what it is before.
+  void Begin(int s, bool is_first) {
+    const int at = FirstFold(s);
+    for (int i = at; i < at + pk_stage_table[s][kFolds]; ++i) {
+      const Array& array = arrays_[pk_folds[i]];
+      if (!array.is_local && !is_first) continue;
+      const int64_t count = counts_[pk_folds[i]];
+      switch (array.item) {
+        case 1: std::fill_n(reinterpret_cast<uint8_t*>(array.data), count, pk_identities[i]); break;
+        case 2: std::fill_n(reinterpret_cast<uint16_t*>(array.data), count, pk_identities[i]); break;
+        case 4: std::fill_n(reinterpret_cast<uint32_t*>(array.data), count, pk_identities[i]); break;
+        default: std::fill_n(reinterpret_cast<uint64_t*>(array.data), count, pk_identities[i]);
+      }
+    }
+  }
+
+  void ComputeStage(int s, const int64_t* starts, const int64_t* lengths, bool is_first) {
+    if (pk_stage_table[s][kFolds] > 0) Begin(s, is_first);
+    if (!some_single_ || pk_stage_table[s][kFolds] == 0) return ComputeElements(s, starts, lengths);
+    const int from = FirstFold(s), to = from + pk_stage_table[s][kFolds];
+    // What has a single element along a class is computed by itself, in place of all the others.
+    for (int i = from; i < to; ++i) {
+      if (!single_[i]) continue;
+      int64_t own[kMaxClasses];
+      bool is_there = true;
+      for (int c = 0; c < n_classes_; ++c) {
+        own[c] = Has(single_[i], c) ? 1 : lengths[c];
+        is_there &= !Has(single_[i], c) || !Has(pk_blocked[0], c) || starts[c] == 0;
+      }
+      if (!is_there) continue;
+      only_ = i;
+      ComputeElements(s, starts, own);
+    }
+    only_ = kAllEven;
+    ComputeElements(s, starts, lengths);
+    only_ = kAll;
+  }
+
+  // Whether a stage is to write to an array now; all but what it adds to it may always write.
+  bool IsWanted(int s, int array) const {
+    for (int i = FirstFold(s); i < FirstFold(s) + pk_stage_table[s][kFolds]; ++i) {
+      if (pk_folds[i] == array) return only_ == kAllEven ? !single_[i] : only_ == i;
+    }
+    return true;
+  }
+
+  static int FirstFold(int s) {
+    int at = 0;
+    for (int before = 0; before < s; ++before) at += pk_stage_table[before][kFolds];
+    return at;
+  }
+
+  void ComputeElements(int s, const int64_t* starts, const int64_t* lengths) {
+    const int32_t* const stage = pk_stage_table[s];
+    const int n = stage[kArguments];
+    const int32_t* given = pk_arguments;
+    for (int before = 0; before < s; ++before) given += pk_stage_table[before][kArguments];
+    // The last class are the columns; of the others, the last that is longer than 1 are the rows.
+    int own[kMaxClasses], n_own = 0;
+    for (int c = 0; c < n_classes_; ++c) {
+      if (!Has(stage[kDomain], c)) continue;
+      if (lengths[c] == 0) return;
+      own[n_own++] = c;
+    }
+    const int column = n_own > 0 ? own[--n_own] : -1;
+    int kept = 0;
+    for (int i = 0; i < n_own; ++i) {
+      if (lengths[own[i]] > 1) own[kept++] = own[i];
+    }
+    n_own = kept;
+    void* data[kMaxArrays];
+    int64_t steps[kMaxArrays];
+    bool is_spread = false;
+    for (int i = 0; i < n; ++i) {
+      const Array& array = arrays_[given[i]];
+      char* at = only_ == kAll || IsWanted(s, given[i]) ? array.data : spare_;
+      if (!array.is_local) {
+        for (int b = 0; b < n_blocked_; ++b) {
+          if (Has(array.classes, blocked_[b])) at += starts[blocked_[b]] * array.strides[blocked_[b]];
+        }
+      }
+      data[i] = at;
+      is_spread |= column >= 0 && lengths[column] > 1 && Has(array.classes, column) && !array.strides[column];
+    }
+    int row = -1;
+    if (n_own > 0 && !is_spread && (column < 0 || !stage[kFoldsColumns] || lengths[column] <= kMostFolded)) {
+      row = own[--n_own];
+    }
+    for (int i = 0; i < n; ++i) {
+      const Array& array = arrays_[given[i]];
+      steps[i] = row >= 0 && Has(array.classes, row) ? array.strides[row] : 0;
+    }
+    const int64_t rows = row >= 0 ? lengths[row] : 1;
+    const int64_t columns = column >= 0 ? lengths[column] : 1;
+    int64_t index[kMaxClasses] = {};
+    while (true) {
+      if (is_spread) {
+        ComputeSpread(s, given, data, column, columns);
+      } else if (stage[kFoldsColumns] && columns > kMostFolded) {
+        ComputeLong(s, given, data, column, columns);
+      } else {
+        ComputeRows(s, data, steps, rows, columns);
+      }
+      int i = n_own - 1;
+      for (; i >= 0; --i) {
+        const int c = own[i];
+        const bool is_past = ++index[i] == lengths[c];
+        for (int k = 0; k < n; ++k) {
+          const Array& array = arrays_[given[k]];
+          if (!Has(array.classes, c)) continue;
+          char*& at = reinterpret_cast<char*&>(data[k]);
+          at += array.strides[c];
+          if (is_past) at -= array.strides[c] * lengths[c];
+        }
+        if (!is_past) break;
+        index[i] = 0;
+      }
+      if (i < 0) return;
+    }
+  }
+
+  void ComputeRows(int s, void* const* data, const int64_t* steps, int64_t rows, int64_t columns) const {
+    const int64_t together = pk_stage_table[s][kAddsRows] ? rows / kTogether * kTogether : 0;
+    if (together > 0) pk_stages[s][1](data, steps, numbers_, together, columns);
+    if (together == rows) return;
+    void* rest[kMaxArrays];
+    for (int i = 0; i < pk_stage_table[s][kArguments]; ++i) {
+      rest[i] = static_cast<char*>(data[i]) + together * steps[i];
+    }
+    pk_stages[s][0](rest, steps, numbers_, rows - together, columns);
+  }
+
+  // One row, in parts that are added up one by one.
+  void ComputeLong(int s, const int32_t* given, void* const* data, int column, int64_t columns) {
+    const int64_t steps[kMaxArrays] = {};
+    void* part[kMaxArrays];
+    for (int64_t at = 0; at < columns; at += kMostFolded) {
+      for (int i = 0; i < pk_stage_table[s][kArguments]; ++i) {
+        const Array& array = arrays_[given[i]];
+        part[i] = static_cast<char*>(data[i]) + (Has(array.classes, column) ? at * array.item : 0);
+      }
+      pk_stages[s][0](part, steps, numbers_, 1, std::min(kMostFolded, columns - at));
+    }
+  }
+
+  // One row, where some array has a single element for all columns: it is written out.
+  void ComputeSpread(int s, const int32_t* given, void* const* data, int column, int64_t columns) {
+    alignas(kAlignment) char copies[kMostCopies][kCopied * 8];
+    const int64_t steps[kMaxArrays] = {};
+    const int n = pk_stage_table[s][kArguments];
+    void* part[kMaxArrays];
+    bool moves[kMaxArrays];
+    int n_copies = 0;
+    int64_t most = std::min(columns, kCopied);
+    for (int i = 0; i < n; ++i) {
+      const Array& array = arrays_[given[i]];
+      moves[i] = Has(array.classes, column) && array.strides[column];
+      part[i] = data[i];
+      if (!Has(array.classes, column) || array.strides[column]) continue;
+      if (given[i] >= pk_counts[kInputs] || n_copies == kMostCopies) {
+        most = 1;
+        continue;
+      }
+      part[i] = copies[n_copies++];
+      for (int64_t k = 0; k < std::min(columns, kCopied); ++k) {
+        std::memcpy(static_cast<char*>(part[i]) + k * array.item, data[i], array.item);
+      }
+    }
+    for (int64_t at = 0; at < columns; at += most) {
+      pk_stages[s][0](part, steps, numbers_, 1, std::min(most, columns - at));
+      for (int i = 0; i < n; ++i) {
+        if (moves[i]) part[i] = static_cast<char*>(part[i]) + most * arrays_[given[i]].item;
+      }
+    }
+  }
+
+  const int n_classes_ = pk_counts[kClasses];
+  int64_t sizes_[kMaxClasses];
+  int32_t uneven_ = 0;
+  int blocked_[kMaxClasses];
+  int n_blocked_ = 0;
+  int64_t block_ = 1;
+  // Of every reduction, the classes along which it has a single element, which is broadcast elsewhere in the kernel.
+  int32_t single_[kMaxArrays];
+  bool some_single_ = false;
+  enum { kAll = -1, kAllEven = -2 };
+  int only_ = kAll;  // or a reduction
+  char* spare_ = nullptr;  // as large as any array that is added to
+  int64_t numbers_[kMaxNumbers];
+  Array arrays_[kMaxArrays];
+  int64_t counts_[kMaxArrays];
+  char* memory_ = stack_;
+  alignas(kAlignment) char stack_[kStackBytes];
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int32_t pk_kernel_run(const pk_kernel* kernel, void* const* data,
+                                                                        const int64_t* dims, const pk_scalar* scalars,
+                                                                        int64_t begin, int64_t end, int64_t* detail) {
+  Run run;
+  const int32_t status = run.Prepare(kernel, data, dims, scalars, detail);
+  if (status != PK_OK) return status;
+  int64_t total = 1;
+  int first = 0;
+  for (int i = 0; i < pk_counts[kInputs]; ++i) first += kernel->ranks[i];
+  for (int32_t axis = 0; axis < kernel->ranks[pk_counts[kInputs]]; ++axis) total *= dims[first + axis];
+  run.Compute(begin, end, total);
+  return PK_OK;
+}

@@ -1,0 +1,309 @@
+"""Python functions evaluated on expressions of whole arrays: elementwise operations, reductions, axes of length 1."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.kernel.array_nodes import Extent, Reduction, View, keywords_of
+from pykernels.kernel.axes import UNIT, Axes, Axis, Shape
+from pykernels.kernel.evaluation import Evaluation
+from pykernels.kernel.expression import Node, dtype_of
+from pykernels.kernel.functions import BINARY, LIKE, Function, find
+
+__all__ = ["ArrayEvaluation", "Unfixed"]
+
+# NumPy's functions, which are methods of arrays as well, and what each folds with.
+_REDUCTIONS: Mapping[str, str] = {
+    "sum": "add",
+    "mean": "add",
+    "var": "add",
+    "std": "add",
+    "prod": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+    "any": "maximum",
+    "all": "minimum",
+}
+_FUNCTIONS = {
+    **{getattr(np, name): name for name in _REDUCTIONS if hasattr(np, name)},
+    np.amax: "max",
+    np.amin: "min",
+}
+
+
+class Unfixed(Exception):
+    """The expression depends on the values of numbers that are given at run time; `slots` tells which."""
+
+    def __init__(self, slots: frozenset[int]) -> None:
+        super().__init__(slots)
+        self.slots = slots
+
+
+class ArrayEvaluation(Evaluation):
+    """The evaluation of one call of a function on arrays whose numbers of axes are known."""
+
+    def __init__(self, function: Callable[..., Any], helpers: Sequence[Any], depth: int, axes: Axes) -> None:
+        super().__init__(function, helpers, depth)
+        self._axes = axes
+
+    def _nested(self, function: Callable[..., Any]) -> Evaluation:
+        return ArrayEvaluation(function, self._helpers, self._depth + 1, self._axes)
+
+    def _fits(self, new: Node, old: Node) -> bool:
+        return self._axes.shape_of(new) == self._axes.shape_of(old)
+
+    def _apply(self, node: ast.AST, function: Function, operands: Sequence[Any]) -> Any:
+        made = super()._apply(node, function, operands)
+        self._axes.shape_of(made)
+        return made
+
+    # ---- what is known about shapes
+
+    def _attribute(self, node: ast.Attribute) -> Any:
+        owner = self._value(node.value)
+        if self._axes.has(owner):
+            shape = self._axes.shape_of(owner)
+            if node.attr == "shape":
+                return tuple(map(self._length, shape))
+            if node.attr == "size":
+                return self._count(shape)
+            if node.attr == "ndim":
+                return len(shape)
+            if node.attr == "dtype":
+                return dtype_of(owner)
+            if node.attr == "T" and len(shape) < 2:
+                return owner
+        return super()._attribute(node)
+
+    def _length(self, axis: frozenset[int]) -> Any:
+        return self._count((axis,))
+
+    def _count(self, shape: Shape) -> Any:
+        return Extent(1, shape=shape) if any(shape) else 1
+
+    def _member(self, node: ast.Subscript) -> Any:
+        owner = self._value(node.value)
+        if self._axes.has(owner):
+            return self._indexed(node, owner)
+        if isinstance(owner, tuple) and isinstance(node.slice, ast.Slice):
+            bounds = [
+                None if part is None else self._value(part)
+                for part in (node.slice.lower, node.slice.upper, node.slice.step)
+            ]
+            if not any(isinstance(bound, Node) for bound in bounds):
+                return self._static(node, lambda: owner[slice(*bounds)], ())
+        return super()._member(node)
+
+    def _indexed(self, node: ast.Subscript, owner: Node) -> Node:
+        """``x[:, None]`` and its like."""
+        given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        index = [_part_of_index(part, self._value) for part in given]
+        axes = list(self._axes.shape_of(owner))
+        if any(part is NotImplemented for part in index) or index.count(Ellipsis) > 1:
+            raise self._refusal(node, "an index")
+        spread = len(axes) - index.count(slice)
+        if spread < 0:
+            raise self._refusal(node, "an index with too many axes")
+        at = index.index(Ellipsis) if Ellipsis in index else len(index)
+        index[at : at + 1] = [slice] * spread
+        made = tuple(UNIT if part is None else axes.pop(0) for part in index)
+        return self._view(owner, made)
+
+    def _view(self, owner: Node, shape: Shape) -> Node:
+        # An array of no axes that an operation made is a number of NumPy's.
+        sample = np.ones(1, dtype_of(owner)) if shape else dtype_of(owner).type(1)
+        view = View(sample, owner.inputs, operand=owner)
+        self._axes.note(view, shape)
+        return view
+
+    def _known_truth(self, test: ast.expr) -> bool:
+        value = self._value(test)
+        self._require_known(value)
+        if isinstance(value, Node):
+            raise self._refusal(test, "a branch on what is known at run time only")
+        return bool(value)
+
+    def _choose(self, node: ast.IfExp) -> Any:
+        test = self._value(node.test)
+        if isinstance(test, Node):
+            self._require_known(test)
+            raise self._refusal(node, "a choice on what is known at run time only")
+        return self._value(node.body if test else node.orelse)
+
+    def _require_known(self, value: Any) -> None:
+        """Ask for the values of attributes, if `value` depends on nothing else."""
+        if isinstance(value, Node):
+            slots = keywords_of(value)
+            if slots:
+                raise Unfixed(slots)
+
+    # ---- calls
+
+    def _called(self, node: ast.Call, called: Any, positional: list[Any], keywords: dict[str, Any]) -> Any:
+        if positional and self._axes.has(positional[0]):
+            value, *rest = positional
+            name = _name_of(called)
+            if name is not None:
+                return self._reduce(node, name, value, rest, keywords)
+            if called is len:
+                return self._length(self._axes.shape_of(value)[0])
+            if called is np.expand_dims:
+                return self._expanded(node, value, *rest, **keywords)
+            if called is np.squeeze:
+                return self._method(node, value, "squeeze", rest, keywords)
+            if called is np.reshape:
+                return self._method(node, value, "reshape", rest, keywords)
+        if find(called) is None and called not in LIKE:
+            for value in (*positional, *keywords.values()):
+                self._require_known(value)
+        if called in (range, tuple):
+            return self._static(node, called, positional)
+        return super()._called(node, called, positional, keywords)
+
+    def _method(self, node: ast.Call, owner: Node, name: str, positional: list[Any], keywords: dict[str, Any]) -> Any:
+        if self._axes.has(owner):
+            if name in _REDUCTIONS:
+                return self._reduce(node, name, owner, positional, keywords)
+            if name == "reshape":
+                return self._reshaped(node, owner, positional, keywords)
+            if name == "squeeze" and len(positional) + len(keywords) == 1:
+                return self._squeezed(node, owner, *positional, **keywords)
+            if name in ("ravel", "flatten", "transpose") and len(self._axes.shape_of(owner)) == 1 and not positional:
+                return owner
+        return super()._method(node, owner, name, positional, keywords)
+
+    def _like(self, node: ast.Call, called: Any, positional: list[Any], keywords: dict[str, Any]) -> Node:
+        made = super()._like(node, called, positional, keywords)
+        self._axes.note(made, self._axes.shape_of(positional[0]))
+        return made
+
+    def _expanded(self, node: ast.Call, value: Node, axis: Any) -> Node:
+        shape = list(self._axes.shape_of(value))
+        added = self._places(node, axis, len(shape) + (len(axis) if isinstance(axis, tuple) else 1))
+        for at in sorted(added):
+            shape.insert(at, UNIT)
+        return self._view(value, tuple(shape))
+
+    def _squeezed(self, node: ast.Call, value: Node, axis: Any) -> Node:
+        shape = self._axes.shape_of(value)
+        gone = self._places(node, axis, len(shape))
+        if any(shape[at] for at in gone):
+            raise self._refusal(node, "a squeeze of an axis that may be longer than 1")
+        return self._view(value, tuple(axis for at, axis in enumerate(shape) if at not in gone))
+
+    def _reshaped(self, node: ast.Call, value: Node, positional: list[Any], keywords: dict[str, Any]) -> Node:
+        """Only where axes of length 1 come and go."""
+        shape = self._axes.shape_of(value)
+        wanted = positional[0] if len(positional) == 1 and isinstance(positional[0], tuple) else tuple(positional)
+        longer = [axis for axis in shape if axis]
+        made = []
+        for length in wanted:
+            is_known = not isinstance(length, Node)
+            if is_known and (length == 1 or (length == -1 and not longer)):
+                made.append(UNIT)
+            elif longer and (length == -1 if is_known and len(longer) == 1 else _is_length(length, longer[0])):
+                made.append(longer.pop(0))
+            else:
+                break
+        if keywords or longer or len(made) != len(wanted):
+            raise self._refusal(node, "a reshape that does more than to put in axes of length 1")
+        return self._view(value, tuple(made))
+
+    # ---- reductions
+
+    def _reduce(self, node: ast.Call, name: str, value: Node, positional: list[Any], keywords: dict[str, Any]) -> Node:
+        order = ("axis", "dtype") if name in ("sum", "mean", "prod", "var", "std") else ("axis",)
+        given = dict(zip(order, positional)) | keywords
+        known = {*order, "keepdims", *(("ddof",) if name in ("var", "std") else ())}
+        if len(positional) > len(order) or set(given) - known or {*order[: len(positional)]} & set(keywords):
+            raise self._refusal(node, f"a {name} with these arguments")
+        for argument in given.values():
+            self._require_known(argument)
+        shape = self._axes.shape_of(value)
+        keeps = bool(given.get("keepdims", False))
+        at = self._places(node, given.get("axis"), len(shape))
+        dtype = given.get("dtype")
+        made = self._folded(node, name, value, at, dtype, given.get("ddof", 0), tuple(shape[i] for i in sorted(at)))
+        left = tuple(UNIT if i in at else axis for i, axis in enumerate(shape))
+        return self._view(made, left if keeps else tuple(axis for i, axis in enumerate(shape) if i not in at))
+
+    def _places(self, node: ast.AST, axis: Any, rank: int) -> frozenset[int]:
+        """Axes, counted from the first."""
+        if axis is None:
+            return frozenset(range(rank))
+        for each in axis if isinstance(axis, tuple) else (axis,):
+            self._require_known(each)
+        places = axis if isinstance(axis, tuple) else (axis,)
+        if not all(isinstance(at, (int, np.integer)) and -rank <= at < rank for at in places):
+            raise self._refusal(node, "an axis that there is not")
+        found = frozenset(int(at) % rank for at in places)
+        if len(found) != len(places):
+            raise self._refusal(node, "an axis twice")
+        return found
+
+    def _folded(
+        self, node: ast.AST, name: str, value: Node, at: frozenset[int], dtype: Any, ddof: Any, folded: Shape
+    ) -> Node:
+        """The reduction, with all of its axes kept, at length 1."""
+        sample = np.ones(1, dtype_of(value))
+        if name in ("any", "all"):
+            return self._fold(self._convert(node, value, np.ones(1, np.bool_)), name, at, folded)
+        if name in ("max", "min"):
+            return self._fold(value, name, at, folded)
+        options = {} if dtype is None else {"dtype": self._static(node, np.dtype, (dtype,))}
+        result = self._static(node, lambda: getattr(np, name)(sample, **options), ()).dtype
+        if name in ("sum", "prod"):
+            return self._fold(self._convert(node, value, np.ones(1, result)), name, at, folded)
+        if result.kind != "f":
+            raise self._refusal(node, f"a {name} of {result}")
+        # As NumPy: a mean of float16 is computed in float32, and rounded at the end.
+        within = np.dtype(np.float32) if result == np.float16 else result
+        array = self._convert(node, value, np.ones(1, within))
+        count = self._count(folded)
+        mean = self._divide(node, self._fold(array, name, at, folded), count)
+        if name != "mean":
+            centred = self._apply(node, BINARY[ast.Sub], [array, mean])
+            square = self._apply(node, BINARY[ast.Mult], [centred, centred])
+            if ddof:
+                left = self._apply(node, BINARY[ast.Sub], [count, ddof])
+                count = self._apply(node, Function("maximum", max), [left, 0])
+            mean = self._divide(node, self._fold(square, name, at, folded), count)
+        if name == "std":
+            mean = self._apply(node, Function("sqrt", np.sqrt), [mean])
+        made: Node = mean if result == within else self._convert(node, mean, np.ones(1, result))
+        return made
+
+    def _divide(self, node: ast.AST, total: Node, count: Any) -> Any:
+        return self._apply(node, Function("divide", operator.truediv), [total, count])
+
+    def _fold(self, value: Node, name: str, at: frozenset[int], folded: Shape) -> Node:
+        shape = self._axes.shape_of(value)
+        made = Reduction(
+            np.ones(1, dtype_of(value)), value.inputs, name=_REDUCTIONS[name], operand=value, folded=folded
+        )
+        self._axes.note(made, tuple(UNIT if i in at else axis for i, axis in enumerate(shape)))
+        return made
+
+
+def _name_of(called: Any) -> str | None:
+    try:
+        return _FUNCTIONS.get(called)
+    except TypeError:  # unhashable
+        return None
+
+
+def _is_length(value: Any, axis: Axis) -> bool:
+    return isinstance(value, Extent) and value.shape == (axis,)
+
+
+def _part_of_index(part: ast.expr, value: Callable[[ast.expr], Any]) -> Any:
+    """`slice` for a whole axis, None, ``...``, or `NotImplemented`."""
+    if isinstance(part, ast.Slice):
+        return slice if (part.lower, part.upper, part.step) == (None, None, None) else NotImplemented
+    found = value(part)
+    return found if found is None or found is Ellipsis else NotImplemented

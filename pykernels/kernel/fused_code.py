@@ -1,0 +1,184 @@
+"""The machine code of a fused kernel: its stages, and tables that tell the driver how to run them.
+
+The driver is ``cpp_defs/runtime/fused.cpp``; the names that both share are explained there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import llvmlite.ir as ir
+import numpy as np
+
+from pykernels.kernel import folds, linking, target, vector_math
+from pykernels.kernel.array_nodes import Reduction
+from pykernels.kernel.axes import Shape
+from pykernels.kernel.facts import FUSED, Facts
+from pykernels.kernel.fused import Fused
+from pykernels.kernel.stage_code import StageCode, adds_rows, arguments_of, extents_of, is_plain, widest
+from pykernels.kernel.stages import Plan, Stage, make_plan
+from pykernels.kernel.vector_operations import Writer
+
+__all__ = ["compile_kernel"]
+
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+# As in fused.cpp.
+_EVEN, _NONEMPTY = 1, 2
+_TOGETHER = 4
+
+
+def compile_kernel(fused: Fused, output: Path, where: str) -> Facts:
+    """Compile an expression into a shared object with the function `linking.ENTRY`.
+
+    Parameters
+    ----------
+    output : Path
+        Where the shared object goes.
+    where : str
+        The kernel, for the message if the linker fails.
+
+    Raises
+    ------
+    Unfit
+        It cannot be planned.
+    BuildError
+        There is no compiler to link with, or it failed.
+    """
+    plan = make_plan(fused)
+    module, writers = _write(plan, registers=2)
+    if any(writer.has_calls for writer in writers):
+        module, writers = _write(plan, registers=1)
+    _describe(module, plan)
+    parsed = llvm.parse_assembly(str(module))
+    for value in [*parsed.functions, *parsed.global_variables]:
+        if not value.is_declaration:
+            value.visibility = "hidden"
+    target.optimise(parsed, level=2)
+    libraries = [str(vector_math.path()), "-lm"] if any(writer.needs_library for writer in writers) else ["-lm"]
+    linking.link(target.machine().emit_object(parsed), "fused", libraries, output, where)
+    return Facts(
+        FUSED,
+        vector_math=tuple(sorted(set[str]().union(*(writer.vector_math for writer in writers)))),
+        scalar_math=tuple(sorted(set[str]().union(*(writer.scalar_math for writer in writers)))),
+        instruction_set=target.instruction_set().name,
+        in_pieces=plan.in_pieces,
+        stages=len(plan.stages),
+    )
+
+
+def _write(plan: Plan, registers: int) -> tuple[ir.Module, list[Writer]]:
+    module = ir.Module("fused")
+    module.triple = llvm.get_default_triple()
+    instructions = target.instruction_set()
+    slots = {extent: plan.fused.n_scalars + at for at, extent in enumerate(extents_of(plan))}
+    writers, functions = [], []
+    for at, stage in enumerate(plan.stages):
+        # Steps of several registers are taken in turns, so that one need not wait for the other.
+        many = 2 * registers if is_plain(stage) and not adds_rows(stage) else registers
+        writer = Writer(module, many * instructions.register // widest(plan, stage), instructions)
+        writers.append(writer)
+        for together in (1, _TOGETHER):
+            if together == 1 or adds_rows(stage):
+                code = StageCode(writer, plan, stage, f"pk_stage_{at}_{together}", slots, together)
+                code.write()
+            functions.append(code.function)
+    _define(module, "pk_stages", ir.Constant(ir.ArrayType(functions[0].type, len(functions)), functions))
+    return module, writers
+
+
+def _describe(module: ir.Module, plan: Plan) -> None:
+    """Write down what the driver must know."""
+    fused = plan.fused
+    extents = extents_of(plan)
+    arguments = [arguments_of(stage) for stage in plan.stages]
+    at_array = {array: at for at, array in enumerate(plan.arrays)}
+    reductions = [node for stage in plan.stages for node, _ in stage.folds]
+    position_class = _classes_of_positions(plan)
+    members: list[list[int]] = [[] for _ in plan.numbers]
+    for position, number in enumerate(position_class):
+        if number >= 0:
+            members[number].append(position)
+    tables: dict[str, list[int]] = {
+        "pk_counts": [
+            *(fused.n_inputs, len(fused.tensors) - fused.n_inputs, len(plan.arrays), len(plan.stages)),
+            *(len(plan.numbers), fused.n_scalars, len(extents), len(reductions)),
+        ],
+        "pk_blocked": [_mask(plan.blocked)],
+        "pk_groups": list(plan.groups),
+        "pk_classes": position_class,
+        "pk_arrays": [
+            number
+            for array in plan.arrays
+            for number in (array.tensor, array.storage.itemsize, _mask(array.classes), array.is_local)
+        ],
+        "pk_stage_table": [
+            number
+            for stage, given in zip(plan.stages, arguments)
+            for number in (
+                *(stage.phase, stage.in_block, _mask(stage.domain), len(given), len(stage.folds)),
+                *(_folds_columns(stage), adds_rows(stage)),
+            )
+        ],
+        "pk_arguments": [at_array[array] for given in arguments for array in given],
+        "pk_folds": [at_array[array] for stage in plan.stages for _, array in stage.folds],
+        "pk_members": _lists(members),
+        "pk_output_shapes": _lists([sorted(axis) for output in fused.outputs for axis in fused.axes.shape_of(output)]),
+        "pk_extents": _shapes([extent.shape for extent in extents]),
+        "pk_reductions": [number for node in reductions for number in _reduction(node)],
+    }
+    for name, values in tables.items():
+        _define(module, name, ir.Constant(ir.ArrayType(_I32, max(1, len(values))), list(map(int, values)) or [0]))
+    firsts = [_pattern(node, array.storage) for stage in plan.stages for node, array in stage.folds]
+    _define(module, "pk_identities", ir.Constant(ir.ArrayType(_I64, max(1, len(firsts))), firsts or [0]))
+
+
+def _define(module: ir.Module, name: str, value: ir.Constant) -> None:
+    variable = ir.GlobalVariable(module, value.type, name)
+    variable.global_constant = True
+    variable.initializer = value
+
+
+def _mask(classes: Sequence[int] | frozenset[int]) -> int:
+    return sum(1 << each for each in classes)
+
+
+def _folds_columns(stage: Stage) -> bool:
+    return bool(stage.domain) and any(stage.domain[-1] not in array.classes for _, array in stage.folds)
+
+
+def _classes_of_positions(plan: Plan) -> list[int]:
+    """For every axis of every tensor the number of its class, or -1 if it is of no account."""
+    found = [-1] * sum(map(len, plan.fused.tensors))
+    for shape in plan.fused.tensors[: plan.fused.n_inputs]:
+        for (position,) in shape:
+            found[position] = plan.numbers.get(plan.fused.axes.class_of(position), -1)
+    at = sum(map(len, plan.fused.tensors[: plan.fused.n_inputs]))
+    for output in plan.fused.outputs:
+        for axis in plan.fused.axes.shape_of(output):
+            if axis:
+                (found[at],) = plan.classes((axis,))
+            at += 1
+    return found
+
+
+def _lists(lists: Sequence[Sequence[int]]) -> list[int]:
+    """Each with its length before it."""
+    return [number for each in lists for number in (len(each), *each)]
+
+
+def _reduction(node: Reduction) -> list[int]:
+    """What must hold for it, and the lengths that it folds."""
+    must = _EVEN if node.name in ("add", "multiply") else 0 if node.dtype.kind == "b" else _NONEMPTY
+    return [must, *_shapes([tuple(axis for axis in node.folded if axis)])]
+
+
+def _shapes(shapes: Sequence[Shape]) -> list[int]:
+    return [number for shape in shapes for number in (len(shape), *_lists([sorted(axis) for axis in shape]))]
+
+
+def _pattern(node: Reduction, storage: np.dtype) -> int:
+    """The bits of what a fold begins with."""
+    first = np.array(folds.identity(node.name, node.dtype), storage).tobytes()
+    return int.from_bytes(first, "little", signed=len(first) == 8)

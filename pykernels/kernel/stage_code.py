@@ -1,0 +1,396 @@
+"""The machine code of one stage of a fused kernel: a function that computes rows of elements, in vectors.
+
+``void pk_stage_<k>(arrays, steps, numbers, rows, columns)``: the columns lie side by side in memory, for every array
+that has them at all; `steps` are how many bytes there are from a row to the next. It is written straight as LLVM IR on
+vectors; the end of a row, where it is no whole vector, is computed by the same instructions with the rest masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import llvmlite.ir as ir
+import numpy as np
+
+from pykernels.kernel import folds
+from pykernels.kernel.array_nodes import Extent, Reduction
+from pykernels.kernel.expression import Keyword, Node, Operation, dtype_of
+from pykernels.kernel.stages import Array, Plan, Stage, within
+from pykernels.kernel.vector_code import constant, spread, storage_type
+from pykernels.kernel.vector_operations import OPERATIONS, Writer, convert
+
+__all__ = ["StageCode", "adds_rows", "arguments_of", "extents_of", "is_plain", "widest"]
+
+_I1, _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
+_BYTES = _I8.as_pointer()
+
+
+def arguments_of(stage: Stage) -> list[Array]:
+    """The arrays that a stage is handed, in order."""
+    found = [*stage.reads.values(), *(a for _, a in stage.stores), *(a for _, a in stage.folds)]
+    return list(dict.fromkeys(found))
+
+
+def nodes_of(stage: Stage) -> list[Node]:
+    """What a stage computes or reads, each after its operands, numbers as well."""
+    found: dict[int, Node] = {}
+    waiting = [within(node.operand) for node, _ in stage.folds] + [node for node, _ in stage.stores]
+    while waiting:
+        node = within(waiting.pop())
+        if node.order in found:
+            continue
+        found[node.order] = node
+        if isinstance(node, Operation) and node not in stage.reads:
+            waiting += [operand for operand in node.operands if isinstance(operand, Node)]
+    return [found[order] for order in sorted(found)]
+
+
+def extents_of(plan: Plan) -> list[Extent]:
+    """The lengths that any stage computes with."""
+    found = (node for stage in plan.stages for node in nodes_of(stage) if isinstance(node, Extent))
+    return list(dict.fromkeys(found))
+
+
+def widest(plan: Plan, stage: Stage) -> int:
+    """Bytes of the widest numbers of a stage, but not less than those of float32."""
+    dtypes = [
+        node.dtype if isinstance(node, Operation) and node not in stage.reads else dtype_of(node)
+        for node in nodes_of(stage)
+        if plan.fused.axes.has(node)
+    ]
+    return max(4, *(dtype.itemsize for dtype in dtypes))
+
+
+def is_plain(stage: Stage) -> bool:
+    """Whether a stage folds what takes little computing."""
+    count = sum(isinstance(node, Operation) and node not in stage.reads for node in nodes_of(stage))
+    return bool(stage.folds) and not stage.stores and count <= 4
+
+
+def adds_rows(stage: Stage) -> bool:
+    """Whether a stage does little but add rows to each other."""
+    return is_plain(stage) and bool(stage.domain) and all(stage.domain[-1] in array.classes for _, array in stage.folds)
+
+
+class StageCode:
+    """Writes the function of one stage.
+
+    Parameters
+    ----------
+    together : int
+        How many rows are added to each other before they are added to what is in memory; the function is given a
+        multiple of so many. More than 1 only for a stage that `adds_rows`.
+    """
+
+    def __init__(
+        self, writer: Writer, plan: Plan, stage: Stage, name: str, slots: Mapping[Extent, int], together: int = 1
+    ) -> None:
+        self._writer = writer
+        self._lanes = writer.lanes
+        self._plan = plan
+        self._stage = stage
+        self._slots = slots
+        self._together = together
+        self._nodes = nodes_of(stage)
+        self._arguments = arguments_of(stage)
+        self._column = stage.domain[-1] if stage.domain else -1
+        type_ = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _I64.as_pointer(), _I64.as_pointer(), _I64, _I64])
+        self.function = ir.Function(writer.module, type_, name)
+        self.function.attributes.add("nounwind")
+        set.add(self.function.attributes, '"stackrealign"')
+        self._entry = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self._numbers: dict[int, ir.Value] = {}
+        self._spread: dict[tuple[int, str], ir.Value] = {}
+
+    def write(self) -> None:
+        """Write the body."""
+        pointers, steps, numbers, rows, columns = self.function.args
+        entry = self._entry
+        for node in self._nodes:
+            if not self._is_field(node):
+                self._numbers[node.order] = self._number(node, numbers)
+        starts = [entry.load(entry.gep(pointers, [_I64(at)])) for at in range(len(self._arguments))]
+        strides = [entry.load(entry.gep(steps, [_I64(at)])) for at in range(len(self._arguments))]
+        whole = entry.and_(columns, _I64(-self._lanes))
+        rest = entry.sub(columns, whole)
+        lane = ir.Constant(ir.VectorType(_I32, self._lanes), [_I32(k) for k in range(self._lanes)])
+        mask = entry.icmp_signed("<", lane, spread(entry, entry.trunc(rest, _I32), self._lanes))
+        row_block, done = (self.function.append_basic_block(name) for name in ("row", "done"))
+        ir.IRBuilder(done).ret_void()
+
+        builder = ir.IRBuilder(row_block)
+        row = builder.phi(_I64)
+        first_row = [builder.phi(_BYTES) for _ in starts]
+        at_rows = [first_row]
+        for _ in range(self._together - 1):
+            at_rows.append([builder.gep(pointer, [stride]) for pointer, stride in zip(at_rows[-1], strides)])
+        fixed = [self._fixed(builder, at_row) for at_row in at_rows]
+        folds_ = [(node, array) for node, array in self._stage.folds if not self._has_columns(array)]
+        firsts = [
+            folds.spread_constant(folds.identity(node.name, _folded_in(node)), _folded_in(node), self._lanes)
+            for node, _ in folds_
+        ]
+        head, loop, after, tail, end = (
+            self.function.append_basic_block(name) for name in ("head", "loop", "after", "tail", "end")
+        )
+        builder.branch(head)
+        builder = ir.IRBuilder(head)
+        builder.cbranch(builder.icmp_signed(">", whole, _I64(0)), loop, after)
+
+        builder = ir.IRBuilder(loop)
+        at = builder.phi(_I64)
+        running = [builder.phi(first.type) for first in firsts]
+        following = self._elements(builder, at_rows, at, fixed, folds_, running, None)
+        next_at = builder.add(at, _I64(self._lanes))
+        at.add_incoming(_I64(0), head)
+        at.add_incoming(next_at, loop)
+        for phi, first, value in zip(running, firsts, following):
+            phi.add_incoming(first, head)
+            phi.add_incoming(value, loop)
+        builder.cbranch(builder.icmp_signed("<", next_at, whole), loop, after)
+
+        builder = ir.IRBuilder(after)
+        so_far = [builder.phi(first.type) for first in firsts]
+        for phi, first, value in zip(so_far, firsts, following):
+            phi.add_incoming(first, head)
+            phi.add_incoming(value, loop)
+        builder.cbranch(builder.icmp_signed("!=", rest, _I64(0)), tail, end)
+
+        builder = ir.IRBuilder(tail)
+        last = self._elements(builder, at_rows, whole, fixed, folds_, so_far, mask)
+        builder.branch(end)
+
+        builder = ir.IRBuilder(end)
+        folded = [builder.phi(first.type) for first in firsts]
+        for phi, before, value in zip(folded, so_far, last):
+            phi.add_incoming(before, after)
+            phi.add_incoming(value, tail)
+        for (node, array), vector in zip(folds_, folded):
+            self._fold_row(builder, node, array, first_row, vector)
+        next_row = builder.add(row, _I64(self._together))
+        moved = [builder.gep(pointer, [stride]) for pointer, stride in zip(at_rows[-1], strides)]
+        builder.cbranch(builder.icmp_signed("<", next_row, rows), row_block, done)
+        row.add_incoming(_I64(0), entry.block)
+        row.add_incoming(next_row, end)
+        for phi, start, pointer in zip(first_row, starts, moved):
+            phi.add_incoming(start, entry.block)
+            phi.add_incoming(pointer, end)
+        entry.branch(row_block)
+
+    # ---- what varies with what
+
+    def _is_field(self, node: Node) -> bool:
+        return self._plan.fused.axes.has(node)
+
+    def _has_columns(self, array: Array) -> bool:
+        """Whether an array has another element in each column; where there is but one column, it has."""
+        return self._column < 0 or self._column in array.classes
+
+    def _varies(self, node: Node) -> bool:
+        if node in self._stage.reads:
+            return self._has_columns(self._stage.reads[node])
+        return self._column < 0 or self._column in self._plan.classes(self._plan.fused.axes.shape_of(node))
+
+    # ---- elements
+
+    def _fixed(self, builder: ir.IRBuilder, at_row: Sequence[ir.Value]) -> dict[int, ir.Value]:
+        """The values that are the same all along a row."""
+        values: dict[int, ir.Value] = {}
+        for node in self._nodes:
+            if self._is_field(node) and not self._varies(node):
+                array = self._stage.reads.get(node)
+                if array is None:
+                    assert isinstance(node, Operation)
+                    values[node.order] = self._operation(builder, node, values)
+                else:
+                    pointer = self._pointer(builder, at_row, array, None)
+                    number = _from_memory(builder, builder.load(pointer), array.storage)
+                    number = convert(builder, number, array.storage, dtype_of(node))
+                    values[node.order] = spread(builder, number, self._lanes)
+        return values
+
+    def _elements(
+        self,
+        builder: ir.IRBuilder,
+        at_rows: Sequence[Sequence[ir.Value]],
+        at: ir.Value,
+        fixed: Sequence[dict[int, ir.Value]],
+        folded: Sequence[tuple[Reduction, Array]],
+        running: Sequence[ir.Value],
+        mask: ir.Value | None,
+    ) -> list[ir.Value]:
+        """Compute a vector of columns; gives what `running` has become."""
+        rows = [self._computed(builder, *each, at, mask) for each in zip(at_rows, fixed)]
+        (values, *others), (at_row, *_) = rows, at_rows
+        for node, array in self._stage.stores:
+            value = convert(builder, values[within(node).order], dtype_of(node), array.storage)
+            self._store(builder, value, self._pointer(builder, at_row, array, at), array.storage, mask)
+        self._writer.builder = builder
+        for node, array in self._stage.folds:
+            if self._has_columns(array):
+                order, dtype = within(node.operand).order, _folded_in(node)
+                value = convert(builder, values[order], node.dtype, dtype)
+                for other in others:
+                    more = convert(builder, other[order], node.dtype, dtype)
+                    value = folds.combine(self._writer, node.name, dtype, value, more)
+                pointer = self._pointer(builder, at_row, array, at)
+                before = self._load(builder, pointer, array.storage, mask)
+                value = convert(builder, value, dtype, array.storage)
+                made = folds.combine(self._writer, node.name, array.storage, before, value)
+                self._store(builder, made, pointer, array.storage, mask)
+        result = []
+        for (node, _), before in zip(folded, running):
+            dtype = _folded_in(node)
+            value = convert(builder, values[within(node.operand).order], node.dtype, dtype)
+            made = folds.combine(self._writer, node.name, dtype, before, value)
+            result.append(made if mask is None else builder.select(mask, made, before))
+        return result
+
+    def _computed(
+        self,
+        builder: ir.IRBuilder,
+        at_row: Sequence[ir.Value],
+        fixed: dict[int, ir.Value],
+        at: ir.Value,
+        mask: ir.Value | None,
+    ) -> dict[int, ir.Value]:
+        """The values of all nodes."""
+        values = dict(fixed)
+        for node in self._nodes:
+            if self._is_field(node) and self._varies(node):
+                array = self._stage.reads.get(node)
+                if array is None:
+                    assert isinstance(node, Operation)
+                    values[node.order] = self._operation(builder, node, values)
+                else:
+                    loaded = self._load(builder, self._pointer(builder, at_row, array, at), array.storage, mask)
+                    values[node.order] = convert(builder, loaded, array.storage, dtype_of(node))
+        return values
+
+    def _fold_row(
+        self, builder: ir.IRBuilder, node: Reduction, array: Array, at_row: Sequence[ir.Value], vector: ir.Value
+    ) -> None:
+        """Add the lanes of a vector to the number in memory."""
+        self._writer.builder = builder
+        number = folds.across(self._writer, node.name, _folded_in(node), vector)
+        number = convert(builder, number, _folded_in(node), array.storage)
+        pointer = self._pointer(builder, at_row, array, None)
+        before = _from_memory(builder, builder.load(pointer), array.storage)
+        made = folds.combine(self._writer, node.name, array.storage, before, number)
+        builder.store(_to_memory(builder, made, array.storage), pointer)
+
+    def _operation(self, builder: ir.IRBuilder, node: Operation, values: dict[int, ir.Value]) -> ir.Value:
+        self._writer.builder = builder
+        return OPERATIONS[node.name](self._writer, node.dtype, *self._operands(builder, node, values, self._lanes))
+
+    def _operands(self, builder: ir.IRBuilder, node: Operation, values: dict[int, ir.Value], lanes: int) -> list[Any]:
+        types = [node.dtype] * len(node.operands)
+        if node.name == "where":
+            types[0] = np.dtype(np.bool_)
+        made = []
+        for each, dtype in zip(node.operands, types):
+            operand = within(each) if isinstance(each, Node) else each
+            if not isinstance(operand, Node):
+                made.append(constant(operand, dtype, lanes))
+            elif self._is_field(operand) or not lanes:
+                made.append(convert(builder, values[operand.order], dtype_of(operand), dtype))
+            else:
+                made.append(self._spread_number(operand, dtype))
+        return made
+
+    # ---- numbers, before all rows
+
+    def _number(self, node: Node, numbers: ir.Value) -> ir.Value:
+        entry = self._entry
+        if isinstance(node, Operation):
+            self._writer.builder = entry
+            return OPERATIONS[node.name](self._writer, node.dtype, *self._operands(entry, node, self._numbers, 0))
+        slot = node.slot if isinstance(node, Keyword) else self._slots[node]  # type: ignore[index]
+        pointer = entry.gep(numbers, [_I64(slot)])
+        if isinstance(node.sample, float):
+            return entry.load(entry.bitcast(pointer, ir.DoubleType().as_pointer()))
+        value = entry.load(pointer)
+        return entry.icmp_signed("!=", value, _I64(0)) if isinstance(node.sample, bool) else value
+
+    def _spread_number(self, node: Node, dtype: np.dtype) -> ir.Value:
+        key = (node.order, dtype.str)
+        if key not in self._spread:
+            number = convert(self._entry, self._numbers[node.order], dtype_of(node), dtype)
+            self._spread[key] = spread(self._entry, number, self._lanes)
+        return self._spread[key]
+
+    # ---- memory
+
+    def _pointer(
+        self, builder: ir.IRBuilder, at_row: Sequence[ir.Value], array: Array, at: ir.Value | None
+    ) -> ir.Value:
+        element = storage_type(array.storage)
+        pointer = builder.bitcast(at_row[self._arguments.index(array)], element.as_pointer())
+        return pointer if at is None else builder.gep(pointer, [at])
+
+    def _load(self, builder: ir.IRBuilder, pointer: ir.Value, storage: np.dtype, mask: ir.Value | None) -> ir.Value:
+        type_ = ir.VectorType(_transferred_as(storage), self._lanes)
+        pointer = builder.bitcast(pointer, type_.as_pointer())
+        if mask is None:
+            value = builder.load(pointer, align=storage.itemsize)
+        else:
+            # Whatever is computed with ones is computed fast.
+            ones = constant(1, storage, self._lanes) if storage.kind == "f" and storage.itemsize > 2 else None
+            other = ones or ir.Constant(type_, 1)
+            value = self._masked(builder, "load", type_, type_, pointer, _I32(storage.itemsize), mask, other)
+        return _from_memory(builder, _bits(builder, value, storage_type(storage)), storage, self._lanes)
+
+    def _store(
+        self, builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, storage: np.dtype, mask: ir.Value | None
+    ) -> None:
+        value = _bits(builder, _to_memory(builder, value, storage, self._lanes), _transferred_as(storage))
+        pointer = builder.bitcast(pointer, value.type.as_pointer())
+        if mask is None:
+            builder.store(value, pointer, align=storage.itemsize)
+        else:
+            self._masked(builder, "store", ir.VoidType(), value.type, value, pointer, _I32(storage.itemsize), mask)
+
+    def _masked(
+        self, builder: ir.IRBuilder, what: str, returned: ir.Type, vector: ir.Type, *operands: ir.Value
+    ) -> ir.Value:
+        module = self._writer.module
+        kind = {"float": "f32", "double": "f64"}.get(str(vector.element), str(vector.element))
+        name = f"llvm.masked.{what}.v{vector.count}{kind}.p0"
+        function = module.globals.get(name) or ir.Function(
+            module, ir.FunctionType(returned, [operand.type for operand in operands]), name
+        )
+        return builder.call(function, operands)
+
+
+def _folded_in(node: Reduction) -> np.dtype:
+    """The dtype of the numbers that a row is folded in."""
+    return np.dtype(np.float32) if node.dtype == np.float16 else node.dtype
+
+
+def _transferred_as(storage: np.dtype) -> ir.Type:
+    """What is loaded and stored under a mask: half floats as their bits."""
+    return _I16 if storage == np.float16 else storage_type(storage)
+
+
+def _bits(builder: ir.IRBuilder, value: ir.Value, element: ir.Type) -> ir.Value:
+    type_ = ir.VectorType(element, value.type.count)
+    return value if value.type == type_ else builder.bitcast(value, type_)
+
+
+def _from_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes: int = 0) -> ir.Value:
+    """What is computed with, out of what lies in memory."""
+    if storage == np.bool_:
+        return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+    if storage == np.float16:
+        return builder.fpext(value, ir.VectorType(ir.FloatType(), lanes) if lanes else ir.FloatType())
+    return value
+
+
+def _to_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes: int = 0) -> ir.Value:
+    """The opposite of `_from_memory`."""
+    element = storage_type(storage)
+    type_ = ir.VectorType(element, lanes) if lanes else element
+    if storage == np.bool_:
+        return builder.zext(value, type_)
+    return builder.fptrunc(value, type_) if storage == np.float16 else value
