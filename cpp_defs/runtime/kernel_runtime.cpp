@@ -28,7 +28,7 @@ MemInfo* Allocate(std::size_t size, std::size_t alignment) {
   auto* base = static_cast<char*>(std::malloc(sizeof(MemInfo) + size + alignment));
   if (base == nullptr) return nullptr;
   auto address = reinterpret_cast<std::uintptr_t>(base + sizeof(MemInfo));
-  if (alignment != 0) address = (address + alignment - 1) / alignment * alignment;
+  if (alignment != 0) address = (address + alignment - 1) & ~std::uintptr_t{alignment - 1};  // a power of two
   auto* info = reinterpret_cast<MemInfo*>(base);
   *info = {1, nullptr, nullptr, reinterpret_cast<void*>(address), size, nullptr};
   return info;

@@ -60,8 +60,10 @@ def write(
     values = [_keyword(keyword, signature, names) for keyword in keywords]
     if in_pieces:
         # With no elements to share out, all iterations are run: another output may have some.
-        first = f"t{signature.n_inputs}.size"
-        values.append(f"((begin, end, {first}) if {first} else (0, 1, 1))")
+        lines.append(f"    total = t{signature.n_inputs}.size")
+        lines.append("    if total == 0:")
+        lines.append("        begin, end, total = 0, 1, 1")
+        values.append("(begin, end, total)")
     call = f"kernel({', '.join([args, *([outs] if results is None else []), *values])})"
     if results is None:
         lines.append(f"    {call}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import functools
+import gc
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +46,9 @@ _FUSING = (
 _COMPILER = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
-        *("adapter", "bounds", "codegen", "inline_math", "inline_steps", "inline_tables", "iterations", "loop_math"),
-        *("lowering", "native", "prange", "reductions", "target", "typing", "vector_math", "vector_operations", "weak"),
+        *("adapter", "bounds", "codegen", "counting", "inline_math", "inline_steps", "inline_tables", "iterations"),
+        *("loop_math", "lowering", "native", "prange", "raising", "reductions", "reshaping", "target", "typing"),
+        *("vector_math", "vector_operations", "weak"),
     )
 )
 
@@ -244,7 +247,8 @@ def _compile(
     from pykernels.kernel import native
 
     try:
-        facts, is_widened = native.compile_kernel(function, signature, output_names, path)
+        with _uncollected():
+            facts, is_widened = native.compile_kernel(function, signature, output_names, path)
     except native.NotNative as error:
         path.write_bytes(b"")
         return Facts(PYTHON, str(error))
@@ -260,6 +264,18 @@ def _compile(
             if error.__cause__ is None:
                 raise
     return facts
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let Python look for no garbage meanwhile: numba makes many objects, and looking takes a tenth of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _run_plain(

@@ -11,13 +11,16 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import llvmlite.binding as llvm
 from numba import types as nb
-from numba.core import cpu, typing
+from numba.core import cgutils, cpu, typing
 from numba.core.codegen import AOTCodeLibrary, AOTCPUCodegen
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
+
+from pykernels.kernel import counting, reshaping
 
 __all__ = ["compile_function", "kernel_target"]
 
@@ -25,13 +28,35 @@ _NAME = "pykernels"
 
 
 class _Library(AOTCodeLibrary):  # type: ignore[misc]
-    """The IR of a function and of those that it calls."""
+    """The IR of a function, as text, and the libraries of those that it calls: linked once, for a whole kernel."""
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self._texts: list[str] = []
 
-    def _optimize_final_module(self) -> None:
-        pass
+    def add_ir_module(self, ir_module: Any) -> None:
+        self._texts.append(cgutils.normalize_ir_text(str(ir_module)))
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def linked(self) -> Any:
+        """A module of its own with the function and all that it calls."""
+        module = self._final_module.clone()
+        waiting, seen = [self], {rtsys.library}
+        while waiting:
+            library = waiting.pop()
+            if library in seen:
+                continue
+            seen.add(library)
+            if isinstance(library, _Library):
+                for text in library._texts:
+                    module.link_in(llvm.parse_assembly(text))
+                waiting += library._linking_libraries
+            else:
+                module.link_in(library._get_module_for_linking(), preserve=True)
+        module.link_in(llvm.parse_assembly(counting.FUNCTIONS))
+        return module
 
 
 class _Codegen(AOTCPUCodegen):  # type: ignore[misc]
@@ -45,6 +70,10 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
     def init(self) -> None:
         super().init()
         self._internal_codegen = _Codegen(_NAME, "host")
+
+    def refresh(self) -> None:
+        super().refresh()
+        self.install_registry(reshaping.registry)  # after numba's, so that it counts
 
     def load_additional_registries(self) -> None:
         # numba's runtime is made once per process, and must stay callable.

@@ -15,9 +15,8 @@ from numba.core import cgutils
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 from numba.np import arrayobj
-from numba.np.numpy_support import as_dtype
 
-from pykernels.kernel import bounds, iterations, weak
+from pykernels.kernel import bounds, iterations, raising, weak
 from pykernels.kernel.codegen import compile_function
 
 __all__ = ["OPTIONS", "make_callable", "narrow", "read_only", "rewritten", "widen"]
@@ -52,41 +51,42 @@ def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False)
 
     def prepare(definition: ast.FunctionDef) -> ast.FunctionDef:
         iterations.cut(definition, function.__globals__, in_pieces=in_pieces)
-        return bounds.hoist_checks(definition)
+        return bounds.hoist_checks(raising.without_texts(definition, function.__globals__))
 
     names = {bounds.FITS: fits, bounds.LOAD: load, bounds.STORE: store, iterations.PART: _part}
     return weak.rewrite(function, numbers, apply_weak, prepare=prepare, names=names)
 
 
-def apply_weak(function: Any, mask: int, like: int, *operands: Any) -> Any:
+@intrinsic(prefer_literal=True)
+def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.Type, operands: nb.BaseTuple) -> Any:
     """``function(*operands)``, where `mask` tells which are Python numbers, and `like` whose dtype they take."""
-    raise TypeError("only compiled code calls this")
-
-
-@overload(apply_weak, prefer_literal=True, strict=False)
-def _apply_weak_typed(function: nb.Type, mask: nb.Type, like: nb.Type, *operands: nb.Type) -> Any:
     other = operands[like.literal_value]
-    dtype = other.dtype if isinstance(other, nb.Array) else other
-    casts, arguments = {}, []
-    for at, operand in enumerate(operands):
-        cast = _weak_cast(dtype, operand) if mask.literal_value >> at & 1 else None
-        arguments.append(f"operands[{at}]" if cast is None else f"cast{at}(operands[{at}])")
-        casts[f"cast{at}"] = cast
-    source = f"def apply(function, mask, like, *operands):\n    return function({', '.join(arguments)})\n"
-    exec(source, casts)
-    return casts["apply"]
+    dtype = other.dtype if isinstance(other, nb.Array) else nb.unliteral(other)
+    types = tuple(
+        _weak_type(dtype, operand) if mask.literal_value >> at & 1 else operand for at, operand in enumerate(operands)
+    )
+    found = typing_context.resolve_function_type(function, types, {})
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values = cgutils.unpack_tuple(builder, arguments[3])
+        # First to the weak type, then to what the function takes, which may be wider.
+        weak_values = [context.cast(builder, *each) for each in zip(values, operands, types)]
+        cast = [context.cast(builder, *each) for each in zip(weak_values, types, found.args)]
+        return context.get_function(function, found)(builder, cast)
+
+    return (found and found.return_type(function, mask, like, operands)), generate
 
 
-def _weak_cast(dtype: nb.Type, number: nb.Type) -> Any:
-    """The NumPy type that a Python number takes next to `dtype`; None to leave it as it is."""
+def _weak_type(dtype: nb.Type, number: nb.Type) -> nb.Type:
+    """The type that a Python number takes next to `dtype`."""
     if isinstance(number, nb.IntegerLiteral) and isinstance(dtype, nb.Integer):
         # What does not fit stays as it is; the plain NumPy run then decides about the result.
-        return as_dtype(dtype).type if dtype.minval <= number.literal_value <= dtype.maxval else None
+        return dtype if dtype.minval <= number.literal_value <= dtype.maxval else number
     if isinstance(number, nb.Integer) and isinstance(dtype, (nb.Integer, nb.Float)):
-        return as_dtype(dtype).type
+        return dtype
     if isinstance(number, nb.Float) and isinstance(dtype, nb.Float):
-        return as_dtype(dtype).type
-    return None
+        return dtype
+    return number
 
 
 @intrinsic
@@ -99,19 +99,17 @@ def fits(typing_context: Any, array: nb.Type, first: nb.Type, last: nb.Type, cou
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wraps = cgutils.false_bit
         if _is_plain(array, first):
-            view = context.make_array(array)(context, builder, arguments[0])
-            sizes = cgutils.unpack_tuple(builder, view.shape, array.ndim)
+            _, sizes, _ = _unpacked(context, builder, array, arguments[0])
             # No array has as many elements as this, so some index is past its end, if only by overflow.
-            is_many = builder.icmp_unsigned(">", arguments[3], ir.Constant(arguments[3].type, 1 << 48))
-            with cgutils.if_unlikely(builder, is_many):
-                context.call_conv.return_user_exc(builder, IndexError, ("index is out of bounds",))
+            is_outside = builder.icmp_unsigned(">", arguments[3], ir.Constant(arguments[3].type, 1 << 48))
             for type_, index in ((first, arguments[1]), (last, arguments[2])):
                 for i, size in zip(_whole_numbers(context, builder, type_, index), sizes):
                     is_negative = builder.icmp_signed("<", i, i.type(0))
                     i = builder.select(is_negative, builder.add(i, size), i)
-                    with cgutils.if_unlikely(builder, builder.icmp_unsigned(">=", i, size)):
-                        context.call_conv.return_user_exc(builder, IndexError, ("index is out of bounds",))
+                    is_outside = builder.or_(is_outside, builder.icmp_unsigned(">=", i, size))
                     wraps = builder.or_(wraps, is_negative)
+            with cgutils.if_unlikely(builder, is_outside):
+                context.call_conv.return_user_exc(builder, IndexError, ("index is out of bounds",))
         return wraps
 
     return nb.boolean(array, first, last, count), generate
@@ -152,19 +150,27 @@ def _element(
     context: Any, builder: Any, array: nb.Array, value: Any, index_type: nb.Type, index: Any, wraps: Any
 ) -> tuple[Any, Any]:
     """What stores to one element of an array, and what loads it; where `wraps`, negative indices count from the end."""
-    view = context.make_array(array)(context, builder, value)
-    sizes = cgutils.unpack_tuple(builder, view.shape, array.ndim)
+    data, sizes, strides = _unpacked(context, builder, array, value)
     indices = [
         builder.select(builder.and_(wrap, builder.icmp_signed("<", i, i.type(0))), builder.add(i, size), i)
         for i, size, wrap in zip(
             _whole_numbers(context, builder, index_type, index), sizes, cgutils.unpack_tuple(builder, wraps)
         )
     ]
-    pointer = cgutils.get_item_pointer(context, builder, array, view, indices, wraparound=False)
+    pointer = cgutils.get_item_pointer2(context, builder, data, sizes, strides, array.layout, indices)
     return (
         lambda new: arrayobj.store_item(context, builder, array, new, pointer),
         lambda: arrayobj.load_item(context, builder, array, pointer),
     )
+
+
+def _unpacked(context: Any, builder: Any, array: nb.Array, value: Any) -> tuple[Any, list[Any], list[Any]]:
+    """The address of an array's data, its sizes and its strides."""
+    model = context.data_model_manager[array]
+    data, shape, strides = (
+        builder.extract_value(value, model.get_field_position(n)) for n in ("data", "shape", "strides")
+    )
+    return data, cgutils.unpack_tuple(builder, shape, array.ndim), cgutils.unpack_tuple(builder, strides, array.ndim)
 
 
 def _whole_numbers(context: Any, builder: Any, type_: nb.Type, index: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from numba.core import compiler, errors
 from numba.core.target_extension import target_override
 
 from pykernels.errors import KernelError
-from pykernels.kernel import adapter, linking, lowering, reductions, target, vector_math, weak
+from pykernels.kernel import adapter, counting, linking, lowering, reductions, target, vector_math, weak
 from pykernels.kernel.codegen import kernel_target
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts
 from pykernels.kernel.loop_math import LoopMath
@@ -132,13 +132,13 @@ def _object_code(written: adapter.Adapter, dispatcher: Any, signature: Signature
             compiled = compiler.compile_extra(*contexts, names["adapter"], _ADAPTER_TYPES, nb.int32, flags, {})
     except errors.NumbaError as error:
         raise NotNative(f"numba cannot store its results: {reason_of(error)}") from error
-    module = llvm.parse_assembly(str(compiled.library.get_llvm_str()))
+    module = compiled.library.linked()
     module.link_in(llvm.parse_assembly(str(_entry(compiled))))
     # With one function visible, everything that it does not reach goes.
     _hide(module)
     math = LoopMath()
     target.simplify(module)
-    module = llvm.parse_assembly(math.name(reductions.mark(str(module))))
+    module = llvm.parse_assembly(math.name(reductions.mark(counting.let_inline(str(module)))))
     target.optimise(module)
     code, bodies = math.define(str(module))
     module = llvm.parse_assembly(code)

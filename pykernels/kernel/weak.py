@@ -1,7 +1,7 @@
 """Python numbers are weak (NEP 50): ``1 + x`` has the dtype of ``x``. numba widens it, so its input is rewritten.
 
 Wherever a Python number meets something else in arithmetic, a comparison or an elementwise function of NumPy, the
-number is first made one of the other's dtype: ``1 + x`` becomes ``marker(operator.add, 0b01, 1, 1, x)``, which says
+number is first made one of the other's dtype: ``1 + x`` becomes ``marker(operator.add, 0b01, 1, (1, x))``, which says
 that operand 0 is a number and to be like operand 1. Whether an expression is a Python number shows in the text:
 literals, attributes of the op, ``len(x)``, ``x.shape[0]``, loop counters, and whatever is computed from these alone.
 """
@@ -19,7 +19,7 @@ from typing import Any, cast
 
 __all__ = ["MARKER", "definition_of", "rewrite"]
 
-#: Names in the rewritten code: the function ``(function, mask, like, *operands)``, and Python's ``operator``.
+#: Names in the rewritten code: the function ``(function, mask, like, operands)``, and Python's ``operator``.
 MARKER = "__pykernels_weak__"
 OPERATOR = "__pykernels_operator__"
 
@@ -229,7 +229,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._operation(node, node.ops[0], [node.left, *node.comparators])
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        """``x *= 2`` becomes ``x = marker(operator.imul, ..., x, 2)``, which changes an array in place all the same."""
+        """``x *= 2`` becomes ``x = marker(operator.imul, ..., (x, 2))``, which still changes an array in place."""
         name = _OPERATORS.get(type(node.op))
         target = node.target
         if name is None or not isinstance(target, ast.Name) or not _is_weak(node.value, self._weak):
@@ -262,7 +262,8 @@ class _Rewriter(ast.NodeTransformer):
         if not any(numbers) or not others:
             return self._unchanged(node)
         mask = sum(1 << at for at, is_number in enumerate(numbers) if is_number)
-        arguments = [function, ast.Constant(mask), ast.Constant(others[0]), *map(self.visit, operands)]
+        operands_ = ast.Tuple([self.visit(operand) for operand in operands], ast.Load())
+        arguments = [function, ast.Constant(mask), ast.Constant(others[0]), operands_]
         return ast.copy_location(ast.Call(ast.Name(MARKER, ast.Load()), arguments, []), node)
 
     def _unchanged(self, node: ast.expr) -> ast.expr:

@@ -28,7 +28,7 @@ def meetings(tmp_path: Path) -> Callable[..., list[tuple[bool, ...]]]:
         function = execute(path).forward
         calls: list[tuple[bool, ...]] = []
 
-        def marker(applied: Callable[..., Any], mask: int, like: int, *operands: Any) -> Any:
+        def marker(applied: Callable[..., Any], mask: int, like: int, operands: tuple[Any, ...]) -> Any:
             calls.append(tuple(bool(mask >> at & 1) for at in range(len(operands))))
             assert not calls[-1][like]
             return applied(*operands)
@@ -85,7 +85,7 @@ def test_parameters_are_numbers_when_told(meetings: Any) -> None:
 def test_keyword_only_parameters_become_positional(tmp_path: Path) -> None:
     path = tmp_path / "op_py_kernel.py"
     path.write_text("def forward(args, *, alpha):\n    return args[0] * alpha\n")
-    rewritten = weak.rewrite(execute(path).forward, ("alpha",), lambda f, mask, like, *operands: f(*operands))
+    rewritten = weak.rewrite(execute(path).forward, ("alpha",), lambda f, mask, like, operands: f(*operands))
     assert rewritten((2,), 3) == 6
     assert rewritten.__code__.co_kwonlyargcount == 0
 
@@ -99,7 +99,7 @@ def test_a_function_without_source_stays_as_it_is() -> None:
 def test_lines_stay_the_users(tmp_path: Path) -> None:
     path = tmp_path / "op_py_kernel.py"
     path.write_text("\n\ndef forward(args):\n    y = args\n    return 1 + y.nothing\n")
-    rewritten = weak.rewrite(execute(path).forward, (), lambda f, mask, like, *operands: f(*operands))
+    rewritten = weak.rewrite(execute(path).forward, (), lambda f, mask, like, operands: f(*operands))
     with pytest.raises(AttributeError) as raised:
         rewritten(1)
     assert raised.traceback[-1].lineno == 4

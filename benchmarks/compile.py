@@ -1,0 +1,107 @@
+"""What the first signature of each kernel costs to compile, in a cache that is empty.
+
+Run it with ``python benchmarks/compile.py``. Each op has processes and caches of its own; the median of several counts.
+numba is imported before the clock starts, and the definition, which a C++ compiler builds, has a line of its own. The
+kernels of an op are built in the order of a training step: the forward pass first, which pays for whatever numba sets
+up when it is first used. The last line shows how many machine codes there are of an elementwise op for several ranks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import pykernels
+from pykernels import paths
+from pykernels.errors import PykernelsWarning
+from pykernels.module import OpModule
+from pykernels.samples import sample
+from pykernels.steps import forward_step, gradient_steps
+
+#: What a forward pass may take, in seconds.
+GOAL = 1.5
+ELEMENTS = 64
+
+
+def build(name: str) -> dict[str, list[str | float]]:
+    """Build an op in this process: for its definition and for each kernel, the form and the seconds."""
+    import numba.np.arraymath  # noqa: F401, which numba imports when it first compiles, and with it all of SciPy's linalg
+
+    # A kernel that runs as Python says so; the table does, too.
+    warnings.simplefilter("ignore", PykernelsWarning)
+    start = time.perf_counter()
+    module = OpModule(name, paths.OPS / name).py_api().cpp_def().py_kernel()
+    arguments = sample(module, ELEMENTS, np.dtype(np.float32))
+    parts: dict[str, list[str | float]] = {"definition": ["C++", time.perf_counter() - start]}
+    start = time.perf_counter()
+    forward = forward_step(module, arguments)
+    parts[forward.name] = [forward.call.kernel.facts.form, time.perf_counter() - start]
+    forward.call.run()
+    start = time.perf_counter()
+    steps = gradient_steps(module, forward)
+    for step in steps:
+        parts[step.name] = [step.call.kernel.facts.form, (time.perf_counter() - start) / len(steps)]
+    return parts
+
+
+def count_codes(ranks: range) -> int:
+    """How many machine codes of `relu` there are after calls of several ranks and one dtype."""
+    pykernels.load_ops(paths.OPS / "relu")
+    for rank in ranks:
+        pykernels.list_ops()["relu"].api.relu(np.ones((2,) * rank, np.float32))
+    return sum(file.stat().st_size > 0 for file in Path(os.environ["PYKERNELS_CACHE"]).glob("kernels/*/kernel.so"))
+
+
+def in_a_new_process(*arguments: str) -> str:
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "PYKERNELS_CACHE": cache}
+        command = [sys.executable, __file__, *arguments]
+        return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("ops", nargs="*", help="names of shipped ops (all)")
+    parser.add_argument("--processes", type=int, default=3, help="new processes for each op, the median counts (3)")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    names = options.ops or sorted(
+        path.name for path in paths.OPS.iterdir() if (path / f"{path.name}_py_api.py").exists()
+    )
+    if options.child:
+        print(json.dumps(build(*options.ops) if options.ops else count_codes(range(1, 5))))
+        return
+    table = Table("op", "part", "form", title=f"compile times, median of {options.processes} processes")
+    table.add_column("s", justify="right")
+    table.add_column(f"at most {GOAL} s")
+    slow = 0
+    for name in names:
+        runs = [json.loads(in_a_new_process("--child", name)) for _ in range(options.processes)]
+        for at, (part, (form, _)) in enumerate(runs[0].items()):
+            seconds = statistics.median(run[part][1] for run in runs)
+            is_met = seconds <= GOAL
+            slow += at > 0 and not is_met
+            table.add_row(
+                "" if at else name, part, form, f"{seconds:.2f}", "" if at == 0 else "yes" if is_met else "no"
+            )
+    console = Console()
+    console.print(table)
+    console.print(f"{slow or 'no'} kernels take more than {GOAL} s")
+    codes = in_a_new_process("--child").strip()
+    console.print(f"relu of 1, 2, 3 and 4 axes, float32: {codes} machine code" + ("s" if codes != "1" else ""))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""``x.reshape(...)`` in compiled code, for arrays whose elements lie in order: a check, and new strides.
+
+numba's own compiles two functions for it and works out at run time whether a copy is needed, which here it never is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types as nb
+from numba.core import cgutils
+from numba.core.imputils import Registry, impl_ret_borrowed
+from numba.np import arrayobj
+
+__all__ = ["registry"]
+
+registry = Registry("pykernels")
+
+
+def _reshape_to_numbers(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return _reshape_to_tuple(context, builder, *arrayobj.vararg_to_tuple(context, builder, signature, arguments))
+
+
+def _reshape_to_tuple(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    type_, sizes_type = signature.args
+    if type_.layout != "C":
+        return arrayobj.array_reshape(context, builder, signature, arguments)
+    view = context.make_array(type_)(context, builder, arguments[0])
+    sizes = [
+        context.cast(builder, size, old, nb.intp)
+        for size, old in zip(cgutils.unpack_tuple(builder, arguments[1]), sizes_type)
+    ]
+    sizes, is_wrong = _inferred(builder, sizes, builder.bitcast(view.nitems, context.get_value_type(nb.intp)))
+    with cgutils.if_unlikely(builder, is_wrong):
+        context.call_conv.return_user_exc(builder, ValueError, ("the array does not have that shape",))
+    strides = [view.itemsize]
+    for size in reversed(sizes[1:]):
+        strides.insert(0, builder.mul(strides[0], size))
+    result = context.make_array(signature.return_type)(context, builder)
+    arrayobj.populate_array(
+        result,
+        data=view.data,
+        shape=sizes,
+        strides=strides[: len(sizes)],
+        itemsize=view.itemsize,
+        meminfo=view.meminfo,
+        parent=view.parent,
+    )
+    return impl_ret_borrowed(context, builder, signature.return_type, result._getvalue())
+
+
+registry.lower("array.reshape", nb.Array, nb.VarArg(nb.Any))(_reshape_to_numbers)
+registry.lower("array.reshape", nb.Array, nb.BaseTuple)(_reshape_to_tuple)
+
+
+def _inferred(builder: Any, sizes: list[Any], count: Any) -> tuple[list[Any], Any]:
+    """The sizes with a negative one replaced by what is left for it, and whether they are not those of `count`."""
+    zero, one = count.type(0), count.type(1)
+    unknown, known, is_wrong = zero, one, cgutils.false_bit
+    for size in sizes:
+        is_negative = builder.icmp_signed("<", size, zero)
+        unknown = builder.add(unknown, builder.zext(is_negative, count.type))
+        product = builder.smul_with_overflow(known, builder.select(is_negative, one, size))
+        known = builder.extract_value(product, 0)
+        is_wrong = builder.or_(is_wrong, builder.extract_value(product, 1))
+    is_empty = builder.icmp_signed("==", known, zero)
+    left = builder.sdiv(count, builder.select(is_empty, one, known))
+    has_unknown = builder.icmp_signed("==", unknown, one)
+    inferred = [builder.select(builder.icmp_signed("<", size, zero), left, size) for size in sizes]
+    is_wrong = builder.or_(is_wrong, builder.icmp_signed(">", unknown, one))
+    is_wrong = builder.or_(is_wrong, builder.and_(has_unknown, is_empty))
+    whole = builder.mul(known, builder.select(has_unknown, left, one))
+    return inferred, builder.or_(is_wrong, builder.icmp_signed("!=", whole, count))

@@ -1,0 +1,60 @@
+"""``x.reshape(...)`` in compiled kernels: as NumPy's, for every way to write it, and refused where NumPy refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compiled import build, kernel_of, plain, run
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["(24,)", "24", "4, 6", "(4, 6)", "-1", "(-1,)", "3, -1", "-1, 2, 2", "2, -5, 4", "x.shape", "x.size", "2, n // 2"],
+)
+def test_shapes(tmp_path: Path, shape: str) -> None:
+    text = f"""
+        def forward(args, outs):
+            (x,), (y,) = args, outs
+            n = x.size
+            a, b = x.reshape({shape}), y.reshape({shape})
+            b[...] = a
+            b += 1
+        """
+    kernel = kernel_of(tmp_path, text)
+    outputs = [np.zeros_like(X)]
+    built = build(kernel, [X], outputs)
+    assert built.reason is None
+    assert run(built, [X], outputs) is None
+    np.testing.assert_array_equal(outputs[0], X + 1)
+
+
+@pytest.mark.parametrize("shape", ["5, 5", "-1, -1", "-1, 5", "-1, 0", "n * 2", "1 << 32, 1 << 32, 24"])
+def test_shapes_of_other_sizes_are_refused(tmp_path: Path, shape: str) -> None:
+    text = f"""
+        def forward(args, outs):
+            (x,), (y,) = args, outs
+            n = x.size
+            y[:] = x.reshape({shape}).size
+        """
+    outputs = [np.zeros(1)]
+    said = run(build(kernel_of(tmp_path, text), [X], outputs), [X], outputs)
+    assert said is not None and "forward raised ValueError: " in said
+
+
+@pytest.mark.parametrize("shape", ["-1", "0, 7", "-1, 7", "0, 1 << 40"])
+def test_empty_arrays(tmp_path: Path, shape: str) -> None:
+    text = f"""
+        def forward(args, outs):
+            (x,), (y,) = args, outs
+            z = x.reshape({shape})
+            y[0], y[1] = z.shape[0], z.shape[z.ndim - 1]
+        """
+    kernel = kernel_of(tmp_path, text)
+    outputs = [np.zeros(2)]
+    built = build(kernel, [X[:0]], outputs)
+    assert run(built, [X[:0]], outputs) is None
+    np.testing.assert_array_equal(outputs[0], plain(kernel, [X[:0]], outputs)[0])
