@@ -1,38 +1,61 @@
 import numpy as np
 
 
-def forward(args, *, iou_threshold, score_threshold, max_output):
-    boxes, scores = args
-    n = len(boxes)
+def forward(args, outs, *, iou_threshold, score_threshold, max_output):
+    (boxes, scores), (indices, count) = args, outs
+    n = len(scores)
     limit = n if max_output < 0 else max_output
-    candidates = scores > score_threshold
+    iou = boxes.dtype.type(iou_threshold)
     # A stable sort, so that of equal scores the first box comes first.
-    order = np.argsort(-scores, kind="mergesort")
-    areas = np.maximum(boxes[:, 2] - boxes[:, 0], 0) * np.maximum(boxes[:, 3] - boxes[:, 1], 0)
-    # Compared with these, overlaps are compared with the threshold without a division, which may be by 0.
-    thresholds = areas * iou_threshold
-    indices = np.full(n, -1, np.int32)
-    count = 0
-    for i in order:
-        if count >= limit:
+    order = _sorted(scores, score_threshold)
+    # The boxes that are kept, and what overlaps are compared with: without a division, which may be by 0.
+    kept, thresholds = np.empty((n, 4), boxes.dtype), np.empty(n, boxes.dtype)
+    c = 0
+    for at in range(len(order)):
+        if c >= limit:
             break
-        if not candidates[i]:
-            continue
+        i = order[at]
+        x0, y0, x1, y1 = boxes[i, 0], boxes[i, 1], boxes[i, 2], boxes[i, 3]
+        threshold = max(x1 - x0, 0) * max(y1 - y0, 0) * iou
         is_free = True
-        for at in range(count):
-            j = indices[at]
-            shared = _overlap(boxes[i], boxes[j])
-            if shared > thresholds[i] + thresholds[j] - shared * iou_threshold:
+        for k in range(c):
+            width = min(x1, kept[k, 2]) - max(x0, kept[k, 0])
+            height = min(y1, kept[k, 3]) - max(y0, kept[k, 1])
+            shared = max(width, 0) * max(height, 0)
+            if shared > threshold + thresholds[k] - shared * iou:
                 is_free = False
                 break
         if is_free:
-            indices[count] = i
-            count += 1
-    return indices, np.full(1, count, np.int32)
+            kept[c, 0], kept[c, 1], kept[c, 2], kept[c, 3] = x0, y0, x1, y1
+            thresholds[c] = threshold
+            indices[c] = i
+            c += 1
+    for at in range(c, n):
+        indices[at] = -1
+    count[0] = c
 
 
-def _overlap(a, b):
-    """The area that two boxes share."""
-    width = min(a[2], b[2]) - max(a[0], b[0])
-    height = min(a[3], b[3]) - max(a[1], b[1])
-    return max(width, 0) * max(height, 0)
+def _sorted(scores, least):
+    """The places of the scores above `least`, from the highest on; those of equal ones in their order."""
+    places, m = np.empty(len(scores), np.int64), 0
+    for i in range(len(scores)):
+        if scores[i] > least:
+            places[m] = i
+            m += 1
+    places = places[:m]
+    merged = np.empty(m, np.int64)
+    width = 1
+    while width < m:
+        for begin in range(0, m, 2 * width):
+            middle, end = min(begin + width, m), min(begin + 2 * width, m)
+            i, j = begin, middle
+            for at in range(begin, end):
+                if j >= end or (i < middle and scores[places[i]] >= scores[places[j]]):
+                    merged[at] = places[i]
+                    i += 1
+                else:
+                    merged[at] = places[j]
+                    j += 1
+        places, merged = merged, places
+        width *= 2
+    return places

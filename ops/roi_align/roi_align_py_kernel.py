@@ -13,8 +13,8 @@ def forward(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling_
         x0, y0, x1, y1 = _box(rois[r], spatial_scale, aligned)
         rows, row_weights = _taps(y0, y1, pooled_height, sampling_ratio, height, aligned)
         columns, column_weights = _taps(x0, x1, pooled_width, sampling_ratio, width, aligned)
-        first = columns.min()
-        line = np.empty(columns.max() + 1 - first)
+        first, last = _ends(columns)
+        line = np.empty(last + 1 - first)
         for c in range(channels):
             for i in range(pooled_height):
                 # First along the height, for all columns at once; what is left is along the width.
@@ -37,8 +37,8 @@ def backward(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling
         x0, y0, x1, y1 = _box(rois[r], spatial_scale, aligned)
         rows, row_weights = _taps(y0, y1, pooled_height, sampling_ratio, height, aligned)
         columns, column_weights = _taps(x0, x1, pooled_width, sampling_ratio, width, aligned)
-        first = columns.min()
-        line = np.empty(columns.max() + 1 - first)
+        first, last = _ends(columns)
+        line = np.empty(last + 1 - first)
         for c in range(channels):
             for i in range(pooled_height):
                 line[:] = 0
@@ -52,6 +52,15 @@ def backward(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling
 def _add(target, weight, values):
     for i in range(target.size):
         target[i] += weight * values[i]
+
+
+def _ends(pixels):
+    """The smallest and the largest."""
+    first, last = pixels[0, 0], pixels[0, 0]
+    for i in range(pixels.shape[0]):
+        for k in range(pixels.shape[1]):
+            first, last = min(first, pixels[i, k]), max(last, pixels[i, k])
+    return first, last
 
 
 def _box(roi, spatial_scale, aligned):
@@ -84,13 +93,14 @@ def _taps(begin, end, bins, ratio, size, aligned):
         raise ValueError("every region must be finite and, if aligned, have a height and a width greater than 0")
     step = length / bins
     n = ratio if ratio > 0 else math.ceil(step)
-    pixels, weights = np.zeros((bins, 2 * n), np.int64), np.zeros((bins, 2 * n))
+    pixels, weights = np.empty((bins, 2 * n), np.int64), np.empty((bins, 2 * n))
     for i in range(bins):
         for k in range(n):
             at = begin + (i + (k + 0.5) / n) * step
-            if -1 <= at <= size:
-                at = min(max(at, 0.0), size - 1.0)
-                low = int(at)
-                pixels[i, 2 * k], weights[i, 2 * k] = low, (low + 1 - at) / n
-                pixels[i, 2 * k + 1], weights[i, 2 * k + 1] = min(low + 1, size - 1), (at - low) / n
+            is_inside = -1 <= at <= size
+            at = min(max(at, 0.0), size - 1.0)
+            low = int(at)
+            pixels[i, 2 * k], pixels[i, 2 * k + 1] = low, min(low + 1, size - 1)
+            weights[i, 2 * k] = (low + 1 - at) / n if is_inside else 0.0
+            weights[i, 2 * k + 1] = (at - low) / n if is_inside else 0.0
     return pixels, weights
