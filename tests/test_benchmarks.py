@@ -22,6 +22,21 @@ def test_warm_start(tmp_path: Path) -> None:
         assert shown in done.stdout
 
 
+def test_compile(tmp_path: Path) -> None:
+    done = python(CHECKOUT / "benchmarks" / "compile.py", "embedding", "--processes", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for shown in ("embedding", "definition", "forward", "backward", "loops", "relu of 1, 2, 3 and 4 axes"):
+        assert shown in done.stdout
+    assert "float32: 1 machine code\n" in done.stdout
+
+
+def test_entry_call(tmp_path: Path) -> None:
+    done = python(CHECKOUT / "benchmarks" / "entry_call.py", "roi_align", "relu", "--rounds", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for shown in ("roi_align forward", "roi_align backward", "relu forward", "elementwise", "under 100 ns"):
+        assert shown in done.stdout
+
+
 def test_a_warm_start_imports_no_compiler(tmp_path: Path) -> None:
     script = CHECKOUT / "benchmarks" / "warm_start.py"
     # The first may have to build something.
