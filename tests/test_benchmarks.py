@@ -15,6 +15,26 @@ def test_mxnet_call(tmp_path: Path) -> None:
         assert shown in done.stdout
 
 
+def test_elementwise(tmp_path: Path) -> None:
+    kernels = ("sigmoid", "hard_sigmoid")
+    done = python(
+        CHECKOUT / "benchmarks" / "elementwise.py", "--rounds", "1", "--sizes", "5e4", "--", *kernels, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    for shown in ("sigmoid forward", "hard_sigmoid backward", "50,000", "<= 1.6", "MXNet", ">= 5", "plain NumPy"):
+        assert shown in done.stdout
+    done = python(CHECKOUT / "benchmarks" / "elementwise.py", "swiss", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "there is no kernel swiss, only relu, leaky_relu" in done.stderr
+
+
+def test_threads(tmp_path: Path) -> None:
+    done = python(CHECKOUT / "benchmarks" / "threads.py", "--rounds", "1", "--sizes", "2e5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for shown in ("one thread ÷ 2 threads", "200,000 elements", "memory copy", "MXNet's relu", "sigmoid"):
+        assert shown in done.stdout
+
+
 def test_warm_start(tmp_path: Path) -> None:
     done = python(CHECKOUT / "benchmarks" / "warm_start.py", "--processes", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 
 __all__ = ["INLINE", "SLOWER"]
 
-# 1.5 * 2**23: what is added to it is rounded to a whole number, which then stands in the low bits.
+# 1.5 * 2**23: what is added to it is rounded to a whole number, which then stands in the low bits, below nine zeros.
 _ROUNDER = 12582912.0
-_ROUNDER_BITS = 0x4B400000
 _ONE_BITS, _MANTISSA_BITS, _HALF_ROOT_BITS = 0x3F800000, 23, 0x3F3504F3  # of 1; of the mantissa; of sqrt(1/2)
 # ln 2 in two parts, of which the first has zeros at its end: its product with a small whole number is exact.
 _LN2_HIGH, _LN2_LOW = 0.693359375, math.log(2) - 0.693359375
 
 # From the highest power to the lowest.
-_EXP = (0.0013814467238262296, 0.008368780836462975, 0.04166839271783829, 0.1666651964187622, 0.4999999403953552)
+_EXP = (
+    *(0.0001961180241778493, 0.0014104304136708379, 0.008336098864674568, 0.041661277413368225, 0.1666661500930786),
+    0.5000003576278687,
+)
 _LOG = (
     *(-0.07622110098600388, 0.12904691696166992, -0.13242976367473602, 0.14181779325008392, -0.16609077155590057),
     *(0.20001976191997528, -0.25001582503318787, 0.33333325386047363, -0.49999988079071045),
@@ -48,19 +50,20 @@ _LOG_ERFC = (
 
 
 def _exp(w: Writer, x: ir.Value) -> ir.Value:
-    """``2**n * exp(r)`` with ``|r| <= ln(2) / 2``; beyond the limits it is 0 or infinite anyway."""
+    """``2**n * exp(r) * 2**n`` with ``|r| <= ln(2)``; beyond the limits it is 0 or infinite anyway.
+
+    Twice, since the square of ``2**n`` itself may be out of range where the result is not.
+    """
     b = w.builder
     x = b.select(b.fcmp_ordered(">", x, constant(x, 89)), constant(x, 89), x)
     x = b.select(b.fcmp_ordered("<", x, constant(x, -104)), constant(x, -104), x)
-    rounded = fma(w, x, constant(x, 1 / math.log(2)), constant(x, _ROUNDER))
+    rounded = fma(w, x, constant(x, 0.5 / math.log(2)), constant(x, _ROUNDER))
     n = b.fsub(rounded, constant(x, _ROUNDER))
-    r = fma(w, n, constant(x, -_LN2_HIGH), x)
-    r = fma(w, n, constant(x, -_LN2_LOW), r)
+    r = fma(w, n, constant(x, -2 * _LN2_HIGH), x)
+    r = fma(w, n, constant(x, -2 * _LN2_LOW), r)
     curve = b.fadd(fma(w, b.fmul(r, r), polynomial(w, r, _EXP), r), constant(x, 1))
-    # In two steps, since 2**n itself may be out of range where the result is not.
-    whole = b.sub(bits(w, rounded), integer(x, _ROUNDER_BITS))
-    half = b.ashr(whole, integer(x, 1))
-    return b.fmul(b.fmul(curve, _power_of_two(w, x, half)), _power_of_two(w, x, b.sub(whole, half)))
+    power = _power_of_two(w, x, bits(w, rounded))
+    return b.fmul(b.fmul(curve, power), power)
 
 
 def _log(w: Writer, x: ir.Value) -> ir.Value:
@@ -132,6 +135,7 @@ def _erf(w: Writer, x: ir.Value) -> ir.Value:
 
 
 def _power_of_two(w: Writer, like: ir.Value, n: ir.Value) -> ir.Value:
+    """``2**n``, of which the lowest nine bits count."""
     shifted = w.builder.shl(n, integer(like, _MANTISSA_BITS))
     return w.builder.bitcast(w.builder.add(shifted, integer(like, _ONE_BITS)), like.type)
 

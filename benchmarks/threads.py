@@ -1,0 +1,127 @@
+"""What several threads are worth to large elementwise ops in MXNet, beside its own relu and to memory copies.
+
+Run it with ``python benchmarks/threads.py``. One process computes on one thread, another one on several; they work in
+turn, round after round, and only the ratios of medians say something. Where copies gain nothing from more threads, the
+memory is the limit, and nothing else can gain much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from pykernels.bench import timing
+
+COPY = "memory copy"
+#: ``(mx.nd, input, output) -> None``
+OPS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "MXNet's relu": lambda nd, x, y: nd.relu(x, out=y),
+    "relu": lambda nd, x, y: nd.Custom(x, op_type="relu", out=y),
+    "sigmoid": lambda nd, x, y: nd.Custom(x, op_type="sigmoid", out=y),
+    "tanh": lambda nd, x, y: nd.Custom(x, op_type="tanh", out=y),
+}
+
+
+class Worker:
+    """A process that computes on so many threads."""
+
+    def __init__(self, threads: int) -> None:
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
+        command = [sys.executable, __file__, "--worker", str(threads)]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
+
+    def timer(self, name: str, elements: int) -> timing.Timer:
+        def timed(calls: int) -> float:
+            print(json.dumps([name, elements, calls]), file=self._process.stdin, flush=True)
+            return float(self._process.stdout.readline())
+
+        return timed
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def work(threads: int) -> None:
+    """Answer the requests of a `Worker`."""
+    warnings.filterwarnings("ignore", category=DeprecationWarning, module="mxnet")
+    import mxnet as mx
+
+    import pykernels
+
+    pykernels.load_ops()
+    pool = ThreadPoolExecutor(threads)
+    timers: dict[tuple[str, int], timing.Timer] = {}
+    for line in sys.stdin:
+        name, elements, calls = json.loads(line)
+        if (name, elements) not in timers:
+            timers.clear()
+            timers[name, elements] = _copy(pool, threads, elements) if name == COPY else _op(mx, name, elements)
+        print(timers[name, elements](calls), flush=True)
+
+
+def _copy(pool: ThreadPoolExecutor, threads: int, elements: int) -> timing.Timer:
+    """Copies that move as many bytes as an op with one input and one output, a part of them on each thread."""
+    parts = [timing.time_copy(2 * 4 * elements // threads) for _ in range(threads)]
+
+    def timed(calls: int) -> float:
+        start = time.perf_counter()
+        list(pool.map(lambda part: part(calls), parts))
+        return time.perf_counter() - start
+
+    return timed
+
+
+def _op(mx: Any, name: str, elements: int) -> timing.Timer:
+    x, y = mx.nd.random.normal(shape=elements), mx.nd.zeros(elements)
+
+    def timed(calls: int) -> float:
+        mx.nd.waitall()
+        start = time.perf_counter()
+        for _ in range(calls):
+            OPS[name](mx.nd, x, y)
+        mx.nd.waitall()
+        return time.perf_counter() - start
+
+    return timed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=2, help="how many threads (default: 2)")
+    parser.add_argument("--sizes", nargs="+", type=float, default=[1e5, 1e6, 1e7], help="elements (1e5 1e6 1e7)")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds of which the median counts (default: 15)")
+    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        return work(options.worker)
+    table = Table("op", title=f"one thread ÷ {options.threads} threads, in MXNet")
+    workers = [Worker(1), Worker(options.threads)]
+    rows: dict[str, list[str]] = {name: [] for name in (COPY, *OPS)}
+    for elements in map(int, options.sizes):
+        table.add_column(f"{elements:,} elements", justify="right")
+        for name, row in rows.items():
+            seconds = timing.medians(
+                {str(at): worker.timer(name, elements) for at, worker in enumerate(workers)}, options.rounds
+            )
+            row.append(f"{seconds['0'] / seconds['1']:.2f}")
+    for worker in workers:
+        worker.close()
+    for name, row in rows.items():
+        table.add_row(name, *row)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
