@@ -8,6 +8,7 @@ import types
 from collections.abc import Mapping
 from pathlib import Path
 
+from pykernels.collection import read_library
 from pykernels.cpp_def import load_cpp_def
 from pykernels.definition import Definition, OpDef
 from pykernels.errors import DefinitionError, KernelError, LoadError
@@ -85,6 +86,11 @@ class OpModule:
         return self
 
     # ---- the parts
+
+    @property
+    def library(self) -> str | None:
+        """The library that the collection names to which the folder belongs, or None."""
+        return read_library(self.path.parent)
 
     @property
     def files(self) -> Mapping[str, Path]:

@@ -40,7 +40,7 @@ class Framework(Protocol):
 
 
 #: The package of each framework that ops are entered into, and the module here that does it.
-_PLUGINS = {"mxnet": "pykernels.frameworks.mxnet", "oneflow": "pykernels.frameworks.oneflow"}
+_PLUGINS = {name: f"pykernels.frameworks.{name}" for name in ("mxnet", "oneflow", "torch")}
 
 _NUMPY = "numpy"
 

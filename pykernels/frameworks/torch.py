@@ -1,0 +1,218 @@
+"""PyTorch 2: every op in ``torch.ops``, with gradients, for its compiler and exporter as well, as its own ops are."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from pykernels import fork
+from pykernels.errors import BuildError, KernelError, LoadError, PykernelsError, PykernelsWarning
+from pykernels.frameworks import loading, torch_fake, torch_python, torch_registrar, torch_training, torch_vmap
+from pykernels.frameworks.torch_layout import Layout
+from pykernels.frameworks.torch_namespace import Namespace
+from pykernels.kernel import service
+from pykernels.module import OpModule
+
+__all__ = ["LIBRARY", "TorchOps", "add", "call", "owns", "remove"]
+
+#: The library that has all ops, ``torch.ops.pykernels``.
+LIBRARY = "pykernels"
+
+
+class TorchOps:
+    """Op folders as operators of PyTorch.
+
+    Parameters
+    ----------
+    library : str
+        ``torch.ops.<library>`` has the ops of all folders; those of a collection that names its library are there, too.
+    make_road : callable
+        Called with a function that loads the op of a name, when an op is first wanted: gives what carries them out,
+        `torch_registrar.Registrar` or `torch_python.Python`.
+    """
+
+    def __init__(self, library: str, make_road: Callable[[Callable[[str], None]], Any]) -> None:
+        self._library = library
+        self._make_road = functools.lru_cache(maxsize=1)(lambda: make_road(self._load))
+        self._modules: dict[str, OpModule] = {}
+        self._layouts: dict[str, dict[str, Layout]] = {}
+        # What PyTorch has under a name, whether or not it is loaded now: the op type and the schema.
+        self._defined: dict[tuple[str, str], tuple[str, str]] = {}
+        self._namespaces: dict[str, Namespace] = {}
+        # What rules are registered with must live as long as they.
+        self._rules: list[Any] = []
+        # What PyTorch has been given stays in use by graphs, even after the op is unloaded.
+        self._kept: list[OpModule] = []
+        self._lock = threading.RLock()
+
+    def add(self, module: OpModule) -> None:
+        """Make an op known, or replace the one of its name; nothing is built or entered before it is asked for."""
+        with self._lock:
+            self.remove(module)
+            self._modules[module.name] = module
+            for library in self._libraries(module):
+                if library not in self._namespaces:
+                    names = functools.partial(self._names, library)
+                    self._namespaces[library] = Namespace(library, functools.partial(self._enter, library), names)
+
+    def remove(self, module: OpModule) -> None:
+        """Make an op unknown; whoever has taken hold of it is told so by its next call."""
+        with self._lock:
+            known = self._modules.pop(module.name, None)
+            for layout in self._layouts.pop(module.name, {}).values():
+                self._road().unload(layout.op.name)
+                for library in self._libraries(known or module):
+                    self._namespaces[library].forget(self._name(module, layout.op.name))
+
+    def operator(self, module: OpModule, op_type: str) -> Any:
+        """What ``torch.ops`` has for an op type."""
+        return getattr(self._namespaces[self._library], self._name(module, op_type)).default
+
+    def layout(self, module: OpModule, op_type: str) -> Layout:
+        """How calls of an op type look."""
+        with self._lock:
+            if module.name not in self._layouts:
+                self._enter_all(module)
+            return self._layouts[module.name][op_type]
+
+    @staticmethod
+    def _name(module: OpModule, op_type: str) -> str:
+        return module.name if op_type == f"{module.name}_forward" else op_type
+
+    def _libraries(self, module: OpModule) -> list[str]:
+        return list(dict.fromkeys((self._library, module.library or self._library)))
+
+    def _names(self, library: str) -> list[str]:
+        return [name for name, module in self._modules.items() if library in self._libraries(module)]
+
+    def _enter(self, library: str, name: str) -> None:
+        """Have PyTorch know the op ``library::name``."""
+        with self._lock:
+            known = {each: self._modules[each] for each in self._names(library)}
+            module = loading.module_of(name, known)
+            if module.name not in self._layouts:
+                self._enter_all(module)
+            if name not in [self._name(module, op_type) for op_type in self._layouts[module.name]]:
+                raise LoadError(f"there is no op {name!r}: {module.path} has {', '.join(self._layouts[module.name])}")
+
+    def _load(self, op_type: str) -> None:
+        """Give the road every op of the folder that `op_type` belongs to."""
+        with self._lock:
+            self._enter_all(loading.module_of(op_type, self._modules))
+
+    def _enter_all(self, module: OpModule) -> None:
+        road = self._road()
+        functions = module.source.functions
+        layouts = {}
+        for op in module.definition.ops.values():
+            function = functions.get(op.name.removeprefix(f"{module.name}_"))
+            takes_is_train = function is not None and "is_train" in function.keywords
+            layouts[op.name] = Layout(op, takes_is_train=takes_is_train)
+        numbers = module.numbers
+        self._kept.append(module)
+        for layout in layouts.values():
+            road.load(layout, numbers[layout.op.name])
+            for library in self._libraries(module):
+                self._define(library, self._name(module, layout.op.name), layout)
+        self._layouts[module.name] = layouts
+        if "torch._subclasses.fake_tensor" in sys.modules:
+            # It remembers what ops of these names have inferred.
+            torch._subclasses.fake_tensor.FakeTensorMode.cache_clear()
+
+    def _define(self, library: str, name: str, layout: Layout) -> None:
+        defined = self._defined.get((library, name))
+        if defined is None:
+            if torch._C._jit_get_schemas_for_operator(f"{library}::{name}"):
+                raise LoadError(f"op {layout.op.name!r} cannot be torch.ops.{library}.{name}: PyTorch has one there")
+        elif defined[0] != layout.op.name:
+            raise LoadError(f"torch.ops.{library}.{name} would be both op type {defined[0]!r} and {layout.op.name!r}")
+        self._road().define(layout, library, name)
+        if defined is None:
+            self._add_rules(f"{library}::{name}", layout)
+        self._defined[library, name] = (layout.op.name, layout.schema)
+        self._namespaces[library].forget(name)
+
+    def _add_rules(self, qualified: str, layout: Layout) -> None:
+        """What a compiler asks, and vmap; the rules are those of whatever the name then stands for."""
+        op_type = layout.op.name
+
+        def current() -> Layout:
+            with self._lock:
+                return self.layout(loading.module_of(op_type, self._modules), op_type)
+
+        def fake(*args: Any, **kwargs: Any) -> Any:
+            now = current()
+            try:
+                call = now.read(dict(zip(now.names, args)) | kwargs)
+                return now.pack(torch_fake.fake_outputs(now, call), call.counts)
+            except PykernelsError as error:
+                raise RuntimeError(str(error)) from error
+
+        def batched(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
+            operator = torch._library.utils.lookup_op(qualified)
+            return torch_vmap.batched(operator, current())(info, in_dims, *args, **kwargs)
+
+        library = torch.library.Library(qualified.partition("::")[0], "FRAGMENT")
+        self._rules.append(library)
+        torch.library.register_fake(qualified, fake, lib=library)
+        torch.library.register_vmap(qualified, batched, lib=library)
+
+    def _road(self) -> Any:
+        return self._make_road()
+
+
+def _native_or_python(load: Callable[[str], None]) -> Any:
+    """The native registrar, or the slower road in Python where it cannot be built."""
+    try:
+        return torch_registrar.Registrar(torch_registrar.build(), service.services(), load)
+    except (BuildError, LoadError) as error:
+        warnings.warn(
+            f"ops of PyTorch are called through Python, which takes about ten times as long for small tensors: {error}",
+            PykernelsWarning,
+            stacklevel=2,
+        )
+        return torch_python.Python(load)
+
+
+_ops = TorchOps(LIBRARY, _native_or_python)
+add, remove = _ops.add, _ops.remove
+
+
+def owns(value: Any) -> bool:
+    """Whether `value` is a tensor, of numbers or one of a compiler's."""
+    return isinstance(value, torch.Tensor)
+
+
+def call(
+    module: OpModule,
+    op_type: str,
+    inputs: Sequence[Sequence[Any]],
+    attributes: Mapping[str, Any],
+    counts: Sequence[int],
+) -> list[Any]:
+    """Call an op on tensors.
+
+    Returns
+    -------
+    list of Tensor
+
+    Raises
+    ------
+    RuntimeError
+        The definition refuses the inputs, there is no kernel for them, or it failed.
+    KernelError
+        A kernel calls the op.
+    """
+    if fork.is_forbidden():
+        raise KernelError(f"op {op_type!r} is called in a kernel; combine ops in the API file")
+    layout = _ops.layout(module, op_type)
+    tensors = [tensor for group in inputs for tensor in group]
+    is_train = layout.takes_is_train and torch_training.is_training(tensors)
+    values = layout.write(inputs, attributes, counts, is_train)
+    return layout.unpack(_ops.operator(module, op_type)(**values))

@@ -1,0 +1,146 @@
+"""The native registrar for PyTorch: a shared object, built once for an installed PyTorch."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pykernels import abi, cache, paths, toolchain
+from pykernels.errors import BuildError, LoadError
+from pykernels.frameworks.loading import LoadFn, reporting
+
+if TYPE_CHECKING:
+    from pykernels.frameworks.torch_layout import Layout
+
+__all__ = ["Registrar", "build", "is_known"]
+
+#: The versions whose C++ interface the registrar is tried with begin with this.
+_VERSION = "2.13."
+_FLAGS = (
+    "-O2",
+    "-std=c++20",
+    # For PyTorch's own threads, which are OpenMP's.
+    "-fopenmp",
+    # PyTorch's own headers are full of warnings.
+    "-w",
+)
+
+
+def is_known() -> bool:
+    """Whether the registrar is made for the installed PyTorch."""
+    return importlib.metadata.version("torch").startswith(_VERSION)
+
+
+def build() -> Path:
+    """Compile the registrar for the installed PyTorch, unless the cache has it.
+
+    Raises
+    ------
+    LoadError
+        PyTorch is not installed, or of a version that the registrar is not made for.
+    BuildError
+        There is no compiler, it fails, or headers are missing.
+    CacheError
+        The cache cannot be written.
+    """
+    # Without importing PyTorch, which takes a second.
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        raise LoadError("PyTorch is not installed: pip install 'pykernels[torch]'")
+    version = importlib.metadata.version("torch")
+    if not is_known():
+        raise LoadError(f"the registrar is made for PyTorch {_VERSION}*, not {version}")
+    package = Path(spec.origin).parent
+    headers, ours = package / "include", paths.CPP_DEFS / "include"
+    if not (headers / "torch" / "library.h").exists():
+        raise BuildError(f"{headers} lacks torch/library.h: is this PyTorch's wheel?")
+    parts = [part for folder in ("host", "torch") for part in sorted((paths.REGISTRY / folder).glob("*.cpp"))]
+    return toolchain.build_shared(
+        "torch_registrar",
+        [paths.REGISTRY / "host.cpp", paths.REGISTRY / "torch.cpp"],
+        kind="registrars",
+        flags=(*_FLAGS, f"-I{ours}", f"-isystem{headers}"),
+        include=(paths.REGISTRY,),
+        libraries=_libraries(package / "lib"),
+        key=(version, cache.digest([*parts, *sorted((ours / "pykernels").glob("*.h"))])),
+    )
+
+
+def _libraries(folder: Path) -> list[str]:
+    # PyTorch's own OpenMP, and not the compiler's beside it.
+    openmp = [f"-l:{found.name}" for found in sorted(folder.glob("lib*omp*.so*"))[:1]]
+    return [f"-L{folder}", "-ltorch_cpu", "-lc10", *openmp, f"-Wl,-rpath,{folder}", "-Wl,--as-needed"]
+
+
+class Registrar:
+    """A loaded registrar.
+
+    Parameters
+    ----------
+    library : Path
+        What `build` gives.
+    services : abi.Services
+        Where kernels come from.
+    load : callable
+        Called with the name of an op type when it is first wanted; has to `load` it.
+
+    Raises
+    ------
+    LoadError
+        It is not made for the PyTorch that is imported.
+    """
+
+    def __init__(self, library: Path, services: abi.Services, load: Callable[[str], None]) -> None:
+        # The registrar keeps pointers to both for as long as the process lives.
+        self._services = services
+        self._load = LoadFn(reporting(load))
+        try:
+            self._functions = ctypes.CDLL(str(library))
+        except OSError as error:
+            raise LoadError(f"the registrar does not fit the installed PyTorch: {error}") from error
+        self._functions.pykernels_torch_init(ctypes.byref(services), self._load)
+
+    def load(self, layout: Layout, number: int) -> None:
+        """Make an op the one of its type.
+
+        Parameters
+        ----------
+        layout : Layout
+            Of an op whose definition stays valid as long as the process lives.
+        number : int
+            The number under which `services` resolves its kernels.
+        """
+        op = layout.op
+        self._call(
+            self._functions.pykernels_torch_load,
+            op.name.encode(),
+            ctypes.c_void_p(op.definition.address),
+            op.index,
+            -1 if op.gradient is None else op.gradient,
+            ctypes.c_int64(number),
+            layout.takes_is_train,
+        )
+
+    def define(self, layout: Layout, library: str, name: str) -> None:
+        """Have PyTorch know an op type as ``library::name``, or by another schema than it did.
+
+        Raises
+        ------
+        LoadError
+            PyTorch does not take the schema, or has an op of that name.
+        """
+        texts = (layout.op.name, library, name, f"{name}{layout.schema}")
+        self._call(self._functions.pykernels_torch_define, *(text.encode() for text in texts))
+
+    def unload(self, op_type: str) -> None:
+        """Forget an op type, so that it is loaded again when it is next wanted."""
+        self._functions.pykernels_torch_unload(op_type.encode())
+
+    def _call(self, function: Callable[..., int], *args: object) -> None:
+        error = ctypes.create_string_buffer(abi.ERROR_SIZE)
+        if function(*args, error, ctypes.c_size_t(abi.ERROR_SIZE)):
+            raise LoadError(f"an op cannot be entered into PyTorch: {error.value.decode(errors='replace')}")

@@ -1,0 +1,10 @@
+// The registrar for PyTorch, which goes with host.cpp. One translation unit, as that is.
+#include "torch/autocast.cpp"
+#include "torch/autograd.cpp"
+#include "torch/cpu.cpp"
+#include "torch/gradient_plan.cpp"
+#include "torch/layout.cpp"
+#include "torch/op.cpp"
+#include "torch/registrar.cpp"
+#include "torch/threads.cpp"
+#include "torch/values.cpp"

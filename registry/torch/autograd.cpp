@@ -1,0 +1,159 @@
+#include <algorithm>
+
+#include "gradient_plan.h"
+#include "kernels.h"
+
+namespace pykernels::torch_ops {
+namespace {
+
+using torch::autograd::Node;
+using torch::autograd::SavedVariable;
+
+// "leaky_relu_forward" -> "LeakyReluBackward", as PyTorch calls its own nodes.
+std::string NodeName(const std::string& type) {
+  std::string name;
+  bool starts_word = true;
+  const std::string suffix = "_forward";
+  const bool is_forward = type.size() > suffix.size() && type.compare(type.size() - suffix.size(), suffix.size(), suffix) == 0;
+  for (char c : type.substr(0, type.size() - (is_forward ? suffix.size() : 0))) {
+    if (c != '_') name += starts_word ? static_cast<char>(std::toupper(c)) : c;
+    starts_word = c == '_';
+  }
+  return name + "Backward";
+}
+
+// One call of an op in the graph of gradients.
+class Call : public Node {
+ public:
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    if (!plan) Fail(refusal);
+    std::vector<Tensor> tensors(plan->first_gradient());
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      for (const auto& [number, variable] : inputs) tensors[number] = variable.unpack();
+      for (const auto& [number, variable] : outputs) tensors[number] = variable.unpack(c10::intrusive_ptr<Node>::reclaim_copy(this));
+    }
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const bool is_missing = !gradients[i].defined() && plan->UsesGradientOf(i);
+      tensors.push_back(is_missing ? at::zeros_symint(sizes[i], options[i]) : std::move(gradients[i]));
+    }
+    return plan->Run(std::move(tensors), is_train, [&](size_t input) { return task_should_compute_output(input); });
+  }
+
+  void release_variables() override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto* saved : {&inputs, &outputs}) {
+      for (auto& [number, variable] : *saved) variable.reset_data();
+    }
+  }
+
+  std::string name() const override { return NodeName(type); }
+
+  std::string type;
+  std::shared_ptr<const GradientPlan> plan;  // null if there is none, for which `refusal` says why
+  std::string refusal;
+  bool is_train = false;
+  // What the plan reads of the forward pass, by number.
+  std::vector<std::pair<size_t, SavedVariable>> inputs;
+  std::vector<std::pair<size_t, SavedVariable>> outputs;
+  // Of the outputs.
+  std::vector<std::vector<c10::SymInt>> sizes;
+  std::vector<at::TensorOptions> options;
+};
+
+void RefuseForwardMode(const TorchOp& op, const Tensors& inputs) {
+  for (const Tensor& input : inputs) {
+    if (torch::autograd::isFwGradDefined(input)) {
+      TORCH_CHECK_NOT_IMPLEMENTED(false, "op '", op.qualified_name(),
+                                  "' has no forward-mode derivative (jvp): only gradients, as of backward(), vjp and "
+                                  "grad, are computed");
+    }
+  }
+}
+
+bool AnyRequiresGrad(const Tensors& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) { return tensor.requires_grad(); });
+}
+
+void RefuseGradientOfStates(const Instance& instance, const Tensors& inputs) {
+  for (size_t i = inputs.size() - instance.n_states(); i < inputs.size(); ++i) {
+    if (!inputs[i].requires_grad()) continue;
+    Fail("op '", instance.label(), "': it changes its input '", instance.input_names()[i],
+         "' in place, which requires a gradient; make it a buffer (register_buffer) or detach() it");
+  }
+}
+
+void Redispatch(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack) {
+  at::AutoDispatchBelowADInplaceOrView below;
+  handle.redispatchBoxed(keys & c10::after_autograd_keyset, stack);
+}
+
+void BumpVersions(const Instance& instance, const Tensors& inputs) {
+  for (size_t i = inputs.size() - instance.n_states(); i < inputs.size(); ++i) {
+    if (!inputs[i].is_inference()) inputs[i].unsafeGetTensorImpl()->bump_version();
+  }
+}
+
+// Connects the outputs to the graph.
+void Record(const c10::intrusive_ptr<Call>& node, const Instance& instance, const Tensors& inputs, const Tensors& outputs) {
+  for (const Tensor& output : outputs) {
+    const size_t number = node->sizes.size();
+    node->sizes.push_back(output.sym_sizes().vec());
+    node->options.push_back(output.options());
+    const bool is_used = !node->plan || node->plan->UsesGradientOf(number);
+    const bool has_history = is_used && torch::autograd::isDifferentiableType(output.scalar_type());
+    torch::autograd::set_history(has_history ? output : Tensor(), node);
+  }
+  if (!node->plan) return;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!node->plan->UsesInput(i)) continue;
+    // A state as this call leaves it, whatever later calls make of it.
+    const bool is_state = i >= inputs.size() - instance.n_states();
+    node->inputs.emplace_back(i, SavedVariable(is_state ? inputs[i].clone() : inputs[i], false));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!node->plan->UsesOutput(i)) continue;
+    node->outputs.emplace_back(node->plan->first_output() + i, SavedVariable(outputs[i], outputs[i].requires_grad()));
+  }
+}
+
+}  // namespace
+
+void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack) {
+  const Loaded& loaded = op.loaded();
+  const Layout& layout = loaded.layout();
+  const IValue* arguments = stack->data() + stack->size() - layout.n_arguments();
+  const Tensors inputs = layout.Inputs(arguments);
+  RefuseForwardMode(op, inputs);
+  const bool is_recorded =
+      at::GradMode::is_enabled() && !loaded.op().is_declared_constant() && AnyRequiresGrad(inputs);
+  const bool has_states = layout.op().n_inputs && layout.op().inputs[layout.op().n_inputs - 1].is_mutable;
+  if (!is_recorded && !has_states) return Redispatch(handle, keys, stack);
+
+  const std::shared_ptr<const Use> use = loaded.FindUse(arguments);
+  const Instance& instance = use->instance();
+  if (is_recorded) RefuseGradientOfStates(instance, inputs);
+  const bool is_train = layout.IsTrain(arguments);
+  Redispatch(handle, keys, stack);
+  BumpVersions(instance, inputs);
+  if (!is_recorded) return;
+
+  const Tensors outputs = layout.Outputs(stack->data() + stack->size() - layout.n_results());
+  const auto node = c10::make_intrusive<Call>();
+  node->type = loaded.op().name();
+  node->is_train = is_train;
+  if (loaded.op().has_gradient()) {
+    node->plan = use->Gradient(inputs, outputs);
+    bool is_any_bound = false;
+    for (size_t i = 0; i < inputs.size(); ++i) is_any_bound |= inputs[i].requires_grad() && node->plan->IsBound(i);
+    if (!is_any_bound) return;
+  } else {
+    node->refusal = Join("op '", op.qualified_name(), "' has no gradient: its definition registers none for '",
+                         loaded.op().name(), "'");
+  }
+  node->set_next_edges(
+      torch::autograd::collect_next_edges(torch::autograd::variable_list(inputs.begin(), inputs.end())));
+  Record(node, instance, inputs, outputs);
+}
+
+}  // namespace pykernels::torch_ops

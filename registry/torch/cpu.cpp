@@ -1,0 +1,77 @@
+#include "../host/dtype.h"
+#include "../host/specialization.h"
+#include "kernels.h"
+#include "values.h"
+
+namespace pykernels::torch_ops {
+namespace {
+
+// Stands for the buffer of a tensor without elements, which has none.
+alignas(64) char the_nothing[64];
+
+bool IsAsKernelsWantIt(const Tensor& tensor) {
+  return tensor.is_contiguous() && reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % tensor.element_size() == 0;
+}
+
+// The tensors as kernels take them; a copy of each that is laid out otherwise.
+Tensors LaidOut(const Tensors& given) {
+  Tensors tensors;
+  for (const Tensor& tensor : given) {
+    tensors.push_back(IsAsKernelsWantIt(tensor) ? tensor : tensor.clone(at::MemoryFormat::Contiguous));
+  }
+  return tensors;
+}
+
+Tensors MakeOutputs(const pykernels::Tensors& types) {
+  Tensors outputs;
+  for (const pk_tensor& type : types) {
+    outputs.push_back(at::detail::empty_cpu({type.dims, static_cast<size_t>(type.ndim)}, ToScalarType(type.dtype)));
+  }
+  return outputs;
+}
+
+void* Data(const Tensor& tensor) { return tensor.numel() ? const_cast<void*>(tensor.const_data_ptr()) : the_nothing; }
+
+// What the kernel changes must be its own: not part of another tensor, nor repeated in itself.
+void RequireSeparateStates(const Instance& instance, const Tensors& inputs) {
+  for (size_t i = inputs.size() - instance.n_states(); i < inputs.size(); ++i) {
+    const std::string& name = instance.input_names()[i];
+    if (at::has_internal_overlap(inputs[i]) == at::MemOverlap::Yes) {
+      Fail("op '", instance.label(), "': it changes its input '", name, "', whose elements share memory; clone() it");
+    }
+    for (size_t other = 0; other < i; ++other) {
+      if (inputs[i].numel() && inputs[i].is_alias_of(inputs[other]) &&
+          at::get_overlap_status(inputs[i], inputs[other]) != at::MemOverlapStatus::No) {
+        Fail("op '", instance.label(), "': it changes its input '", name, "', which shares memory with its input '",
+             instance.input_names()[other], "'; clone() one of them");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void RunOnCpu(const TorchOp& op, const c10::OperatorHandle& /*handle*/, c10::DispatchKeySet /*keys*/, Stack* stack) {
+  const Loaded& loaded = op.loaded();
+  const Layout& layout = loaded.layout();
+  const IValue* arguments = stack->data() + stack->size() - layout.n_arguments();
+  const std::shared_ptr<const Use> use = loaded.FindUse(arguments);
+  const Instance& instance = use->instance();
+  const Tensors given = layout.Inputs(arguments);
+  const std::shared_ptr<const Specialization> specialization = instance.Specialize(use->TypesOf(given));
+  if (instance.n_states()) RequireSeparateStates(instance, given);
+  const Tensors inputs = LaidOut(given);
+  Tensors outputs = MakeOutputs(specialization->outputs());
+  std::vector<void*> data;
+  data.reserve(inputs.size() + outputs.size());
+  for (const Tensor& input : inputs) data.push_back(Data(input));
+  for (const Tensor& output : outputs) data.push_back(Data(output));
+  specialization->Run(data, layout.IsTrain(arguments));
+  for (size_t i = inputs.size() - instance.n_states(); i < inputs.size(); ++i) {
+    if (!inputs[i].is_same(given[i])) given[i].copy_(inputs[i]);
+  }
+  torch::jit::drop(*stack, layout.n_arguments());
+  layout.PushOutputs(use->output_counts(), std::move(outputs), stack);
+}
+
+}  // namespace pykernels::torch_ops

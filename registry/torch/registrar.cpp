@@ -1,0 +1,121 @@
+// What Python calls of this registrar.
+#include <cstdio>
+#include <map>
+
+#include "kernels.h"
+#include "threads.h"
+
+namespace pykernels::torch_ops {
+namespace {
+
+// One of the functions of kernels.h, for one op.
+class Functor : public c10::OperatorKernel {
+ public:
+  Functor(const TorchOp& op, Kernel kernel) : op_(op), kernel_(kernel) {}
+
+  void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack) {
+    kernel_(op_, handle, keys, stack);
+  }
+
+ private:
+  const TorchOp& op_;
+  Kernel kernel_;
+};
+
+constexpr std::pair<c10::DispatchKey, Kernel> kKernels[] = {
+    {c10::DispatchKey::CPU, RunOnCpu},
+    {c10::DispatchKey::Autograd, RunAutograd},
+    {c10::DispatchKey::AutocastCPU, RunAutocast},
+};
+
+// What PyTorch has under one name. The kernels stay for good, because PyTorch's users may hold on to an operator and
+// call it when its definition is gone; it is then theirs to be told so.
+class Entry {
+ public:
+  Entry(const std::string& library, const std::string& name, const TorchOp& op) : kernels_(MakeLibrary(library)) {
+    for (const auto& [key, kernel] : kKernels) {
+      kernels_.impl(name.c_str(),
+                    torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Functor>(op, kernel))));
+    }
+  }
+
+  void Define(const std::string& library, const std::string& schema) {
+    if (schema == schema_) return;
+    definition_.reset();
+    definition_ = std::make_unique<torch::Library>(MakeLibrary(library));
+    definition_->def(torch::schema(schema.c_str()), {at::Tag::pt2_compliant_tag});
+    schema_ = schema;
+  }
+
+ private:
+  static torch::Library MakeLibrary(const std::string& library) {
+    return {torch::Library::FRAGMENT, library, std::nullopt, "pykernels", 0};
+  }
+
+  torch::Library kernels_;
+  std::unique_ptr<torch::Library> definition_;
+  std::string schema_;
+};
+
+template <typename Body>
+int32_t Guard(char* error, size_t size, const Body& body) {
+  try {
+    body();
+    return 0;
+  } catch (const c10::Error& problem) {
+    std::snprintf(error, size, "%s", problem.what_without_backtrace());
+  } catch (const std::exception& problem) {
+    std::snprintf(error, size, "%s", problem.what());
+  }
+  return 1;
+}
+
+}  // namespace
+}  // namespace pykernels::torch_ops
+
+#define PYKERNELS_EXPORT extern "C" __attribute__((visibility("default")))
+
+// `services` and `load` must stay valid as long as the process lives.
+PYKERNELS_EXPORT void pykernels_torch_init(const pk_services* services, pykernels::LoadFunction load) {
+  pykernels::SetServices(services, load);
+  pykernels::torch_ops::UseThreads();
+}
+
+// Makes op `index` of a definition the one of its type. `gradient` is the index of its gradient, or -1.
+PYKERNELS_EXPORT int32_t pykernels_torch_load(const char* type, const pk_definition* definition, int32_t index,
+                                              int32_t gradient, int64_t number, int32_t takes_is_train, char* error,
+                                              size_t size) {
+  using namespace pykernels;
+  return torch_ops::Guard(error, size, [&] {
+    if (definition->abi != PK_DEFINITION_ABI) {
+      Fail("the definition of '", type, "' is built for version ", definition->abi, " of the definition ABI, not ",
+           PK_DEFINITION_ABI);
+    }
+    const auto op = std::make_shared<const Op>(definition, index, gradient, number);
+    OpTable::Get().Add(type, op);
+    torch_ops::TorchOp::Get(type).Load(new torch_ops::Loaded(op, takes_is_train));  // never deleted, see Loaded
+  });
+}
+
+// Has PyTorch know an op type as `library`::`name`, by the schema that begins with that name.
+PYKERNELS_EXPORT int32_t pykernels_torch_define(const char* type, const char* library, const char* name,
+                                                const char* schema, char* error, size_t size) {
+  using namespace pykernels::torch_ops;
+  return Guard(error, size, [&] {
+    static auto* entries = new std::map<std::string, Entry>;  // never destroyed, as PyTorch's own table is not
+    TorchOp& op = TorchOp::Get(type);
+    const std::string qualified = pykernels::Join(library, "::", name);
+    auto found = entries->find(qualified);
+    if (found == entries->end()) {
+      found = entries->try_emplace(qualified, library, name, op).first;
+      if (op.qualified_name().empty()) op.set_qualified_name(qualified);
+    }
+    found->second.Define(library, schema);
+  });
+}
+
+// Forgets an op type; it is loaded again when it is next wanted.
+PYKERNELS_EXPORT void pykernels_torch_unload(const char* type) {
+  pykernels::OpTable::Get().Remove(type);
+  pykernels::torch_ops::TorchOp::Get(type).Load(nullptr);
+}

@@ -1,0 +1,28 @@
+// Element types and attributes, in PyTorch's words and in ours.
+#ifndef PYKERNELS_REGISTRY_TORCH_VALUES_H_
+#define PYKERNELS_REGISTRY_TORCH_VALUES_H_
+
+#include <pykernels/definition.h>
+
+#include <string>
+
+#include "headers.h"
+
+namespace pykernels::torch_ops {
+
+// PK_INVALID_DTYPE for a type that definitions have no name for.
+int32_t FromScalarType(at::ScalarType type);
+at::ScalarType ToScalarType(int32_t dtype);
+
+// The text of an attribute of type `type`, as Attributes::Parse reads it.
+std::string ToText(const IValue& value, int32_t type);
+
+// The value of an attribute, as a schema holds it.
+IValue ToValue(const pk_attr& attribute);
+
+// Whether two values of one attribute are the same.
+bool SameValue(const IValue& a, const IValue& b);
+
+}  // namespace pykernels::torch_ops
+
+#endif  // PYKERNELS_REGISTRY_TORCH_VALUES_H_
