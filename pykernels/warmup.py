@@ -28,6 +28,7 @@ _REGISTRARS = {
     "mxnet": "pykernels.frameworks.mxnet_registrar",
     "oneflow": "pykernels.frameworks.oneflow_registrar",
     "onnxruntime": "pykernels.frameworks.onnxruntime_registrar",
+    "torch": "pykernels.frameworks.torch_registrar",
 }
 # What is built does not depend on sizes.
 _ELEMENTS = 64
@@ -103,7 +104,9 @@ def warm_op(
 
 def registrars() -> list[str]:
     """The installed frameworks that have a registrar to build."""
-    return [name for name in _REGISTRARS if importlib.util.find_spec(name)]
+    found = {name: importlib.util.find_spec(name) for name in _REGISTRARS}
+    # A mere folder of that name has no origin.
+    return [name for name, spec in found.items() if spec is not None and spec.origin is not None]
 
 
 def warm_registrar(framework: str) -> Outcome:

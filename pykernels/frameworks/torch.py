@@ -42,8 +42,8 @@ class TorchOps:
         self._make_road = functools.lru_cache(maxsize=1)(lambda: make_road(self._load))
         self._modules: dict[str, OpModule] = {}
         self._layouts: dict[str, dict[str, Layout]] = {}
-        # What PyTorch has under a name, whether or not it is loaded now: the op type and the schema.
-        self._defined: dict[tuple[str, str], tuple[str, str]] = {}
+        # What PyTorch has under a name, whether or not it is loaded now: the op type.
+        self._defined: dict[tuple[str, str], str] = {}
         self._namespaces: dict[str, Namespace] = {}
         # What rules are registered with must live as long as they.
         self._rules: list[Any] = []
@@ -65,10 +65,14 @@ class TorchOps:
         """Make an op unknown; whoever has taken hold of it is told so by its next call."""
         with self._lock:
             known = self._modules.pop(module.name, None)
-            for layout in self._layouts.pop(module.name, {}).values():
-                self._road().unload(layout.op.name)
-                for library in self._libraries(known or module):
-                    self._namespaces[library].forget(self._name(module, layout.op.name))
+            if known is not None:
+                self._forget(known)
+
+    def _forget(self, module: OpModule) -> None:
+        for op_type in self._layouts.pop(module.name, ()):
+            self._road().unload(op_type)
+            for library in self._libraries(module):
+                self._namespaces[library].forget(self._name(module, op_type))
 
     def operator(self, module: OpModule, op_type: str) -> Any:
         """What ``torch.ops`` has for an op type."""
@@ -94,12 +98,15 @@ class TorchOps:
     def _enter(self, library: str, name: str) -> None:
         """Have PyTorch know the op ``library::name``."""
         with self._lock:
-            known = {each: self._modules[each] for each in self._names(library)}
-            module = loading.module_of(name, known)
+            try:
+                module = loading.module_of(name, {each: self._modules[each] for each in self._names(library)})
+            except LoadError as error:
+                raise AttributeError(str(error)) from None
             if module.name not in self._layouts:
                 self._enter_all(module)
-            if name not in [self._name(module, op_type) for op_type in self._layouts[module.name]]:
-                raise LoadError(f"there is no op {name!r}: {module.path} has {', '.join(self._layouts[module.name])}")
+            names = [self._name(module, op_type) for op_type in self._layouts[module.name]]
+            if name not in names:
+                raise AttributeError(f"there is no op {name!r}: {module.path} has {', '.join(names)}")
 
     def _load(self, op_type: str) -> None:
         """Give the road every op of the folder that `op_type` belongs to."""
@@ -116,11 +123,16 @@ class TorchOps:
             layouts[op.name] = Layout(op, takes_is_train=takes_is_train)
         numbers = module.numbers
         self._kept.append(module)
-        for layout in layouts.values():
-            road.load(layout, numbers[layout.op.name])
-            for library in self._libraries(module):
-                self._define(library, self._name(module, layout.op.name), layout)
+        # At once, because PyTorch looks operators up when rules are registered for them.
         self._layouts[module.name] = layouts
+        try:
+            for layout in layouts.values():
+                road.load(layout, numbers[layout.op.name])
+                for library in self._libraries(module):
+                    self._define(library, self._name(module, layout.op.name), layout)
+        except BaseException:
+            self._forget(module)
+            raise
         if "torch._subclasses.fake_tensor" in sys.modules:
             # It remembers what ops of these names have inferred.
             torch._subclasses.fake_tensor.FakeTensorMode.cache_clear()
@@ -130,13 +142,13 @@ class TorchOps:
         if defined is None:
             if torch._C._jit_get_schemas_for_operator(f"{library}::{name}"):
                 raise LoadError(f"op {layout.op.name!r} cannot be torch.ops.{library}.{name}: PyTorch has one there")
-        elif defined[0] != layout.op.name:
-            raise LoadError(f"torch.ops.{library}.{name} would be both op type {defined[0]!r} and {layout.op.name!r}")
+        elif defined != layout.op.name:
+            raise LoadError(f"torch.ops.{library}.{name} would be both op type {defined!r} and {layout.op.name!r}")
         self._road().define(layout, library, name)
+        self._defined[library, name] = layout.op.name
+        self._namespaces[library].forget(name)
         if defined is None:
             self._add_rules(f"{library}::{name}", layout)
-        self._defined[library, name] = (layout.op.name, layout.schema)
-        self._namespaces[library].forget(name)
 
     def _add_rules(self, qualified: str, layout: Layout) -> None:
         """What a compiler asks, and vmap; the rules are those of whatever the name then stands for."""

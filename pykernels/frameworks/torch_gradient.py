@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._functorch.utils import enable_single_level_autograd_function
 
 from pykernels.abi import OpFlag
 from pykernels.definition import GradientPlan, TensorSpec
@@ -46,7 +47,8 @@ def recorded(layout: Layout, call: Call, name: str, run: Callable[[], Any], find
                 f"op '{layout.op.name}': it changes its input '{state_name}' in place, which requires a gradient; make "
                 "it a buffer (register_buffer) or detach() it"
             )
-    outputs = _Recorded.apply(_Task(layout, call, name, run, find), *tensors)
+    with enable_single_level_autograd_function():
+        outputs = _Recorded.apply(_Task(layout, call, name, run, find), *tensors)
     return layout.pack(outputs, call.counts)
 
 
@@ -124,7 +126,8 @@ class _Task:
         ]
 
 
-class _Recorded(torch.autograd.Function):
+# Where this is called, PyTorch has taken the transforms of torch.func apart already: this is for one of them.
+class _Recorded(torch.autograd.function._SingleLevelFunction):
     @staticmethod
     def forward(ctx: Any, task: _Task, *tensors: Any) -> tuple[Any, ...]:
         outputs = task.forward()

@@ -71,7 +71,7 @@ class Layout:
     """How calls of an op look.
 
     They give its inputs, its attributes, how many tensors each output stands for that may have more or fewer, and
-    whether this is a training pass, for a kernel that asks. ``registry/torch/layout.h`` reads that order from the stack.
+    whether this is a training pass, for a kernel that asks. `registry/torch/layout.h` reads that order from the stack.
 
     Attributes
     ----------

@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 
-from pykernels.errors import LoadError
-
 __all__ = ["Namespace"]
 
 
@@ -19,10 +17,13 @@ class Namespace(torch._ops._OpNamespace):
     ----------
     library : str
     enter : callable
-        Has PyTorch know the op of a name, or raises `LoadError` if there is none of this name.
+        Has PyTorch know the op of a name, or raises `AttributeError` if there is none of this name.
     names : callable
         The names of the ops that there are.
     """
+
+    # Saved programs refer to operators by it.
+    __module__ = torch._ops._OpNamespace.__module__
 
     def __init__(self, library: str, enter: Callable[[str], None], names: Callable[[], Iterable[str]]) -> None:
         super().__init__(library)
@@ -37,7 +38,7 @@ class Namespace(torch._ops._OpNamespace):
         if not op_name.startswith("_"):
             try:
                 self._enter(op_name)
-            except LoadError as error:
+            except AttributeError as error:
                 # PyTorch may have an op of another's here.
                 try:
                     return super().__getattr__(op_name)

@@ -2,12 +2,19 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import pykernels
+from pykernels import paths
+
 # What the shipped ops are tried on, and op folders for tests.
 sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("ops", "mxnet")]
+
+from folders import write_op
 
 _spec = importlib.util.find_spec("torch")
 # Without PyTorch there is still this folder, on the path of the tests.
@@ -25,3 +32,40 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     if IS_INSTALLED or module_path.parent != Path(__file__).parent:
         return None
     return _Skipped.from_parent(parent, path=module_path)
+
+
+@pytest.fixture(scope="session", params=["native", "python"])
+def road(request: pytest.FixtureRequest) -> str:
+    """The library whose ops run through the native registrar, and one whose ops run through Python."""
+    if request.param == "native":
+        return "pykernels"
+    from pykernels.frameworks import torch_python
+    from pykernels.frameworks.torch import TorchOps
+
+    slow = TorchOps("pykernels_in_python", torch_python.Python)
+    for module in pykernels.load_ops(paths.OPS).values():
+        slow.add(module)
+    return "pykernels_in_python"
+
+
+@pytest.fixture(scope="session")
+def ops(road: str) -> Any:
+    """``torch.ops.<library>`` with the shipped ops."""
+    import torch
+
+    pykernels.load_ops(paths.OPS)
+    return getattr(torch.ops, road)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Loads a folder with a kernel and gives the name of its op."""
+    names: list[str] = []
+
+    def load_one(kernel: str, **definition: str) -> str:
+        names.append(f"op_{tmp_path.name}_{len(names)}".replace("-", "_").replace("[", "_").replace("]", "_"))
+        pykernels.load_ops(write_op(tmp_path, names[-1], kernel, **definition))
+        return names[-1]
+
+    yield load_one
+    pykernels.unload_ops(*names)

@@ -1,0 +1,160 @@
+"""Gradients of the shipped ops in PyTorch: against finite differences, and through torch.func."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from cases import CASES, Case
+from shipped import DIFFERENTIABLE, ONE_EACH, function_of, tensors_of, variables, weighted_sum
+
+import pykernels
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)
+def test_finite_differences(ops: Any, case: Case) -> None:
+    if "float64" not in case.dtypes:
+        pytest.skip("finite differences want float64")
+    run = function_of(ops, case)
+    assert torch.autograd.gradcheck(lambda *xs: variables(run(*xs)), tensors_of(case, "float64"))
+
+
+def _has_second_order(name: str) -> bool:
+    ops = pykernels.list_ops()[name].definition.ops
+    return f"{name}_backward" in ops and ops[f"{name}_backward"].gradient is not None
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=str)
+def test_second_derivatives(ops: Any, case: Case) -> None:
+    """Where the backward op has a gradient they are right; elsewhere they are refused."""
+    run = function_of(ops, case)
+    if _has_second_order(case.op):
+        assert torch.autograd.gradgradcheck(lambda *xs: variables(run(*xs)), tensors_of(case, "float64"))
+        return
+    tensors = tensors_of(case)
+    first = torch.autograd.grad(weighted_sum(run(*tensors)), variables(tensors), create_graph=True)
+    if not any(gradient.requires_grad for gradient in first):
+        return  # the op is linear, so its gradient is a constant
+    with pytest.raises(RuntimeError, match=rf"op '\w+::{case.op}_backward' has no gradient: .*{case.op}_backward'"):
+        torch.autograd.grad(sum(g.square().sum() for g in first), variables(tensors))
+
+
+def test_which_results_have_a_gradient(ops: Any) -> None:
+    x = torch.randn(3, 4, requires_grad=True)
+    y, mask = ops.dropout(x, is_train=True)
+    assert y.requires_grad and not mask.requires_grad
+    assert not any(out.requires_grad for out in ops.nms(torch.rand(3, 4, requires_grad=True), torch.rand(3)))
+    with torch.no_grad():
+        assert not ops.sigmoid(x).requires_grad
+    assert not ops.embedding(torch.tensor([1.0], requires_grad=True), torch.randn(3, 4)).requires_grad
+
+
+def test_only_what_is_asked_for_is_computed(ops: Any) -> None:
+    data, weight = torch.randn(3, 4, requires_grad=True), torch.randn(2, 4)
+    ops.dense(data, weight).sum().backward()
+    torch.testing.assert_close(data.grad, weight.sum(0).expand(3, 4))
+    assert weight.grad is None
+
+
+def test_an_output_whose_gradient_is_not_there(ops: Any) -> None:
+    logits = torch.randn(3, 4, requires_grad=True)
+    loss, probability = ops.softmax_cross_entropy(logits, torch.tensor([0, 1, 2], dtype=torch.int32))
+    assert loss.requires_grad
+    loss.sum().backward()
+    assert logits.grad.shape == logits.shape
+
+
+def test_a_graph_is_walked_once(ops: Any) -> None:
+    x = torch.randn(3, requires_grad=True)
+    y = ops.sigmoid(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.backward()
+
+
+def test_what_was_kept_and_then_changed_is_told(ops: Any) -> None:
+    x = torch.randn(3, requires_grad=True)
+    y = ops.sigmoid(x)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_saved_tensors_go_through_hooks(ops: Any) -> None:
+    x = torch.randn(3, requires_grad=True)
+    packed = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+        ops.sigmoid(x).sum().backward()
+    assert len(packed) == 1
+
+
+def test_checkpoints(ops: Any) -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    x = torch.randn(3, requires_grad=True)
+    checkpoint(lambda x: ops.sigmoid(ops.tanh(x)), x, use_reentrant=False).sum().backward()
+    expected = torch.autograd.grad(torch.sigmoid(torch.tanh(x)).sum(), x)[0]
+    torch.testing.assert_close(x.grad, expected)
+
+
+@pytest.mark.parametrize("case", [case for case in ONE_EACH if case.variables], ids=str)
+def test_forward_mode_is_refused(ops: Any, case: Case) -> None:
+    run = function_of(ops, case)
+    tensors = tensors_of(case, grad=False)
+    with torch.autograd.forward_ad.dual_level():
+        dual = list(tensors)
+        which = case.variables[0]
+        dual[which] = torch.autograd.forward_ad.make_dual(dual[which], torch.ones_like(dual[which]))
+        with pytest.raises(NotImplementedError, match=rf"op '\w+::{case.op}' has no forward-mode derivative \(jvp\)"):
+            run(*dual)
+
+
+def test_jvp_is_refused(ops: Any) -> None:
+    x = torch.randn(3)
+    with pytest.raises(NotImplementedError, match="no forward-mode derivative"):
+        torch.func.jvp(ops.sigmoid, (x,), (x,))
+
+
+@pytest.mark.parametrize("case", [case for case in ONE_EACH if case.variables], ids=str)
+def test_torch_func_grad(ops: Any, case: Case) -> None:
+    run = function_of(ops, case)
+    plain, tensors = tensors_of(case, grad=False), tensors_of(case)
+    found = torch.func.grad(lambda *xs: run(*xs)[0].sum(), argnums=tuple(case.variables))(*plain)
+    run(*tensors)[0].sum().backward()
+    torch.testing.assert_close(list(found), [tensors[which].grad for which in case.variables])
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_vmap(ops: Any, case: Case) -> None:
+    run = function_of(ops, case)
+    batch = [tensors_of(case, seed=seed, grad=False) for seed in range(3)]
+    results = torch.func.vmap(run, out_dims=1)(*(torch.stack(each) for each in zip(*batch)))
+    for at, tensors in enumerate(batch):
+        torch.testing.assert_close([y.select(1, at) for y in results], run(*tensors), rtol=0, atol=0)
+
+
+def test_vmap_over_some_inputs_and_of_gradients(ops: Any) -> None:
+    data, weight = torch.randn(5, 3, 4), torch.randn(2, 4)
+    results = torch.func.vmap(ops.dense, in_dims=(0, None))(data, weight)
+    torch.testing.assert_close(results, data @ weight.T)
+    each = torch.func.vmap(torch.func.grad(lambda x: ops.sigmoid(x).sum()))(data[0])
+    torch.testing.assert_close(each, torch.func.vmap(torch.func.grad(lambda x: torch.sigmoid(x).sum()))(data[0]))
+
+
+def test_functional_call(ops: Any) -> None:
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(2, 4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return ops.sigmoid(ops.dense(x, self.weight))
+
+    layer, x, weight = Layer(), torch.randn(3, 4), torch.randn(2, 4)
+    y = torch.func.functional_call(layer, {"weight": weight}, (x,))
+    torch.testing.assert_close(y, torch.sigmoid(x @ weight.T))
+    gradient = torch.func.grad(lambda w: torch.func.functional_call(layer, {"weight": w}, (x,)).sum())(weight)
+    expected = torch.func.grad(lambda w: torch.sigmoid(x @ w.T).sum())(weight)
+    torch.testing.assert_close(gradient, expected)

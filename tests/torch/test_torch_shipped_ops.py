@@ -1,0 +1,113 @@
+"""The shipped ops on PyTorch's tensors: what the plain NumPy run computes, for every layout and mode of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from cases import CASES, Case
+from shipped import ONE_EACH, function_of, tensors_of, weighted_sum
+from steps import forward_step
+
+TOLERANCES = {"float16": 5e-3, "float32": 3e-6, "float64": 1e-12}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_equals_the_plain_numpy_run(ops: Any, case: Case, dtype: str) -> None:
+    if dtype not in case.dtypes:
+        pytest.skip(f"not compared in {dtype}")
+    results = function_of(ops, case)(*tensors_of(case, dtype, grad=False))
+    expected = forward_step(case, dtype).run_plain()
+    assert [(str(y.dtype), tuple(y.shape)) for y in results] == [(f"torch.{e.dtype}", e.shape) for e in expected]
+    for y, e in zip(results, expected):
+        np.testing.assert_allclose(y.numpy(), e, TOLERANCES[dtype], TOLERANCES[dtype])
+
+
+@pytest.mark.parametrize(
+    ("call", "built_in"),
+    [
+        (lambda ops, x: ops.sigmoid(x), torch.sigmoid),
+        (lambda ops, x: ops.tanh(x), torch.tanh),
+        (lambda ops, x: ops.leaky_relu(x, 0.3), lambda x: torch.nn.functional.leaky_relu(x, 0.3)),
+        (lambda ops, x: ops.softmax(x, axis=1), lambda x: torch.softmax(x, 1)),
+        (
+            lambda ops, x: ops.layer_norm(x, torch.ones(4), torch.zeros(4)),
+            lambda x: torch.nn.functional.layer_norm(x, [4]),
+        ),
+        (lambda ops, x: ops.dense(x[0], x[1]), lambda x: torch.nn.functional.linear(x[0], x[1])),
+    ],
+)
+def test_equals_pytorchs_own_with_its_gradient(ops: Any, call: Any, built_in: Any) -> None:
+    x = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    ours, theirs = call(ops, x), built_in(x)
+    torch.testing.assert_close(ours, theirs)
+    gradients = [torch.autograd.grad(weighted_sum([y]), x)[0] for y in (ours, theirs)]
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("case", ONE_EACH, ids=str)
+def test_strided_inputs(ops: Any, case: Case) -> None:
+    tensors = tensors_of(case, grad=False)
+    strided = [torch.stack([x, x], dim=-1)[..., 0] for x in tensors]
+    assert not any(x.is_contiguous() for x in strided if x.numel() > 1)
+    run = function_of(ops, case)
+    torch.testing.assert_close(run(*strided), run(*tensors), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "relu", "leaky_relu", "smooth_l1"])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,) * 8])
+def test_numbers_and_empty_tensors(ops: Any, name: str, shape: tuple[int, ...]) -> None:
+    x = torch.full(shape, 0.5, requires_grad=True)
+    y = getattr(ops, name)(x)
+    y.backward(torch.ones(shape))
+    assert y.shape == x.shape == x.grad.shape
+    if y.numel():
+        expected = getattr(ops, name)(torch.tensor([0.5]))
+        assert y.flatten()[0] == expected[0]
+
+
+@pytest.mark.parametrize("case", ONE_EACH, ids=str)
+def test_in_inference_mode(ops: Any, case: Case) -> None:
+    run = function_of(ops, case)
+    expected = run(*tensors_of(case, grad=False))
+    with torch.inference_mode():
+        results = run(*tensors_of(case, grad=False))
+    assert all(y.is_inference() for y in results)
+    torch.testing.assert_close(results, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("case", ONE_EACH, ids=str)
+def test_autocast_computes_in_float32(ops: Any, case: Case) -> None:
+    inputs = tensors_of(case, "float32", grad=False)
+    lower = [x.bfloat16() if x.dtype == torch.float32 else x for x in inputs]
+    for which in case.variables:
+        lower[which].requires_grad_()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        results = function_of(ops, case)(*lower)
+    expected = function_of(ops, case)(*(x.detach().float() if x.dtype == torch.bfloat16 else x for x in lower))
+    torch.testing.assert_close([y.detach() for y in results], expected, rtol=0, atol=0)
+    if case.variables:
+        weighted_sum(results).backward()
+        assert all(lower[which].grad.dtype == torch.bfloat16 for which in case.variables)
+
+
+def test_tensors_of_a_view_that_is_not_written_out(ops: Any) -> None:
+    x = torch.complex(torch.randn(4), torch.randn(4))
+    torch.testing.assert_close(ops.sigmoid(x.conj().imag), torch.sigmoid(x.conj().imag))
+
+
+def test_large_tensors_are_shared_out_among_threads(ops: Any) -> None:
+    x = torch.randn(1 << 20, generator=torch.Generator().manual_seed(0))
+    before = torch.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 4):
+            torch.set_num_threads(threads)
+            results.append(ops.sigmoid(x))
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(*results)
+    torch.testing.assert_close(results[0], torch.sigmoid(x))
