@@ -46,8 +46,9 @@ enum { kPhase, kInBlock, kDomain, kArguments, kFolds, kFoldsColumns, kAddsRows }
 constexpr int64_t kTogether = 4;
 enum { kEven = 1, kNonempty = 2 };
 
-// What a block touches stays in the first-level cache; where its columns are cut, in the second.
-constexpr int64_t kBlockBytes = 24576;
+// What a block touches stays in the first-level cache, and is small enough for the next to be fetched meanwhile; where its
+// columns are cut, it stays in the second.
+constexpr int64_t kBlockBytes = 8192;
 constexpr int64_t kCutBlockBytes = 262144;
 constexpr int64_t kFewestColumns = 128;
 // So many numbers are added up in their own precision, before they are added to a sum of higher precision.
@@ -55,6 +56,7 @@ constexpr int64_t kMostFolded = 4096;
 constexpr int64_t kStackBytes = 8192;
 constexpr int64_t kCopied = 512;
 constexpr int kMostCopies = 4;
+constexpr int kMaxPasses = 16;  // that are planned but once
 constexpr int64_t kAlignment = 64;
 
 bool Has(int32_t classes, int each) { return classes >> each & 1; }
@@ -233,9 +235,9 @@ class Run {
       }
       bytes += own;
     }
-    const bool cuts_columns = last == cut;
-    block_ = (cuts_columns ? kCutBlockBytes : kBlockBytes) / bytes;
-    if (cuts_columns) block_ = std::max(block_ / kFewestColumns, int64_t{1}) * kFewestColumns;
+    cuts_columns_ = last == cut;
+    block_ = (cuts_columns_ ? kCutBlockBytes : kBlockBytes) / bytes;
+    if (cuts_columns_) block_ = std::max(block_ / kFewestColumns, int64_t{1}) * kFewestColumns;
     block_ = std::max<int64_t>(1, std::min(block_, sizes_[cut]));
   }
 
@@ -351,67 +353,88 @@ class Run {
     return at;
   }
 
-  void ComputeElements(int s, const int64_t* starts, const int64_t* lengths) {
+  // How a stage goes through blocks of certain lengths.
+  struct Pass {
+    int64_t cut = -1;  // the length of the blocks along the class that is cut
+    int n;             // arrays
+    const int32_t* given;
+    int column, row;
+    int n_own, own[kMaxClasses];  // the classes that are gone through here
+    int64_t rows, columns;
+    bool is_empty, is_spread, is_long;
+    int64_t steps[kMaxArrays];
+  };
+
+  void Plan(int s, const int64_t* lengths, Pass* pass) const {
     const int32_t* const stage = pk_stage_table[s];
-    const int n = stage[kArguments];
-    const int32_t* given = pk_arguments;
-    for (int before = 0; before < s; ++before) given += pk_stage_table[before][kArguments];
+    pass->n = stage[kArguments];
+    pass->given = pk_arguments;
+    for (int before = 0; before < s; ++before) pass->given += pk_stage_table[before][kArguments];
     // The last class are the columns; of the others, the last that is longer than 1 are the rows.
-    int own[kMaxClasses], n_own = 0;
+    int n_own = 0;
+    pass->is_empty = false;
+    pass->column = pass->row = -1;
     for (int c = 0; c < n_classes_; ++c) {
       if (!Has(stage[kDomain], c)) continue;
-      if (lengths[c] == 0) return;
-      own[n_own++] = c;
+      pass->is_empty |= lengths[c] == 0;
+      if (pass->column >= 0 && lengths[pass->column] > 1) pass->own[n_own++] = pass->column;
+      pass->column = c;
     }
-    const int column = n_own > 0 ? own[--n_own] : -1;
-    int kept = 0;
-    for (int i = 0; i < n_own; ++i) {
-      if (lengths[own[i]] > 1) own[kept++] = own[i];
+    const int column = pass->column;
+    pass->columns = column >= 0 ? lengths[column] : 1;
+    pass->is_long = stage[kFoldsColumns] && pass->columns > kMostFolded;
+    pass->is_spread = false;
+    for (int i = 0; i < pass->n; ++i) {
+      const Array& array = arrays_[pass->given[i]];
+      pass->is_spread |= pass->columns > 1 && Has(array.classes, column) && !array.strides[column];
     }
-    n_own = kept;
+    if (n_own > 0 && !pass->is_spread && !pass->is_long) pass->row = pass->own[--n_own];
+    pass->n_own = n_own;
+    pass->rows = pass->row >= 0 ? lengths[pass->row] : 1;
+    for (int i = 0; i < pass->n; ++i) {
+      const Array& array = arrays_[pass->given[i]];
+      pass->steps[i] = pass->row >= 0 && Has(array.classes, pass->row) ? array.strides[pass->row] : 0;
+    }
+  }
+
+  void ComputeElements(int s, const int64_t* starts, const int64_t* lengths) {
+    Pass one;
+    Pass& pass = only_ == kAll && s < kMaxPasses ? passes_[s] : one;
+    const int64_t cut = n_blocked_ > 0 ? lengths[blocked_[n_blocked_ - 1]] : 0;
+    if (pass.cut != cut) {
+      Plan(s, lengths, &pass);
+      pass.cut = cut;
+    }
+    if (pass.is_empty) return;
     void* data[kMaxArrays];
-    int64_t steps[kMaxArrays];
-    bool is_spread = false;
-    for (int i = 0; i < n; ++i) {
-      const Array& array = arrays_[given[i]];
-      char* at = only_ == kAll || IsWanted(s, given[i]) ? array.data : spare_;
+    for (int i = 0; i < pass.n; ++i) {
+      const Array& array = arrays_[pass.given[i]];
+      char* at = only_ == kAll || IsWanted(s, pass.given[i]) ? array.data : spare_;
       if (!array.is_local) {
         for (int b = 0; b < n_blocked_; ++b) {
           if (Has(array.classes, blocked_[b])) at += starts[blocked_[b]] * array.strides[blocked_[b]];
         }
       }
       data[i] = at;
-      is_spread |= column >= 0 && lengths[column] > 1 && Has(array.classes, column) && !array.strides[column];
     }
-    int row = -1;
-    if (n_own > 0 && !is_spread && (column < 0 || !stage[kFoldsColumns] || lengths[column] <= kMostFolded)) {
-      row = own[--n_own];
-    }
-    for (int i = 0; i < n; ++i) {
-      const Array& array = arrays_[given[i]];
-      steps[i] = row >= 0 && Has(array.classes, row) ? array.strides[row] : 0;
-    }
-    const int64_t rows = row >= 0 ? lengths[row] : 1;
-    const int64_t columns = column >= 0 ? lengths[column] : 1;
-    int64_t index[kMaxClasses] = {};
+    int64_t index[kMaxClasses];
+    for (int i = 0; i < pass.n_own; ++i) index[i] = 0;
     while (true) {
-      if (is_spread) {
-        ComputeSpread(s, given, data, column, columns);
-      } else if (stage[kFoldsColumns] && columns > kMostFolded) {
-        ComputeLong(s, given, data, column, columns);
+      if (pass.is_spread) {
+        ComputeSpread(s, pass, data);
+      } else if (pass.is_long) {
+        ComputeLong(s, pass, data);
       } else {
-        ComputeRows(s, data, steps, rows, columns);
+        ComputeRows(s, pass, data);
       }
-      int i = n_own - 1;
+      int i = pass.n_own - 1;
       for (; i >= 0; --i) {
-        const int c = own[i];
+        const int c = pass.own[i];
         const bool is_past = ++index[i] == lengths[c];
-        for (int k = 0; k < n; ++k) {
-          const Array& array = arrays_[given[k]];
+        for (int k = 0; k < pass.n; ++k) {
+          const Array& array = arrays_[pass.given[k]];
           if (!Has(array.classes, c)) continue;
-          char*& at = reinterpret_cast<char*&>(data[k]);
-          at += array.strides[c];
-          if (is_past) at -= array.strides[c] * lengths[c];
+          data[k] = static_cast<char*>(data[k]) + array.strides[c] - (is_past ? array.strides[c] * lengths[c] : 0);
         }
         if (!is_past) break;
         index[i] = 0;
@@ -420,57 +443,53 @@ class Run {
     }
   }
 
-  void ComputeRows(int s, void* const* data, const int64_t* steps, int64_t rows, int64_t columns) const {
-    const int64_t together = pk_stage_table[s][kAddsRows] ? rows / kTogether * kTogether : 0;
-    if (together > 0) pk_stages[s][1](data, steps, numbers_, together, columns);
-    if (together == rows) return;
+  void ComputeRows(int s, const Pass& pass, void* const* data) const {
+    const int64_t together = pk_stage_table[s][kAddsRows] ? pass.rows / kTogether * kTogether : 0;
+    if (together == 0) return pk_stages[s][0](data, pass.steps, numbers_, pass.rows, pass.columns);
+    pk_stages[s][1](data, pass.steps, numbers_, together, pass.columns);
+    if (together == pass.rows) return;
     void* rest[kMaxArrays];
-    for (int i = 0; i < pk_stage_table[s][kArguments]; ++i) {
-      rest[i] = static_cast<char*>(data[i]) + together * steps[i];
-    }
-    pk_stages[s][0](rest, steps, numbers_, rows - together, columns);
+    for (int i = 0; i < pass.n; ++i) rest[i] = static_cast<char*>(data[i]) + together * pass.steps[i];
+    pk_stages[s][0](rest, pass.steps, numbers_, pass.rows - together, pass.columns);
   }
 
   // One row, in parts that are added up one by one.
-  void ComputeLong(int s, const int32_t* given, void* const* data, int column, int64_t columns) {
-    const int64_t steps[kMaxArrays] = {};
+  void ComputeLong(int s, const Pass& pass, void* const* data) const {
     void* part[kMaxArrays];
-    for (int64_t at = 0; at < columns; at += kMostFolded) {
-      for (int i = 0; i < pk_stage_table[s][kArguments]; ++i) {
-        const Array& array = arrays_[given[i]];
-        part[i] = static_cast<char*>(data[i]) + (Has(array.classes, column) ? at * array.item : 0);
+    for (int64_t at = 0; at < pass.columns; at += kMostFolded) {
+      for (int i = 0; i < pass.n; ++i) {
+        const Array& array = arrays_[pass.given[i]];
+        part[i] = static_cast<char*>(data[i]) + (Has(array.classes, pass.column) ? at * array.strides[pass.column] : 0);
       }
-      pk_stages[s][0](part, steps, numbers_, 1, std::min(kMostFolded, columns - at));
+      pk_stages[s][0](part, pass.steps, numbers_, 1, std::min(kMostFolded, pass.columns - at));
     }
   }
 
   // One row, where some array has a single element for all columns: it is written out.
-  void ComputeSpread(int s, const int32_t* given, void* const* data, int column, int64_t columns) {
+  void ComputeSpread(int s, const Pass& pass, void* const* data) const {
     alignas(kAlignment) char copies[kMostCopies][kCopied * 8];
-    const int64_t steps[kMaxArrays] = {};
-    const int n = pk_stage_table[s][kArguments];
     void* part[kMaxArrays];
     bool moves[kMaxArrays];
     int n_copies = 0;
-    int64_t most = std::min(columns, kCopied);
-    for (int i = 0; i < n; ++i) {
-      const Array& array = arrays_[given[i]];
-      moves[i] = Has(array.classes, column) && array.strides[column];
+    int64_t most = std::min(pass.columns, kCopied);
+    for (int i = 0; i < pass.n; ++i) {
+      const Array& array = arrays_[pass.given[i]];
+      moves[i] = Has(array.classes, pass.column) && array.strides[pass.column];
       part[i] = data[i];
-      if (!Has(array.classes, column) || array.strides[column]) continue;
-      if (given[i] >= pk_counts[kInputs] || n_copies == kMostCopies) {
+      if (!Has(array.classes, pass.column) || array.strides[pass.column]) continue;
+      if (pass.given[i] >= pk_counts[kInputs] || n_copies == kMostCopies) {
         most = 1;
         continue;
       }
       part[i] = copies[n_copies++];
-      for (int64_t k = 0; k < std::min(columns, kCopied); ++k) {
+      for (int64_t k = 0; k < std::min(pass.columns, kCopied); ++k) {
         std::memcpy(static_cast<char*>(part[i]) + k * array.item, data[i], array.item);
       }
     }
-    for (int64_t at = 0; at < columns; at += most) {
-      pk_stages[s][0](part, steps, numbers_, 1, std::min(most, columns - at));
-      for (int i = 0; i < n; ++i) {
-        if (moves[i]) part[i] = static_cast<char*>(part[i]) + most * arrays_[given[i]].item;
+    for (int64_t at = 0; at < pass.columns; at += most) {
+      pk_stages[s][0](part, pass.steps, numbers_, 1, std::min(most, pass.columns - at));
+      for (int i = 0; i < pass.n; ++i) {
+        if (moves[i]) part[i] = static_cast<char*>(part[i]) + most * arrays_[pass.given[i]].item;
       }
     }
   }
@@ -481,6 +500,7 @@ class Run {
   int blocked_[kMaxClasses];
   int n_blocked_ = 0;
   int64_t block_ = 1;
+  bool cuts_columns_ = false;
   // Of every reduction, the classes along which it has a single element, which is broadcast elsewhere in the kernel.
   int32_t single_[kMaxArrays];
   bool some_single_ = false;
@@ -491,6 +511,7 @@ class Run {
   Array arrays_[kMaxArrays];
   int64_t counts_[kMaxArrays];
   char* memory_ = stack_;
+  Pass passes_[kMaxPasses];
   alignas(kAlignment) char stack_[kStackBytes];
 };
 

@@ -12,7 +12,7 @@ import numpy as np
 from pykernels.kernel.array_nodes import Extent, Reduction, View, keywords_of
 from pykernels.kernel.axes import UNIT, Axes, Axis, Shape
 from pykernels.kernel.evaluation import Evaluation
-from pykernels.kernel.expression import Node, dtype_of
+from pykernels.kernel.expression import Node, Operation, dtype_of
 from pykernels.kernel.functions import BINARY, LIKE, Function, find
 
 __all__ = ["ArrayEvaluation", "Unfixed"]
@@ -59,8 +59,19 @@ class ArrayEvaluation(Evaluation):
 
     def _apply(self, node: ast.AST, function: Function, operands: Sequence[Any]) -> Any:
         made = super()._apply(node, function, operands)
+        if not isinstance(made, Operation):
+            return made
         self._axes.shape_of(made)
-        return made
+        return self._once(made, function.name, made.dtype, *operands)
+
+    def _convert(self, node: ast.AST, value: Node, sample: Any) -> Any:
+        made = super()._convert(node, value, sample)
+        return self._once(made, "convert", made.dtype, value)
+
+    def _once(self, made: Node, *how: Any) -> Node:
+        """What was made in the same way before, if anything was."""
+        key = tuple(part.order if isinstance(part, Node) else (type(part), repr(part)) for part in how)
+        return self._axes.made.setdefault((type(made), type(made.sample), key), made)
 
     # ---- what is known about shapes
 
@@ -84,7 +95,7 @@ class ArrayEvaluation(Evaluation):
         return self._count((axis,))
 
     def _count(self, shape: Shape) -> Any:
-        return Extent(1, shape=shape) if any(shape) else 1
+        return self._once(Extent(1, shape=shape), shape) if any(shape) else 1
 
     def _member(self, node: ast.Subscript) -> Any:
         owner = self._value(node.value)
@@ -119,7 +130,7 @@ class ArrayEvaluation(Evaluation):
         sample = np.ones(1, dtype_of(owner)) if shape else dtype_of(owner).type(1)
         view = View(sample, owner.inputs, operand=owner)
         self._axes.note(view, shape)
-        return view
+        return self._once(view, owner, shape)
 
     def _known_truth(self, test: ast.expr) -> bool:
         value = self._value(test)
@@ -287,7 +298,7 @@ class ArrayEvaluation(Evaluation):
             np.ones(1, dtype_of(value)), value.inputs, name=_REDUCTIONS[name], operand=value, folded=folded
         )
         self._axes.note(made, tuple(UNIT if i in at else axis for i, axis in enumerate(shape)))
-        return made
+        return self._once(made, made.name, value, sorted(at))
 
 
 def _name_of(called: Any) -> str | None:

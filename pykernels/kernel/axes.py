@@ -7,7 +7,7 @@ hands them over. The length of an axis of any other array is that of the tensors
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pykernels.kernel.expression import Node, NotElementwise, Operand, Operation
 
@@ -25,9 +25,15 @@ class Axes:
     """The shapes of the nodes of an expression.
 
     Axes of tensors that are broadcast together are of one class; such axes are as long as one another, or 1.
+
+    Attributes
+    ----------
+    made : dict
+        The nodes, by how they were made, so that none need be made twice.
     """
 
     def __init__(self) -> None:
+        self.made: dict[Any, Node] = {}
         self._shapes: dict[int, Shape] = {}
         self._parents: dict[int, int] = {}
 
