@@ -150,7 +150,7 @@ def test_accuracy_of_two_arguments(tmp_path: Path, dtype: str, name: str) -> Non
         check(kernel_and_outputs(tmp_path, name, [x, y])[1], exact(name, [x, y]))
 
 
-@pytest.mark.parametrize("name", [*(name for name in UNARY if name not in SCIPY), "power", "hypot"])
+@pytest.mark.parametrize("name", [*(name for name in UNARY if name not in SCIPY), *BINARY])
 def test_float16_is_rounded_once(tmp_path: Path, name: str) -> None:
     x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     inputs = [x] if name in UNARY else [x, x[::-1].copy()]
