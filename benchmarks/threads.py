@@ -23,7 +23,7 @@ from rich.table import Table
 
 from pykernels.bench import timing
 
-COPY = "memory copy"
+COPY = "memory copies"
 #: ``(mx.nd, input, output) -> None``
 OPS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "MXNet's relu": lambda nd, x, y: nd.relu(x, out=y),
@@ -72,13 +72,16 @@ def work(threads: int) -> None:
 
 
 def _copy(pool: ThreadPoolExecutor, threads: int, elements: int) -> timing.Timer:
-    """Copies that move as many bytes as an op with one input and one output, a part of them on each thread."""
-    parts = [timing.time_copy(2 * 4 * elements // threads) for _ in range(threads)]
+    """A copy that moves as many bytes as an op: one on each thread, of as many at once.
+
+    Each is whole, since copies of other sizes go other ways.
+    """
+    copies = [timing.time_copy(2 * 4 * elements) for _ in range(threads)]
 
     def timed(calls: int) -> float:
         start = time.perf_counter()
-        list(pool.map(lambda part: part(calls), parts))
-        return time.perf_counter() - start
+        list(pool.map(lambda copy: copy(calls), copies))
+        return (time.perf_counter() - start) / threads
 
     return timed
 

@@ -31,7 +31,7 @@ def test_elementwise(tmp_path: Path) -> None:
 def test_threads(tmp_path: Path) -> None:
     done = python(CHECKOUT / "benchmarks" / "threads.py", "--rounds", "1", "--sizes", "2e5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for shown in ("one thread ÷ 2 threads", "200,000 elements", "memory copy", "MXNet's relu", "sigmoid"):
+    for shown in ("one thread ÷ 2 threads", "200,000 elements", "memory copies", "MXNet's relu", "sigmoid"):
         assert shown in done.stdout
 
 
