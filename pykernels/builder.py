@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pykernels import discovery, frameworks
-from pykernels.definition import OpDef
+from pykernels import calls, discovery
 from pykernels.errors import CallError
-from pykernels.module import OpModule
 
 __all__ = ["UserOp", "UserOpBuilder", "user_op_builder"]
 
@@ -40,12 +38,15 @@ def user_op_builder(op_name: str) -> UserOpBuilder:
 class UserOpBuilder:
     """Collects what a call of an op needs; every method but `Build` returns the builder."""
 
+    # A call of a small op takes as long as this Python code, so there is as little of it as can be.
+    __slots__ = ("_attributes", "_counts", "_name", "_tensors", "_type")
+
     def __init__(self, op_name: str) -> None:
         self._name = op_name
         self._type = ""
-        self._inputs: dict[str, list[Any]] = {}
-        self._outputs: dict[str, int] = {}
-        self._attributes: dict[str, Any] = {}
+        self._counts: tuple[str | int, ...] = ()  # as `calls.Plan` takes them
+        self._tensors: tuple[Any, ...] = ()
+        self._attributes: dict[str, Any] | None = None
 
     def Op(self, op_type_name: str) -> UserOpBuilder:
         """Choose the op type, such as ``relu_forward``."""
@@ -64,18 +65,21 @@ class UserOpBuilder:
                 f"op {self._name!r}: Input({input_name!r}, ...) takes a list of tensors, not a "
                 f"{type(input_blob_list).__name__}"
             )
-        self._inputs[input_name] = list(input_blob_list)
+        self._counts += (input_name, len(input_blob_list))
+        self._tensors += (*input_blob_list,)
         return self
 
     def Output(self, output_name: str, num: int = 1) -> UserOpBuilder:
         """Ask for an output argument, of `num` tensors."""
         if not isinstance(num, int) or num < 1:
             raise CallError(f"op {self._name!r}: Output({output_name!r}, {num!r}): the number must be 1 or more")
-        self._outputs[output_name] = num
+        self._counts += (output_name, -num)
         return self
 
     def Attr(self, attr_name: str, attr_value: Any, attr_type_name: str | None = None) -> UserOpBuilder:
         """Set an attribute. `attr_type_name` is accepted as in OneFlow and ignored: the definition has the type."""
+        if self._attributes is None:
+            self._attributes = {}
         self._attributes[attr_name] = attr_value
         return self
 
@@ -87,43 +91,25 @@ class UserOpBuilder:
         CallError
             The op, an input, an output or an attribute is unknown, missing or malformed.
         """
+        # `calls.find_plan` would do, but is a Python call more.
+        plan = discovery.plans.get((self._type, *self._counts)) if self._attributes is None else None
+        return UserOp(plan or self._find_plan(), self._tensors)
+
+    def _find_plan(self) -> calls.Plan:
         if not self._type:
             raise CallError(f"op {self._name!r}: call .Op(op_type_name) before .Build()")
-        module = discovery.find_op(self._type)
-        op_type = self._type if self._type != module.name else f"{module.name}_forward"
-        op = module.definition.ops[op_type]
-        _check_names(op, "input", self._inputs, [a.name for a in op.inputs])
-        _check_names(op, "output", self._outputs, [a.name for a in op.outputs])
-        attributes = op.parse_attributes(self._attributes)
-        inputs = [self._inputs.get(a.name, []) for a in op.inputs]
-        return UserOp(self._name, module, op, inputs, self._outputs, attributes)
-
-
-def _check_names(op: OpDef, kind: str, given: dict[str, Any], known: Sequence[str]) -> None:
-    for name in given:
-        if name not in known:
-            raise CallError(f"op {op.name!r} has no {kind} {name!r}; its {kind}s are {', '.join(known) or 'none'}")
+        return calls.find_plan(self._type, self._counts, self._attributes)
 
 
 class UserOp:
     """One call of an op."""
 
-    def __init__(
-        self,
-        name: str,
-        module: OpModule,
-        op: OpDef,
-        inputs: Sequence[Sequence[Any]],
-        outputs: dict[str, int],
-        attributes: dict[str, Any],
-    ) -> None:
-        self.name = name
-        self._module = module
-        self._op = op
-        self._inputs = inputs
-        self._outputs = outputs
-        self._attributes = attributes
-        self._results: dict[str, list[Any]] | None = None
+    __slots__ = ("_plan", "_results", "_tensors")
+
+    def __init__(self, plan: calls.Plan, tensors: tuple[Any, ...]) -> None:
+        self._plan = plan
+        self._tensors = tensors
+        self._results: Sequence[Any] | None = None
 
     def InferAndTryRun(self) -> UserOp:
         """Run the op in the framework of its inputs (for a symbol: add it to the graph).
@@ -135,26 +121,20 @@ class UserOp:
         KernelError
             The kernel failed (frameworks raise errors of their own kind, some at the next synchronisation).
         """
-        op = self._op
-        framework = frameworks.of_values([value for group in self._inputs for value in group], op.name)
-        # An optional output that nobody has asked for is left out.
-        counts = [self._outputs.get(a.name, 0 if a.optional else a.count) for a in op.outputs]
-        flat = framework.call(self._module, op.name, self._inputs, self._attributes, counts)
-        self._results, at = {}, 0
-        for argument, count in zip(op.outputs, counts):
-            self._results[argument.name] = flat[at : at + count]
-            at += count
+        tensors, plan = self._tensors, self._plan
+        kinds = type(tensors[0]) if len(tensors) == 1 else tuple(map(type, tensors))
+        self._results = (plan.calls.get(kinds) or plan.bind(tensors))(*tensors)
         return self
 
     def RemoteBlobList(self) -> tuple[Any, ...]:
         """The outputs that were asked for, in that order."""
         results = self._done()
-        return tuple([tensor for name in self._outputs or results for tensor in results[name]])
+        return tuple([tensor for _, positions in self._plan.outputs for tensor in results[positions]])
 
     def RemoteBlobDict(self) -> dict[str, list[Any]]:
         """The outputs that were asked for, by argument."""
         results = self._done()
-        return {name: results[name] for name in self._outputs or results}
+        return {name: list(results[positions]) for name, positions in self._plan.outputs}
 
     def SoleOutputBlob(self) -> Any:
         """The one output.
@@ -164,12 +144,17 @@ class UserOp:
         CallError
             There are several.
         """
+        results = self._results
+        if results is not None and len(results) == 1:
+            return results[0]
         blobs = self.RemoteBlobList()
         if len(blobs) != 1:
-            raise CallError(f"op {self._op.name!r} has {len(blobs)} outputs here; take them with .RemoteBlobList()")
+            raise CallError(
+                f"op {self._plan.op.name!r} has {len(blobs)} outputs here; take them with .RemoteBlobList()"
+            )
         return blobs[0]
 
-    def _done(self) -> dict[str, list[Any]]:
+    def _done(self) -> Sequence[Any]:
         if self._results is None:
-            raise CallError(f"op {self._op.name!r}: call .InferAndTryRun() before asking for outputs")
+            raise CallError(f"op {self._plan.op.name!r}: call .InferAndTryRun() before asking for outputs")
         return self._results

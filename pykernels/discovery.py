@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from pykernels import frameworks, paths
 from pykernels.errors import CallError, LoadError
@@ -17,6 +18,9 @@ __all__ = ["ENTRY_POINTS", "find", "find_op", "install", "list_ops", "load_ops",
 
 #: The entry-point group of packages that carry op folders.
 ENTRY_POINTS = "pykernels.ops"
+
+#: What has been found out about calls of the ops that are loaded; another dictionary whenever these change.
+plans: dict[Any, Any] = {}
 
 _loaded: dict[str, OpModule] = {}
 _stamps: dict[str, tuple[object, ...]] = {}
@@ -78,6 +82,7 @@ def install(module: OpModule) -> None:
         frameworks.add(module)
         _loaded[module.name] = module
         _stamps[module.name] = module.stamp()
+        _forget_plans()
 
 
 def list_ops() -> Mapping[str, OpModule]:
@@ -97,6 +102,7 @@ def unload_ops(*names: str) -> None:
         for name in names or tuple(_loaded):
             frameworks.remove(find_op(name))
             del _loaded[name], _stamps[name]
+            _forget_plans()
 
 
 def reload_ops(*names: str) -> Mapping[str, OpModule]:
@@ -185,6 +191,12 @@ def _default_places() -> list[tuple[Path, bool]]:
         locations = spec.submodule_search_locations or ([spec.origin] if spec.origin else [])
         places += [(p if p.is_dir() else p.parent, True) for p in map(Path, locations)]
     return places
+
+
+def _forget_plans() -> None:
+    global plans
+    # Not cleared: a thread may be about to enter what it has found among the ops of before.
+    plans = {}
 
 
 def _check_clash(module: OpModule) -> None:

@@ -16,13 +16,13 @@ from typing import Any
 
 from pykernels.errors import KernelError
 
-__all__ = ["before_fork", "forbidden", "is_forbidden", "synchronize", "synchronized"]
+__all__ = ["before_fork", "forbidden", "is_forbidden", "synchronize", "synchronized", "threads_in_kernels"]
 
 _drains: list[Callable[[], None]] = []
 _stops: list[Callable[[], None]] = []
 
-# The threads in a `forbidden` block, by number: threads of frameworks keep no thread-local data of Python's.
-_forbidden: set[int] = set()
+#: The threads in a `forbidden` block, by number: threads of frameworks keep no thread-local data of Python's.
+threads_in_kernels: set[int] = set()
 
 
 def before_fork(drain: Callable[[], None], stop: Callable[[], None] | None = None) -> None:
@@ -71,18 +71,18 @@ def forbidden() -> Iterator[None]:
     """
     _install_audit_hook()
     thread = threading.get_ident()
-    is_outermost = thread not in _forbidden
-    _forbidden.add(thread)
+    is_outermost = thread not in threads_in_kernels
+    threads_in_kernels.add(thread)
     try:
         yield
     finally:
         if is_outermost:
-            _forbidden.discard(thread)
+            threads_in_kernels.discard(thread)
 
 
 def is_forbidden() -> bool:
     """Whether this thread is in a `forbidden` block: it runs a kernel."""
-    return threading.get_ident() in _forbidden
+    return threading.get_ident() in threads_in_kernels
 
 
 def _prepare() -> None:
@@ -101,7 +101,7 @@ def _install_audit_hook() -> None:
     # Hooks of os.register_at_fork cannot refuse a fork; this one can, but can never be taken away again.
     sys.addaudithook(_refuse_forks)
     # The other threads are not there in the child, where their numbers are given anew.
-    os.register_at_fork(after_in_child=_forbidden.clear)
+    os.register_at_fork(after_in_child=threads_in_kernels.clear)
 
 
 _FORKS = frozenset({"os.fork", "os.forkpty", "subprocess.Popen"})

@@ -35,6 +35,13 @@ def test_threads(tmp_path: Path) -> None:
         assert shown in done.stdout
 
 
+def test_oneflow_call(tmp_path: Path) -> None:
+    done = python(CHECKOUT / "benchmarks" / "oneflow_call.py", "--calls", "20", "--rounds", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for shown in ("relu", "sigmoid", "1,000,000", "OneFlow / pykernels"):
+        assert shown in done.stdout
+
+
 def test_warm_start(tmp_path: Path) -> None:
     done = python(CHECKOUT / "benchmarks" / "warm_start.py", "--processes", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

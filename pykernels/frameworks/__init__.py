@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pykernels.errors import CallError
@@ -13,11 +14,11 @@ from pykernels.importing import after_import, is_imported
 if TYPE_CHECKING:
     from pykernels.module import OpModule
 
-__all__ = ["Framework", "add", "of_values", "remove"]
+__all__ = ["Framework", "add", "bind", "remove"]
 
 
 class Framework(Protocol):
-    """What a module of this package provides."""
+    """What a module of this package provides: of `bind` and `call` one."""
 
     def add(self, module: OpModule) -> None:
         """Enter an op, or replace the one of its name."""
@@ -27,6 +28,20 @@ class Framework(Protocol):
 
     def owns(self, value: Any) -> bool:
         """Whether a value is a tensor of this framework."""
+
+    def bind(
+        self,
+        module: OpModule,
+        op_type: str,
+        inputs: Sequence[Sequence[Any]],
+        attributes: Mapping[str, Any],
+        counts: Sequence[int],
+    ) -> Callable[..., Sequence[Any]]:
+        """What calls an op with these attributes, any number of times.
+
+        It takes tensors, argument after argument, as many and of the same types as `inputs` has for each, and returns
+        `counts` tensors for each output argument, in one sequence. It need not see later versions of the op.
+        """
 
     def call(
         self,
@@ -45,7 +60,7 @@ _PLUGINS = {name: f"pykernels.frameworks.{name}" for name in ("mxnet", "oneflow"
 _NUMPY = "numpy"
 
 _modules: dict[str, OpModule] = {}
-# By type, what `of_values` has found.
+# By type, the framework that has it.
 _owners: dict[type, str] = {}
 
 
@@ -66,19 +81,35 @@ def remove(module: OpModule) -> None:
             _plugin(package).remove(module)
 
 
-def of_values(values: Sequence[Any], op_type: str) -> Framework:
-    """The framework whose tensors `values` are; NumPy's arrays are the last resort.
+def bind(
+    module: OpModule,
+    op_type: str,
+    inputs: Sequence[Sequence[Any]],
+    attributes: Mapping[str, Any],
+    counts: Sequence[int],
+) -> Callable[..., Sequence[Any]]:
+    """`Framework.bind` of the framework whose tensors `inputs` are; NumPy's arrays are the last resort.
 
     Raises
     ------
     CallError
         They belong to several frameworks, or to none.
     """
-    names = {_name_of(value, op_type) for value in values}
+    names = {_name_of(value, op_type) for group in inputs for value in group}
     if len(names) > 1:
         raise CallError(f"op {op_type!r}: its inputs belong to different frameworks: {', '.join(sorted(names))}")
     name = names.pop() if names else _NUMPY
-    return _plugin(name) if name in _PLUGINS else _numpy()
+    framework = _plugin(name) if name in _PLUGINS else _numpy()
+    if hasattr(framework, "bind"):
+        return framework.bind(module, op_type, inputs, attributes, counts)
+    sizes = [len(group) for group in inputs]
+
+    def call(*tensors: Any) -> list[Any]:
+        given = iter(tensors)
+        groups = [list(itertools.islice(given, size)) for size in sizes]
+        return framework.call(module, op_type, groups, attributes, counts)
+
+    return call
 
 
 def _name_of(value: Any, op_type: str) -> str:

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pykernels import fork
@@ -20,7 +20,7 @@ from pykernels.frameworks import loading, mxnet_input_errors, mxnet_registrar
 from pykernels.kernel import blas, service
 from pykernels.module import OpModule
 
-__all__ = ["add", "call", "owns", "registrar", "remove"]
+__all__ = ["add", "bind", "owns", "registrar", "remove"]
 
 _modules: dict[str, OpModule] = {}
 _entered: dict[str, tuple[str, ...]] = {}
@@ -62,32 +62,37 @@ def owns(value: Any) -> bool:
     return isinstance(value, (mx.nd.NDArray, mx.sym.Symbol))
 
 
-def call(
+def bind(
     module: OpModule,
     op_type: str,
     inputs: Sequence[Sequence[Any]],
     attributes: Mapping[str, Any],
     counts: Sequence[int],
-) -> list[Any]:
-    """Call an op on arrays, or add it to the graph of symbols.
+) -> Callable[..., list[Any]]:
+    """What calls an op on arrays, or adds it to the graph of symbols.
 
     Returns
     -------
-    list of NDArray or Symbol
-        Of the same kind as the inputs: those of ``mx.np`` give those of ``mx.np``.
+    callable
+        Takes arrays or symbols and gives those of the same kind: those of ``mx.np`` give those of ``mx.np``.
     """
     op = module.definition.ops[op_type]
-    tensors = [tensor for group in inputs for tensor in group]
     texts = {name: str(value) for name, value in attributes.items()}
     if any(argument.repeated or argument.optional for argument in op.inputs):
         texts["num_args"] = str(tuple(map(len, inputs)))
     if any(argument.repeated or argument.optional for argument in op.outputs):
         texts["num_outputs"] = str(tuple(counts))
-    results = _function(tensors)(*tensors, op_type=op_type, **texts)
-    if _is_symbol(results):
-        count = len(results.list_outputs())
-        return [results[i] for i in range(count)] if count > 1 else [results]
-    return list(results) if isinstance(results, (list, tuple)) else [results]
+    function = functools.partial(_function([tensor for group in inputs for tensor in group]), op_type=op_type, **texts)
+
+    def call(*tensors: Any) -> list[Any]:
+        results = function(*tensors)
+        if isinstance(results, (list, tuple)):
+            return list(results)
+        if _is_symbol(results) and (count := len(results.list_outputs())) > 1:
+            return [results[i] for i in range(count)]
+        return [results]
+
+    return call
 
 
 def registrar() -> mxnet_registrar.Registrar:

@@ -9,21 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pykernels import fork
-from pykernels.errors import KernelError, LoadError
+from pykernels.errors import CallError, KernelError, LoadError
 from pykernels.frameworks import loading, oneflow_registrar, oneflow_states, oneflow_training, oneflow_waiting
 from pykernels.kernel import service
 from pykernels.module import OpModule
 
-__all__ = ["add", "call", "owns", "remove"]
-
-#: How many calls are remembered: one for every op, number of tensors and set of attributes.
-_MOST_CALLS = 1024
+__all__ = ["add", "bind", "owns", "remove"]
 
 _modules: dict[str, OpModule] = {}
 _entered: dict[str, tuple[str, ...]] = {}
 # What the registrar has been given stays in use by graphs and pending calls, even after the op is unloaded.
 _kept: list[OpModule] = []
-_calls: dict[tuple[Any, ...], Callable[..., tuple[Any, ...]]] = {}
 _lock = threading.RLock()
 
 
@@ -40,8 +36,6 @@ def remove(module: OpModule) -> None:
         for name in _entered.pop(module.name, ()):
             _registrar().remove(name)
         _modules.pop(module.name, None)
-        for key in [key for key in _calls if key[0].name == module.name]:
-            del _calls[key]
 
 
 def owns(value: Any) -> bool:
@@ -49,60 +43,52 @@ def owns(value: Any) -> bool:
     return isinstance(value, sys.modules["oneflow"].Tensor)
 
 
-def call(
+def bind(
     module: OpModule,
     op_type: str,
     inputs: Sequence[Sequence[Any]],
     attributes: Mapping[str, Any],
     counts: Sequence[int],
-) -> list[Any]:
-    """Call an op on tensors, or add it to the graph that is being built.
+) -> Callable[..., Sequence[Any]]:
+    """What calls an op on tensors, or adds it to the graph that is being built.
 
     Returns
     -------
-    list of Tensor
-
-    Raises
-    ------
-    RuntimeError
-        The definition refuses the inputs, or there is no kernel for them. What goes wrong in the kernel later is
-        raised where OneFlow is next waited for, as `FailedKernel`.
-    KernelError
-        A kernel calls the op.
+    callable
+        Takes and returns tensors. It raises `RuntimeError` if the definition refuses the inputs, or there is no kernel
+        for them, and `KernelError` if a kernel calls it. What goes wrong in the kernel later is raised where OneFlow is
+        next waited for, as `FailedKernel`.
     """
-    if fork.is_forbidden():
-        raise KernelError(f"op {op_type!r} is called in a kernel; combine ops in the API file")
-    tensors = [tensor for group in inputs for tensor in group]
-    is_train = _takes_is_train(module) and oneflow_training.is_training(tensors)
-    key = (module, op_type, tuple(map(len, inputs)), tuple(counts), tuple(attributes.values()), is_train)
-    run = _calls.get(key) or _make_call(key, attributes)
-    return list(run(*tensors))
-
-
-def _make_call(key: tuple[Any, ...], attributes: Mapping[str, Any]) -> Callable[..., tuple[Any, ...]]:
-    module, op_type, inputs, outputs, _, is_train = key
     with _lock:
+        if _modules.get(module.name) is not module:
+            raise CallError(f"op {op_type!r} has been unloaded or reloaded since this call was built: build it again")
         op = module.definition.ops[op_type]
-        run = _registrar().make_call(op, inputs, outputs, attributes, is_train=is_train)
-        if any(argument.mutable for argument in op.inputs):
-            run = oneflow_states.checked(op, inputs, run)
-        if len(_calls) >= _MOST_CALLS:
-            _calls.clear()
-        _calls[key] = run
-        return run
+        sizes = [len(group) for group in inputs]
 
+        def make(*, is_train: bool) -> Callable[..., Sequence[Any]]:
+            run = _registrar().make_call(op, sizes, counts, attributes, is_train=is_train)
+            return oneflow_states.checked(op, sizes, run) if any(a.mutable for a in op.inputs) else run
 
-@functools.lru_cache(maxsize=_MOST_CALLS)
-def _takes_is_train(module: OpModule) -> bool:
-    return any("is_train" in function.keywords for function in module.source.functions.values())
+        run = make(is_train=False)
+        if not any("is_train" in function.keywords for function in module.source.functions.values()):
+            return run
+        runs = {True: make(is_train=True), False: run}
+        return lambda *tensors: runs[oneflow_training.is_training(tensors)](*tensors)
 
 
 @functools.lru_cache(maxsize=1)
 def _registrar() -> oneflow_registrar.Registrar:
     """The registrar of this process, built and set up when an op is first called."""
-    registrar = oneflow_registrar.Registrar(oneflow_registrar.build(), service.services(), _load)
+    registrar = oneflow_registrar.Registrar(
+        oneflow_registrar.build(), service.services(), _load, (fork.threads_in_kernels, _refuse_in_kernel)
+    )
     oneflow_waiting.install(registrar.take_failures)
     return registrar
+
+
+def _refuse_in_kernel(op_type: str) -> None:
+    if fork.is_forbidden():
+        raise KernelError(f"op {op_type!r} is called in a kernel; combine ops in the API file")
 
 
 def _load(name: str) -> None:

@@ -108,6 +108,8 @@ class Registrar:
         Where kernels come from.
     load : callable
         Called with the name of an op when it is first wanted; has to `add` it.
+    in_kernels : tuple of set and callable
+        While the set is not empty, every call of an op calls the other with the op's name, which may raise.
 
     Raises
     ------
@@ -115,7 +117,13 @@ class Registrar:
         OneFlow lacks what the registrar needs.
     """
 
-    def __init__(self, library: Path, services: abi.Services, load: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        library: Path,
+        services: abi.Services,
+        load: Callable[[str], None],
+        in_kernels: tuple[set[int], Callable[[str], None]],
+    ) -> None:
         internal = ctypes.CDLL(importlib.import_module("oneflow._oneflow_internal").__file__)
         # The registrar keeps pointers to both for as long as the process lives.
         self._services = services
@@ -131,6 +139,8 @@ class Registrar:
             ctypes.cast(self._load, ctypes.c_void_p).value,
             ctypes.addressof(tensor_type),
             ctypes.cast(new_tensor, ctypes.c_void_p).value,
+            *in_kernels,
+            f"{Path(__file__).parent.parent}/",
         )
         #: What has gone wrong in kernels since this was last asked, or None.
         self.take_failures: Callable[[], str | None] = self._module.take_failures

@@ -88,7 +88,7 @@ void Instance::Infer(Tensors* inputs, Tensors* outputs) const {
 void Instance::InferShapes(Tensors* inputs, Tensors* outputs) const {
   const bool are_known = AreKnown(*inputs);
   if (are_known) {
-    const std::shared_ptr<const Specialization> recent = FindRecent(*inputs, SameShapes);
+    const std::shared_ptr<const Specialization> recent = FindRecent([&](const Tensors& known) { return SameShapes(known, *inputs); });
     if (recent) return CopyShapes(recent->outputs(), outputs);
   }
   const Tensors given = *inputs;
@@ -171,7 +171,7 @@ std::vector<std::vector<int32_t>> Instance::GuessDtypes() const {
   std::vector<std::vector<int32_t>> guesses;
   const size_t n = blank_inputs_.size();
   const std::shared_ptr<const Specialization> latest =
-      FindRecent({}, [](const Tensors&, const Tensors&) { return true; });
+      FindRecent([](const Tensors&) { return true; });
   if (latest) {
     guesses.emplace_back();
     for (const pk_tensor& input : latest->inputs()) guesses.back().push_back(input.dtype);
@@ -186,7 +186,7 @@ void Instance::InferDtypes(Tensors* inputs, Tensors* outputs) const {
   if (first == PK_INVALID_DTYPE && !inputs->empty()) return;
   const bool completes = op_->declared().flags & PK_OP_INFERS_INPUTS;
   if (!completes) FillDtypes(first, inputs);
-  const std::shared_ptr<const Specialization> recent = FindRecent(*inputs, SameDtypes);
+  const std::shared_ptr<const Specialization> recent = FindRecent([&](const Tensors& known) { return SameDtypes(known, *inputs); });
   if (recent) return CopyDtypes(recent->outputs(), outputs);
   Tensors shaped = AcceptedShapes();
   CopyDtypes(*inputs, &shaped);

@@ -60,7 +60,7 @@ pk_instance Instance::View(const Tensors& inputs, const Tensors& outputs) const 
 }
 
 std::shared_ptr<const Specialization> Instance::Specialize(const Tensors& inputs) const {
-  std::shared_ptr<const Specialization> found = FindRecent(inputs, SameTypes);
+  std::shared_ptr<const Specialization> found = FindRecent([&](const Tensors& known) { return SameTypes(known, inputs); });
   if (found) return found;
   RequireSupportedDtypes(inputs, input_names_);
   Tensors completed = inputs;
@@ -78,12 +78,7 @@ std::shared_ptr<const Specialization> Instance::Specialize(const Tensors& inputs
   return found;
 }
 
-std::shared_ptr<const Specialization> Instance::FindRecent(const Tensors& inputs, Match match) const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = std::find_if(recent_.rbegin(), recent_.rend(),
-                                  [&](const auto& known) { return match(known->inputs(), inputs); });
-  return found == recent_.rend() ? nullptr : *found;
-}
+const Tensors& Instance::InputsOf(const Specialization& known) { return known.inputs(); }
 
 void Instance::Remember(std::shared_ptr<const Specialization> made) const {
   std::lock_guard<std::mutex> lock(mutex_);

@@ -52,12 +52,20 @@ class Instance {
   // of the first input that has one; if none has, all stay unknown. Shapes play no part.
   void InferDtypes(Tensors* inputs, Tensors* outputs) const;
 
+  // The newest specialisation whose inputs match, or null.
+  template <typename Match>
+  std::shared_ptr<const Specialization> FindRecent(const Match& match) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto known = recent_.rbegin(); known != recent_.rend(); ++known) {
+      if (match(InputsOf(**known))) return *known;
+    }
+    return nullptr;
+  }
+
   // This instance for inputs whose dtypes and shapes are known. It must not outlive the instance.
   std::shared_ptr<const Specialization> Specialize(const Tensors& inputs) const;
 
  private:
-  using Match = bool (*)(const Tensors&, const Tensors&);
-
   // Inference by the definition, of shapes and dtypes at once.
   void Infer(Tensors* inputs, Tensors* outputs) const;
   // The definition fills in what is unknown of the inputs.
@@ -70,8 +78,7 @@ class Instance {
   void RequireSupportedDtypes(const Tensors& tensors, const std::vector<std::string>& names) const;
   void RequireComplete(const Tensors& outputs) const;
 
-  // The newest specialisation for inputs that match, or null.
-  std::shared_ptr<const Specialization> FindRecent(const Tensors& inputs, Match match) const;
+  static const Tensors& InputsOf(const Specialization& known);
   void Remember(std::shared_ptr<const Specialization> made) const;
   void RememberShapes(const Tensors& inputs) const;
   // Input shapes that inference has accepted; blank if there are none yet.

@@ -16,6 +16,8 @@ namespace pykernels::oneflow {
 
 // An attribute that every op has in OneFlow beside its own: whether the call is part of a training pass.
 inline const std::string kIsTrain = "pykernels_is_train";
+// Another one, which graphs carry: where the op was called.
+inline const std::string kCaller = "pykernels_caller";
 
 template <typename T>
 struct Type {

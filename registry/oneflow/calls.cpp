@@ -1,13 +1,39 @@
 #include "calls.h"
 
-namespace pykernels::oneflow {
+#include "callers.h"
 
-std::shared_ptr<of::one::UserOpExpr> MakeCall(const OpType& type, const Counts& counts,
-                                              const std::vector<pk_attr>& attributes, bool is_train) {
-  // Throws if there cannot be so many: OneFlow ends the process on some numbers.
-  const pk_op& declared = type.declared();
-  DistributeTensors(declared.inputs, declared.n_inputs, {counts.inputs, -1}, declared.name, "inputs");
-  DistributeTensors(declared.outputs, declared.n_outputs, {counts.outputs, -1}, declared.name, "outputs");
+namespace pykernels::oneflow {
+namespace {
+
+thread_local const Callable* the_running = nullptr;
+
+class Scope {
+ public:
+  explicit Scope(const Callable* callable) : before_(the_running) { the_running = callable; }
+  ~Scope() { the_running = before_; }
+
+ private:
+  const Callable* before_;
+};
+
+// What OneFlow gives to kernels as this tensor; null for one of a graph, and for the part of a global one that is not
+// here.
+const void* MemoryOf(const of::one::Tensor& tensor) {
+  if (tensor.is_lazy()) return nullptr;
+  if (tensor.is_local()) return Get(tensor.eager_blob_object()).get();
+  const auto part = tensor.cur_rank_phy_tensor();
+  return part.IsOk() ? Get(Get(part)->eager_blob_object()).get() : nullptr;
+}
+
+}  // namespace
+
+Callable::Callable(const OpType& type, const Counts& counts, const std::vector<pk_attr>& attributes, bool is_train,
+                   const std::string& caller)
+    : type_(type),
+      counts_(counts),
+      is_train_(is_train),
+      // Throws if there cannot be so many tensors: OneFlow ends the process on some numbers.
+      instance_(type.FindInstance(counts, attributes)) {
   of::one::OpBuilder builder(type.name(), type.name());
   for (size_t i = 0; i < counts.inputs.size(); ++i) {
     if (counts.inputs[i] > 0) Check(builder.MaybeInput(type.inputs()[i], counts.inputs[i]));
@@ -17,14 +43,21 @@ std::shared_ptr<of::one::UserOpExpr> MakeCall(const OpType& type, const Counts& 
   }
   for (const pk_attr& attribute : attributes) SetAttribute(attribute, &builder);
   builder.Attr<bool>(kIsTrain, is_train);
-  return Get(builder.Build());
+  builder.Attr<std::string>(kCaller, caller);
+  expression_ = Get(builder.Build());
 }
 
-std::shared_ptr<of::one::TensorTuple> Call(const of::one::UserOpExpr& call, const of::one::TensorTuple& inputs) {
-  if (inputs.size() != static_cast<size_t>(call.input_size())) {
-    Fail("op '", call.op_type_name(), "' is called with ", inputs.size(), " tensors, not ", call.input_size());
+std::shared_ptr<of::one::TensorTuple> Callable::Run(const of::one::TensorTuple& inputs) const {
+  if (inputs.size() != this->inputs().size()) {
+    Fail("op '", type_.declared().name, "' is called with ", inputs.size(), " tensors, not ", this->inputs().size());
   }
-  return Get(of::one::OpInterpUtil::Dispatch<of::one::TensorTuple>(call, inputs));
+  const Scope scope(this);
+  const NotedCall call;
+  auto outputs = Get(of::one::OpInterpUtil::Dispatch<of::one::TensorTuple>(*expression_, inputs));
+  if (!outputs->empty()) call.Returned(MemoryOf(*outputs->at(0)));
+  return outputs;
 }
+
+const Callable* Callable::Running() { return the_running; }
 
 }  // namespace pykernels::oneflow

@@ -2,6 +2,7 @@
 #include <map>
 #include <mutex>
 
+#include "callers.h"
 #include "calls.h"
 #include "gradient.h"
 
@@ -24,6 +25,7 @@ struct State final : of::one::AutoGradCaptureState {
   TensorTuple inputs;   // null where the gradient does not depend on it
   TensorTuple outputs;  // the same
   std::vector<bool> is_wanted;
+  int64_t caller;
 };
 
 // The calls of one plan, in order.
@@ -57,7 +59,7 @@ class Plan {
 
  private:
   struct Step {
-    std::shared_ptr<of::one::UserOpExpr> call;
+    std::unique_ptr<const Callable> callable;
     std::vector<std::string> inputs;
     std::vector<std::string> outputs;
   };
@@ -83,7 +85,7 @@ class Plan {
     }
     std::vector<pk_attr> attributes;
     for (const auto& value : op.attributes) attributes.push_back(value->get());
-    step.call = MakeCall(type, counts, attributes, is_train);
+    step.callable = std::make_unique<const Callable>(type, counts, attributes, is_train);
     steps_.push_back(std::move(step));
   }
 
@@ -96,7 +98,7 @@ class Plan {
   void RunStep(const Step& step, std::map<std::string, TensorPtr>* blobs) const {
     TensorTuple inputs;
     for (const std::string& blob : step.inputs) inputs.push_back(Read(blob, *blobs));
-    const std::shared_ptr<TensorTuple> outputs = Call(*step.call, inputs);
+    const std::shared_ptr<TensorTuple> outputs = step.callable->Run(inputs);
     for (size_t i = 0; i < step.outputs.size(); ++i) (*blobs)[step.outputs[i]] = outputs->at(i);
   }
 
@@ -137,6 +139,7 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
         SetType(inputs[i]->dtype()->data_type(), *inputs[i]->shape(), &types[i]);
         state->is_wanted.push_back(inputs[i]->requires_grad());
       }
+      state->caller = CurrentCaller();
       state->forward = {instance_, instance_->Specialize(types)};
       state->inputs = Keep(inputs, instance_->dependencies().inputs);
       state->outputs = Keep(outputs, instance_->dependencies().outputs);
@@ -147,6 +150,7 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
                           TensorTuple* input_gradients) const override {
     return Report([&] {
       const auto* state = static_cast<const State*>(kept);
+      const CalledFor scope(state->caller);
       FindPlan(state->forward)->Run(*state, output_gradients, input_gradients);
     });
   }

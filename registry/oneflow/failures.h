@@ -6,9 +6,10 @@
 
 namespace pykernels::oneflow {
 
-void AddFailure(const std::string& text);
+// `output` is the first output that the kernel was given; it tells which call it was, where the text does not.
+void AddFailure(const std::string& text, const void* output);
 
-// What has gone wrong since this was last asked; empty if nothing has.
+// What has gone wrong since this was last asked; empty if nothing has. With the GIL.
 std::string TakeFailures();
 
 }  // namespace pykernels::oneflow

@@ -64,6 +64,7 @@ class Writer {
     for (const auto& [argument, count] : op.outputs) builder->Output(argument, count);
     for (const auto& value : op.attributes) SetAttribute(value->get(), builder);
     builder->Attr<bool>(kIsTrain, context_->FwOp().attr<bool>(kIsTrain));
+    builder->Attr<std::string>(kCaller, context_->FwOp().attr<std::string>(kCaller));
     return builder->Build();
   }
 

@@ -16,6 +16,7 @@
 #include "oneflow/core/framework/op_builder.h"
 #include "oneflow/core/framework/op_interpreter/op_interpreter_util.h"
 #include "oneflow/core/framework/tensor.h"
+#include "oneflow/core/job/lazy_mode.h"
 
 namespace oneflow {
 

@@ -16,22 +16,30 @@ struct Buffer {
   void* data;
 };
 
-Buffer ReadBuffer(user_op::KernelComputeContext* context, const pk_tensor& blank) {
-  user_op::Tensor* tensor = context->Tensor4ArgNameAndIndex(blank.argument, blank.index);
-  if (!tensor) Fail("OneFlow gives no tensor for '", blank.argument, "'");
+Buffer ReadBuffer(user_op::KernelComputeContext* context, const std::string& argument, const pk_tensor& blank) {
+  user_op::Tensor* tensor = context->Tensor4ArgNameAndIndex(argument, blank.index);
+  if (!tensor) Fail("OneFlow gives no tensor for '", argument, "'");
   Buffer buffer{blank, tensor->mut_raw_dptr()};
   SetType(tensor->data_type(), tensor->shape_view(), &buffer.type);
   if (!buffer.data) {
-    if (CountElements(buffer.type) > 0) Fail("OneFlow gives no memory for '", blank.argument, "'");
+    if (CountElements(buffer.type) > 0) Fail("OneFlow gives no memory for '", argument, "'");
     buffer.data = nowhere;
   }
   return buffer;
 }
 
-std::vector<Buffer> ReadBuffers(user_op::KernelComputeContext* context, const Tensors& blank) {
+std::vector<Buffer> ReadBuffers(user_op::KernelComputeContext* context, const std::vector<std::string>& arguments,
+                                const Tensors& blank) {
   std::vector<Buffer> buffers;
-  for (const pk_tensor& tensor : blank) buffers.push_back(ReadBuffer(context, tensor));
+  buffers.reserve(blank.size());
+  for (size_t i = 0; i < blank.size(); ++i) buffers.push_back(ReadBuffer(context, arguments[i], blank[i]));
   return buffers;
+}
+
+std::vector<std::string> ArgumentsOf(const Tensors& blank) {
+  std::vector<std::string> arguments;
+  for (const pk_tensor& tensor : blank) arguments.emplace_back(tensor.argument);
+  return arguments;
 }
 
 Tensors Types(const std::vector<Buffer>& buffers) {
@@ -84,19 +92,54 @@ class Kernel final : public user_op::OpKernel {
   void Compute(user_op::KernelComputeContext* context) const override {
     try {
       const auto attributes = AttributesOfContext(*context);
-      const auto instance = type_.FindInstance(type_.Count(context->inputs(), context->outputs()), attributes);
-      RunOn(*instance, ReadBuffers(context, instance->blank_inputs()), ReadBuffers(context, instance->blank_outputs()),
-            attributes.IsTrain());
+      const std::shared_ptr<const Use> use = FindUse(*context, attributes);
+      RunOn(*use->instance, ReadBuffers(context, use->inputs, use->instance->blank_inputs()),
+            ReadBuffers(context, use->outputs, use->instance->blank_outputs()), attributes.IsTrain());
     } catch (const std::exception& problem) {
       // It must not leave through OneFlow's threads, which would end the process.
-      AddFailure(problem.what());
+      Tell(problem.what(), context);
     }
   }
 
   bool AlwaysComputeWhenAllOutputsEmpty() const override { return false; }
 
  private:
+  void Tell(std::string text, user_op::KernelComputeContext* context) const {
+    const std::string& caller = context->Attr<std::string>(kCaller);
+    if (!caller.empty()) text += Join(", at ", caller);
+    const bool is_known = !caller.empty() || type_.outputs().empty();
+    AddFailure(text, is_known ? nullptr : context->Tensor4ArgNameAndIndex(type_.outputs()[0], 0));
+  }
+
+  // An instance, and the argument of each of its tensors.
+  struct Use {
+    std::shared_ptr<const Instance> instance;
+    std::vector<std::string> inputs;
+    std::vector<std::string> outputs;
+  };
+
+  // OneFlow makes a kernel for each place where an op is called, so that it is nearly always the use of last time.
+  std::shared_ptr<const Use> FindUse(const user_op::KernelComputeContext& context,
+                                     const AttributeSource& attributes) const {
+    const std::shared_ptr<const Use> last = std::atomic_load(&last_);
+    if (last && last->inputs.size() == context.inputs().size() && last->outputs.size() == context.outputs().size() &&
+        HasAll(attributes, last->instance->attributes())) {
+      return last;
+    }
+    auto instance = type_.FindInstance(type_.Count(context.inputs(), context.outputs()), attributes);
+    const auto use = std::make_shared<const Use>(
+        Use{instance, ArgumentsOf(instance->blank_inputs()), ArgumentsOf(instance->blank_outputs())});
+    std::atomic_store(&last_, use);
+    return use;
+  }
+
+  static bool HasAll(const AttributeSource& source, const std::vector<pk_attr>& attributes) {
+    return std::all_of(attributes.begin(), attributes.end(),
+                       [&](const pk_attr& attribute) { return source.Has(attribute); });
+  }
+
   const OpType& type_;
+  mutable std::shared_ptr<const Use> last_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The Python module. Calls of ops go through it because a call by ctypes costs more than all the rest.
 #include "../host/op.h"
+#include "callers.h"
 #include "calls.h"
 #include "failures.h"
 #include "threads.h"
@@ -14,6 +15,9 @@ struct PyTensorObject {
 };
 PyTypeObject* the_tensor_type = nullptr;
 PyObject* (*the_new_tensor)(const std::shared_ptr<of::one::Tensor>&) = nullptr;
+// While any thread runs a kernel that is Python: the set is not empty, and every call asks whether it is made in one.
+PyObject* the_threads_in_kernels = nullptr;
+PyObject* the_check = nullptr;
 
 // What `body` returns; null, with a Python error set, if it throws.
 template <typename Body>
@@ -34,7 +38,7 @@ PyObject* Raise(const Body& body) {
 struct CallObject {
   PyObject_HEAD;
   vectorcallfunc vectorcall;
-  std::shared_ptr<of::one::UserOpExpr> call;
+  std::unique_ptr<const Callable> callable;
   std::string label;
 };
 
@@ -42,6 +46,13 @@ void RequireCpu(const of::one::Tensor& tensor, const std::string& label) {
   if (tensor.is_cuda()) {
     Fail("op '", label, "' has no kernel for the device cuda: kernels run on the CPU. Move its inputs there with .cpu()");
   }
+}
+
+void RequireNoKernel(const std::string& label) {
+  if (PySet_GET_SIZE(the_threads_in_kernels) == 0) return;
+  PyObject* result = PyObject_CallFunction(the_check, "s", label.c_str());
+  if (!result) FailInPython();
+  Py_DECREF(result);
 }
 
 PyObject* Wrap(const of::one::TensorTuple& tensors) {
@@ -62,7 +73,9 @@ PyObject* Wrap(const of::one::TensorTuple& tensors) {
 PyObject* RunCall(PyObject* self, PyObject* const* arguments, size_t n, PyObject* /*names*/) {
   return Raise([&] {
     const auto& object = *reinterpret_cast<CallObject*>(self);
+    RequireNoKernel(object.label);
     of::one::TensorTuple inputs;
+    inputs.reserve(PyVectorcall_NARGS(n));
     for (Py_ssize_t i = 0; i < PyVectorcall_NARGS(n); ++i) {
       if (!PyObject_TypeCheck(arguments[i], the_tensor_type)) {
         Fail("op '", object.label, "' takes oneflow.Tensor, not ", Py_TYPE(arguments[i])->tp_name);
@@ -70,13 +83,16 @@ PyObject* RunCall(PyObject* self, PyObject* const* arguments, size_t n, PyObject
       inputs.push_back(reinterpret_cast<PyTensorObject*>(arguments[i])->data);
       RequireCpu(*inputs.back(), object.label);
     }
-    return Wrap(*Call(*object.call, inputs));
+    const int64_t caller = NoteCaller();
+    const Callable& callable = *object.callable;
+    if (of::LazyMode::is_enabled()) return Wrap(*callable.From(DescribeCaller(caller)).Run(inputs));
+    return Wrap(*callable.Run(inputs));
   });
 }
 
 void DeleteCall(PyObject* self) {
   auto* object = reinterpret_cast<CallObject*>(self);
-  object->call.~shared_ptr();
+  object->callable.~unique_ptr();
   object->label.~basic_string();
   Py_TYPE(self)->tp_free(self);
 }
@@ -116,11 +132,12 @@ PyObject* make_call(PyObject* /*module*/, PyObject* arguments) {
     }
     const OpType& type = OpType::Find(name);
     const auto* first = reinterpret_cast<const pk_attr*>(attributes);
-    auto call = MakeCall(type, {ReadCounts(inputs), ReadCounts(outputs)}, {first, first + n_attributes}, is_train);
+    auto callable = std::make_unique<const Callable>(type, Counts{ReadCounts(inputs), ReadCounts(outputs)},
+                                                     std::vector<pk_attr>(first, first + n_attributes), is_train);
     auto* object = PyObject_New(CallObject, CallType());
     if (!object) FailInPython();
     object->vectorcall = RunCall;
-    new (&object->call) std::shared_ptr<of::one::UserOpExpr>(std::move(call));
+    new (&object->callable) std::unique_ptr<const Callable>(std::move(callable));
     new (&object->label) std::string(name);
     return reinterpret_cast<PyObject*>(object);
   });
@@ -130,7 +147,14 @@ PyObject* make_call(PyObject* /*module*/, PyObject* arguments) {
 
 PyObject* init(PyObject* /*module*/, PyObject* arguments) {
   unsigned long long services = 0, load = 0, tensor_type = 0, new_tensor = 0;
-  if (!PyArg_ParseTuple(arguments, "KKKK", &services, &load, &tensor_type, &new_tensor)) return nullptr;
+  const char* own_folder = nullptr;
+  if (!PyArg_ParseTuple(arguments, "KKKKO!Os", &services, &load, &tensor_type, &new_tensor, &PySet_Type,
+                        &the_threads_in_kernels, &the_check, &own_folder)) {
+    return nullptr;
+  }
+  Py_INCREF(the_threads_in_kernels);
+  Py_INCREF(the_check);
+  SetOwnFolder(own_folder);
   SetServices(reinterpret_cast<const pk_services*>(services), reinterpret_cast<LoadFunction>(load));
   the_tensor_type = *reinterpret_cast<PyTypeObject**>(tensor_type);
   the_new_tensor = reinterpret_cast<decltype(the_new_tensor)>(new_tensor);
@@ -170,8 +194,9 @@ PyObject* take_failures(PyObject* /*module*/, PyObject* /*none*/) {
 
 PyMethodDef the_methods[] = {
     {"init", init, METH_VARARGS,
-     "init(services, load, tensor_type, new_tensor): the addresses of a pk_services, a LoadFunction, OneFlow's "
-     "PyTensorObject_Type and PyTensor_New; valid as long as the process lives."},
+     "init(services, load, tensor_type, new_tensor, threads_in_kernels, check, folder): the addresses of a pk_services, a "
+     "LoadFunction, OneFlow's PyTensorObject_Type and PyTensor_New, valid as long as the process lives; check(name) is "
+     "called with every call of an op while the set is not empty; no file of the folder is the user's."},
     {"add", add, METH_VARARGS,
      "add(name, definition, index, gradient, number) -> str: enter an op, or another one than the name has, and say "
      "under which name OneFlow has it."},

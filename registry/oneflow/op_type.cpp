@@ -1,5 +1,6 @@
 #include "op_type.h"
 
+#include <cstring>
 #include <map>
 
 #include "../host/op.h"
@@ -22,11 +23,6 @@ std::vector<int32_t> CountEach(const std::vector<std::string>& arguments, const 
     for (const auto& [argument, index] : listed) counts[i] += argument == arguments[i];
   }
   return counts;
-}
-
-bool HasAll(const AttributeSource& source, const std::vector<pk_attr>& attributes) {
-  return std::all_of(attributes.begin(), attributes.end(),
-                     [&](const pk_attr& attribute) { return source.Has(attribute); });
 }
 
 // The types of all ops that have been entered. Nothing is ever taken out: OneFlow forgets no op.
@@ -86,17 +82,19 @@ Counts OpType::Count(const Listed& inputs, const Listed& outputs) const {
   return {CountEach(inputs_, inputs), CountEach(outputs_, outputs)};
 }
 
-std::shared_ptr<const Instance> OpType::FindKnown(const Counts& counts, const AttributeSource& attributes) const {
+template <typename Has>
+std::shared_ptr<const Instance> OpType::FindKnown(const Counts& counts, const Has& has) const {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = std::find_if(instances_.rbegin(), instances_.rend(), [&](const Known& known) {
-    return known.counts == counts && HasAll(attributes, known.instance->attributes());
+    const auto& attributes = known.instance->attributes();
+    return known.counts == counts && std::all_of(attributes.begin(), attributes.end(), has);
   });
   return found == instances_.rend() ? nullptr : found->instance;
 }
 
 std::shared_ptr<const Instance> OpType::FindInstance(const Counts& counts, const AttributeSource& attributes) const {
-  std::shared_ptr<const Instance> instance = FindKnown(counts, attributes);
-  if (instance) return instance;
+  const auto known = FindKnown(counts, [&](const pk_attr& attribute) { return attributes.Has(attribute); });
+  if (known) return known;
   std::vector<std::unique_ptr<const AttributeValue>> values;
   std::vector<pk_attr> given;
   for (int32_t i = 0; i < declared().n_attributes; ++i) {
@@ -104,11 +102,22 @@ std::shared_ptr<const Instance> OpType::FindInstance(const Counts& counts, const
     values.push_back(attributes.Read(initial.name, initial.type));
     given.push_back(values.back()->get());
   }
+  return FindInstance(counts, given);
+}
+
+std::shared_ptr<const Instance> OpType::FindInstance(const Counts& counts, const std::vector<pk_attr>& given) const {
+  Attributes attributes = Attributes::Fill(declared(), op_->name(), given);
+  const auto known = FindKnown(counts, [&](const pk_attr& attribute) {
+    return std::any_of(attributes.values().begin(), attributes.values().end(), [&](const pk_attr& value) {
+      return std::strcmp(value.name, attribute.name) == 0 && SameValue(value, attribute);
+    });
+  });
+  if (known) return known;
   const auto distribute = [&](const pk_argument* arguments, int32_t n, const std::vector<int32_t>& each,
                               const char* what) { return DistributeTensors(arguments, n, {each, -1}, op_->name(), what); };
   // Without the lock: a definition that is written in Python waits for the GIL here.
-  instance = std::make_shared<const Instance>(
-      op_, op_->name(), Attributes::Fill(declared(), op_->name(), given),
+  const auto instance = std::make_shared<const Instance>(
+      op_, op_->name(), std::move(attributes),
       distribute(declared().inputs, declared().n_inputs, counts.inputs, "inputs"),
       distribute(declared().outputs, declared().n_outputs, counts.outputs, "outputs"));
   std::lock_guard<std::mutex> lock(mutex_);

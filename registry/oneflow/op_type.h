@@ -42,14 +42,17 @@ class OpType {
 
   Counts Count(const Listed& inputs, const Listed& outputs) const;
 
+  // The instance for so many tensors and these attributes; with defaults for those that are not given.
   std::shared_ptr<const Instance> FindInstance(const Counts& counts, const AttributeSource& attributes) const;
+  std::shared_ptr<const Instance> FindInstance(const Counts& counts, const std::vector<pk_attr>& given) const;
 
  private:
   struct Known {
     Counts counts;
     std::shared_ptr<const Instance> instance;
   };
-  std::shared_ptr<const Instance> FindKnown(const Counts& counts, const AttributeSource& attributes) const;
+  template <typename Has>
+  std::shared_ptr<const Instance> FindKnown(const Counts& counts, const Has& has) const;
 
   const std::shared_ptr<const Op> op_;
   const std::string name_;

@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -33,38 +35,43 @@ int CountThreads() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-// Opens when it has been told `n` times.
-class Latch {
+// Pieces of work that threads take one by one, so that a thread that comes late, on a machine that does other things as
+// well, keeps nobody waiting.
+class Pieces {
  public:
-  explicit Latch(int n) : left_(n) {}
+  Pieces(int n, void (*run)(void* context, int i), void* context) : n_(n), left_(n), run_(run), context_(context) {}
 
-  void Tell() {
-    // Under the lock to the end: whoever waits deletes the latch.
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (--left_ == 0) opened_.notify_all();
+  // Runs pieces until all have been taken.
+  void Work() {
+    for (int i = next_++; i < n_; i = next_++) {
+      run_(context_, i);
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (--left_ == 0) done_.notify_all();
+    }
   }
 
+  // Returns when all have been run.
   void Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
-    opened_.wait(lock, [this] { return left_ == 0; });
+    done_.wait(lock, [this] { return left_ == 0; });
   }
 
  private:
+  const int n_;
+  std::atomic<int> next_{0};
   std::mutex mutex_;
-  std::condition_variable opened_;
+  std::condition_variable done_;
   int left_;
+  void (*const run_)(void* context, int i);
+  void* const context_;
 };
 
 void ForEach(int n, void (*run)(void* context, int i), void* context) {
-  Latch latch(n - 1);
-  for (int i = 1; i < n; ++i) {
-    of::Singleton<of::ThreadPool>::Get()->AddWork([&latch, run, context, i] {
-      run(context, i);
-      latch.Tell();
-    });
-  }
-  run(context, 0);
-  latch.Wait();
+  // Shared, since a thread may come when all is done.
+  const auto pieces = std::make_shared<Pieces>(n, run, context);
+  for (int i = 1; i < n; ++i) of::Singleton<of::ThreadPool>::Get()->AddWork([pieces] { pieces->Work(); });
+  pieces->Work();
+  pieces->Wait();
 }
 
 }  // namespace

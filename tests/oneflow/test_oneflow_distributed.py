@@ -5,7 +5,22 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+from folders import write_op
 from process import python
+
+KERNEL = """
+    def forward(args):
+        return args[0] * 3
+
+    def backward(args):
+        return args[0] * 3
+"""
+DEFINITION = """
+    import pykernels
+
+    class Prop(pykernels.CustomOpProp):
+        split_for_each_axis = True
+"""
 
 PROGRAM = """
 import os
@@ -14,7 +29,7 @@ import oneflow as flow
 import pykernels
 from pykernels import paths
 
-pykernels.load_ops(paths.OPS)
+pykernels.load_ops(paths.OPS, "triple")
 ops = {name: getattr(module.api, name) for name, module in pykernels.list_ops().items()}
 both = flow.placement("cpu", ranks=[0, 1])
 split, broadcast, partial_sum = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
@@ -44,7 +59,7 @@ class Graph(flow.nn.Graph):
 
 x, w = numbers(4, 6), numbers(2, 6)
 checks = 0
-for name in ("sigmoid", "tanh", "relu", "leaky_relu", "softmax", "smooth_l1"):
+for name in ("sigmoid", "tanh", "relu", "leaky_relu", "softmax", "smooth_l1", "triple"):
     expected = ops[name](x)
     local = flow.tensor(x, requires_grad=True)
     ops[name](local).square().sum().backward()
@@ -111,13 +126,14 @@ print(f"rank {flow.env.get_rank()} is done after {checks} checks", flush=True)
 
 
 def test_two_ranks(tmp_path: Path) -> None:
+    write_op(tmp_path, "triple", KERNEL, DEFINITION)
     (tmp_path / "ranks.py").write_text(textwrap.dedent(PROGRAM))
     done = python(
         "-m", "oneflow.distributed.launch", "--nproc_per_node", "2", "--master_port", str(port()), "ranks.py",
         cwd=tmp_path, timeout=150,
     )  # fmt: skip
     for rank in range(2):
-        assert f"rank {rank} is done after 28 checks" in done.stdout, done.stdout + done.stderr
+        assert f"rank {rank} is done after 31 checks" in done.stdout, done.stdout + done.stderr
 
 
 def port() -> int:

@@ -195,6 +195,83 @@ def test_a_kernel_that_raises_in_a_graph(load: Callable[..., str], kernel: str) 
         assert np.isnan(y.numpy()).all()
 
 
+# ---- which call it was
+
+
+def line_of(marker: str) -> str:
+    """What errors say of the line of this file that has this comment."""
+    lines = Path(__file__).read_text().splitlines()
+    return f"{__file__}:{1 + [line.endswith(f'# {marker}') for line in lines].index(True)}, in "
+
+
+def told_of(wait: Callable[[], Any]) -> str:
+    with pytest.raises(KernelError) as told:
+        wait()
+    return str(told.value)
+
+
+def test_the_line_of_the_call_is_told(load: Callable[..., str]) -> None:
+    function = api(load(COMPILED_RAISES))
+    function(flow.ones(2))
+    function(flow.ones(3))  # the call that fails
+    for _ in range(100):
+        function(flow.ones(2))
+    assert line_of("the call that fails") in told_of(flow._oneflow_internal.eager.Sync)
+
+
+def test_the_line_of_the_call_whose_gradient_fails_is_told(load: Callable[..., str]) -> None:
+    function = api(load(COMPILED_RAISES))
+    x = flow.ones(2, requires_grad=True)
+    y = function(x)  # the call whose gradient fails
+    (y + function(flow.ones(2))).sum().backward()
+    text = told_of(x.grad.numpy)
+    assert line_of("the call whose gradient fails") in text
+    assert "ZeroDivisionError" in text
+
+
+def test_the_line_in_the_graph_is_told(load: Callable[..., str]) -> None:
+    function = api(load(COMPILED_RAISES))
+
+    class Trained(flow.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.p = flow.nn.Parameter(flow.ones(2))
+
+        def forward(self, x: Any) -> Any:
+            y = function(x)  # the call in the graph
+            z = function(self.p)  # the call whose gradient is in the graph
+            return y.sum() + z.sum()
+
+    class Trainer(flow.nn.Graph):
+        def __init__(self, module: Any) -> None:
+            super().__init__()
+            self.module = module
+            self.add_optimizer(flow.optim.SGD(module.parameters(), lr=0.1))
+
+        def build(self, x: Any) -> Any:
+            loss = self.module(x)
+            loss.backward()
+            return loss
+
+    module = Trained()
+    inference = graph_of(module.forward)
+    assert line_of("the call in the graph") in told_of(lambda: inference(flow.ones(3)).numpy())
+    trainer = Trainer(module)
+    assert line_of("the call whose gradient is in the graph") in told_of(lambda: trainer(flow.ones(1)).numpy())
+
+
+def test_a_folder_without_a_kernel(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pykernels.load_ops(write_op(tmp_path, "half", "def backward(args):\n    return args[0]"))
+    try:
+        for call in (api("half"), graph_of(api("half"))):
+            with pytest.raises(
+                RuntimeError, match=r"half_py_kernel.py: there is no function forward\(args\), which op 'half_forward'"
+            ):
+                call(flow.ones(2))
+    finally:
+        pykernels.unload_ops("half")
+
+
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize(
     ("statement", "told"),

@@ -37,6 +37,17 @@ def in_child(function):
 """
 
 
+SLOW = """
+    import time
+
+    def forward(args):
+        time.sleep(0.5)
+        open("done", "w").close()
+        return args[0] * 1
+
+    def backward(args):
+        return args[0] * 1
+"""
 FAILING = """
     def forward(args):
         (x,) = args
@@ -65,6 +76,63 @@ print(sigmoid(x).tolist())
         tmp_path,
     )
     assert done.splitlines().count("[0.5, 0.5, 0.5, 0.5]") == 101
+
+
+def test_processes_and_workers_of_a_data_loader(tmp_path: Path) -> None:
+    """Both fork, with ops in flight; what the workers compute is right, and so are the results of before."""
+    done = run(
+        """
+import multiprocessing
+
+
+class Squares(flow.utils.data.Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return sigmoid(flow.zeros(2) + (i > 99)).numpy() + np.float32(i)
+
+
+def compute(i):
+    return sigmoid(flow.zeros(1)).item() + i
+
+
+if __name__ == "__main__":
+    pending = [sigmoid(x) for _ in range(200)]
+    batches = list(flow.utils.data.DataLoader(Squares(), batch_size=4, num_workers=2))
+    print([batch.numpy()[:, 0].tolist() for batch in batches])
+    pending += [sigmoid(x) for _ in range(200)]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(pool.map(compute, range(4)))
+    print(all(y.tolist() == [0.5] * 4 for y in pending), Graph()(x).tolist())
+""",
+        tmp_path,
+    )
+    assert done.splitlines() == [
+        "[[0.5, 1.5, 2.5, 3.5], [4.5, 5.5, 6.5, 7.5]]",
+        "[0.5, 1.5, 2.5, 3.5]",
+        "True [0.5, 0.5, 0.5, 0.5]",
+    ]
+
+
+def test_synchronize_waits_for_oneflow(tmp_path: Path) -> None:
+    write_op(tmp_path, "slow", SLOW)
+    done = program(
+        SETUP
+        + f"""
+import pykernels.fork, warnings
+warnings.simplefilter("ignore")
+pykernels.load_ops({str(tmp_path / "slow")!r})
+pykernels.list_ops()["slow"].api.slow(x)
+print(os.path.exists("done"))
+pykernels.fork.synchronize()
+print(os.path.exists("done"))
+with pykernels.fork.synchronized():
+    in_child(lambda: sigmoid(x).tolist())
+""",
+        cwd=tmp_path,
+    )
+    assert done.stdout.splitlines() == ["False", "True", "[0.5, 0.5, 0.5, 0.5]"]
 
 
 def test_kernels_that_are_cut_over_threads(tmp_path: Path) -> None:

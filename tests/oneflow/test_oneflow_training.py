@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,23 @@ def test_a_graph_trains_as_modules_do() -> None:
     graph = Trainer(lazy)
     np.testing.assert_allclose([graph(flow.tensor(X)).item() for _ in range(3)], losses, rtol=1e-5)
     assert_close(lazy.numbers(), eager.numbers())
+
+
+def test_a_module_that_is_saved_and_loaded(tmp_path: Path) -> None:
+    """With its parameters and states, trained in a graph; then inference and training go on as they would have."""
+    module = Norm()
+    graph = Trainer(module)
+    for _ in range(2):
+        graph(flow.tensor(X)).numpy()
+    flow.save(module.state_dict(), str(tmp_path / "saved"))
+    loaded = Norm()
+    loaded.load_state_dict(flow.load(str(tmp_path / "saved")))
+    assert_close(loaded.numbers(), module.numbers())
+    np.testing.assert_allclose(train_eagerly(loaded, 2), train_eagerly(module, 2), rtol=1e-6)
+    for each in (module, loaded):
+        each.eval()
+    x = flow.tensor(X)
+    np.testing.assert_allclose(Inference(loaded)(x).numpy(), module(x).numpy(), rtol=1e-6)
 
 
 def test_inference_uses_the_states_and_leaves_them() -> None:

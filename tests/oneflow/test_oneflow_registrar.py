@@ -1,0 +1,24 @@
+"""The registrar is built once for an installed OneFlow, and only for one that it knows."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import pytest
+
+from pykernels.errors import LoadError
+from pykernels.frameworks import oneflow_registrar
+
+
+def test_it_is_built_once() -> None:
+    library = oneflow_registrar.build()
+    built = library.stat().st_mtime_ns
+    assert oneflow_registrar.build() == library
+    assert library.stat().st_mtime_ns == built
+
+
+@pytest.mark.parametrize("version", ["0.9.0", "0.7.0", "1.0.0"])
+def test_other_versions_are_refused(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: version)
+    with pytest.raises(LoadError, match=f"ops can be entered into OneFlow 0.8.0, not {version}: .*oneflow==0.8.0"):
+        oneflow_registrar.build()
