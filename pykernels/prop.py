@@ -29,7 +29,15 @@ class CustomOpProp:
     ----------
     need_top_grad : bool
         Whether the gradient depends on the gradients of the outputs.
+
+    Attributes
+    ----------
+    split_for_each_axis : bool
+        Set it in the class of an elementwise op: over several devices OneFlow may then cut all tensors along any axis.
+        Else every device has the whole tensors.
     """
+
+    split_for_each_axis = False
 
     def __init__(self, need_top_grad: bool = True) -> None:
         self.need_top_grad_ = need_top_grad

@@ -55,6 +55,7 @@ class PropOps:
         states = [Dependency(name, "I", name) for name in self.states]
         self.dependencies = self._dependencies(described, arguments) + states
         self.gradients = [f"d{name}" for name in arguments]
+        self.split_for_each_axis = bool(prop.split_for_each_axis)
         self._check_names()
 
     def _describe(self) -> CustomOpProp:

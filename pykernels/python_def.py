@@ -96,6 +96,8 @@ class _PythonDefinition:
         self._name = name
         file = str(path).encode()
         flags = abi.OpFlag.INFERS_SHAPE | abi.OpFlag.INFERS_DTYPE
+        if ops.split_for_each_axis:
+            flags |= abi.OpFlag.HAS_SBP
         forward = self._op("forward", ops.inputs, ops.outputs, flags | abi.OpFlag.INFERS_INPUTS)
         for at in range(len(ops.inputs) - len(ops.states), len(ops.inputs)):
             forward.inputs[at].is_mutable = 1
@@ -112,7 +114,7 @@ class _PythonDefinition:
             gradients=(abi.Gradient * 1)(gradient),
             infer=abi.InferFn(self._infer),
             gradient=abi.GradientFn(self._gradient),
-            sbp=abi.SbpFn(lambda *_: 0),
+            sbp=abi.SbpFn(self._sbp),
         )
 
     def _op(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], flags: abi.OpFlag) -> abi.Op:
@@ -136,6 +138,9 @@ class _PythonDefinition:
     def _gradient(self, _: int, pointer: Any, sink: Any, error: int, size: int) -> int:
         return self._guarded(error, size, lambda: self._tell_gradient(pointer.contents, sink.contents))
 
+    def _sbp(self, _: int, pointer: Any, sink: Any, user: Any, error: int, size: int) -> int:
+        return self._guarded(error, size, lambda: self._tell_sbp(pointer.contents, sink, user))
+
     def _guarded(self, error: int, size: int, function: Callable[[], None]) -> int:
         try:
             function()
@@ -158,6 +163,19 @@ class _PythonDefinition:
         else:
             inferred = self._ops.infer_backward(given, attributes)
         _write(outputs, inferred)
+
+    def _tell_sbp(self, instance: abi.Instance, sink: Any, user: Any) -> None:
+        """Split all tensors along each axis; nothing unless the definition says so."""
+        if not self._ops.split_for_each_axis:
+            return
+        inputs = instance.inputs[: instance.n_inputs]
+        ranks = {tensor.ndim for tensor in inputs}
+        if len(ranks) != 1:
+            raise CallError(f"split_for_each_axis is for inputs with as many axes, but theirs are {sorted(ranks)}")
+        tensors = [*inputs, *instance.outputs[: instance.n_outputs]]
+        for axis in range(ranks.pop()):
+            for tensor in tensors:
+                sink(user, axis, tensor.argument, tensor.index, ord("S"), axis)
 
     def _tell_gradient(self, forward: abi.Instance, sink: abi.PlanSink) -> None:
         name = b"%s_grad" % (forward.name or f"{self._name}_forward".encode())

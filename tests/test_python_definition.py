@@ -13,6 +13,7 @@ from pykernels.abi import AttrType, OpFlag
 from pykernels.definition import Definition, TensorSpec
 from pykernels.errors import CallError, DefinitionError, LoadError
 from pykernels.python_def import load_python_def
+from pykernels.sbp import Split
 
 IMPORTS = "import numpy as np\nimport pykernels\nfrom pykernels.abi import AttrType\n"
 
@@ -156,6 +157,24 @@ def test_an_elementwise_op_needs_nothing_but_a_class(tmp_path: Path) -> None:
     assert infer(forward, spec()) == [[spec()]]
     assert infer(backward, *[spec(2, dtype=F64)] * 3) == [[spec(2, dtype=F64)]]
     assert forward.sbp([[spec(2)]], {}) == []
+
+
+def test_an_elementwise_op_can_be_split_along_each_axis(tmp_path: Path) -> None:
+    text = """
+        class Sum(pykernels.CustomOpProp):
+            split_for_each_axis = True
+
+            def list_arguments(self):
+                return ["a", "b"]
+    """
+    forward, backward = _load(tmp_path, text).ops.values()
+    assert forward.flags & backward.flags & OpFlag.HAS_SBP
+    signatures = forward.sbp([[spec(2, 3)], [spec(2, 3)]], {})
+    assert signatures == [{(name, 0): Split(axis) for name in ("a", "b", "output")} for axis in range(2)]
+    (signature,) = backward.sbp([[spec(4)]] * 4, {})
+    assert set(signature) == {(name, 0) for name in ("doutput", "a", "b", "output", "da", "db")}
+    with pytest.raises(CallError, match=r"split_for_each_axis is for inputs with as many axes, .* \[1, 2\]"):
+        forward.sbp([[spec(2, 3)], [spec(3)]], {})
 
 
 def test_unknown_inputs_are_completed(both: tuple[Definition, Definition]) -> None:
