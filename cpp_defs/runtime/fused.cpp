@@ -15,7 +15,7 @@ extern "C" {
 // Of the kernel, as kernel/fused_code.py writes them. A class set is a mask of bits. A list has its length before it,
 // a shape is the count of its axes and a list for each: the axes of tensors, by their places among all of these, whose
 // lengths broadcast together are its length.
-extern const int32_t pk_counts[8];
+extern const int32_t pk_counts[13];
 extern const int32_t pk_blocked[1];      // the classes that are cut into blocks
 extern const int32_t pk_groups[];        // of every class, the first of its neighbours that always go together with it
 extern const int32_t pk_classes[];       // of every axis of every tensor, its class or -1
@@ -26,6 +26,11 @@ extern const int32_t pk_folds[];         // of every stage, the arrays that it a
 extern const int64_t pk_identities[];    // for each of these, the bits of what an element is before
 extern const int32_t pk_members[];       // of every class, a list of its axes
 extern const int32_t pk_output_shapes[]; // of every axis of every output, a list
+extern const int32_t pk_lengths[];       // of every axis of a reshaped array, the list of steps that find its length
+extern const int32_t pk_views[][2];      // of every reshaped input, the place of its first axis, and how many it has
+extern const int32_t pk_reshaped[];      // of everything reshaped, its shape before and after
+extern const int32_t pk_counted[];       // of every array that counts, its shape
+extern const int32_t pk_packed[];        // of every output, whether its elements have other axes than it has itself
 extern const int32_t pk_extents[];       // of every number after the scalars, a shape with as many elements
 extern const int32_t pk_reductions[];    // of every reduction, what must hold (kEven, kNonempty), and the folded shape
 typedef void (*pk_stage)(void* const* arrays, const int64_t* steps, const int64_t* numbers, int64_t rows,
@@ -36,9 +41,18 @@ extern const pk_stage pk_stages[][2];    // for any number of rows; for a multip
 
 namespace {
 
-constexpr int kMaxClasses = 24, kMaxArrays = 64, kMaxNumbers = 96;
+constexpr int kMaxClasses = 24, kMaxArrays = 64, kMaxNumbers = 96, kMaxAxes = 512, kMaxSteps = 64;
 // Of pk_counts:
-enum { kInputs, kOutputs, kArrays, kStages, kClasses, kScalars, kExtents, kReductions };
+enum {
+  kInputs, kOutputs, kArrays, kStages, kClasses, kScalars, kExtents, kReductions,
+  kAxes,      // of tensors
+  kLengths,   // axes of reshaped arrays, whose places are after those
+  kViews,     // reshaped inputs, which come after the tensors in pk_arrays
+  kReshaped,  // these, and reshaped results
+  kCounted    // the arrays after the views, which hold 0, 1, ...
+};
+// Of pk_lengths:
+enum { kNumber, kCount, kMultiply, kFloorDivide, kAdd, kSubtract };
 // Of pk_arrays:
 enum { kTensor, kItemSize, kArrayClasses, kIsLocal };
 // Of pk_stage_table:
@@ -93,6 +107,10 @@ class Run {
 
   int32_t Prepare(const pk_kernel* kernel, void* const* data, const int64_t* dims, const pk_scalar* scalars,
                   int64_t* detail) {
+    if (pk_counts[kLengths] > 0) {
+      if (!FindLengths(dims)) return PK_RAISED;
+      dims = dims_;
+    }
     const int32_t* list = pk_members;
     for (int c = 0; c < n_classes_; ++c) {
       sizes_[c] = ReadLength(list, dims);
@@ -104,7 +122,9 @@ class Run {
     PlaceTensors(kernel, data, dims);
     Merge();
     ChooseBlock();
-    return PlaceOthers() ? PK_OK : PK_RAISED;
+    if (!PlaceOthers()) return PK_RAISED;
+    Count(dims);
+    return PK_OK;
   }
 
   // Computes the iterations from `begin` to `end` of `total`, or all if `total` is 0.
@@ -127,6 +147,47 @@ class Run {
  private:
   static int64_t CeilOfPart(int64_t part, int64_t n, int64_t total) {
     return static_cast<int64_t>((static_cast<__int128>(part) * n + total - 1) / total);
+  }
+
+  static int64_t ReadCount(const int32_t*& shape, const int64_t* dims) {
+    int64_t count = 1;
+    for (int32_t axes = *shape++; axes > 0; --axes) count *= ReadLength(shape, dims);
+    return count;
+  }
+
+  // Puts the lengths of the axes of reshaped arrays after those of tensors.
+  bool FindLengths(const int64_t* dims) {
+    std::copy_n(dims, pk_counts[kAxes], dims_);
+    const int32_t* at = pk_lengths;
+    for (int i = 0; i < pk_counts[kLengths]; ++i) {
+      int64_t stack[kMaxSteps];
+      int64_t* top = stack;  // past the last
+      const int32_t* const end = at + 1 + *at;
+      for (++at; at < end;) {
+        const int32_t step = *at++;
+        if (step == kNumber) {
+          *top++ = *at++;
+        } else if (step == kCount) {
+          *top++ = ReadCount(at, dims_);
+        } else {
+          const int64_t b = *--top, a = *--top;
+          *top++ = step == kMultiply ? a * b : step == kAdd ? a + b : step == kSubtract ? a - b : FloorDivide(a, b);
+        }
+      }
+      dims_[pk_counts[kAxes] + i] = stack[0];
+      if (stack[0] < 0) return false;
+    }
+    at = pk_reshaped;
+    for (int i = 0; i < pk_counts[kReshaped]; ++i) {
+      const int64_t before = ReadCount(at, dims_);
+      if (before != ReadCount(at, dims_)) return false;
+    }
+    return true;
+  }
+
+  static int64_t FloorDivide(int64_t a, int64_t b) {
+    if (b == 0) return 0;
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
   }
 
   int32_t CheckOutputs(const pk_kernel* kernel, const int64_t* dims, int64_t* detail) const {
@@ -173,23 +234,24 @@ class Run {
     if (n > 0) std::memcpy(numbers_, scalars, n * sizeof *numbers_);
     const int32_t* at = pk_extents;
     for (int i = 0; i < pk_counts[kExtents]; ++i) {
-      int64_t count = 1;
-      for (int32_t axes = *at++; axes > 0; --axes) count *= ReadLength(at, dims);
-      numbers_[n++] = count;
+      numbers_[n++] = ReadCount(at, dims);
     }
   }
 
   void PlaceTensors(const pk_kernel* kernel, void* const* data, const int64_t* dims) {
-    const int n_tensors = pk_counts[kInputs] + pk_counts[kOutputs];
     int64_t position = 0;
-    for (int tensor = 0; tensor < n_tensors; ++tensor) {
-      Array& array = arrays_[tensor];
-      array.data = static_cast<char*>(data[tensor]);
-      array.item = pk_arrays[tensor][kItemSize];
-      array.classes = pk_arrays[tensor][kArrayClasses];
+    for (int i = 0; i < n_given_; ++i) {
+      const bool is_view = i >= pk_counts[kInputs] + pk_counts[kOutputs];
+      const int32_t* const view = is_view ? pk_views[i - pk_counts[kInputs] - pk_counts[kOutputs]] : nullptr;
+      const int32_t rank = is_view ? view[1] : kernel->ranks[i];
+      if (is_view) position = view[0];
+      Array& array = arrays_[i];
+      array.data = static_cast<char*>(data[pk_arrays[i][kTensor]]);
+      array.item = pk_arrays[i][kItemSize];
+      array.classes = pk_arrays[i][kArrayClasses];
       array.is_local = false;
       int64_t stride = array.item;
-      for (int32_t axis = kernel->ranks[tensor] - 1; axis >= 0; --axis) {
+      for (int32_t axis = rank - 1; axis >= 0; --axis) {
         const int64_t length = dims[position + axis];
         const int32_t c = pk_classes[position + axis];
         if (c >= 0) {
@@ -198,7 +260,7 @@ class Run {
         }
         stride *= length;
       }
-      position += kernel->ranks[tensor];
+      position += rank;
     }
   }
 
@@ -207,7 +269,7 @@ class Run {
     for (int c = 1; c < n_classes_; ++c) {
       if (pk_groups[c] != pk_groups[c - 1] || uneven_ >> (c - 1) & 3) continue;
       if (sizes_[c] == 1) {
-        for (int i = 0; i < pk_counts[kInputs] + pk_counts[kOutputs]; ++i) {
+        for (int i = 0; i < n_given_; ++i) {
           arrays_[i].strides[c] = arrays_[i].strides[c - 1];
         }
       }
@@ -246,20 +308,29 @@ class Run {
     return c == blocked_[n_blocked_ - 1] ? block_ : 1;
   }
 
+  // The strides of an array that has nothing but its elements; returns its size in bytes.
+  int64_t Pack(Array* array) const {
+    int64_t bytes = array->item;
+    for (int c = n_classes_ - 1; c >= 0; --c) {
+      if (!Has(array->classes, c)) continue;
+      array->strides[c] = bytes;
+      bytes *= LengthInMemory(*array, c);
+    }
+    return bytes;
+  }
+
   bool PlaceOthers() {
+    for (int k = 0; k < pk_counts[kOutputs]; ++k) {
+      if (pk_packed[k]) Pack(&arrays_[pk_counts[kInputs] + k]);
+    }
     int64_t offsets[kMaxArrays];
     int64_t total = 0, spare = 0;
-    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < pk_counts[kArrays]; ++i) {
+    for (int i = n_given_; i < pk_counts[kArrays]; ++i) {
       Array& array = arrays_[i];
       array.item = pk_arrays[i][kItemSize];
       array.classes = pk_arrays[i][kArrayClasses];
       array.is_local = pk_arrays[i][kIsLocal];
-      int64_t bytes = array.item;
-      for (int c = n_classes_ - 1; c >= 0; --c) {
-        if (!Has(array.classes, c)) continue;
-        array.strides[c] = bytes;
-        bytes *= LengthInMemory(array, c);
-      }
+      const int64_t bytes = Pack(&array);
       offsets[i] = total;
       counts_[i] = bytes / array.item;
       total += (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -267,11 +338,21 @@ class Run {
     }
     if (some_single_) total += (spare + kAlignment - 1) / kAlignment * kAlignment;
     memory_ = total <= kStackBytes ? stack_ : static_cast<char*>(std::aligned_alloc(kAlignment, total));
-    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < pk_counts[kArrays]; ++i) {
+    for (int i = n_given_; i < pk_counts[kArrays]; ++i) {
       arrays_[i].data = memory_ + offsets[i];
     }
     spare_ = memory_ + total - (spare + kAlignment - 1) / kAlignment * kAlignment;
     return memory_ != nullptr;
+  }
+
+  void Count(const int64_t* dims) {
+    const int32_t* at = pk_counted;
+    for (int i = n_given_; i < n_given_ + pk_counts[kCounted]; ++i) {
+      // One that is broadcast has no more than the first number.
+      const int64_t own = ReadCount(at, dims);
+      auto* const numbers = reinterpret_cast<int64_t*>(arrays_[i].data);
+      for (int64_t k = 0; k < counts_[i]; ++k) numbers[k] = own == 1 ? 0 : k;
+    }
   }
 
   void ComputePhase(int from, int to, int64_t first, int64_t last) {
@@ -494,6 +575,8 @@ class Run {
     }
   }
 
+  // The tensors and what is reshaped of them.
+  const int n_given_ = pk_counts[kInputs] + pk_counts[kOutputs] + pk_counts[kViews];
   const int n_classes_ = pk_counts[kClasses];
   int64_t sizes_[kMaxClasses];
   int32_t uneven_ = 0;
@@ -507,6 +590,7 @@ class Run {
   enum { kAll = -1, kAllEven = -2 };
   int only_ = kAll;  // or a reduction
   char* spare_ = nullptr;  // as large as any array that is added to
+  int64_t dims_[kMaxAxes];
   int64_t numbers_[kMaxNumbers];
   Array arrays_[kMaxArrays];
   int64_t counts_[kMaxArrays];

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.kernel.array_nodes import Extent, Reduction, View, keywords_of
-from pykernels.kernel.axes import UNIT, Axes, Axis, Shape
+from pykernels.kernel.array_nodes import Counted, Extent, Reduction, Reshaped, View, keywords_of
+from pykernels.kernel.axes import CALCULATIONS, COUNT, NUMBER, UNIT, Axes, Axis, Shape, encoded
 from pykernels.kernel.evaluation import Evaluation
 from pykernels.kernel.expression import Node, Operation, dtype_of
 from pykernels.kernel.functions import BINARY, LIKE, Function, find
@@ -58,6 +58,8 @@ class ArrayEvaluation(Evaluation):
         return self._axes.shape_of(new) == self._axes.shape_of(old)
 
     def _apply(self, node: ast.AST, function: Function, operands: Sequence[Any]) -> Any:
+        if function.name == "add" and all(isinstance(operand, tuple) for operand in operands):
+            return operands[0] + operands[1]
         made = super()._apply(node, function, operands)
         if not isinstance(made, Operation):
             return made
@@ -172,6 +174,8 @@ class ArrayEvaluation(Evaluation):
         if find(called) is None and called not in LIKE:
             for value in (*positional, *keywords.values()):
                 self._require_known(value)
+        if called is np.arange and len(positional) == 1 and not keywords and isinstance(positional[0], Extent):
+            return self._counted(node, positional[0])
         if called in (range, tuple):
             return self._static(node, called, positional)
         return super()._called(node, called, positional, keywords)
@@ -193,6 +197,13 @@ class ArrayEvaluation(Evaluation):
         self._axes.note(made, self._axes.shape_of(positional[0]))
         return made
 
+    def _counted(self, node: ast.Call, length: Extent) -> Node:
+        if len(length.shape) != 1:
+            raise self._refusal(node, "a range of the length of several axes")
+        made = Counted(np.arange(1), frozenset())
+        self._axes.note(made, length.shape)
+        return self._once(made, length)
+
     def _expanded(self, node: ast.Call, value: Node, axis: Any) -> Node:
         shape = list(self._axes.shape_of(value))
         added = self._places(node, axis, len(shape) + (len(axis) if isinstance(axis, tuple) else 1))
@@ -208,22 +219,50 @@ class ArrayEvaluation(Evaluation):
         return self._view(value, tuple(axis for at, axis in enumerate(shape) if at not in gone))
 
     def _reshaped(self, node: ast.Call, value: Node, positional: list[Any], keywords: dict[str, Any]) -> Node:
-        """Only where axes of length 1 come and go."""
+        given = positional[0] if len(positional) == 1 and isinstance(positional[0], tuple) else tuple(positional)
+        if keywords or not given:
+            raise self._refusal(node, "a reshape with these arguments")
+        for length in given:
+            self._require_known(length)
         shape = self._axes.shape_of(value)
-        wanted = positional[0] if len(positional) == 1 and isinstance(positional[0], tuple) else tuple(positional)
+        view = self._with_units(shape, given)
+        if view is not None:
+            return self._view(value, view)
+        lengths = [self._calculation(node, length) for length in given if not _is_rest(length)]
+        if len(given) - len(lengths) > 1:
+            raise self._refusal(node, "a reshape to several axes of unknown length")
+        rest = [COUNT, *encoded(shape), NUMBER, 1]
+        for length in lengths:
+            rest += [*length, CALCULATIONS["multiply"]]
+        rest.append(CALCULATIONS["floor_divide"])
+        known = iter(lengths)
+        made = Reshaped(np.ones(1, dtype_of(value)), value.inputs, operand=value)
+        self._axes.note(made, self._axes.add([rest if _is_rest(length) else next(known) for length in given]))
+        return self._once(made, value, *given)
+
+    def _with_units(self, shape: Shape, lengths: Sequence[Any]) -> Shape | None:
+        """The shape that is reshaped to these lengths, if nothing but axes of length 1 come and go."""
         longer = [axis for axis in shape if axis]
         made = []
-        for length in wanted:
-            is_known = not isinstance(length, Node)
-            if is_known and (length == 1 or (length == -1 and not longer)):
+        for length in lengths:
+            if (not isinstance(length, Node) and length == 1) or (_is_rest(length) and not longer):
                 made.append(UNIT)
-            elif longer and (length == -1 if is_known and len(longer) == 1 else _is_length(length, longer[0])):
+            elif longer and ((_is_rest(length) and len(longer) == 1) or _is_length(length, longer[0])):
                 made.append(longer.pop(0))
             else:
-                break
-        if keywords or longer or len(made) != len(wanted):
-            raise self._refusal(node, "a reshape that does more than to put in axes of length 1")
-        return self._view(value, tuple(made))
+                return None
+        return None if longer else tuple(made)
+
+    def _calculation(self, node: ast.AST, length: Any) -> list[int]:
+        """How a length is found, for `Axes.lengths`."""
+        if isinstance(length, Extent):
+            return [COUNT, *encoded(length.shape)]
+        if isinstance(length, Operation) and length.name in CALCULATIONS and length.dtype.kind == "i":
+            steps = [step for operand in length.operands for step in self._calculation(node, operand)]
+            return [*steps, CALCULATIONS[length.name]]
+        if isinstance(length, (int, np.integer)) and 0 <= length < 2**31:
+            return [NUMBER, int(length)]
+        raise self._refusal(node, "a reshape to lengths that are no simple numbers")
 
     # ---- reductions
 
@@ -306,6 +345,10 @@ def _name_of(called: Any) -> str | None:
         return _FUNCTIONS.get(called)
     except TypeError:  # unhashable
         return None
+
+
+def _is_rest(length: Any) -> bool:
+    return not isinstance(length, Node) and bool(length == -1)
 
 
 def _is_length(value: Any, axis: Axis) -> bool:

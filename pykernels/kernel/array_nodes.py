@@ -10,7 +10,7 @@ import numpy as np
 from pykernels.kernel.axes import Shape
 from pykernels.kernel.expression import Keyword, Node, Operand, Operation
 
-__all__ = ["Extent", "Reduction", "View", "keywords_of", "operands_of"]
+__all__ = ["Counted", "Extent", "Reduction", "Reshaped", "View", "keywords_of", "operands_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,18 @@ class View(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Reshaped(Node):
+    """The same elements with other axes, whose lengths `Axes.lengths` has: those of an input, or of a result."""
+
+    operand: Node = field(default_factory=lambda: Node(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Counted(Node):
+    """The numbers 0, 1, ... along an axis."""
+
+
+@dataclass(frozen=True, eq=False)
 class Extent(Node):
     """How many elements an array of a shape has; a number of Python's."""
 
@@ -55,7 +67,7 @@ def operands_of(node: Operand) -> Iterator[Node]:
     """The nodes that a node is computed from."""
     if isinstance(node, Operation):
         yield from (operand for operand in node.operands if isinstance(operand, Node))
-    elif isinstance(node, (Reduction, View)):
+    elif isinstance(node, (Reduction, Reshaped, View)):
         yield node.operand
 
 

@@ -6,12 +6,12 @@ hands them over. The length of an axis of any other array is that of the tensors
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from pykernels.kernel.expression import Node, NotElementwise, Operand, Operation
 
-__all__ = ["UNIT", "Axes", "Axis", "Shape"]
+__all__ = ["CALCULATIONS", "COUNT", "NUMBER", "UNIT", "Axes", "Axis", "Shape", "encoded"]
 
 #: The axes of tensors whose lengths, broadcast together, are the length of this one.
 Axis: TypeAlias = frozenset[int]
@@ -19,6 +19,16 @@ Shape: TypeAlias = tuple[Axis, ...]
 
 #: An axis of length 1.
 UNIT: Axis = frozenset()
+
+
+#: Steps of `Axes.lengths`, as in fused.cpp.
+NUMBER, COUNT = 0, 1
+CALCULATIONS = {"multiply": 2, "floor_divide": 3, "add": 4, "subtract": 5}
+
+
+def encoded(shape: Shape) -> list[int]:
+    """A shape as numbers: the count of its axes, and for each the count of the axes that it comes from, and these."""
+    return [len(shape), *(number for axis in shape for number in (len(axis), *sorted(axis)))]
 
 
 class Axes:
@@ -30,12 +40,27 @@ class Axes:
     ----------
     made : dict
         The nodes, by how they were made, so that none need be made twice.
+    lengths : list of list of int
+        For each axis that is no tensor's but a reshaped array's, how long it is: steps of a calculator with a stack.
+        A step is ``NUMBER n``, ``COUNT`` and a shape as `encoded`, or what `CALCULATIONS` calls it. These axes are
+        told by the positions after those of tensors.
+    n_positions : int
+        How many axes all tensors and reshaped arrays have.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_positions: int = 0) -> None:
+        self.n_positions = n_positions
         self.made: dict[Any, Node] = {}
+        self.lengths: list[list[int]] = []
         self._shapes: dict[int, Shape] = {}
         self._parents: dict[int, int] = {}
+
+    def add(self, lengths: Sequence[list[int]]) -> Shape:
+        """New axes of these lengths."""
+        first = self.n_positions
+        self.lengths += lengths
+        self.n_positions = first + len(lengths)
+        return tuple(frozenset({at}) for at in range(first, self.n_positions))
 
     def note(self, node: Node, shape: Shape) -> None:
         """Say what shape a node has that its operands do not tell."""

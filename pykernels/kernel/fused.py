@@ -69,7 +69,7 @@ def recognise(kernel: KernelFunction, signature: Signature) -> Fused:
         raise Unfit(f"{where}: it writes into 'outs'")
     if signature.mutable:
         raise Unfit(f"{where}: it may change an input")
-    axes, tensors, inputs = Axes(), [], []
+    axes, tensors, inputs = Axes(sum(tensor.ndim for tensor in signature.tensors)), [], []
     position = 0
     for at, tensor in enumerate(signature.tensors):
         tensors.append(tuple(frozenset({position + axis}) for axis in range(tensor.ndim)))

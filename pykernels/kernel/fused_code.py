@@ -13,12 +13,12 @@ import llvmlite.ir as ir
 import numpy as np
 
 from pykernels.kernel import folds, linking, target, vector_math
-from pykernels.kernel.array_nodes import Reduction
-from pykernels.kernel.axes import Shape
+from pykernels.kernel.array_nodes import Counted, Reduction, Reshaped
+from pykernels.kernel.axes import Shape, encoded
 from pykernels.kernel.facts import FUSED, Facts
 from pykernels.kernel.fused import Fused
 from pykernels.kernel.stage_code import StageCode, adds_rows, arguments_of, extents_of, is_plain, widest
-from pykernels.kernel.stages import Plan, Stage, make_plan
+from pykernels.kernel.stages import Plan, Stage, make_plan, within
 from pykernels.kernel.vector_operations import Writer
 
 __all__ = ["compile_kernel"]
@@ -94,16 +94,23 @@ def _describe(module: ir.Module, plan: Plan) -> None:
     extents = extents_of(plan)
     arguments = [arguments_of(stage) for stage in plan.stages]
     at_array = {array: at for at, array in enumerate(plan.arrays)}
+    views = [array.view for array in plan.arrays if isinstance(array.view, Reshaped)]
+    results = (within(output) for output, is_packed in zip(fused.outputs, plan.packed) if is_packed)
+    reshaped = [node for node in (*views, *results) if isinstance(node, Reshaped)]
+    shape_of = fused.axes.shape_of
     reductions = [node for stage in plan.stages for node, _ in stage.folds]
     position_class = _classes_of_positions(plan)
     members: list[list[int]] = [[] for _ in plan.numbers]
+    of_outputs = range(*(sum(map(len, fused.tensors[:end])) for end in (fused.n_inputs, len(fused.tensors))))
     for position, number in enumerate(position_class):
-        if number >= 0:
+        if number >= 0 and position not in of_outputs:
             members[number].append(position)
     tables: dict[str, list[int]] = {
         "pk_counts": [
             *(fused.n_inputs, len(fused.tensors) - fused.n_inputs, len(plan.arrays), len(plan.stages)),
             *(len(plan.numbers), fused.n_scalars, len(extents), len(reductions)),
+            *(sum(map(len, fused.tensors)), len(fused.axes.lengths), len(views), len(reshaped)),
+            sum(isinstance(array.view, Counted) for array in plan.arrays),
         ],
         "pk_blocked": [_mask(plan.blocked)],
         "pk_groups": list(plan.groups),
@@ -126,6 +133,11 @@ def _describe(module: ir.Module, plan: Plan) -> None:
         "pk_members": _lists(members),
         "pk_output_shapes": _lists([sorted(axis) for output in fused.outputs for axis in fused.axes.shape_of(output)]),
         "pk_extents": _shapes([extent.shape for extent in extents]),
+        "pk_lengths": _lists(fused.axes.lengths),
+        "pk_views": [number for view in views for number in (min(shape_of(view)[0]), len(shape_of(view)))],
+        "pk_reshaped": _shapes([shape for node in reshaped for shape in (shape_of(node.operand), shape_of(node))]),
+        "pk_counted": _shapes([shape_of(array.view) for array in plan.arrays if isinstance(array.view, Counted)]),
+        "pk_packed": list(plan.packed),
         "pk_reductions": [number for node in reductions for number in _reduction(node)],
     }
     for name, values in tables.items():
@@ -149,16 +161,13 @@ def _folds_columns(stage: Stage) -> bool:
 
 
 def _classes_of_positions(plan: Plan) -> list[int]:
-    """For every axis of every tensor the number of its class, or -1 if it is of no account."""
-    found = [-1] * sum(map(len, plan.fused.tensors))
-    for shape in plan.fused.tensors[: plan.fused.n_inputs]:
-        for (position,) in shape:
-            found[position] = plan.numbers.get(plan.fused.axes.class_of(position), -1)
-    at = sum(map(len, plan.fused.tensors[: plan.fused.n_inputs]))
-    for output in plan.fused.outputs:
-        for axis in plan.fused.axes.shape_of(output):
-            if axis:
-                (found[at],) = plan.classes((axis,))
+    """For every axis of every tensor and reshaped array the number of its class, or -1 if it is of no account."""
+    fused = plan.fused
+    found = [plan.numbers.get(fused.axes.class_of(position), -1) for position in range(fused.axes.n_positions)]
+    at = sum(map(len, fused.tensors[: fused.n_inputs]))
+    for output, is_packed in zip(fused.outputs, plan.packed):
+        for axis in fused.axes.shape_of(output):
+            (found[at],) = plan.classes((axis,)) if axis and not is_packed else (-1,)
             at += 1
     return found
 
@@ -175,7 +184,7 @@ def _reduction(node: Reduction) -> list[int]:
 
 
 def _shapes(shapes: Sequence[Shape]) -> list[int]:
-    return [number for shape in shapes for number in (len(shape), *_lists([sorted(axis) for axis in shape]))]
+    return [number for shape in shapes for number in encoded(shape)]
 
 
 def _pattern(node: Reduction, storage: np.dtype) -> int:

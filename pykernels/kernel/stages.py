@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pykernels.kernel.array_nodes import Reduction, View, operands_of
+from pykernels.kernel.array_nodes import Counted, Reduction, Reshaped, View, operands_of
 from pykernels.kernel.axes import Shape
 from pykernels.kernel.expression import Input, Node, NotElementwise, Operation, dtype_of
 from pykernels.kernel.fused import Fused, Unfit
@@ -24,7 +24,7 @@ from pykernels.kernel.fused import Fused, Unfit
 __all__ = ["Array", "Plan", "Stage", "make_plan", "within"]
 
 #: As in fused.cpp.
-MAX_CLASSES, MAX_ARRAYS = 24, 64
+MAX_CLASSES, MAX_ARRAYS, MAX_AXES, MAX_STEPS = 24, 64, 512, 64
 
 # What is stored for later passes over elements, rather than computed anew.
 _COSTLY = frozenset(
@@ -52,12 +52,15 @@ class Array:
         Along which it has elements.
     is_local : bool
         It holds those of one block at a time.
+    view : Node or None
+        The reshaped tensor that it is, or what it counts.
     """
 
     tensor: int
     storage: np.dtype
     classes: frozenset[int]
     is_local: bool = False
+    view: Node | None = None
 
 
 @dataclass(eq=False)
@@ -100,6 +103,8 @@ class Plan:
         For every class the first of those beside it that all arrays have in common with it.
     in_pieces : bool
         Whether the blocks do not depend on each other.
+    packed : tuple of bool
+        For every output, whether its own axes are others than those of its elements.
     """
 
     fused: Fused
@@ -109,6 +114,7 @@ class Plan:
     blocked: tuple[int, ...]
     groups: tuple[int, ...]
     in_pieces: bool
+    packed: tuple[bool, ...]
 
     def classes(self, shape: Shape) -> tuple[int, ...]:
         """The classes of a shape, in order."""
@@ -140,8 +146,19 @@ class _Planner:
     def __init__(self, fused: Fused) -> None:
         self._fused = fused
         self._axes = fused.axes
-        self._outputs = [within(output) for output in fused.outputs]
+        # What is but reshaped to be returned lies in memory as it does before.
+        self._results = [within(output) for output in fused.outputs]
+        self._outputs = [
+            within(output.operand) if isinstance(output, Reshaped) and not isinstance(output.operand, Input) else output
+            for output in self._results
+        ]
         self._nodes = [node for node in _reachable(self._outputs) if self._axes.has(node)]
+        for output, result in zip(self._outputs, self._results):
+            if output is not result and not self._is_full(output):
+                raise Unfit("it reshapes what may be broadcast")
+        for node in self._nodes:
+            if isinstance(node, Reshaped) and not isinstance(within(node.operand), Input):
+                raise Unfit("it computes with what it reshapes after computing it")
         self._numbers = self._order()
         self._classes = {node: frozenset(self._own(node)) for node in self._nodes}
         self._level: dict[Node, int] = {}
@@ -180,6 +197,8 @@ class _Planner:
         return self._domain(node) - self._classes[node]
 
     def _operands(self, node: Node) -> Iterator[Node]:
+        if isinstance(node, Reshaped):
+            return iter(())
         return (within(operand) for operand in operands_of(node) if self._axes.has(operand))
 
     def _assign_levels(self) -> None:
@@ -277,6 +296,15 @@ class _Planner:
     def _with_arrays(self, stages: list[Stage], made_in: dict[Node, Stage], blocked: tuple[int, ...]) -> Plan:
         fused = self._fused
         arrays = [Array(at, dtype, self._classes_of_tensor(at)) for at, dtype in enumerate(fused.dtypes)]
+        views: dict[Node, Array] = {}
+        for node in self._nodes:
+            if isinstance(node, Reshaped):
+                source = within(node.operand)
+                assert isinstance(source, Input)
+                views[node] = Array(source.position, dtype_of(node), self._classes[node], view=node)
+            elif isinstance(node, Counted):
+                views[node] = Array(-1, dtype_of(node), self._classes[node], view=node)
+        arrays += sorted(views.values(), key=lambda array: isinstance(array.view, Counted))
         targets: dict[Node, list[Array]] = {}
         for at, output in enumerate(self._outputs):
             targets.setdefault(output, []).append(arrays[fused.n_inputs + at])
@@ -301,6 +329,8 @@ class _Planner:
             for node in self._needed(stage, made_in, blocked):
                 if isinstance(node, Input):
                     stage.reads[node] = arrays[node.position]
+                elif node in views:
+                    stage.reads[node] = views[node]
                 else:
                     stage.reads[node] = held[node] if node in held else targets[node][0]
             for root in stage.roots:
@@ -312,11 +342,14 @@ class _Planner:
                         stage.stores.append((root, held[root]))
         if len(arrays) > MAX_ARRAYS:
             raise Unfit(f"it needs more than {MAX_ARRAYS} arrays")
+        if self._axes.n_positions > MAX_AXES or any(len(steps) > MAX_STEPS for steps in self._axes.lengths):
+            raise Unfit("it reshapes too much")
         outer = [array for stage in stages if not stage.in_block for _, array in stage.stores]
         in_pieces = bool(blocked) and not any(stage.phase for stage in stages)
         in_pieces &= not any(array.tensor >= 0 for array in outer)
+        packed = tuple(output is not result for output, result in zip(self._outputs, self._results))
         groups = self._groups(arrays, stages, blocked)
-        return Plan(fused, self._numbers, arrays, stages, blocked, groups, in_pieces)
+        return Plan(fused, self._numbers, arrays, stages, blocked, groups, in_pieces, packed)
 
     def _classes_of_tensor(self, at: int) -> frozenset[int]:
         output = at - self._fused.n_inputs
@@ -339,7 +372,7 @@ class _Planner:
             if node in seen:
                 continue
             seen.add(node)
-            if isinstance(node, (Input, Reduction)):
+            if isinstance(node, (Counted, Input, Reduction, Reshaped)):
                 found[node] = None
                 continue
             maker = made_in.get(node)
@@ -373,7 +406,7 @@ class _Planner:
 
     def _is_full(self, node: Node) -> bool:
         """Whether a node has all the elements along its classes, whichever tensors are broadcast."""
-        members = Counter(self._axes.class_of(position) for shape in self._fused.tensors for (position,) in shape)
+        members = Counter(map(self._axes.class_of, range(self._axes.n_positions)))
         return all(
             len(axis) == members[self._axes.class_of(next(iter(axis)))] for axis in self._axes.shape_of(node) if axis
         )
@@ -407,5 +440,6 @@ def _reachable(outputs: Iterable[Node]) -> list[Node]:
         node = within(waiting.pop())
         if node.order not in found:
             found[node.order] = node
-            waiting += operands_of(node)
+            # A reshaped input is one by itself.
+            waiting += () if isinstance(node, Reshaped) else operands_of(node)
     return [found[order] for order in sorted(found)]

@@ -123,6 +123,31 @@ def test_layer_norm(tmp_path: Path, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (5, 40, 9, 9), (1, 3, 1, 1)])
+def test_normalisation_of_groups(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    body = """
+x, gamma = args
+n, c, h, w = x.shape
+groups = x.reshape(n, c // 1, -1)
+z = groups - groups.mean(axis=2, keepdims=True)
+y = z / np.sqrt((z * z).mean(axis=2, keepdims=True) + 1e-5) * gamma.reshape(c, 1)
+return y.reshape(x.shape), y.reshape((n * c, h * w)), x.reshape(-1, w).sum(axis=1), x.reshape(x.size)
+"""
+    check(tmp_path, body, [numbers(*shape), numbers(shape[1])])
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (4, 5), (40, 700)])
+def test_losses_of_labels(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    body = """
+x, labels = args
+z = x - x.max(axis=1, keepdims=True)
+logs = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+chosen = labels[:, None] == np.arange(x.shape[1])
+return -np.where(chosen, logs, 0).sum(axis=1), np.exp(logs) - chosen
+"""
+    check(tmp_path, body, [numbers(*shape), RNG.integers(0, shape[1], shape[0])])
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (5, 40, 9, 9), (1, 3, 1, 1)])
 def test_normalisation_of_channels(tmp_path: Path, shape: tuple[int, ...]) -> None:
     check(tmp_path, CHANNELS, [numbers(*shape), numbers(shape[1]), numbers(shape[1])])
 
@@ -210,6 +235,15 @@ def test_empty_arrays(tmp_path: Path, shape: tuple[int, ...]) -> None:
     check(tmp_path, "x.sum(axis=0), x.sum(axis=-1, keepdims=True), x.mean(), x * x.prod(), (x > 0).all()", [x])
 
 
+def test_a_reshape_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
+    function = kernel(tmp_path, "x.reshape(-1, 4).sum(axis=0)")
+    x, y = numbers(6, 2), np.zeros(4, np.float32)
+    built = build(function, [x], [y], {"axis": 0})
+    assert (built.facts.form, run(built, [x], [y], {"axis": 0})) == ("fused", None)
+    message = run(built, [x[:5].copy()], [y], {"axis": 0})
+    assert "cannot reshape array of size 10 into shape (4)" in str(message)
+
+
 def test_a_maximum_of_nothing_is_an_error(tmp_path: Path) -> None:
     function = kernel(tmp_path, "x.max(axis=1)")
     x, y = numbers(3, 2), np.zeros(3, np.float32)
@@ -261,7 +295,7 @@ def test_pieces_are_the_same_to_the_last_bit(tmp_path: Path, body: str, shape: t
     [
         ("x + x.sum(axis=1)", "two axes of one array are broadcast together"),
         ("x[0] + x.sum()", "an index"),
-        ("(x.reshape(x.size) + x.sum()).reshape(4, 4)", "a reshape that does more than to put in axes of length 1"),
+        ("(x + 1).reshape(x.size) + x.sum()", "it computes with what it reshapes after computing it"),
         ("np.cumsum(x, axis=0)", "a call of np.cumsum"),
     ],
 )
