@@ -64,6 +64,15 @@ def test_entry_call(tmp_path: Path) -> None:
         assert shown in done.stdout
 
 
+def test_kernels(tmp_path: Path) -> None:
+    done = python(
+        CHECKOUT / "benchmarks" / "kernels.py", "embedding", "--rounds", "1", "--largest", "256", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    # Sizes of 1, 4, 16, 64 and 256, forwards and backwards.
+    assert " of 10 are slower; 0 are left out" in done.stdout
+
+
 def test_a_warm_start_imports_no_compiler(tmp_path: Path) -> None:
     script = CHECKOUT / "benchmarks" / "warm_start.py"
     # The first may have to build something.

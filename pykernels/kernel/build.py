@@ -28,7 +28,7 @@ __all__ = ["BuiltKernel", "build_kernel"]
 _GENERATOR = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
-        *("construction", "elementwise", "evaluation", "expression", "functions"),
+        *("construction", "elementwise", "evaluation", "expression", "functions", "linking"),
         *("inline_math", "inline_steps", "inline_tables", "target", "vector_code", "vector_math", "vector_operations"),
     )
 )
@@ -47,7 +47,18 @@ _COMPILER = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
         *("adapter", "bounds", "codegen", "counting", "inline_math", "inline_steps", "inline_tables", "iterations"),
-        *("loop_math", "lowering", "native", "prange", "raising", "reductions", "reshaping", "target", "typing"),
+        *(
+            "linking",
+            "loop_math",
+            "lowering",
+            "native",
+            "prange",
+            "raising",
+            "reductions",
+            "reshaping",
+            "target",
+            "typing",
+        ),
         *("vector_math", "vector_operations", "weak"),
     )
 )

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 import platform
 from pathlib import Path
 
 import numpy as np
 
+import pykernels
+
 __all__ = ["environment"]
+
+# Environment variables that change what numba makes of a function.
+_OPTIONS = ("NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT")
 
 
 @functools.lru_cache(maxsize=1)
 def environment() -> tuple[str, ...]:
-    """The versions of numba, llvmlite, NumPy and Python, and the processor; imports neither numba nor llvmlite."""
+    """Versions, of pykernels as well, options of numba, and the processor; imports neither numba nor llvmlite."""
     versions = (_version("numba"), _version("llvmlite"), np.__version__, platform.python_version())
-    return (*versions, platform.machine(), _processor())
+    options = (f"{name}={os.environ.get(name)}" for name in _OPTIONS)
+    return (*versions, pykernels.__version__, *options, platform.machine(), _processor())
 
 
 def _version(package: str) -> str:

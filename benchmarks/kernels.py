@@ -1,0 +1,112 @@
+"""Whether any kernel is slower than its own function run by plain NumPy: every shipped op, every size from 1 to 1e7.
+
+Run it with ``python benchmarks/kernels.py``. Forward passes and gradients, float32, one thread, both in turn, round
+after round, medians. It prints only what is slower, and a summary. What seems slower is measured again with more rounds
+before it counts, since machines are noisy. Where NumPy's run is a loop of Python's that takes a hundred times as long,
+larger sizes are left out once it takes too long to wait for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from pykernels import paths
+from pykernels.bench import timing
+from pykernels.bench.measure import ONE_THREAD
+from pykernels.errors import PykernelsError
+from pykernels.module import OpModule
+from pykernels.samples import sample
+from pykernels.steps import Step, forward_step, gradient_steps
+
+SIZES = [*(4**n for n in range(12)), 10_000_000]
+#: By how much a median has to differ to count, and for how many seconds to wait for NumPy at most.
+TOLERANCE, PATIENCE = 1.05, 1.0
+
+
+def measure(name: str, rounds: int, largest: int) -> Iterator[dict[str, object]]:
+    """One op in this process: for each kernel and size, the ratio to NumPy, or None if that was left out."""
+    module = OpModule(name, paths.OPS / name).py_api().cpp_def().py_kernel()
+    # Of each kernel, NumPy's seconds for one element, and the ratio, at the last size.
+    last: dict[str, tuple[float, float]] = {}
+    for size in (size for size in SIZES if size <= largest):
+        try:
+            forward = forward_step(module, sample(module, size, np.dtype(np.float32)))
+        except PykernelsError:
+            continue  # no arrays of this op are so small
+        forward.call.run()
+        for step in [forward, *gradient_steps(module, forward)]:
+            step.call.run()
+            each, ratio = last.get(step.name, (0.0, 1.0))
+            found = None
+            if ratio > 0.01 or each * step.elements < PATIENCE:
+                found, seconds = _ratio(step, rounds)
+                last[step.name] = seconds / max(1, step.elements), found
+            yield {"kernel": f"{name} {step.name}", "elements": step.elements, "ratio": found}
+
+
+def _ratio(step: Step, rounds: int) -> tuple[float, float]:
+    """Our time over NumPy's, and NumPy's."""
+    timers = {"ours": timing.time_kernel(step.call), "NumPy": timing.time_python(step.call.plain())}
+    for tried in (rounds, 3 * rounds, 9 * rounds):
+        seconds = timing.medians(timers, tried)
+        if seconds["ours"] <= TOLERANCE * seconds["NumPy"]:
+            break
+    return seconds["ours"] / seconds["NumPy"], seconds["NumPy"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("ops", nargs="*", help="names of shipped ops (all)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of which the median counts (5)")
+    parser.add_argument("--largest", type=int, default=SIZES[-1], help="the largest size to measure (10000000)")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        for row in measure(options.ops[0], options.rounds, options.largest):
+            print(json.dumps(row), flush=True)
+        return
+    names = options.ops or sorted(
+        path.name for path in paths.OPS.iterdir() if (path / f"{path.name}_py_api.py").exists()
+    )
+    table = Table("kernel", title="slower than plain NumPy")
+    table.add_column("elements", justify="right")
+    table.add_column("times as long", justify="right")
+    measured = left_out = 0
+    for name in names:
+        command = [
+            sys.executable,
+            __file__,
+            name,
+            "--child",
+            "--rounds",
+            str(options.rounds),
+            "--largest",
+            str(options.largest),
+        ]
+        environment = {**os.environ, **ONE_THREAD}
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            for row in map(json.loads, child.stdout):
+                measured += row["ratio"] is not None
+                left_out += row["ratio"] is None
+                if row["ratio"] is not None and row["ratio"] > TOLERANCE:
+                    table.add_row(row["kernel"], f"{row['elements']:,}", f"{row['ratio']:.2f}")
+        if child.returncode:
+            sys.exit(f"{name}: the process that measures ended with exit code {child.returncode}")
+    console = Console()
+    if table.rows:
+        console.print(table)
+    console.print(f"{len(table.rows)} of {measured} are slower; {left_out} are left out, where NumPy takes too long")
+
+
+if __name__ == "__main__":
+    main()
