@@ -41,6 +41,7 @@ _MXNET: dict[str, Callable[..., Any]] = {
     "smooth_l1": lambda nd, x, scalar: nd.smooth_l1(x, scalar=scalar),
     "softmax": lambda nd, x, axis: nd.softmax(x, axis=axis),
     "tanh": lambda nd, x: nd.tanh(x),
+    "tensor_negate": lambda nd, x: nd.negative(x),
 }
 
 #: For each op of ours that of PyTorch: ``(torch, *inputs, **attributes) -> output``.
@@ -54,6 +55,7 @@ _TORCH: dict[str, Callable[..., Any]] = {
     "sigmoid": lambda torch, x: torch.sigmoid(x),
     "softmax": lambda torch, x, axis: torch.softmax(x, axis),
     "tanh": lambda torch, x: torch.tanh(x),
+    "tensor_negate": lambda torch, x: torch.neg(x),
 }
 
 

@@ -24,8 +24,8 @@ __all__ = ["CORES", "MARK", "Recipe", "build"]
 
 #: The cores of a device, which run a kernel with ``multicore=True``.
 CORES = 8
-#: What a library begins the description of itself with, which can be read without loading it.
-MARK = b"PYKERNELS_NEURON_LIBRARY "
+#: What stands between a library and the description of itself, which can be read without loading it.
+MARK = b"\nPYKERNELS_NEURON_LIBRARY "
 
 _KIND = "neuron"
 _HEADERS = paths.REGISTRY / "neuron" / "include"
@@ -146,7 +146,10 @@ def _link(recipe: Recipe, objects: Sequence[Path], common: Sequence[str]) -> Pat
         scratch = output.parent
         symbols = defined_symbols(compiled)
         glue = scratch / "library.cpp"
-        glue.write_text(_glue(recipe, table(kernel_functions(symbols, recipe.kernels))))
+        glue.write_text(
+            f'#include "{_LIBRARY}"\n\n{table(kernel_functions(symbols, recipe.kernels))}\n'
+            f'extern "C" unsigned torchneuron_cores() {{ return {CORES if recipe.multicore else 1}; }}\n'
+        )
         kernels = rename(compiled, list(symbols), scratch)
         libraries = _torch() / "lib"
         command = [
@@ -164,6 +167,7 @@ def _link(recipe: Recipe, objects: Sequence[Path], common: Sequence[str]) -> Pat
             _run(recipe, command, what=f"lib{recipe.name}.so")
         except CompileFailed as error:
             raise CompileFailed(_first_link_error(error.output, recipe), output=error.output) from error
+        _describe(output)
         for rest in (glue, scratch / "names", *kernels):
             rest.unlink()
         return {}
@@ -171,15 +175,11 @@ def _link(recipe: Recipe, objects: Sequence[Path], common: Sequence[str]) -> Pat
     return cache.build(_KIND, f"{recipe.name}-{key}", f"lib{recipe.name}.so", make).path
 
 
-def _glue(recipe: Recipe, functions: str) -> str:
-    """What is compiled into a library: what is the same in all, the table, and what it is built for."""
-    description = json.dumps({"torch": str(torch.__version__)})
-    return f"""#include "{_LIBRARY}"
-
-{functions}
-extern "C" unsigned torchneuron_cores() {{ return {CORES if recipe.multicore else 1}; }}
-extern "C" EXPORTED const char torchneuron_description[] = R"({MARK.decode()}{description})";
-"""
+def _describe(library: Path) -> None:
+    """Write behind a library what it is built for, and by what it can be told to be whole."""
+    content = library.read_bytes()
+    description = json.dumps({"torch": str(torch.__version__), "digest": cache.digest([content])})
+    library.write_bytes(content + MARK + description.encode())
 
 
 def _first_link_error(output: str, recipe: Recipe) -> str:

@@ -145,11 +145,14 @@ def load_library(path: str | os.PathLike[str]) -> None:
 
 def _check_description(path: str | os.PathLike[str], content: bytes) -> None:
     """Refuse a library before any of its code runs."""
-    begin = content.find(MARK)
-    if begin < 0:
-        raise LoadError(f"{path}: this is no library that custom_op.load has built")
-    begin += len(MARK)
-    built_for = json.loads(content[begin : content.index(b"\0", begin)])["torch"]
+    library, mark, text = content.rpartition(MARK)
+    try:
+        description = json.loads(text) if mark else {}
+        built_for, is_whole = description["torch"], description["digest"] == cache.digest([library])
+    except (ValueError, KeyError):
+        raise LoadError(f"{path}: this is no library that custom_op.load has built, or not all of it") from None
+    if not is_whole:
+        raise LoadError(f"{path}: the library is damaged: build it again with custom_op.load")
     if built_for != torch.__version__:
         raise LoadError(
             f"{path}: the library was built for PyTorch {built_for}, and this is {torch.__version__}: "

@@ -138,6 +138,8 @@ ELEMENTWISE_AND_LAYERS: Sequence[Case] = (
         constants=(0,),
         dtypes=("float32", "float64"),
     ),
+    Case("tensor_negate", ((3, 4),), lambda F, x: F.negative(x)),
+    Case("tensor_negate", ((5,),), lambda F, x: F.negative(x)),
     Case("dropout", ((3, 4),), attributes={"p": 0.25, "seed": 3}),
 )
 

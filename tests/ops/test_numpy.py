@@ -65,7 +65,7 @@ def test_layout_and_byte_order_do_not_matter(case: Case) -> None:
         assert_alike(call(case, changed), expected, 0)
 
 
-@pytest.mark.parametrize("op", ["sigmoid", "relu", "leaky_relu"])
+@pytest.mark.parametrize("op", ["sigmoid", "relu", "leaky_relu", "tensor_negate"])
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1, 2, 1, 3, 1)], ids=str)
 def test_elementwise_ops_take_any_shape(op: str, shape: tuple[int, ...]) -> None:
     case = Case(op, (shape,))

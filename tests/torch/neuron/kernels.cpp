@@ -38,6 +38,13 @@ torch::Tensor join(const torch::Tensor& x, const torch::Tensor& y) {
 
 torch::Tensor same(const torch::Tensor& x) { return x; }
 
+torch::Tensor negate(const torch::Tensor& x) { return torch::mul(x, -1); }
+
+// No kernel functions: what wrong_shapes.cpp takes for some.
+float total(const torch::Tensor& x) { return x.sum().item().toFloat(); }
+extern "C" torch::Tensor without_types(const torch::Tensor& x) { return x; }
+torch::Tensor narrow(const torch::Tensor& x, float by) { return torch::mul(x, by); }
+
 torch::Tensor core_ids(const torch::Tensor& x) {
   torch::Tensor out = get_dst_tensor();
   const uint32_t part = x.numel() / get_cpu_count();

@@ -27,6 +27,7 @@ NEURON_LIBRARY(surface, m) {
   m.def("blend", &blend_shape, "blend");
   m.def("join", &join_shape, "join");
   m.def("same", same, "same");
+  m.def("negate", &same, "negate");
   m.def("core_ids", &same, "core_ids");
   m.def("tcm_room", &four, "tcm_room");
   m.def("mistake", &eight, "mistake");

@@ -82,6 +82,8 @@ class Library {
                                                                    kernel, shape_function, op, place))));
     } catch (const c10::Error& error) {
       fail(place, title + error.what_without_backtrace());
+    } catch (const std::exception& error) {  // of a schema, which a name can spoil
+      fail(place, title + error.what());
     }
   }
 
