@@ -13,7 +13,7 @@ import pytest
 
 import pykernels
 import pykernels.compat.oneflow
-from pykernels.compat import oneflow_typing as tp
+from pykernels.compat.oneflow import typing as tp
 
 X = np.array([-1.0, 0.0, 2.0], np.float32)
 FAILING = """
@@ -48,10 +48,10 @@ def test_names_are_added_and_none_is_replaced(tmp_path: Path) -> None:
         import sys
         import oneflow as flow
         import oneflow.experimental
-        before = {owner: dict(vars(owner)) for owner in (flow, flow.experimental)}
+        before = {owner: dict(vars(owner)) for owner in (flow, flow.experimental, flow.nn, flow.FunctionConfig)}
         import pykernels.compat.oneflow
         for owner, names in before.items():
-            assert all(getattr(owner, name) is value for name, value in names.items())
+            assert all(vars(owner)[name] is value for name, value in names.items())
             print(owner.__name__, *sorted(set(vars(owner)) - set(names)))
         import oneflow.typing as tp
         from oneflow.typing import Numpy
@@ -60,17 +60,28 @@ def test_names_are_added_and_none_is_replaced(tmp_path: Path) -> None:
     """
     done = process.program(text, cwd=tmp_path)
     assert done.stdout.splitlines() == [
-        "oneflow config global_function scope typing user_op_builder",
-        "oneflow.experimental custom_op_module",
+        "oneflow FixedTensorDef MirroredTensorDef checkpoint clear_default_session config data get_all_variables "
+        "get_variable global_function layers load_variables math optimizer regularizers scope sysconfig train "
+        "truncated_normal typing unittest user_op_builder util watch",
+        "oneflow.experimental custom_op_module load_mnist",
+        "oneflow.nn bias_add conv2d dropout elu leaky_relu logsoftmax max_pool2d relu softmax "
+        "softmax_cross_entropy_with_logits sparse_softmax_cross_entropy_with_logits",
+        "FunctionConfig default_placement_scope",
     ]
 
 
 def test_names_that_are_not_provided_are_named() -> None:
-    for owner, name, place in [(tp, "Bundle", "oneflow.typing"), (flow.scope, "mirrored_view", "flow.scope")]:
+    for owner, name, place in [
+        (tp, "ListListNumpy", "oneflow.typing"),
+        (flow.scope, "pipeline", "flow.scope"),
+        (flow.config, "load_library", "flow.config"),
+        (flow.optimizer, "LAMB", "flow.optimizer"),
+        (flow.layers, "batch_normalization", "flow.layers"),
+        (flow.math, "l2_normalize", "flow.math"),
+        (flow.regularizers, "l1", "flow.regularizers"),
+    ]:
         with pytest.raises(AttributeError, match=f"{place}.{name} is not provided by pykernels.compat.oneflow: it has"):
             getattr(owner, name)
-    with pytest.raises(AttributeError, match=r"flow.config.load_library is not provided by .*: it has machine_num, "):
-        flow.config.load_library("x")
 
 
 # ---- jobs
@@ -218,7 +229,7 @@ def test_missing_and_unknown_arguments_are_named() -> None:
 def test_annotations_are_needed() -> None:
     with pytest.raises(pykernels.CallError, match=r":\d+: job chosen: parameter 'x' has to be annotated with a plac"):
         job(int)
-    for result in (None, int, tuple[int], tuple):
+    for result in (int, tuple[int], tuple, list[int], tp.Callback[int]):
         with pytest.raises(pykernels.CallError, match=r":\d+: job chosen: its result has to be annotated with tp.Num"):
             job(tp.Numpy.Placeholder((3,)), result)
 
@@ -230,13 +241,18 @@ def test_a_job_must_return_what_it_is_annotated_with() -> None:
         job(tp.Numpy.Placeholder((3,)), tuple[tp.Numpy, tp.Numpy], lambda x: (x,))(X)
 
 
-def test_training_is_refused_and_says_what_to_do() -> None:
-    with pytest.raises(pykernels.CallError, match=r"type='train'\) is not supported, nor are its optimizers.*nn.Graph"):
-        flow.global_function(type="train")
-    with pytest.raises(pykernels.CallError, match=r"global_function\(type='test'\): the type of a job is 'predict'"):
+def test_types_of_jobs_are_checked() -> None:
+    with pytest.raises(pykernels.CallError, match=r"type='test'\): the type of a job is 'predict' or 'train'"):
         flow.global_function("test")
     with pytest.raises(pykernels.CallError, match=r"has to be called: @flow.global_function\(\)"):
         flow.global_function(lambda x: x)
+
+
+def test_a_job_is_not_called_in_a_job() -> None:
+    inner = job(tp.Numpy.Placeholder((3,)))
+    with pytest.raises(pykernels.CallError, match="job chosen: it is called in another job, where a plain function is"):
+        job(tp.Numpy.Placeholder((3,)), body=lambda x: inner(X))(X)
+    assert inner(X).tolist() == X.tolist()
 
 
 def test_settings_that_graphs_do_not_have_are_refused_by_name() -> None:
@@ -246,6 +262,21 @@ def test_settings_that_graphs_do_not_have_are_refused_by_name() -> None:
         flow.global_function(function_config=config)
     with pytest.raises(pykernels.CallError, match="function_config must be a flow.FunctionConfig, not 3"):
         flow.global_function(function_config=3)
+    config = flow.FunctionConfig()
+    config.function_desc.job_config_proto.train_conf.primary_lr = 0.1
+    with pytest.raises(pykernels.CallError, match="function_config sets train, .* flow.optimizer.SGD"):
+        flow.global_function(function_config=config)
+
+
+def test_settings_that_change_nothing_are_accepted() -> None:
+    config = flow.FunctionConfig()
+    config.default_logical_view(flow.scope.consistent_view())
+    config.default_logical_view(flow.scope.mirrored_view())
+    config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
+    assert job(tp.Numpy.Placeholder((3,)), type=config)(X).tolist() == X.tolist()
+    flow.config.enable_legacy_model_io(False)
+    with pytest.warns(pykernels.PykernelsWarning, match=r"flow.config.enable_debug_mode\(True\) has no effect"):
+        flow.config.enable_debug_mode(True)
 
 
 def test_ops_run_on_the_cpu_of_one_machine() -> None:

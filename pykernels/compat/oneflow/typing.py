@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import oneflow as flow
 
+from pykernels.compat.oneflow.missing import missing
 from pykernels.errors import CallError
 
-__all__ = ["ListNumpy", "Numpy"]
+__all__ = ["Bundle", "Callback", "ListNumpy", "Numpy"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -80,33 +83,45 @@ class Numpy:
     """An array: annotates a result; `Placeholder` annotates a parameter."""
 
     @staticmethod
-    def Placeholder(shape: Sequence[int], dtype: flow.dtype = flow.float32) -> Placeholder:
+    def Placeholder(shape: Sequence[int], dtype: flow.dtype = flow.float32, batch_axis: int | None = 0) -> Placeholder:
         """A parameter that takes an array of this shape, whose dtype is converted to this one.
+
+        `batch_axis` is ignored.
 
         Raises
         ------
         CallError
             The shape or the dtype is none that OneFlow's jobs take.
         """
-        return _make(shape, dtype, listed=False)
+        return make_placeholder(shape, dtype, listed=False)
 
 
 class ListNumpy:
     """A list with one array for each device, of which there is one."""
 
     @staticmethod
-    def Placeholder(shape: Sequence[int], dtype: flow.dtype = flow.float32) -> Placeholder:
+    def Placeholder(shape: Sequence[int], dtype: flow.dtype = flow.float32, batch_axis: int | None = 0) -> Placeholder:
         """A parameter that takes a list of one array, no axis of which is longer than in this shape.
+
+        `batch_axis` is ignored.
 
         Raises
         ------
         CallError
             The shape or the dtype is none that OneFlow's jobs take.
         """
-        return _make(shape, dtype, listed=True)
+        return make_placeholder(shape, dtype, listed=True)
 
 
-def _make(shape: Sequence[int], dtype: flow.dtype, *, listed: bool) -> Placeholder:
+class Callback(Generic[T]):
+    """Annotates a result: a call of the job returns a function, which takes a function to be called with a `T`."""
+
+
+class Bundle(Generic[T]):
+    """Annotates a result of any structure of tuples, lists and dicts, whose tensors become `T`."""
+
+
+def make_placeholder(shape: Sequence[int], dtype: flow.dtype, *, listed: bool) -> Placeholder:
     # OneFlow ends the process at a graph whose inputs are empty.
     if not (isinstance(shape, (tuple, list)) and all(isinstance(n, (int, np.integer)) and n > 0 for n in shape)):
         raise CallError(f"a placeholder's shape must be a tuple of integers from 1 on, not {shape!r}")
@@ -119,9 +134,4 @@ def _make(shape: Sequence[int], dtype: flow.dtype, *, listed: bool) -> Placehold
     return Placeholder(tuple(map(int, shape)), converted, listed)
 
 
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise AttributeError(
-        f"oneflow.typing.{name} is not provided by pykernels.compat.oneflow: it has Numpy and ListNumpy"
-    )
+__getattr__ = missing("oneflow.typing", __all__)

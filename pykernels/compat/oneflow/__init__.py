@@ -1,0 +1,91 @@
+"""The names of OneFlow 0.1 to 0.4 that today's lacks, so that scripts written for them run as they are.
+
+``import pykernels.compat.oneflow`` adds them: what custom ops are used with (``flow.experimental.custom_op_module``,
+``flow.user_op_builder``), jobs (``flow.global_function``, ``oneflow.typing``), what these are trained with
+(``flow.get_variable``, ``flow.optimizer``, ``flow.checkpoint``), and what they are made of (``flow.layers``,
+``flow.math``, and functions in ``flow.nn``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+import warnings
+from typing import Any
+
+import oneflow as flow
+import oneflow.experimental
+from oneflow.framework import function_util, id_util
+
+from pykernels.builder import user_op_builder
+from pykernels.compat.oneflow import (
+    checkpoint,
+    layers,
+    math,
+    nn,
+    optimizer,
+    regularizers,
+    scope,
+    typing,
+)
+from pykernels.compat.oneflow.config import Config
+from pykernels.compat.oneflow.job import clear_default_session, global_function
+from pykernels.compat.oneflow.variables import get_variable
+from pykernels.compat.oneflow.watch import watch
+from pykernels.module import custom_op_module
+
+__all__: list[str] = []
+
+
+def _add(owner: Any, **names: Any) -> None:
+    for name, value in names.items():
+        if not hasattr(owner, name):
+            setattr(owner, name, value)
+
+
+def _truncated_normal(stddev: float = 1.0) -> Any:
+    return flow.truncated_normal_initializer(0.0, stddev)
+
+
+def _set_placement(description: Any, value: Any) -> None:
+    description.function_attribute.default_placement_scope = value
+
+
+with warnings.catch_warnings():
+    # Parts of OneFlow that it has, but does not import; the first imports a module of Python's that is deprecated.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    importlib.import_module("oneflow.unittest")
+    importlib.import_module("oneflow.data")
+
+_add(flow.experimental, custom_op_module=custom_op_module)
+_add(flow.nn, **{name: getattr(nn, name) for name in nn.__all__})
+_add(
+    flow,
+    FixedTensorDef=typing.Numpy.Placeholder,
+    MirroredTensorDef=typing.ListNumpy.Placeholder,
+    checkpoint=types.SimpleNamespace(get=checkpoint.get, save=checkpoint.save),
+    clear_default_session=clear_default_session,
+    config=Config(),
+    get_all_variables=checkpoint.get_all_variables,
+    get_variable=get_variable,
+    global_function=global_function,
+    layers=layers,
+    load_variables=checkpoint.load_variables,
+    math=math,
+    optimizer=optimizer,
+    regularizers=regularizers,
+    scope=scope,
+    train=types.SimpleNamespace(CheckPoint=checkpoint.CheckPoint),
+    truncated_normal=_truncated_normal,
+    typing=typing,
+    user_op_builder=user_op_builder,
+    util=types.SimpleNamespace(unique_str=id_util.UniqueStr),
+    watch=watch,
+)
+# What the setters of flow.FunctionConfig need, and one that it lacks.
+_add(function_util, distribute_ctx=types.SimpleNamespace(DistributeStrategy=scope.View))
+if not hasattr(flow.FunctionConfig, "default_placement_scope"):
+    function_util.oneflow_function_config("default_placement_scope")(_set_placement)
+# For `import oneflow.typing`, which looks here.
+sys.modules.setdefault("oneflow.typing", flow.typing)
