@@ -25,7 +25,7 @@ help: ## list the targets
 
 venv: $(VENV)/.installed ## make .venv (Python 3.10), with pykernels installed for editing
 
-demo: $(VENV)/.installed-demo ## train a network of our ops on handwritten digits, beside MXNet's own
+demo: $(VENV)/.installed-demo ## train a network of our ops on handwritten digits, beside the frameworks' own
 	$(BIN)/python examples/digits.py
 
 test: $(VENV)/.installed-test $(VENV_TORCH)/.installed-test ## check style and types, run all tests
@@ -36,7 +36,7 @@ test: $(VENV)/.installed-test $(VENV_TORCH)/.installed-test ## check style and t
 	$(BIN_TORCH)/python -m pytest -ra $(TESTS_TORCH)
 
 clean: ## remove what building, testing and the demo leave behind (.venv and .venv-torch stay)
-	rm -rf build dist *.egg-info demo_output .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist *.egg-info demo_output log .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path './$(VENV)*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Both are tried, not looked up: a pyenv shim is there even when the interpreter behind it is not.

@@ -13,9 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import digits
+import digits_mxnet
 import mxnet as mx
 import numpy as np
+from digits_data import LEARNING_RATE, MOMENTUM, Digits, batches
 from mxnet import gluon
 from rich.progress import Progress
 
@@ -30,17 +31,17 @@ def work(epochs: int, output: Path) -> None:
     """Train on this worker's part of every batch, and write the mean loss of each step."""
     pykernels.load_ops()
     store = mx.kv.create("dist_sync")
-    data = digits.Digits.load()
-    network = digits.Network(digits.OURS)
+    data = Digits.load()
+    network = digits_mxnet.Network(digits_mxnet.OURS)
     network.hybridize()
-    optimizer = {"learning_rate": digits.LEARNING_RATE, "momentum": digits.MOMENTUM}
+    optimizer = {"learning_rate": LEARNING_RATE, "momentum": MOMENTUM}
     trainer = gluon.Trainer(network.collect_params(), "sgd", optimizer, kvstore=store, update_on_kvstore=True)
     losses = []
-    for epoch in digits.batches(len(data.train_x), epochs):
+    for epoch in batches(len(data.train_x), epochs):
         for batch in epoch:
             mine = batch[store.rank :: store.num_workers]
             # The server adds up what the workers send.
-            loss = digits.step(network, trainer, data.train_x[mine], data.train_y[mine], store.num_workers)
+            loss = digits_mxnet.step(network, trainer, data.train_x[mine], data.train_y[mine], store.num_workers)
             losses.append(loss.asscalar())
     np.save(output / f"losses{store.rank}.npy", losses)
 
@@ -84,7 +85,7 @@ def main() -> int:
         return 0
     pykernels.load_ops()
     with Progress(disable=True) as progress:
-        alone = digits.train(digits.OURS, digits.Digits.load(), options.epochs, progress)
+        alone = digits_mxnet.train(digits_mxnet.OURS, Digits.load(), options.epochs, progress)
     with tempfile.TemporaryDirectory() as folder:
         losses = launch(options.epochs, Path(folder), options.timeout)
     difference = float(np.abs(losses - alone.losses).max())

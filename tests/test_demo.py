@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,11 +23,14 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_trains_compares_and_draws(tmp_path: Path) -> None:
     done = run("--epochs", "12", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    for title in ("pykernels", "MXNet built-in", "Python CustomOp"):
-        assert f"│ {title}" in done.stdout
+    rows = [line.split("│")[1:3] for line in done.stdout.splitlines() if line.startswith("│")]
+    titles = ["pykernels", "pykernels, OneFlow", "MXNet built-in", "OneFlow built-in", "Python CustomOp"]
+    assert [title.strip() for title, _ in rows] == titles
+    assert len({accuracy for _, accuracy in rows}) == 1
     picture = tmp_path / "demo_output" / "digits.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert [path.name for path in tmp_path.iterdir()] == ["demo_output"]
+    # OneFlow writes its log beside it.
+    assert {path.name for path in tmp_path.iterdir()} <= {"demo_output", "log"}
 
 
 def test_too_few_epochs_fail_loudly(tmp_path: Path) -> None:
@@ -47,6 +51,17 @@ def demo() -> ModuleType:
         patch.setitem(sys.modules, "digits", module)
         specification.loader.exec_module(module)
         return module
+
+
+def test_rows_are_those_of_the_frameworks_that_are_there(demo: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(ops: Any, *args: Any) -> Any:
+        return demo.Run(ops.title, 1.0, np.zeros(1), 1.0)
+
+    monkeypatch.setattr(demo.digits_mxnet, "train", train)
+    monkeypatch.setattr(demo, "has_oneflow", lambda: False)
+    runs, reference = demo.train(None, 1, None)
+    assert [run.title for run in runs] == ["pykernels", "MXNet built-in", "Python CustomOp"]
+    assert reference is runs[1]
 
 
 @pytest.mark.parametrize("wrong", [1e-3, np.nan])
