@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 
 import pykernels
-from pykernels.commands import bench, cache, explain, list, new, run, warmup
+from pykernels.commands import bench, build, cache, explain, list, new, run, warmup
 from pykernels.errors import PykernelsError
 
 __all__ = ["main"]
 
-_COMMANDS = (new, list, explain, bench, warmup, cache, run)
+_COMMANDS = (new, list, explain, bench, warmup, build, cache, run)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

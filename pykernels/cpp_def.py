@@ -16,7 +16,7 @@ from pykernels.definition_reader import read_definition
 from pykernels.diagnostics import first_error
 from pykernels.errors import CompileFailed, DefinitionError
 
-__all__ = ["load_cpp_def"]
+__all__ = ["compile_object", "load_cpp_def"]
 
 # A definition is compiled for the sake of a few calls, so what counts is the time that this takes, and the size,
 # which every process reads: -Og compiles as fast as -O0, to less than half of it. With -Bsymbolic, the standard
@@ -59,6 +59,27 @@ def load_cpp_def(path: Path) -> Definition:
         raise DefinitionError(first_error(error.output, path)) from error
     _probe(built, path)
     return _read(built, path)
+
+
+def compile_object(path: Path) -> Path:
+    """The C++ definition at `path`, which `load_cpp_def` has accepted, as a relocatable object in the cache.
+
+    Raises
+    ------
+    BuildError
+        There is no compiler.
+    CacheError
+        The cache cannot be written.
+    """
+    return toolchain.build_object(
+        path.stem,
+        path,
+        kind="definitions",
+        # With symbols that can be made local, so that several definitions can lie in one library.
+        flags=("-Og", "-w", "-fvisibility-inlines-hidden", "-fno-gnu-unique"),
+        include=[paths.CPP_DEFS / "include"],
+        key=_headers_beside(path),
+    )
 
 
 def _headers_beside(path: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +15,14 @@ from pykernels.definition import OpDef, TensorSpec
 from pykernels.errors import CallError, PykernelsError
 from pykernels.module import PY_API, OpModule
 
-__all__ = ["HOOK", "MAX_NDIM", "Sample", "draw", "sample"]
+__all__ = ["HOOK", "MAX_NDIM", "Sample", "draw", "sample", "samples"]
 
 #: The function of an op's API file that gives arguments: ``sample_inputs(elements, dtype) -> dict``.
 HOOK = "sample_inputs"
 #: The most axes that inputs of one shape are given.
 MAX_NDIM = 4
+# Elements enough for what does not depend on sizes.
+_FEW = 64
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,28 @@ def sample(
         f"op {op.name}: {refused}. Name the shapes of the inputs (--shape {op.inputs[0].name}=1000,32 ...) and "
         f"attributes (--attr name=value ...), or add a function {HOOK}(elements, dtype) to {module.name}{PY_API}"
     )
+
+
+def samples(
+    module: OpModule, dtype: np.dtype, *, shapes: Mapping[str, tuple[int, ...]], attributes: Mapping[str, Any]
+) -> list[Sample]:
+    """Small arguments for the forward op of a folder, one for each kernel that it is likely to need.
+
+    Without `shapes`, and without arguments of the op's own, inputs of one shape with any number of axes, up to
+    `MAX_NDIM`, that the definition accepts. Parameters are those of `sample`.
+
+    Raises
+    ------
+    CallError
+        As `sample`.
+    """
+    least = sample(module, _FEW, dtype, shapes=shapes, attributes=attributes)
+    found = [least]
+    if not shapes and not hasattr(module.api, HOOK):
+        for ndim in range(least.inputs[0][0].ndim + 1 if least.inputs else 1, MAX_NDIM + 1):
+            with contextlib.suppress(CallError):
+                found.append(sample(module, _FEW, dtype, attributes=attributes, ndim=ndim))
+    return found
 
 
 def draw(shape: Sequence[int], dtype: np.dtype, seed: int = 0) -> np.ndarray:

@@ -14,7 +14,7 @@ from pathlib import Path
 from pykernels import cache
 from pykernels.errors import BuildError, CompileFailed
 
-__all__ = ["Compiler", "announce", "build_shared", "compiler", "headers", "run"]
+__all__ = ["Compiler", "announce", "build_object", "build_shared", "compiler", "headers", "run"]
 
 _CANDIDATES = ("g++", "c++", "clang++")
 _COMMON_FLAGS = ("-fPIC", "-std=c++17", "-fvisibility=hidden")
@@ -93,12 +93,10 @@ def build_shared(
     CacheError
         The cache cannot be written.
     """
-    # Which compiler it was does not matter behind a C ABI, so what is in the cache needs none; a choice is respected.
-    chosen = os.environ.get("CXX", "")
-    entry_key = cache.digest([chosen, *flags, *libraries, *key, *map(str, sources), *sources, *map(headers, include)])
+    entry_key = _key(sources, flags, include, [*libraries, *key])
 
     def make(output: Path) -> dict[str, str]:
-        command = [*compiler().command, *_COMMON_FLAGS, *flags, *(f"-I{folder}" for folder in include)]
+        command = _command(flags, include)
         if len(sources) == 1:
             run([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], what=name)
             return {}
@@ -119,6 +117,34 @@ def build_shared(
         return {}
 
     return cache.build(kind, f"{name}-{entry_key}", f"{name}.so", make).path
+
+
+def build_object(
+    name: str,
+    source: Path,
+    *,
+    kind: str = "native",
+    flags: Sequence[str] = (),
+    include: Sequence[Path] = (),
+    key: Sequence[str] = (),
+) -> Path:
+    """Compile a C++ source into a relocatable object in the cache; as `build_shared` otherwise."""
+
+    def make(output: Path) -> dict[str, str]:
+        run([*_command(flags, include), "-c", str(source), "-o", str(output)], what=name)
+        return {}
+
+    return cache.build(kind, f"{name}-{_key([source], flags, include, ['object', *key])}", f"{name}.o", make).path
+
+
+def _command(flags: Sequence[str], include: Sequence[Path]) -> list[str]:
+    return [*compiler().command, *_COMMON_FLAGS, *flags, *(f"-I{folder}" for folder in include)]
+
+
+def _key(sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], others: Sequence[str]) -> str:
+    # Which compiler it was does not matter behind a C ABI, so what is in the cache needs none; a choice is respected.
+    chosen = os.environ.get("CXX", "")
+    return cache.digest([chosen, *flags, *others, *map(str, sources), *sources, *map(headers, include)])
 
 
 def headers(folder: Path) -> str:

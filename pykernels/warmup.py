@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import warnings
@@ -14,9 +13,9 @@ from typing import TypeVar
 import numpy as np
 
 from pykernels import cache
-from pykernels.errors import CallError, PykernelsError, PykernelsWarning
+from pykernels.errors import PykernelsError, PykernelsWarning
 from pykernels.module import CPP_DEF, OpModule
-from pykernels.samples import HOOK, MAX_NDIM, Sample, sample
+from pykernels.samples import Sample, samples
 from pykernels.steps import forward_step, gradient_steps
 
 __all__ = ["Outcome", "registrars", "warm_op", "warm_registrar"]
@@ -30,8 +29,6 @@ _REGISTRARS = {
     "onnxruntime": "pykernels.frameworks.onnxruntime_registrar",
     "torch": "pykernels.frameworks.torch_registrar",
 }
-# What is built does not depend on sizes.
-_ELEMENTS = 64
 
 
 @dataclass
@@ -124,13 +121,7 @@ def _variants(
     outcome: Outcome,
 ) -> list[Sample]:
     try:
-        least = sample(module, _ELEMENTS, dtype, shapes=shapes, attributes=attributes)
+        return samples(module, dtype, shapes=shapes, attributes=attributes)
     except PykernelsError as error:
         outcome.failed.append(f"{dtype}: {error}")
         return []
-    found = [least]
-    if not shapes and not hasattr(module.api, HOOK):
-        for ndim in range(least.inputs[0][0].ndim + 1 if least.inputs else 1, MAX_NDIM + 1):
-            with contextlib.suppress(CallError):
-                found.append(sample(module, _ELEMENTS, dtype, attributes=attributes, ndim=ndim))
-    return found

@@ -22,7 +22,7 @@ from pykernels.kernel.facts import ELEMENTWISE, NOT_ELEMENTWISE, NOT_FUSED, PYTH
 from pykernels.kernel.signature import Signature, group_shapes
 from pykernels.kernel.source import KernelFunction
 
-__all__ = ["BuiltKernel", "build_kernel"]
+__all__ = ["BuiltKernel", "build_kernel", "compile_kernel"]
 
 # What decides on the code of elementwise kernels: part of their keys, so that an edit here compiles them anew.
 _GENERATOR = tuple(
@@ -139,26 +139,7 @@ def build_kernel(
         The compiled kernel cannot be stored.
     """
     try:
-        entry = _elementwise_entry(function, signature)
-        facts = Facts.from_json(entry.facts)
-        reasons = []
-        if facts.form == NOT_ELEMENTWISE:
-            reasons.append(facts.reason)
-            entry, fixed = _fused_entry(function, signature, values or {})
-            facts = Facts.from_json(entry.facts)
-            if facts.form != NOT_FUSED:
-                signature = fixed
-        if facts.form == NOT_FUSED:
-            reasons.append(facts.reason)
-            entry = cache.build(
-                "kernels",
-                _key(function, signature, output_names),
-                "kernel.so",
-                lambda path: _compile(function, op_name, signature, output_names, shapes, path).to_json(),
-            )
-            facts = Facts.from_json(entry.facts)
-        if facts.form != PYTHON:
-            facts = dataclasses.replace(facts, reason="; ".join(dict.fromkeys(reasons)))
+        path, facts, signature = compile_kernel(function, op_name, signature, output_names, shapes, values or {})
     except CompileFailed:
         raise
     except BuildError as error:
@@ -173,26 +154,81 @@ def build_kernel(
         )
         wrapped = python_form.wrap(function, op_name, signature, output_names)
         return BuiltKernel(function, op_name, signature, output_names, wrapped, facts, id_)
-    library = ctypes.CDLL(str(entry.path))
+    library = ctypes.CDLL(str(path))
     if facts.blas:
         blas.attach(library)
     return BuiltKernel(function, op_name, signature, output_names, library[linking.ENTRY], facts, id_)
 
 
-def _elementwise_entry(function: KernelFunction, signature: Signature) -> cache.Entry:
+def compile_kernel(
+    function: KernelFunction,
+    op_name: str,
+    signature: Signature,
+    output_names: Sequence[str],
+    shapes: Sequence[tuple[int, ...]],
+    values: Mapping[str, Any],
+    filename: str = linking.LOADABLE,
+) -> tuple[Path, Facts, Signature]:
+    """The machine code for a signature, for the chosen processor; from the cache, or compiled into it.
+
+    Parameters
+    ----------
+    function, op_name, signature, output_names, shapes, values
+        As for `build_kernel`.
+    filename : str
+        `linking.LOADABLE` or `linking.RELOCATABLE`.
+
+    Returns
+    -------
+    path : Path
+        Of a file of that name; it is empty if the kernel has to run as Python.
+    facts : Facts
+    signature : Signature
+        With the numbers among `values` that are compiled in.
+
+    Raises
+    ------
+    KernelError, CacheError
+        As `build_kernel`.
+    BuildError
+        There is no compiler, or it failed.
+    """
+    entry = _elementwise_entry(function, signature, filename)
+    facts = Facts.from_json(entry.facts)
+    reasons = []
+    if facts.form == NOT_ELEMENTWISE:
+        reasons.append(facts.reason)
+        entry, fixed = _fused_entry(function, signature, values, filename)
+        facts = Facts.from_json(entry.facts)
+        if facts.form != NOT_FUSED:
+            signature = fixed
+    if facts.form == NOT_FUSED:
+        reasons.append(facts.reason)
+        entry = cache.build(
+            "kernels",
+            _key(function, signature, output_names, filename),
+            filename,
+            lambda path: _compile(function, op_name, signature, output_names, shapes, path).to_json(),
+        )
+        facts = Facts.from_json(entry.facts)
+    if facts.form != PYTHON:
+        facts = dataclasses.replace(facts, reason="; ".join(dict.fromkeys(reasons)))
+    return entry.path, facts, signature
+
+
+def _elementwise_entry(function: KernelFunction, signature: Signature, filename: str) -> cache.Entry:
     """The elementwise kernel for the dtypes of a signature, whatever its ranks; or why there is none."""
     signature = signature.without_ranks()
     key = cache.digest(
         [
             *_identity(function, signature),
+            filename,
             _generator(_GENERATOR),
             linking.RUNTIME["elementwise"],
             vector_math.identity(),
         ]
     )
-    return cache.build(
-        "kernels", key, "kernel.so", lambda path: _compile_elementwise(function, signature, path).to_json()
-    )
+    return cache.build("kernels", key, filename, lambda path: _compile_elementwise(function, signature, path).to_json())
 
 
 def _compile_elementwise(function: KernelFunction, signature: Signature, path: Path) -> Facts:
@@ -211,19 +247,20 @@ def _compile_elementwise(function: KernelFunction, signature: Signature, path: P
 
 
 def _fused_entry(
-    function: KernelFunction, signature: Signature, values: Mapping[str, Any]
+    function: KernelFunction, signature: Signature, values: Mapping[str, Any], filename: str
 ) -> tuple[cache.Entry, Signature]:
     """The fused kernel for a signature, and which numbers it has compiled in; or why there is none."""
     while True:
         key = cache.digest(
             [
                 *_identity(function, signature),
+                filename,
                 _generator(_FUSING),
                 linking.RUNTIME["fused"],
                 vector_math.identity(),
             ]
         )
-        entry = cache.build("kernels", key, "kernel.so", functools.partial(_write_fused, function, signature))
+        entry = cache.build("kernels", key, filename, functools.partial(_write_fused, function, signature))
         fixed = Facts.from_json(entry.facts).fixed
         if not set(fixed) & {name for name, _ in signature.scalars} or not values.keys() >= set(fixed):
             return entry, signature
@@ -306,10 +343,11 @@ def _run_plain(
     reference.run(function, op_name, args, outs, output_names, keywords, signature.mutable)
 
 
-def _key(function: KernelFunction, signature: Signature, output_names: Sequence[str]) -> str:
+def _key(function: KernelFunction, signature: Signature, output_names: Sequence[str], filename: str) -> str:
     return cache.digest(
         [
             *_identity(function, signature),
+            filename,
             *output_names,
             _generator(_COMPILER),
             linking.RUNTIME["kernel_runtime"],

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import pykernels
+from pykernels.kernel import processor
 
 __all__ = ["environment"]
 
@@ -18,12 +19,17 @@ __all__ = ["environment"]
 _OPTIONS = ("NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT")
 
 
-@functools.lru_cache(maxsize=1)
 def environment() -> tuple[str, ...]:
     """Versions, of pykernels as well, options of numba, and the processor; imports neither numba nor llvmlite."""
-    versions = (_version("numba"), _version("llvmlite"), np.__version__, platform.python_version())
+    cpu = processor.chosen()
     options = (f"{name}={os.environ.get(name)}" for name in _OPTIONS)
-    return (*versions, pykernels.__version__, *options, platform.machine(), _processor())
+    return (*_versions(), *options, platform.machine(), _processor() if cpu == processor.NATIVE else cpu)
+
+
+@functools.lru_cache(maxsize=1)
+def _versions() -> tuple[str, ...]:
+    versions = (_version("numba"), _version("llvmlite"), np.__version__, platform.python_version())
+    return (*versions, pykernels.__version__)
 
 
 def _version(package: str) -> str:
@@ -42,6 +48,7 @@ def _version(package: str) -> str:
     return metadata.version(package)
 
 
+@functools.lru_cache(maxsize=1)
 def _processor() -> str:
     """Its model and instruction sets."""
     try:

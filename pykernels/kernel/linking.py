@@ -1,4 +1,4 @@
-"""Machine code of a kernel, linked with the part of the runtime that it needs into a shared object."""
+"""Machine code of a kernel, linked with the part of the runtime that it needs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from pykernels import cache
 from pykernels.paths import CPP_DEFS
 from pykernels.toolchain import compiler, run
 
-__all__ = ["ENTRY", "RUNTIME", "link"]
+__all__ = ["ENTRY", "LOADABLE", "RELOCATABLE", "RUNTIME", "link"]
 
 #: The name of a compiled kernel's function of the ABI.
 ENTRY = "pk_kernel_run"
+#: The file names of what a process loads, and of what a library is linked from.
+LOADABLE, RELOCATABLE = "kernel.so", "kernel.o"
 #: The parts of the runtime.
 RUNTIME = {name: CPP_DEFS / "runtime" / f"{name}.cpp" for name in ("elementwise", "fused", "kernel_runtime")}
 
@@ -33,6 +35,8 @@ def link(code: bytes, part: str, libraries: Sequence[str], output: Path, what: s
         A key of `RUNTIME`.
     libraries : sequence of str
         Paths, or ``-l`` and a name.
+    output : Path
+        Called `LOADABLE` or `RELOCATABLE`; the latter still needs the libraries.
     what : str
         For the message if it fails.
 
@@ -43,9 +47,11 @@ def link(code: bytes, part: str, libraries: Sequence[str], output: Path, what: s
     BuildError
         There is no compiler.
     """
-    object_path = output.with_suffix(".o")
+    object_path = output.with_name("code.o")
     object_path.write_bytes(code)
     flags = ["-shared", "-Wl,--exclude-libs,ALL", *libraries]
+    if output.name == RELOCATABLE:
+        flags = ["-r", "-nostdlib"]
     run([*compiler().command, str(object_path), str(_compiled(part)), "-o", str(output), *flags], what=what)
     object_path.unlink()
 

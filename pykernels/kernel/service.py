@@ -17,7 +17,7 @@ from pykernels.kernel.build import BuiltKernel, build_kernel
 from pykernels.kernel.signature import Signature, read_shapes, signature_of
 from pykernels.kernel.source import KernelFunction
 
-__all__ = ["enter", "resolve", "services"]
+__all__ = ["enter", "output_names", "resolve", "services"]
 
 _numbers = itertools.count(1)
 _ops: dict[int, tuple[OpDef, KernelFunction]] = {}
@@ -51,10 +51,7 @@ def resolve(number: int, instance: abi.Instance) -> BuiltKernel:
         signature = given.fix(_fixed.get((number, given), ()), values)
         kernel = _built.get((number, signature))
         if kernel is None:
-            outputs = instance.outputs[: instance.n_outputs]
-            names = [
-                f"{t.argument.decode()}[{t.index}]" if _is_repeated(op, t) else t.argument.decode() for t in outputs
-            ]
+            names = output_names(op, instance)
             kernel = build_kernel(function, op.name, given, names, read_shapes(instance), len(_by_id) + 1, values)
             _built[number, kernel.signature] = kernel
             taken = dict(kernel.signature.scalars)
@@ -63,8 +60,11 @@ def resolve(number: int, instance: abi.Instance) -> BuiltKernel:
     return kernel
 
 
-def _is_repeated(op: OpDef, tensor: abi.Tensor) -> bool:
-    return any(a.repeated for a in op.outputs if a.name == tensor.argument.decode())
+def output_names(op: OpDef, instance: abi.Instance) -> list[str]:
+    """What messages call the outputs of a kernel."""
+    repeated = {argument.name for argument in op.outputs if argument.repeated}
+    named = [(tensor.argument.decode(), tensor.index) for tensor in instance.outputs[: instance.n_outputs]]
+    return [f"{name}[{index}]" if name in repeated else name for name, index in named]
 
 
 @functools.lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""LLVM for the processor at hand: its instruction set, and machine code out of IR. It needs llvmlite, but not numba."""
+"""LLVM for a processor: its instruction set, and machine code out of IR. It needs llvmlite, but not numba."""
 
 from __future__ import annotations
 
@@ -7,20 +7,40 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from pykernels.kernel import processor
 from pykernels.kernel.vector_math import InstructionSet
 
 __all__ = ["instruction_set", "machine", "optimise"]
 
 
-@functools.lru_cache(maxsize=1)
+# Of the levels of x86-64.
+_LEVELS = {
+    "x86-64": InstructionSet("sse2", 16, {}, has_fma=False),
+    "x86-64-v2": InstructionSet("sse4.2", 16, {16: "b"}, has_fma=False),
+    "x86-64-v3": InstructionSet("avx2", 32, {32: "d", 16: "b"}, has_fma=True),
+    "x86-64-v4": InstructionSet("avx512", 64, {64: "e", 32: "d", 16: "b"}, has_fma=True),
+}
+
+
 def machine() -> Any:
-    """LLVM's target machine for this processor."""
+    """LLVM's target machine for the chosen processor."""
+    return _machine(processor.chosen())
+
+
+def instruction_set() -> InstructionSet:
+    """The widest vector instructions of the chosen processor."""
+    return _LEVELS.get(processor.chosen()) or _own_instruction_set()
+
+
+@functools.cache
+def _machine(cpu: str) -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_default_triple())
+    is_own = cpu == processor.NATIVE
     return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=llvm.get_host_cpu_name() if is_own else cpu,
+        features=llvm.get_host_cpu_features().flatten() if is_own else "",
         opt=3,
         reloc="pic",
         codemodel="default",
@@ -28,8 +48,7 @@ def machine() -> Any:
 
 
 @functools.lru_cache(maxsize=1)
-def instruction_set() -> InstructionSet:
-    """The widest vector instructions of this processor."""
+def _own_instruction_set() -> InstructionSet:
     features = llvm.get_host_cpu_features()
     if features.get("avx512f") and features.get("avx512dq") and features.get("avx512bw"):
         return InstructionSet("avx512", 64, {64: "e", 32: "d", 16: "b"}, has_fma=True)

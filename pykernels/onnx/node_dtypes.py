@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from pykernels.definition import OpDef, TensorSpec
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 from pykernels.samples import MAX_NDIM, sample
+from pykernels.uses import Use, uses_of
 
 __all__ = ["DTYPES", "Row", "dtype_rows"]
 
@@ -39,70 +39,28 @@ _ELEMENTS = 64
 Row = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Use:
-    """Inputs that an op accepts, and what else it is called with."""
-
-    inputs: list[list[TensorSpec]]
-    attributes: Mapping[str, Any]
-    counts: Sequence[int] | None = None
-
-
 def dtype_rows(module: OpModule) -> dict[str, list[Row]]:
     """The rows of every op type that a folder defines."""
-    uses = _uses(module)
+    uses: dict[str, Use] = {}
+    with contextlib.suppress(PykernelsError):
+        for use in uses_of(module, sample(module, _ELEMENTS, _BASE)):
+            uses[use.op.name] = use
     return {name: _rows(op, uses.get(name) or _uniform(op)) for name, op in module.definition.ops.items()}
 
 
-def _uses(module: OpModule) -> dict[str, _Use]:
-    """A call of the op, and those of the ops that its gradient consists of."""
-    uses: dict[str, _Use] = {}
-    with contextlib.suppress(PykernelsError):
-        op = module.forward
-        given = sample(module, _ELEMENTS, _BASE)
-        inputs = [[TensorSpec(array.shape, array.dtype) for array in group] for group in given.inputs]
-        uses[op.name] = _Use(inputs, given.attributes)
-        if op.gradient is None:
-            return uses
-        outputs = op.infer(inputs, given.attributes)
-        blobs = dict(_blobs("I", [a.name for a in op.inputs], inputs))
-        for kind in "OD":
-            blobs |= _blobs(kind, [a.name for a in op.outputs], outputs)
-        plan = op.plan_gradient(inputs, given.attributes, outputs=outputs)
-        for planned in plan.ops:
-            step = module.definition.ops[planned.type]
-            wanted = dict(planned.outputs)
-            use = _Use(
-                [[blobs[blob] for argument, blob in planned.inputs if argument == a.name] for a in step.inputs],
-                step.parse_attributes(planned.attributes),
-                [wanted.get(a.name, 0 if a.optional else a.count) for a in step.outputs],
-            )
-            uses[step.name] = use
-            results = step.infer(use.inputs, use.attributes, counts=use.counts)
-            for argument, group in zip(step.outputs, results):
-                blobs |= {f"{planned.name}/{argument.name}_{i}": spec for i, spec in enumerate(group)}
-    return uses
-
-
-def _blobs(kind: str, names: Sequence[str], groups: Sequence[Sequence[TensorSpec]]) -> Iterator[tuple[str, TensorSpec]]:
-    for name, group in zip(names, groups):
-        for i, spec in enumerate(group):
-            yield f"{kind}/{name}/{i}", spec
-
-
-def _uniform(op: OpDef) -> _Use | None:
+def _uniform(op: OpDef) -> Use | None:
     """A call with inputs of one shape, if the definition accepts one."""
     for ndim in range(1, MAX_NDIM + 1):
         inputs = [[TensorSpec((2,) * ndim, _BASE)] * argument.count for argument in op.inputs]
         with contextlib.suppress(PykernelsError):
-            use = _Use(inputs, op.parse_attributes({}))
-            op.infer(use.inputs, use.attributes)
+            use = Use(op, inputs, op.parse_attributes({}), [argument.count for argument in op.outputs])
+            use.infer()
             return use
     return None
 
 
-def _rows(op: OpDef, use: _Use | None) -> list[Row]:
-    accepted = dict(_accepted(op, use)) if use is not None else {}
+def _rows(op: OpDef, use: Use | None) -> list[Row]:
+    accepted = dict(_accepted(use)) if use is not None else {}
     if not accepted:
         # Nothing is known before a node runs: outputs are taken to be of the first input's dtype.
         others = (0,) * (len(op.inputs) - 1) if op.inputs else ()
@@ -120,7 +78,7 @@ def _rows(op: OpDef, use: _Use | None) -> list[Row]:
     raise AssertionError("all inputs together decide")
 
 
-def _accepted(op: OpDef, use: _Use) -> Iterator[tuple[Row, Row]]:
+def _accepted(use: Use) -> Iterator[tuple[Row, Row]]:
     """Dtypes of all inputs that the definition accepts, and those that it infers for the outputs."""
     first = [group[0].dtype if group else None for group in use.inputs]
     varied = [{at for at, dtype in enumerate(first) if dtype == _BASE}, *({at} for at in range(len(first)))]
@@ -130,7 +88,7 @@ def _accepted(op: OpDef, use: _Use) -> Iterator[tuple[Row, Row]]:
             for at, group in enumerate(use.inputs)
         ]
         with contextlib.suppress(PykernelsError):
-            outputs = op.infer(inputs, use.attributes, counts=use.counts)
+            outputs = replace(use, inputs=inputs).infer()
             yield tuple(map(_number, inputs)), tuple(map(_number, outputs))
 
 

@@ -27,17 +27,17 @@ class NodeName(NamedTuple):
         return f"{self.domain}::{self.op_type}"
 
 
-def node_names(module: OpModule) -> Iterator[tuple[NodeName, OpDef]]:
+def node_names(module: OpModule, *, domain: str | None = None) -> Iterator[tuple[NodeName, OpDef]]:
     """The nodes that a folder defines: that of the op is called as the folder, others as their op types.
 
-    ``onnx_domain`` and ``onnx_op_type`` in the folder's API file choose other names.
+    ``onnx_domain`` and ``onnx_op_type`` in the folder's API file choose other names; `domain` overrides the former.
 
     Raises
     ------
     LoadError
         One of these is no string.
     """
-    domain, name = _chosen(module, _DOMAIN, DOMAIN), _chosen(module, _OP_TYPE, module.name)
+    domain, name = domain or _chosen(module, _DOMAIN, DOMAIN), _chosen(module, _OP_TYPE, module.name)
     for op in module.definition.ops.values():
         part = op.name.removeprefix(module.name)
         yield NodeName(domain, name if part == "_forward" else f"{name}{part}"), op

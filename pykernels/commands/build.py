@@ -1,0 +1,113 @@
+"""``python -m pykernels build``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pykernels.commands import arguments
+from pykernels.errors import PykernelsError
+
+if TYPE_CHECKING:
+    from pykernels.library.kernels import LibraryKernel, Wanted
+    from pykernels.module import OpModule
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("build", help="make a library that needs no Python", description=_run.__doc__)
+    kind = parser.add_mutually_exclusive_group(required=True)
+    kind.add_argument("--onnx", action="store_true", help="of custom ops for ONNX Runtime")
+    arguments.add_ops(parser, required=True)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the library to write")
+    parser.add_argument("--cpu", default="native", help="the processor to compile for, such as x86-64-v3 (this one)")
+    parser.add_argument(
+        "--dtype",
+        dest="dtypes",
+        type=arguments.dtype,
+        nargs="+",
+        action="extend",
+        metavar="DTYPE",
+        help="the dtypes of inputs (float16, float32 and float64, as far as the op takes them)",
+    )
+    arguments.add_inputs(parser)
+    parser.add_argument("--domain", help="of the ONNX nodes (what the op folder chooses, or pykernels)")
+    parser.add_argument("--no-gradients", dest="gradients", action="store_false", help="leave the ops of gradients out")
+    parser.add_argument(
+        "--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="how many processes compile at once"
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Make a library that runs ops without Python, numba or pykernels."""
+    from pykernels.kernel import processor
+    from pykernels.library.assembly import check_definition
+    from pykernels.library.kernels import Wanted, compile_kernels
+    from pykernels.library.onnx_library import build_onnx_library
+
+    modules = arguments.find_modules(options.ops)
+    for module in modules:
+        check_definition(module)
+    dtypes = [str(dtype) for dtype in options.dtypes or ()]
+    wanted = Wanted(dtypes, options.shapes, options.attributes, options.gradients)
+    with processor.compiling_for(options.cpu):
+        _prepare(modules, wanted, options.cpu, options.jobs)
+        kernels = {}
+        for module in modules:
+            kernels[module], left_out = compile_kernels(module, wanted)
+            for reason in left_out:
+                print(f"pykernels: left out: {reason}", file=sys.stderr)
+        ops = build_onnx_library(options.output, kernels, domain=options.domain)
+    flat = [kernel for group in kernels.values() for kernel in group]
+    for op in ops:
+        print(f"{op.domain}::{op.name}: {_served(kernel for kernel in flat if kernel.op is op.op)}")
+    return 0
+
+
+def _prepare(modules: Sequence[OpModule], wanted: Wanted, cpu: str, jobs: int) -> None:
+    """Fill the cache with what will be needed, in several processes."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    from pykernels.library.kernels import DEFAULT_DTYPES
+
+    parts = [
+        (module.path, dataclasses.replace(wanted, dtypes=[dtype]), cpu)
+        for module in modules
+        for dtype in wanted.dtypes or DEFAULT_DTYPES
+    ]
+    if min(jobs, len(parts)) < 2:
+        return
+    # Compiling keeps a process busy, and a fork of this one could inherit threads.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(parts)), mp_context=context) as pool:
+        list(pool.map(_fill, *zip(*parts)))
+
+
+def _fill(folder: Path, wanted: Wanted, cpu: str) -> None:
+    from pykernels.kernel import processor
+    from pykernels.library.kernels import compile_kernels
+    from pykernels.module import OpModule
+
+    # Whatever is wrong shows again where it is reported.
+    with contextlib.suppress(PykernelsError), processor.compiling_for(cpu):
+        compile_kernels(OpModule(folder.name, folder).py_api().cpp_def().py_kernel(), wanted)
+
+
+def _served(kernels: Iterable[LibraryKernel]) -> str:
+    """For which dtypes and numbers of axes an op has kernels, by its first input."""
+    found: dict[str, set[str]] = {}
+    for kernel in kernels:
+        tensor = next(iter(kernel.signature.tensors), None)
+        if tensor is not None:
+            found.setdefault(str(tensor.dtype), set()).add("any number of" if kernel.any_rank else str(tensor.ndim))
+    return "; ".join(f"{dtype} of {', '.join(sorted(ranks))} axes" for dtype, ranks in found.items())

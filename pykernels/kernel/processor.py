@@ -1,0 +1,43 @@
+"""The processor that kernels are compiled for: the one at hand, unless they are for a library that runs on others."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import platform
+from collections.abc import Iterator
+
+from pykernels.errors import BuildError
+
+__all__ = ["LEVELS", "NATIVE", "chosen", "compiling_for"]
+
+#: The one at hand.
+NATIVE = "native"
+#: The levels of the x86-64 psABI.
+LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
+
+_chosen: contextvars.ContextVar[str] = contextvars.ContextVar("_chosen", default=NATIVE)
+
+
+def chosen() -> str:
+    """`NATIVE`, or one of `LEVELS`."""
+    return _chosen.get()
+
+
+@contextlib.contextmanager
+def compiling_for(cpu: str) -> Iterator[None]:
+    """Compile for another processor in this block.
+
+    Raises
+    ------
+    BuildError
+        It is no processor that code can be made for here.
+    """
+    known = (NATIVE, *LEVELS) if platform.machine() in ("x86_64", "AMD64") else (NATIVE,)
+    if cpu not in known:
+        raise BuildError(f"there is no processor {cpu!r} to compile for here; the choices are {', '.join(known)}")
+    token = _chosen.set(cpu)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)

@@ -1,0 +1,216 @@
+"""The kernels of a library: which it gets, and their machine code."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pykernels import abi
+from pykernels.definition import OpDef
+from pykernels.errors import BuildError, CallError, CompileFailed, KernelError
+from pykernels.kernel import linking, service
+from pykernels.kernel.build import compile_kernel
+from pykernels.kernel.facts import ELEMENTWISE, PYTHON
+from pykernels.kernel.signature import Signature, read_shapes, signature_of
+from pykernels.module import OpModule
+from pykernels.samples import MAX_NDIM, Sample, sample
+from pykernels.uses import Use, uses_of
+
+__all__ = ["DEFAULT_DTYPES", "LibraryKernel", "Wanted", "compile_kernels"]
+
+# Fewer make the same kernels.
+_ELEMENTS = 64
+#: What is compiled for if nothing is said: of these, what the definition accepts.
+DEFAULT_DTYPES = ("float32", "float64", "float16")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What kernels a library is to have.
+
+    Attributes
+    ----------
+    dtypes : sequence of str
+        Of the inputs; `DEFAULT_DTYPES` if empty.
+    shapes : mapping of str to tuple of int
+        The shapes of inputs, of which only the number of axes counts. Without any, what `samples.sample` gives, and
+        inputs of one shape of up to `samples.MAX_NDIM` axes.
+    attributes : mapping
+        Values of attributes. Numbers need not be said, since kernels take them at run time.
+    gradients : bool
+        Whether the ops of gradients are wanted, too.
+    """
+
+    dtypes: Sequence[str] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    gradients: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class LibraryKernel:
+    """A kernel as a relocatable object.
+
+    Attributes
+    ----------
+    op : OpDef
+    where : str
+        File and line of the function.
+    instance : abi.Instance
+        The use that it was compiled for.
+    signature : Signature
+    any_rank : bool
+        Whether it serves tensors of any number of axes.
+    flags : int
+        ``pk_kernel_flags``.
+    path : Path
+        The object, whose function is `linking.ENTRY`.
+    """
+
+    op: OpDef
+    where: str
+    instance: abi.Instance
+    signature: Signature
+    any_rank: bool
+    flags: int
+    path: Path
+
+
+def compile_kernels(module: OpModule, wanted: Wanted) -> tuple[list[LibraryKernel], list[str]]:
+    """Compile the kernels of a folder for the chosen processor, unless they are in the cache.
+
+    Of the dtypes and numbers of axes that nobody has named, those are left out that the definition or the kernel does
+    not take, as long as one is left.
+
+    Returns
+    -------
+    kernels : list of LibraryKernel
+    left_out : list of str
+        Why there is no kernel for what the definition accepts.
+
+    Raises
+    ------
+    BuildError
+        A kernel needs Python, or there is no compiler.
+    CallError
+        The definition refuses what is wanted.
+    PykernelsError
+        What else is wrong with the folder.
+    """
+    found = _Found(module)
+    for variant in _variants(module, wanted):
+        try:
+            for use in variant.uses:
+                found.add(use)
+        except CompileFailed:
+            raise
+        except (BuildError, KernelError) as error:
+            if variant.is_required:
+                raise
+            found.left_out.append(str(error))
+    return found.kernels, found.left_out
+
+
+class _Found:
+    """The kernels of a folder as they are found."""
+
+    def __init__(self, module: OpModule) -> None:
+        self.kernels: list[LibraryKernel] = []
+        self.left_out: list[str] = []
+        self._module = module
+        self._served: set[tuple[str, Signature]] = set()
+
+    def add(self, use: Use) -> None:
+        """Compile what a use needs and is not there yet."""
+        instance = use.instance()
+        given = signature_of(use.op, self._module.kernel(use.op.name), instance)
+        if {(use.op.name, given), (use.op.name, given.without_ranks())} & self._served:
+            return
+        made = self._compile(
+            use, instance, given, {name: use.attributes[name] for name, at in given.scalars if at >= 0}
+        )
+        self.kernels.append(made)
+        self._served.add((use.op.name, given.without_ranks() if made.any_rank else given))
+        if made.signature != given:
+            # It has the values of some numbers compiled in. Another one, perhaps slower, serves all others.
+            try:
+                self.kernels.append(self._compile(use, instance, given, {}))
+            except (BuildError, KernelError) as error:
+                self.left_out.append(str(error))
+
+    def _compile(self, use: Use, instance: abi.Instance, given: Signature, values: Mapping[str, Any]) -> LibraryKernel:
+        op, function = use.op, self._module.kernel(use.op.name)
+        names, shapes = service.output_names(op, instance), read_shapes(instance)
+        path, facts, signature = compile_kernel(
+            function, op.name, given, names, shapes, values, filename=linking.RELOCATABLE
+        )
+        if facts.form == PYTHON:
+            raise BuildError(
+                f"op {op.name!r}: {function.where}: {function.name} needs Python at run time: {facts.reason}"
+            )
+        if facts.blas:
+            raise BuildError(
+                f"op {op.name!r}: {function.where}: {function.name} calls matrix products (np.dot, @), which come from "
+                f"the BLAS of a framework or of SciPy; write them as loops for a library without Python"
+            )
+        flags = abi.KernelFlag.ELEMENTWISE if facts.form == ELEMENTWISE else abi.KernelFlag(0)
+        flags |= abi.KernelFlag.ITERATIONS if facts.in_pieces else abi.KernelFlag(0)
+        where = f"{function.path.name}:{function.line}"
+        return LibraryKernel(op, where, instance, signature, facts.form == ELEMENTWISE, int(flags), path)
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """The uses of a forward op and its gradient for inputs of certain types."""
+
+    uses: list[Use]
+    is_required: bool
+
+
+def _variants(module: OpModule, wanted: Wanted) -> Iterator[_Variant]:
+    refused: list[CallError] = []
+    accepted = 0
+    for dtype in map(np.dtype, wanted.dtypes or DEFAULT_DTYPES):
+        try:
+            first = sample(module, _ELEMENTS, dtype, shapes=wanted.shapes, attributes=wanted.attributes)
+        except CallError as error:
+            if wanted.dtypes:
+                raise
+            refused.append(error)
+            continue
+        accepted += 1
+        yield _Variant(_uses(module, first, wanted), is_required=bool(wanted.dtypes) or accepted == 1)
+        for other in () if wanted.shapes else _others(module, first, dtype, wanted):
+            with contextlib.suppress(CallError):
+                yield _Variant(_uses(module, other, wanted), is_required=False)
+    if not accepted:
+        raise refused[0]
+
+
+def _others(module: OpModule, first: Sample, dtype: np.dtype, wanted: Wanted) -> Iterator[Sample]:
+    """Arguments with other numbers of axes, which the definition may refuse."""
+    for ndim in range(1, MAX_NDIM + 1):
+        with contextlib.suppress(CallError):
+            yield sample(module, _ELEMENTS, dtype, attributes=wanted.attributes, ndim=ndim)
+    # Batches of what is given: of all inputs, or of the data alone and not of its weights.
+    for more in range(1, MAX_NDIM):
+        yield Sample([[_batch(a, more) for a in group] for group in first.inputs], first.attributes)
+        data, *weights = first.inputs or [[]]
+        yield Sample([[_batch(a, more) for a in data], *weights], first.attributes)
+
+
+def _batch(array: np.ndarray, more: int) -> np.ndarray:
+    """The array with more axes of length one, as far as there can be."""
+    return array[(None,) * min(more, max(0, MAX_NDIM - array.ndim))]
+
+
+def _uses(module: OpModule, arguments: Sample, wanted: Wanted) -> list[Use]:
+    uses = uses_of(module, arguments)
+    forward = next(uses)
+    forward.infer()  # which the definition may refuse
+    return [forward, *(uses if wanted.gradients else ())]
