@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pykernels.onnx.inference import infer_shapes
+from pykernels.onnx.loading import session
+from pykernels.onnx.reference import reference_ops
 from pykernels.onnx.sessions import register, session_options
 
-__all__ = ["register", "session_options"]
+__all__ = ["infer_shapes", "reference_ops", "register", "session", "session_options"]

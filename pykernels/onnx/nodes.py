@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from pykernels import discovery
 from pykernels.definition import OpDef
-from pykernels.errors import LoadError
+from pykernels.errors import CallError, LoadError
 from pykernels.module import PY_API, OpModule
 
-__all__ = ["DOMAIN", "NodeName", "node_names"]
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["DOMAIN", "NodeName", "find_node", "node_names", "walk"]
 
 #: The domain of ops whose folder does not choose another.
 DOMAIN = "pykernels"
@@ -50,3 +54,37 @@ def _chosen(module: OpModule, variable: str, default: str) -> str:
             f"{module.files[PY_API]}: {variable} is {value!r}; it must be the name of the op in ONNX models"
         )
     return value
+
+
+def find_node(node: onnx.NodeProto) -> tuple[OpModule, OpDef] | None:
+    """The loaded op of a node; None if the node is of a domain that is not ours.
+
+    Raises
+    ------
+    CallError
+        It is of a domain of ours, but there is no such op.
+    """
+    for module in discovery.list_ops().values():
+        domain, name = _chosen(module, _DOMAIN, DOMAIN), _chosen(module, _OP_TYPE, module.name)
+        # The definition, which may have to be compiled, is asked only where it can know the node.
+        if node.domain == domain and (node.op_type == name or node.op_type.startswith(f"{name}_")):
+            for found, op in node_names(module):
+                if found.op_type == node.op_type:
+                    return module, op
+    # Other domains than our own may hold other ops, too.
+    if node.domain != DOMAIN:
+        return None
+    loaded = ", ".join(discovery.list_ops()) or "none; call pykernels.load_ops()"
+    raise CallError(
+        f"the model has a node{f' {node.name!r}' if node.name else ''} of {NodeName(node.domain, node.op_type)}, but "
+        f"there is no such op. Loaded are: {loaded}"
+    )
+
+
+def walk(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """Every node of a graph and of the graphs inside it, in their order."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from walk(inner)
