@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,25 +128,43 @@ class _Found:
 
     def add(self, use: Use) -> None:
         """Compile what a use needs and is not there yet."""
-        instance = use.instance()
-        given = signature_of(use.op, self._module.kernel(use.op.name), instance)
+        given = signature_of(use.op, self._module.kernel(use.op.name), use.instance())
         if {(use.op.name, given), (use.op.name, given.without_ranks())} & self._served:
             return
-        made = self._compile(
-            use, instance, given, {name: use.attributes[name] for name, at in given.scalars if at >= 0}
-        )
+        made = self._compile(use, given)
         self.kernels.append(made)
         self._served.add((use.op.name, given.without_ranks() if made.any_rank else given))
-        if made.signature != given:
-            # It has the values of some numbers compiled in. Another one, perhaps slower, serves all others.
-            try:
-                self.kernels.append(self._compile(use, instance, given, {}))
-            except (BuildError, KernelError) as error:
-                self.left_out.append(str(error))
+        fixed = [name for name, _ in given.scalars if name not in dict(made.signature.scalars)]
+        if fixed:
+            self._add_other_values(use, given, fixed)
 
-    def _compile(self, use: Use, instance: abi.Instance, given: Signature, values: Mapping[str, Any]) -> LibraryKernel:
-        op, function = use.op, self._module.kernel(use.op.name)
+    def _add_other_values(self, use: Use, given: Signature, fixed: Sequence[str]) -> None:
+        """For a kernel with the values of numbers compiled in: one that takes any, or else some for other values."""
+        try:
+            self.kernels.append(self._compile(use, given, any_values=True))
+        except (BuildError, KernelError):
+            own = tuple(use.attributes[name] for name in fixed)
+            for values in itertools.product(*(self._values(use, given, name) for name in fixed)):
+                other = replace(use, attributes={**use.attributes, **dict(zip(fixed, values))})
+                if values == own:
+                    continue
+                with contextlib.suppress(CallError, KernelError):
+                    other.infer()
+                    self.kernels.append(self._compile(other, given))
+
+    def _values(self, use: Use, given: Signature, name: str) -> Sequence[Any]:
+        """What an attribute is likely to be: a truth value, or the number of an axis, from either end."""
+        if name in given.flags:
+            return (False, True)
+        if name in given.reals:
+            return (use.attributes[name],)
+        ndim = max((tensor.ndim for tensor in given.tensors), default=0)
+        return sorted({*range(-ndim, ndim), use.attributes[name]})
+
+    def _compile(self, use: Use, given: Signature, *, any_values: bool = False) -> LibraryKernel:
+        op, function, instance = use.op, self._module.kernel(use.op.name), use.instance()
         names, shapes = service.output_names(op, instance), read_shapes(instance)
+        values = {} if any_values else {name: use.attributes[name] for name, at in given.scalars if at >= 0}
         path, facts, signature = compile_kernel(
             function, op.name, given, names, shapes, values, filename=linking.RELOCATABLE
         )

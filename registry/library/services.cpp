@@ -44,12 +44,19 @@ std::string DescribeType(int32_t dtype, int32_t ndim) {
   return Join(DtypeName(dtype), " of ", ndim, ndim == 1 ? " axis" : " axes");
 }
 
+// "axis=-1": of attributes that are whole numbers.
+std::string DescribeValue(const pk_attr& value) {
+  const bool is_whole = value.type == PK_ATTR_INT32 || value.type == PK_ATTR_INT64 || value.type == PK_ATTR_BOOL;
+  return is_whole ? Join(value.name, "=", value.integer) : std::string(value.name);
+}
+
 std::string DescribeInputs(const KernelEntry& entry) {
   std::string text;
   for (int32_t i = 0; i < entry.n_inputs; ++i) {
     const TensorEntry& tensor = entry.tensors[i];
     text += Join(i ? ", " : "", tensor.argument, ": ", DescribeType(tensor.dtype, tensor.ndim));
   }
+  for (int32_t i = 0; i < entry.n_constants; ++i) text += ", " + DescribeValue(entry.constants[i]);
   return text;
 }
 

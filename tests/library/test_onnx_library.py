@@ -86,6 +86,13 @@ def test_other_kernels_serve_what_they_were_compiled_for(library: Path, shape: t
     np.testing.assert_allclose(y, softmax(x), rtol=2e-6)
 
 
+@pytest.mark.parametrize("axis", [-2, 0, 1])
+def test_numbers_that_are_compiled_in_have_several_values(library: Path, axis: int) -> None:
+    x = np.random.default_rng(0).normal(size=(2, 3)).astype("float32")
+    (y,) = run(library, one_node("softmax", [x], ["float32"], axis=axis), [x])
+    np.testing.assert_allclose(y, np.moveaxis(softmax(np.moveaxis(x, axis, -1)), -1, axis), rtol=2e-6)
+
+
 def test_several_outputs_and_whole_numbers(library: Path) -> None:
     logits, labels = np.random.default_rng(0).normal(size=(4, 3)).astype("float32"), np.array([0, 2, 1, 1])
     model = one_node("softmax_cross_entropy", [logits, labels], ["float32", "float32"])
@@ -99,7 +106,7 @@ def test_what_it_has_no_kernel_for_is_told(library: Path) -> None:
     with pytest.raises(Exception) as caught:
         run(library, one_node("softmax", [x], ["float32"]), [x])
     assert "op 'softmax_forward': this library has no kernel for x: float32 of 5 axes" in str(caught.value)
-    assert "It has been built for:\n  x: float32 of 2 axes" in str(caught.value)
+    assert "It has been built for:\n  x: float32 of 2 axes, axis=-1" in str(caught.value)
     double = x.astype("float64")
     with pytest.raises(Exception, match="no kernel for x: float64 of 5 axes"):
         run(library, one_node("leaky_relu", [double], ["float64"]), [double])
