@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from pykernels import fork
+from pykernels.collection import FILE
 from pykernels.errors import BuildError, KernelError, LoadError, PykernelsError, PykernelsWarning
 from pykernels.frameworks import loading, torch_fake, torch_python, torch_registrar, torch_training, torch_vmap
 from pykernels.frameworks.torch_layout import Layout
@@ -20,6 +21,9 @@ from pykernels.kernel import service
 from pykernels.module import OpModule
 
 __all__ = ["LIBRARY", "TorchOps", "add", "call", "owns", "remove"]
+
+# Where PyTorch has its own.
+_OF_PYTORCH = frozenset({"aten", "prim", "prims", "higher_order"})
 
 #: The library that has all ops, ``torch.ops.pykernels``.
 LIBRARY = "pykernels"
@@ -57,6 +61,8 @@ class TorchOps:
             self.remove(module)
             self._modules[module.name] = module
             for library in self._libraries(module):
+                if library in _OF_PYTORCH:
+                    raise LoadError(f"{module.path.parent / FILE}: library = {library!r} is PyTorch's own")
                 if library not in self._namespaces:
                     names = functools.partial(self._names, library)
                     self._namespaces[library] = Namespace(library, functools.partial(self._enter, library), names)
@@ -101,12 +107,18 @@ class TorchOps:
             try:
                 module = loading.module_of(name, {each: self._modules[each] for each in self._names(library)})
             except LoadError as error:
-                raise AttributeError(str(error)) from None
+                return self._leave_to_pytorch(library, name, str(error))
             if module.name not in self._layouts:
                 self._enter_all(module)
             names = [self._name(module, op_type) for op_type in self._layouts[module.name]]
             if name not in names:
-                raise AttributeError(f"there is no op {name!r}: {module.path} has {', '.join(names)}")
+                self._leave_to_pytorch(library, name, f"there is no op {name!r}: {module.path} has {', '.join(names)}")
+
+    def _leave_to_pytorch(self, library: str, name: str, why_not: str) -> None:
+        """A name may be another's in a library that others use, too."""
+        is_ours = (library, name) in self._defined
+        if is_ours or not torch._C._jit_get_schemas_for_operator(f"{library}::{name}"):
+            raise AttributeError(f"torch.ops.{library}.{name}: {why_not}")
 
     def _load(self, op_type: str) -> None:
         """Give the road every op of the folder that `op_type` belongs to."""

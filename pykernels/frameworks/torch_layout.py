@@ -14,6 +14,7 @@ import torch
 from pykernels import dtypes
 from pykernels.abi import AttrType
 from pykernels.definition import Argument, Attribute, OpDef
+from pykernels.errors import CallError
 
 __all__ = ["Call", "Layout", "numpy_dtype", "torch_dtype"]
 
@@ -208,7 +209,11 @@ def _tensors(value: Any) -> list[Any]:
 def _ours(type_: AttrType, value: Any) -> Any:
     """An attribute out of a schema's value: dtypes are NumPy's."""
     if type_ is AttrType.DTYPE:
-        return numpy_dtype(value)
+        # In some places schemas have numbers for dtypes.
+        dtype = value if isinstance(value, torch.dtype) else torch.ops.aten.empty([0], dtype=value).dtype
+        if numpy_dtype(dtype) is None:
+            raise CallError(f"{dtype} is no dtype that ops know")
+        return numpy_dtype(dtype)
     if type_ is AttrType.LIST_DTYPE:
         return [_ours(AttrType.DTYPE, each) for each in value]
     return value

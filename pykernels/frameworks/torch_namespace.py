@@ -17,7 +17,7 @@ class Namespace(torch._ops._OpNamespace):
     ----------
     library : str
     enter : callable
-        Has PyTorch know the op of a name, or raises `AttributeError` if there is none of this name.
+        Has PyTorch know the op of a name, or raises `AttributeError` if neither we nor PyTorch have one.
     names : callable
         The names of the ops that there are.
     """
@@ -36,14 +36,7 @@ class Namespace(torch._ops._OpNamespace):
 
     def __getattr__(self, op_name: str) -> Any:
         if not op_name.startswith("_"):
-            try:
-                self._enter(op_name)
-            except AttributeError as error:
-                # PyTorch may have an op of another's here.
-                try:
-                    return super().__getattr__(op_name)
-                except AttributeError:
-                    raise AttributeError(f"torch.ops.{self.name}.{op_name}: {error}") from None
+            self._enter(op_name)
         return super().__getattr__(op_name)
 
     def __dir__(self) -> list[str]:

@@ -125,10 +125,15 @@ def _run(layout: Layout, number: int, call: Call) -> tuple[list[Any], list[int]]
 
 
 def _check_states(layout: Layout, inputs: Sequence[Sequence[Any]]) -> None:
-    """Raise if a state shares memory with another input."""
+    """Raise if a state shares memory with another input, or its elements with each other."""
     seen: list[tuple[str, np.ndarray]] = []
     for argument, tensors in zip(layout.op.inputs, inputs):
         for tensor in tensors:
+            if argument.mutable and torch._debug_has_internal_overlap(tensor) == 1:
+                raise RuntimeError(
+                    f"op '{layout.op.name}': it changes its input '{argument.name}', whose elements share memory; "
+                    "clone() it"
+                )
             array = tensor.numpy()
             for name, other in seen if argument.mutable else ():
                 if np.may_share_memory(array, other):

@@ -32,7 +32,9 @@ Attributes ReadAttributes(const Layout& layout, const IValue* arguments) {
   const IValue* value = arguments + op.n_inputs;
   for (int32_t position : layout.attributes()) {
     const pk_attr& initial = op.attributes[position].initial;
-    texts.emplace_back(initial.name, ToText(*value++, initial.type));
+    // None stands for a default that schemas have no words for.
+    if (!value->isNone()) texts.emplace_back(initial.name, ToText(*value, initial.type));
+    ++value;
   }
   return Attributes::Parse(op, op.name, texts);
 }

@@ -37,23 +37,34 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 @pytest.fixture(scope="session", params=["native", "python"])
 def road(request: pytest.FixtureRequest) -> str:
     """The library whose ops run through the native registrar, and one whose ops run through Python."""
-    if request.param == "native":
-        return "pykernels"
-    from pykernels.frameworks import torch_python
-    from pykernels.frameworks.torch import TorchOps
-
-    slow = TorchOps("pykernels_in_python", torch_python.Python)
-    for module in pykernels.load_ops(paths.OPS).values():
-        slow.add(module)
-    return "pykernels_in_python"
+    return {"native": "pykernels", "python": "pykernels_in_python"}[request.param]
 
 
 @pytest.fixture(scope="session")
-def ops(road: str) -> Any:
+def enter(road: str) -> Callable[[str], Any]:
+    """Gives the operator of a loaded op, entered into the library of the road."""
+    import torch
+
+    from pykernels.frameworks import torch_python
+    from pykernels.frameworks.torch import LIBRARY, TorchOps
+
+    slow = None if road == LIBRARY else TorchOps(road, torch_python.Python)
+
+    def enter_one(name: str) -> Any:
+        if slow is not None:
+            slow.add(pykernels.list_ops()[name])
+        return getattr(getattr(torch.ops, road), name)
+
+    return enter_one
+
+
+@pytest.fixture(scope="session")
+def ops(road: str, enter: Callable[[str], Any]) -> Any:
     """``torch.ops.<library>`` with the shipped ops."""
     import torch
 
-    pykernels.load_ops(paths.OPS)
+    for name in pykernels.load_ops(paths.OPS):
+        enter(name)
     return getattr(torch.ops, road)
 
 

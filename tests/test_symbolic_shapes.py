@@ -1,0 +1,76 @@
+"""What is found out of definitions by trying them: equal and fixed dimensions, and formulas for those of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from pykernels.symbolic_shapes import Shapes, explore
+
+
+def found(infer: Callable[..., tuple[int, ...] | None], *example: int) -> Shapes:
+    """What is found out, which must hold for the example itself."""
+    shapes = explore(lambda numbers: infer(*numbers), example)
+    assert tuple(formula(example) for formula in shapes.outputs) == infer(*example)
+    return shapes
+
+
+def values(shapes: Shapes, *numbers: int) -> list[int]:
+    return [formula(numbers) for formula in shapes.outputs]
+
+
+def test_the_same_shape() -> None:
+    shapes = found(lambda a, b: (a, b), 3, 4)
+    assert (shapes.equal, shapes.fixed, values(shapes, 30, 40)) == ((), (), [30, 40])
+
+
+@pytest.mark.parametrize("example", [(3, 4, 3, 4), (4, 4, 4, 4)])
+def test_what_must_be_equal(example: Sequence[int]) -> None:
+    shapes = found(lambda a, b, c, d: (a, b) if (a, b) == (c, d) else None, *example)
+    assert (shapes.equal, shapes.fixed) == (((0, 2), (1, 3)), ())
+    assert values(shapes, 5, 6, 5, 6) == [5, 6]
+
+
+def test_many_that_must_be_equal() -> None:
+    shapes = found(lambda a, b, c, d: (a,) if a == b == c else None, 7, 7, 7, 7)
+    assert (set(shapes.equal), shapes.fixed) == ({(0, 1), (1, 2)}, ())
+
+
+def test_what_must_be_a_certain_number() -> None:
+    shapes = found(lambda a, b: (a, b) if b == 4 else None, 3, 4)
+    assert (shapes.equal, shapes.fixed, values(shapes, 30, 4)) == ((), (1,), [30, 4])
+    shapes = found(lambda a, b: (a,) if a == b == 4 else None, 4, 4)
+    assert shapes.fixed == (0, 1)
+
+
+def test_sums_multiples_and_constants() -> None:
+    shapes = found(lambda a, b: (a + b, 2 * a + 3, 5), 3, 4)
+    assert (shapes.fixed, values(shapes, 10, 20)) == ((), [30, 23, 5])
+
+
+def test_products() -> None:
+    shapes = found(lambda a, b, c: (a * b * c, 2 * a * b, a * b + 1), 3, 4, 5)
+    assert (shapes.fixed, values(shapes, 10, 20, 30)) == ((), [6000, 400, 201])
+
+
+def test_what_must_be_divisible() -> None:
+    shapes = found(lambda a, b: (a // 4, b * 4) if a % 4 == 0 else None, 8, 3)
+    # A formula multiplies only, so the first may not change.
+    assert (shapes.fixed, values(shapes, 8, 5)) == ((0,), [2, 20])
+
+
+def test_what_no_formula_says_may_not_change() -> None:
+    shapes = found(lambda a, b: ((a - 3) // 2 + 1, b), 9, 3)
+    assert (shapes.fixed, values(shapes, 9, 5)) == ((0,), [4, 5])
+    shapes = found(lambda a, b: (max(a, b), a), 5, 3)
+    assert set(shapes.fixed) == {0, 1}
+
+
+def test_ranks_that_depend_on_sizes() -> None:
+    shapes = found(lambda a, b: (b,) * a, 2, 7)
+    assert (shapes.fixed, values(shapes, 2, 9)) == ((0,), [9, 9])
+
+
+def test_nothing_to_find_out() -> None:
+    assert explore(lambda numbers: (3,), ()).outputs[0](()) == 3
