@@ -90,10 +90,10 @@ def explore(infer: Infer, example: Sequence[int]) -> Shapes:
     search = _Search(infer, tuple(example), accepted)
     groups, fixed = search.group()
     while True:
-        formulas = [search.formula(at, groups) for at in range(len(accepted))]
+        found = [search.formula(at, groups) for at in range(len(accepted))]
         # Symbols that come in otherwise than in the ways of a formula.
-        odd = {group for at, formula in enumerate(formulas) if formula is None for group in search.depends(at, groups)}
-        outputs = tuple(formula for formula in formulas if formula is not None)
+        odd = set().union(*(each for each in found if not isinstance(each, Formula)))
+        outputs = tuple(each for each in found if isinstance(each, Formula))
         if not odd and search.agrees(outputs, groups):
             break
         # All, if each does well by itself but they do not together.
@@ -138,7 +138,9 @@ class _Search:
 
     def _moves(self, group: _Group) -> list[int]:
         """The steps by which a group can be moved away from the example."""
-        return [step for step in _STEPS if self._at({group: step}) is not None]
+        # Down to 2 as well, because definitions may tell small from large.
+        steps = dict.fromkeys((*_STEPS, *(2 - self._example[symbol] for symbol in group[:1])))
+        return [step for step in steps if step and self._at({group: step}) is not None]
 
     def _at(self, moved: Mapping[_Group, int]) -> tuple[int, ...] | None:
         """What is inferred with some groups moved."""
@@ -157,19 +159,19 @@ class _Search:
         assert inferred is not None, "only steps that are accepted are taken"
         return inferred[output] - self._accepted[output] if len(inferred) == len(self._accepted) else None
 
-    def depends(self, output: int, groups: Sequence[_Group]) -> list[_Group]:
-        """The groups with which a dimension changes."""
-        return [group for group in groups if any(self._moved(output, group, step) != 0 for step in self._moves(group))]
-
-    def formula(self, output: int, groups: Sequence[_Group]) -> Formula | None:
-        """How a dimension comes from the groups; None if it does in another way than a formula can say."""
+    def formula(self, output: int, groups: Sequence[_Group]) -> Formula | set[_Group]:
+        """How a dimension comes from the groups, or those from which it does in another way than a formula can say."""
         terms = []
-        for group in self.depends(output, groups):
+        odd = set()
+        for group in groups:
             moves = [(self._moved(output, group, step), step) for step in self._moves(group)]
             change, step = moves[0]
             if change is None or change % step or any(c != change // step * s for c, s in moves):
-                return None
-            terms.append((group, change // step))
+                odd.add(group)
+            elif change:
+                terms.append((group, change // step))
+        if odd:
+            return odd
         value = self._accepted[output]
         symbols = tuple(group[0] for group, _ in terms)
         if len(terms) > 1 and self._multiplies([group for group, _ in terms], output):
@@ -177,9 +179,9 @@ class _Search:
             for symbol in symbols:
                 product *= self._example[symbol]
             rest = [terms[0][1] * self._example[symbols[0]], product]
-            return (
-                Formula(value - rest[0], (), symbols, rest[0] // product) if product and not rest[0] % product else None
-            )
+            if not product or rest[0] % product:
+                return {group for group, _ in terms}
+            return Formula(value - rest[0], (), symbols, rest[0] // product)
         constant = value - sum(factor * self._example[group[0]] for group, factor in terms)
         return Formula(constant, tuple((group[0], factor) for group, factor in terms))
 

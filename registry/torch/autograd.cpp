@@ -61,18 +61,10 @@ class Call : public Node {
   std::vector<at::TensorOptions> options;
 };
 
-void RefuseForwardMode(const TorchOp& op, const Tensors& inputs) {
-  for (const Tensor& input : inputs) {
-    if (torch::autograd::isFwGradDefined(input)) {
-      TORCH_CHECK_NOT_IMPLEMENTED(false, "op '", op.qualified_name(),
-                                  "' has no forward-mode derivative (jvp): only gradients, as of backward(), vjp and "
-                                  "grad, are computed");
-    }
-  }
-}
-
-bool AnyRequiresGrad(const Tensors& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) { return tensor.requires_grad(); });
+void RefuseForwardMode(const TorchOp& op, const Tensor& input) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!torch::autograd::isFwGradDefined(input), "op '", op.qualified_name(),
+                              "' has no forward-mode derivative (jvp): only gradients, as of backward(), vjp and "
+                              "grad, are computed");
 }
 
 void RefuseGradientOfStates(const Instance& instance, const Tensors& inputs) {
@@ -123,13 +115,16 @@ void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
   const Loaded& loaded = op.loaded();
   const Layout& layout = loaded.layout();
   const IValue* arguments = stack->data() + stack->size() - layout.n_arguments();
-  const Tensors inputs = layout.Inputs(arguments);
-  RefuseForwardMode(op, inputs);
-  const bool is_recorded =
-      at::GradMode::is_enabled() && !loaded.op().is_declared_constant() && AnyRequiresGrad(inputs);
+  bool any_requires_grad = false;
+  layout.ForEachInput(arguments, [&](const Tensor& input) {
+    RefuseForwardMode(op, input);
+    any_requires_grad |= input.requires_grad();
+  });
+  const bool is_recorded = any_requires_grad && at::GradMode::is_enabled() && !loaded.op().is_declared_constant();
   const bool has_states = layout.op().n_inputs && layout.op().inputs[layout.op().n_inputs - 1].is_mutable;
   if (!is_recorded && !has_states) return Redispatch(handle, keys, stack);
 
+  const Tensors inputs = layout.Inputs(arguments);
   const std::shared_ptr<const Use> use = loaded.FindUse(arguments);
   const Instance& instance = use->instance();
   if (is_recorded) RefuseGradientOfStates(instance, inputs);

@@ -13,15 +13,6 @@ bool IsAsKernelsWantIt(const Tensor& tensor) {
   return tensor.is_contiguous() && reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % tensor.element_size() == 0;
 }
 
-// The tensors as kernels take them; a copy of each that is laid out otherwise.
-Tensors LaidOut(const Tensors& given) {
-  Tensors tensors;
-  for (const Tensor& tensor : given) {
-    tensors.push_back(IsAsKernelsWantIt(tensor) ? tensor : tensor.clone(at::MemoryFormat::Contiguous));
-  }
-  return tensors;
-}
-
 Tensors MakeOutputs(const pykernels::Tensors& types) {
   Tensors outputs;
   for (const pk_tensor& type : types) {
@@ -57,18 +48,26 @@ void RunOnCpu(const TorchOp& op, const c10::OperatorHandle& /*handle*/, c10::Dis
   const IValue* arguments = stack->data() + stack->size() - layout.n_arguments();
   const std::shared_ptr<const Use> use = loaded.FindUse(arguments);
   const Instance& instance = use->instance();
-  const Tensors given = layout.Inputs(arguments);
-  const std::shared_ptr<const Specialization> specialization = instance.Specialize(use->TypesOf(given));
-  if (instance.n_states()) RequireSeparateStates(instance, given);
-  const Tensors inputs = LaidOut(given);
+  const Tensors inputs = layout.Inputs(arguments);
+  const std::shared_ptr<const Specialization> specialization = use->Specialize(inputs);
+  if (instance.n_states()) RequireSeparateStates(instance, inputs);
   Tensors outputs = MakeOutputs(specialization->outputs());
+  // Of the inputs that are laid out otherwise than kernels take them, by position.
+  c10::SmallVector<std::pair<size_t, Tensor>, 4> copies;
   std::vector<void*> data;
   data.reserve(inputs.size() + outputs.size());
-  for (const Tensor& input : inputs) data.push_back(Data(input));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (IsAsKernelsWantIt(inputs[i])) {
+      data.push_back(Data(inputs[i]));
+    } else {
+      copies.emplace_back(i, inputs[i].clone(at::MemoryFormat::Contiguous));
+      data.push_back(Data(copies.back().second));
+    }
+  }
   for (const Tensor& output : outputs) data.push_back(Data(output));
   specialization->Run(data, layout.IsTrain(arguments));
-  for (size_t i = inputs.size() - instance.n_states(); i < inputs.size(); ++i) {
-    if (!inputs[i].is_same(given[i])) given[i].copy_(inputs[i]);
+  for (const auto& [position, copy] : copies) {
+    if (position >= inputs.size() - instance.n_states()) inputs[position].copy_(copy);
   }
   torch::jit::drop(*stack, layout.n_arguments());
   layout.PushOutputs(use->output_counts(), std::move(outputs), stack);

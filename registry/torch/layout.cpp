@@ -8,14 +8,6 @@ namespace {
 // OneFlow's name for what chooses among kernels of one device; there is nothing to choose here.
 constexpr char kSubTag[] = "device_sub_tag";
 
-void Append(const IValue& value, Tensors* tensors) {
-  if (value.isTensor()) {
-    tensors->push_back(value.toTensor());
-  } else if (value.isList()) {
-    for (const IValue& each : value.toListRef()) tensors->push_back(each.toTensor());
-  }
-}
-
 int32_t Count(const IValue& value) {
   if (value.isNone()) return 0;
   return value.isTensor() ? 1 : static_cast<int32_t>(value.toListRef().size());
@@ -35,7 +27,7 @@ Layout::Layout(const pk_op& op, bool takes_is_train) : op_(op), takes_is_train_(
 
 Tensors Layout::Inputs(const IValue* arguments) const {
   Tensors tensors;
-  for (int32_t i = 0; i < op_.n_inputs; ++i) Append(arguments[i], &tensors);
+  ForEachInput(arguments, [&tensors](const Tensor& input) { tensors.push_back(input); });
   return tensors;
 }
 
@@ -57,7 +49,13 @@ bool Layout::IsTrain(const IValue* arguments) const {
 
 Tensors Layout::Outputs(const IValue* results) const {
   Tensors tensors;
-  for (int32_t i = 0; i < op_.n_outputs; ++i) Append(results[i], &tensors);
+  for (int32_t i = 0; i < op_.n_outputs; ++i) {
+    if (results[i].isTensor()) {
+      tensors.push_back(results[i].toTensor());
+    } else {
+      for (const IValue& each : results[i].toListRef()) tensors.push_back(each.toTensor());
+    }
+  }
   return tensors;
 }
 

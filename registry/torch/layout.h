@@ -32,7 +32,17 @@ class Layout {
 
   // The functions below take the first argument, or the first result, on the stack.
 
-  // All inputs that there are, in order.
+  // Calls `body` with all inputs that there are, in order.
+  template <typename Body>
+  void ForEachInput(const IValue* arguments, const Body& body) const {
+    for (int32_t i = 0; i < op_.n_inputs; ++i) {
+      if (arguments[i].isTensor()) {
+        body(arguments[i].toTensor());
+      } else if (arguments[i].isList()) {
+        for (const IValue& each : arguments[i].toListRef()) body(each.toTensor());
+      }
+    }
+  }
   Tensors Inputs(const IValue* arguments) const;
   // How many there are of each, and of each output.
   void CountInputs(const IValue* arguments, std::vector<int32_t>* counts) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "../host/specialization.h"
 #include "gradient_plan.h"
 #include "values.h"
 
@@ -39,6 +40,19 @@ Attributes ReadAttributes(const Layout& layout, const IValue* arguments) {
   return Attributes::Parse(op, op.name, texts);
 }
 
+// Whether these are the types of the tensors.
+bool IsFor(const pykernels::Tensors& types, const Tensors& tensors) {
+  for (size_t i = 0; i < types.size(); ++i) {
+    const at::IntArrayRef sizes = tensors[i].sizes();
+    if (types[i].dtype != FromScalarType(tensors[i].scalar_type()) ||
+        types[i].ndim != static_cast<int64_t>(sizes.size()) ||
+        !std::equal(sizes.begin(), sizes.end(), types[i].dims)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool HasCounts(const pk_argument* arguments, int32_t n) {
   return std::any_of(arguments, arguments + n, [](const pk_argument& argument) {
     return argument.optional || Layout::IsListed(argument);
@@ -72,6 +86,17 @@ bool Use::Is(const Layout& layout, const IValue* arguments) const {
     if (counts != output_counts_) return false;
   }
   return true;
+}
+
+std::shared_ptr<const Specialization> Use::Specialize(const Tensors& inputs) const {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (latest_ && IsFor(latest_->inputs(), inputs)) return latest_;
+  }
+  std::shared_ptr<const Specialization> found = instance_.Specialize(TypesOf(inputs));
+  std::lock_guard<std::mutex> lock(mutex_);
+  latest_ = found;
+  return found;
 }
 
 pykernels::Tensors Use::TypesOf(const Tensors& inputs) const {

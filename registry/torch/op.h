@@ -27,6 +27,9 @@ class Use {
   const Instance& instance() const { return instance_; }
   const std::vector<int32_t>& output_counts() const { return output_counts_; }
 
+  // What to run for these inputs.
+  std::shared_ptr<const Specialization> Specialize(const Tensors& inputs) const;
+
   // What the kernel sees of tensors: their dtypes and shapes. Symbolic sizes become fixed.
   pykernels::Tensors TypesOf(const Tensors& inputs) const;
 
@@ -39,6 +42,7 @@ class Use {
   std::vector<int32_t> output_counts_;
   Instance instance_;
   mutable std::mutex mutex_;
+  mutable std::shared_ptr<const Specialization> latest_;
   mutable std::shared_ptr<const GradientPlan> plan_;
 };
 

@@ -1,0 +1,114 @@
+"""What a call of an op costs in PyTorch: sigmoid of ours, of PyTorch's own, and of a Python custom_op, in one run.
+
+Run it with ``python benchmarks/torch_call.py``. Times are medians of rounds that are interleaved, because machines are
+noisy; only the ratios say something. All use the same number of threads. The gradient of the Python custom_op is an
+operator as well, as ours is, so that both can be exported with theirs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+from collections.abc import Callable
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+import pykernels
+from pykernels.bench import timing
+
+#: Where calls count and nothing else.
+FEW = 4
+# M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h, as far as they go.
+_MALLOC = {-1: 2**30, -3: 2**25}
+
+Call = Callable[[torch.Tensor], torch.Tensor]
+
+
+@torch.library.custom_op("benchmark::sigmoid", mutates_args=())
+def python_sigmoid(x: torch.Tensor) -> torch.Tensor:
+    return torch.sigmoid(x)
+
+
+@torch.library.custom_op("benchmark::sigmoid_backward", mutates_args=())
+def python_sigmoid_backward(y: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+    return dy * y * (1 - y)
+
+
+def _setup_context(ctx, inputs, output):
+    ctx.save_for_backward(output)
+
+
+def _backward(ctx, dy):
+    return torch.ops.benchmark.sigmoid_backward(*ctx.saved_tensors, dy)
+
+
+python_sigmoid.register_autograd(_backward, setup_context=_setup_context)
+
+
+def calls() -> dict[str, Call]:
+    """By name, PyTorch's own first."""
+    return {
+        "torch.sigmoid": torch.sigmoid,
+        "pykernels": torch.ops.pykernels.sigmoid,
+        "Python custom_op": torch.ops.benchmark.sigmoid,
+    }
+
+
+def forward(call: Call, elements: int) -> Callable[[], object]:
+    x = torch.randn(elements)
+    return lambda: call(x)
+
+
+def forward_and_backward(call: Call, elements: int) -> Callable[[], object]:
+    x, dy = torch.randn(elements, requires_grad=True), torch.randn(elements)
+    return lambda: torch.autograd.grad(call(x), x, dy)
+
+
+def goals(row: str, ratios: dict[str, float], elements: int) -> str:
+    """What is asked of ours, and whether it is so."""
+    most = 2.0 if elements == FEW else 1.0
+    told = [f"<= {most:g}: {'yes' if ratios['pykernels'] <= most else 'no'}"]
+    if elements == FEW:
+        times = ratios["Python custom_op"] / ratios["pykernels"]
+        goal = "" if row != "forward" else f", >= 5: {'yes' if times >= 5 else 'no'}"
+        told.append(f"custom_op takes {times:.1f} times ours{goal}")
+    return "; ".join(told)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15, help="rounds of which the median counts (15)")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads (1 2)")
+    parser.add_argument("--sizes", type=float, nargs="+", default=[FEW, 1e6, 1e7], help="numbers of elements")
+    options = parser.parse_args()
+    # Else it is a matter of luck, the same for all of them, whose memory is handed back to the system and asked for
+    # again in every call.
+    for parameter, value in _MALLOC.items():
+        ctypes.CDLL(None).mallopt(parameter, value)
+    pykernels.load_ops()
+    for call in calls().values():
+        call(torch.ones(FEW))  # which builds what it needs
+    # Forward passes as users make them who want no gradients, which is with tensors that require none.
+    passes = {"forward": forward, "forward + backward": forward_and_backward}
+    for threads in options.threads:
+        torch.set_num_threads(threads)
+        table = Table(title=f"sigmoid, float32, {threads} threads, median of {options.rounds}")
+        for column in ("", "elements", *(f"{name}, us" for name in calls()), "÷ torch.sigmoid", "goal"):
+            table.add_column(column, justify="left" if column in ("", "goal") else "right")
+        for row, make in passes.items():
+            for elements in map(int, options.sizes):
+                timers = {name: timing.time_python(make(call, elements)) for name, call in calls().items()}
+                found = timing.medians(timers, options.rounds)
+                ratios = {name: seconds / found["torch.sigmoid"] for name, seconds in found.items()}
+                times = [f"{seconds * 1e6:,.1f}" for seconds in found.values()]
+                table.add_row(row, f"{elements:,}", *times, f"{ratios['pykernels']:.2f}", goals(row, ratios, elements))
+        Console(width=150).print(table)
+
+
+if __name__ == "__main__":
+    main()

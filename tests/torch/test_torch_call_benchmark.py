@@ -1,0 +1,15 @@
+"""The benchmark of calls in PyTorch runs and shows what it measures; what it measures is no matter for a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from process import CHECKOUT, python
+
+
+def test_torch_call(tmp_path: Path) -> None:
+    options = ("--rounds", "1", "--threads", "1", "--sizes", "4", "1e4")
+    done = python(CHECKOUT / "benchmarks" / "torch_call.py", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for shown in ("torch.sigmoid", "pykernels", "Python custom_op", "forward + backward", "10,000", ">= 5", "<= 2"):
+        assert shown in done.stdout
