@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pykernels import calls, discovery
@@ -95,6 +96,45 @@ class UserOpBuilder:
         plan = discovery.plans.get((self._type, *self._counts)) if self._attributes is None else None
         return UserOp(plan or self._find_plan(), self._tensors)
 
+    def Function(self, *input_names: str) -> Callable[..., Any]:
+        """What calls the op as it has been described so far, any number of times, on one tensor for each input named.
+
+        Describing a call takes longer than a small op does. An API file that is run for such tensors can do it once,
+        before its functions; the op is looked up when it is called, as `Build` does.
+
+        Returns
+        -------
+        callable
+            Takes the tensors in the order of the names and returns the one output. It raises what `Build`,
+            `InferAndTryRun` and `SoleOutputBlob` raise, and `TypeError` for another number of tensors.
+
+        Examples
+        --------
+        >>> relu = pykernels.user_op_builder("relu").Op("relu_forward").Output("y").Function("x")
+        >>> y = relu(x)
+        """
+        described = copy.copy(self)  # which stays as it is now
+        described._attributes = None if self._attributes is None else dict(self._attributes)
+        for name in input_names:
+            described.Input(name, [None])
+        find_plan, n_inputs = described._find_plan, len(described._tensors)
+        plan: calls.Plan | None = None
+        plans: Any = None
+
+        def function(*tensors: Any) -> Any:
+            nonlocal plan, plans
+            if plan is None or plans is not discovery.plans:
+                now = discovery.plans
+                plan = find_plan()
+                plans = now
+            if len(tensors) != n_inputs:
+                raise TypeError(f"op {plan.op.name!r} is called with {len(tensors)} tensors, not {n_inputs}")
+            kinds = type(tensors[0]) if n_inputs == 1 else tuple(map(type, tensors))
+            results = (plan.calls.get(kinds) or plan.bind(tensors))(*tensors)
+            return results[0] if len(results) == 1 else UserOp(plan, tensors, results).SoleOutputBlob()
+
+        return function
+
     def _find_plan(self) -> calls.Plan:
         if not self._type:
             raise CallError(f"op {self._name!r}: call .Op(op_type_name) before .Build()")
@@ -106,10 +146,10 @@ class UserOp:
 
     __slots__ = ("_plan", "_results", "_tensors")
 
-    def __init__(self, plan: calls.Plan, tensors: tuple[Any, ...]) -> None:
+    def __init__(self, plan: calls.Plan, tensors: tuple[Any, ...], results: Sequence[Any] | None = None) -> None:
         self._plan = plan
         self._tensors = tensors
-        self._results: Sequence[Any] | None = None
+        self._results = results
 
     def InferAndTryRun(self) -> UserOp:
         """Run the op in the framework of its inputs (for a symbol: add it to the graph).

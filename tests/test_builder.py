@@ -119,6 +119,49 @@ def test_outputs_come_in_the_order_asked_for() -> None:
         op.SoleOutputBlob()
 
 
+def test_a_function_is_described_once() -> None:
+    dense = pykernels.user_op_builder("d").Op("dense_forward").Attr("bias", 1.0).Output("y").Function("data", "weight")
+    for n in (2, 3):
+        np.testing.assert_array_equal(dense(np.ones((n, 4)), np.ones((5, 4))), np.full((n, 5), 5.0))
+    swapped = pykernels.user_op_builder("d").Op("dense_forward").Output("y").Function("weight", "data")
+    assert swapped(np.ones((5, 4)), np.ones((2, 4))).shape == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "told"),
+    [
+        (lambda b: b.Function("x"), CallError, r"call \.Op\(op_type_name\) before"),
+        (lambda b: b.Op("relu_forward").Function("z"), CallError, "has no input 'z'; its inputs are x"),
+        (lambda b: b.Op("relu_forward").Function("x", "y"), CallError, "has no input 'y'"),
+        (lambda b: b.Op("relu_forward").Function(), TypeError, "op 'relu_forward' is called with 1 tensors, not 0"),
+        (lambda b: b.Op("dropout_forward").Function("x"), CallError, "has 2 outputs here"),
+        (lambda b: b.Op("softmax_forward").Attr("axis", []).Function("x"), CallError, "'axis' of op softmax_forward"),
+    ],
+)
+def test_a_function_is_checked_as_calls_are(function: Any, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        function(pykernels.user_op_builder("n"))(X)
+
+
+@pytest.mark.parametrize("values", [(0.0, -0.0), (1, 1.0), (True, 1), ("1", 1)], ids=str)
+def test_attributes_that_are_equal_but_not_the_same(values: tuple[Any, ...]) -> None:
+    """Calls of one form are remembered; an equal number of another kind, or with another sign, is another form."""
+
+    def result(value: Any) -> Any:
+        builder = pykernels.user_op_builder("l").Op("leaky_relu_forward").Input("x", [-X]).Attr("alpha", value)
+        try:
+            return (builder.Output("y").Build().InferAndTryRun().SoleOutputBlob() + 0 * X).tobytes()
+        except CallError as error:
+            return str(error)
+
+    alone = []
+    for value in values:
+        pykernels.discovery.plans.clear()
+        alone.append(result(value))
+    pykernels.discovery.plans.clear()
+    assert [result(value) for value in values] == alone
+
+
 @pytest.mark.parametrize(
     ("build", "told"),
     [

@@ -4,6 +4,9 @@ from typing import Any
 
 import pykernels
 
+# Described once: the calls that do it take longer than the op on a few elements.
+_tanh = pykernels.user_op_builder("tanh").Op("tanh_forward").Output("y").Function("x")
+
 
 def tanh(x: Any) -> Any:
     """Hyperbolic tangent, ``(exp(x) - exp(-x)) / (exp(x) + exp(-x))``, element by element.
@@ -18,5 +21,4 @@ def tanh(x: Any) -> Any:
     tensor
         Of the same kind, shape and dtype as `x`.
     """
-    op = pykernels.user_op_builder("tanh").Op("tanh_forward").Input("x", [x]).Output("y").Build()
-    return op.InferAndTryRun().SoleOutputBlob()
+    return _tanh(x)

@@ -42,13 +42,24 @@ Prepared Prepare(const OpType& type, const user_op::InferContext& context) {
   return prepared;
 }
 
+// Calls `write` with the argument of each output, and with the output.
+template <typename Write>
+void ForEachOutput(const Prepared& prepared, const Write& write) {
+  const Tensors& outputs = prepared.specialization->outputs();
+  const Callable* call = Callable::Running();
+  // Has the arguments as strings, so that none is made.
+  const bool is_known = call && &call->instance() == prepared.instance.get();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    is_known ? write(call->outputs()[i].first, outputs[i]) : write(outputs[i].argument, outputs[i]);
+  }
+}
+
 of::Maybe<void> InferShapes(const OpType& type, user_op::InferContext* context) {
   return Report([&] {
     const Prepared prepared = Prepare(type, *context);
-    for (const pk_tensor& output : prepared.specialization->outputs()) {
-      *context->OutputShape(output.argument, output.index) =
-          of::Shape(of::DimVector(output.dims, output.dims + output.ndim));
-    }
+    ForEachOutput(prepared, [&](const std::string& argument, const pk_tensor& output) {
+      *context->OutputShape(argument, output.index) = of::Shape(of::DimVector(output.dims, output.dims + output.ndim));
+    });
     // What is wrong with the kernel is told where the op is called, rather than where it runs.
     prepared.specialization->Kernel();
   });
@@ -57,9 +68,9 @@ of::Maybe<void> InferShapes(const OpType& type, user_op::InferContext* context) 
 of::Maybe<void> InferDtypes(const OpType& type, user_op::InferContext* context) {
   return Report([&] {
     const Prepared prepared = Prepare(type, *context);
-    for (const pk_tensor& output : prepared.specialization->outputs()) {
-      *context->OutputDType(output.argument, output.index) = static_cast<of::DataType>(output.dtype);
-    }
+    ForEachOutput(prepared, [&](const std::string& argument, const pk_tensor& output) {
+      *context->OutputDType(argument, output.index) = static_cast<of::DataType>(output.dtype);
+    });
   });
 }
 

@@ -350,6 +350,15 @@ def test_an_op_without_a_gradient(capfd: pytest.CaptureFixture[str]) -> None:
         first.sum().backward()
 
 
+@pytest.mark.skipif(
+    not flow.cuda.is_available(), reason="no CUDA device: OneFlow ends the process when a tensor is to be on one"
+)
+def test_a_tensor_on_a_device_without_a_kernel() -> None:
+    for call in (api("relu"), graph_of(lambda x: api("relu")(x.to("cuda")))):
+        with pytest.raises(RuntimeError, match="op 'relu_forward' has no kernel for the device cuda: .* with .cpu()"):
+            call(flow.ones(2, device="cuda"))
+
+
 def test_an_op_that_has_been_declared_constant() -> None:
     boxes = flow.tensor([[0.0, 0, 1, 1], [0, 0, 1, 1]], requires_grad=True)
     indices, count = api("nms")(boxes, flow.tensor([0.5, 0.25]))

@@ -65,6 +65,18 @@ def test_an_edited_folder(tmp_path: Path) -> None:
     assert graph(x).tolist() == [2, 2]
 
 
+def test_a_function_of_the_builder_follows_the_folder(tmp_path: Path) -> None:
+    function = pykernels.user_op_builder("x").Op("changing_forward").Output("output").Function("data")
+    x = flow.ones(2)
+    for factor in (2, 3):
+        write_op(tmp_path, "changing", KERNEL.format(factor=factor))
+        pykernels.load_ops(tmp_path / "changing")
+        assert function(x).tolist() == [factor, factor]
+    pykernels.unload_ops("changing")
+    with pytest.raises(pykernels.CallError, match="there is no op 'changing_forward'"):
+        function(x)
+
+
 def test_a_folder_that_is_loaded_twice(tmp_path: Path) -> None:
     folder = write_op(tmp_path, "changing", KERNEL.format(factor=2))
     for _ in range(2):
