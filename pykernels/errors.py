@@ -23,7 +23,7 @@ class PykernelsError(Exception):
 
 
 class LoadError(PykernelsError):
-    """An op folder cannot be loaded: a file is missing, does not parse, or clashes with another folder."""
+    """An op folder or a library cannot be loaded: a file is missing, does not parse, or clashes with another one."""
 
 
 class DefinitionError(PykernelsError):

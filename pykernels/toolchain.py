@@ -171,7 +171,7 @@ def _content(stamps: tuple[tuple[str, int, int, int], ...]) -> str:
 def announce(what: str) -> None:
     """Tell a person at a terminal why nothing happens for some seconds."""
     if sys.stderr.isatty():
-        print(f"pykernels: {what}", file=sys.stderr)
+        sys.stderr.write(f"pykernels: {what}\n")  # at once, from whichever thread
 
 
 def run(command: Sequence[str], *, what: str) -> str:

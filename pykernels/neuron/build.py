@@ -35,7 +35,7 @@ _WRITERS = (Path(__file__), Path(__file__).with_name("kernel_functions.py"))
 _FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wno-narrowing")
 # The line of PyTorch's header behind which ours are included.
 _CLASS_TENSOR = "class TORCH_API Tensor: public TensorBase {\n"
-_LINK_ERROR = re.compile(r"^.*?(?P<place>[^\s:(]+:(?:\d+|\([^)]*\))): (?P<text>(?:undefined|multiple).*)$", re.M)
+_LINK_ERROR = re.compile(r"(?m)^(?:.*[\s/])?(?P<file>[^\s:(]+):\([^)]*\): (?P<text>(?:undefined|multiple).*)$")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _object(recipe: Recipe, source: Path, common: Sequence[str]) -> Path:
             raise CompileFailed(message, output=error.output) from error
         return {}
 
-    return cache.build(_KIND, f"{source.stem}-{key}", f"{source.stem}.o", make).path
+    return cache.build(_KIND, _entry(source.stem, key), f"{source.stem}.o", make).path
 
 
 def _compile_command() -> list[str]:
@@ -156,6 +156,7 @@ def _link(recipe: Recipe, objects: Sequence[Path], common: Sequence[str]) -> Pat
             *toolchain.compiler().command,
             *_FLAGS,
             f"-I{_HEADERS}",
+            *recipe.flags,
             "-shared",
             *map(str, [glue, *kernels, *shapes]),
             f"-L{libraries}",
@@ -172,7 +173,12 @@ def _link(recipe: Recipe, objects: Sequence[Path], common: Sequence[str]) -> Pat
             rest.unlink()
         return {}
 
-    return cache.build(_KIND, f"{recipe.name}-{key}", f"lib{recipe.name}.so", make).path
+    return cache.build(_KIND, _entry(recipe.name, key), f"lib{recipe.name}.so", make).path
+
+
+def _entry(name: str, key: str) -> str:
+    # A dot is for what the cache itself puts beside an entry.
+    return f"{name.replace('.', '_')}-{key}"
 
 
 def _describe(library: Path) -> None:
@@ -184,7 +190,7 @@ def _describe(library: Path) -> None:
 
 def _first_link_error(output: str, recipe: Recipe) -> str:
     found = _LINK_ERROR.search(output)
-    return f"{found['place']}: {found['text']}" if found else f"lib{recipe.name}.so does not link:\n{output.strip()}"
+    return f"{found['file']}: {found['text']}" if found else f"lib{recipe.name}.so does not link:\n{output.strip()}"
 
 
 def _run(recipe: Recipe, command: Sequence[str], *, what: str) -> None:

@@ -21,9 +21,8 @@ _TYPES = {"at::Tensor": "Tensor", "c10::Scalar": "Scalar"}
 _REFERENCES = {f"{name}{suffix}": kind for name, kind in _TYPES.items() for suffix in ("", "&", " const&")}
 _NAMES = {**_REFERENCES, "long": "int64_t"}
 # What a function returns is not in its symbol, so it is looked up in its source: these are surely no tensors.
-_NO_TENSOR = re.compile(
-    r"^(void|bool|char|short|int|long|unsigned|float|double|auto\s*&|size_t|u?int\d+_t|std::.*|.*[&*])$", re.S
-)
+_NUMBER = r"(?:void|bool|char|short|int|long|unsigned|signed|float|double|size_t|u?int\d+_t)"
+_NO_TENSOR = re.compile(rf"(?:{_NUMBER}[\s&*]*)+|std::.*|(?:torch::|at::)?(?:Tensor\s*[&*]+|Scalar[\s&*]*)", re.S)
 _COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
 
 
@@ -84,9 +83,9 @@ def _type_name(name: str) -> str:
 
 
 def _wrong_result(name: str, text: str) -> str | None:
-    for found in re.finditer(rf"(?:^|[;{{}}>])\s*([\w:<>,&*\s]+?[\s&*]){name}\s*\(", text):
+    for found in re.finditer(rf"(?m)(?:^|[;{{}}])\s*([\w:][\w:<>,&*\s]*?[\s&*]){name}\s*\(", text):
         result = re.sub(r"\b(static|inline|extern|constexpr|const)\b", "", found[1]).strip()
-        if _NO_TENSOR.match(result):
+        if _NO_TENSOR.fullmatch(result):
             return result
     return None
 

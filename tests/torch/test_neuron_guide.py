@@ -64,30 +64,3 @@ def test_a_library_is_built_in_one_process_and_loaded_in_another(place: Path) ->
     # What loads it needs no compiler.
     done = process.python("-m", "pykernels", "run", "load.py", cwd=place, CXX="no-such-compiler")
     assert (done.returncode, done.stdout, done.stderr) == (0, SHOWN, "")
-
-
-def test_the_script_needs_the_package(place: Path) -> None:
-    done = process.python("load.py", cwd=place)
-    assert done.returncode == 1
-    assert "No module named 'torch_neuronx'" in done.stderr
-
-
-def test_the_package_is_never_shadowed(place: Path, tmp_path: Path) -> None:
-    (tmp_path / "torch_neuronx" / "xla_impl").mkdir(parents=True)
-    (tmp_path / "torch_neuronx" / "__init__.py").write_text("")
-    (tmp_path / "torch_neuronx" / "xla_impl" / "__init__.py").write_text("custom_op = 'the package'\n")
-    (tmp_path / "script.py").write_text("from torch_neuronx.xla_impl import custom_op\nprint(custom_op)\n")
-    (tmp_path / "part.py").write_text("import torch_neuronx.xla_impl.custom_op\n")
-    done = process.python("-m", "pykernels", "run", "script.py", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "the package\n", "")
-    done = process.python("-m", "pykernels", "run", "part.py", cwd=tmp_path)
-    assert "No module named 'torch_neuronx.xla_impl.custom_op'" in done.stderr
-
-
-def test_what_is_not_provided_is_told(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text("import torch_neuronx\ntorch_neuronx.trace()\n")
-    done = process.python("-m", "pykernels", "run", "script.py", cwd=tmp_path)
-    assert "torch_neuronx.trace: torch_neuronx is not installed" in done.stderr
-    (tmp_path / "script.py").write_text("import torch_neuronx.distributed\n")
-    done = process.python("-m", "pykernels", "run", "script.py", cwd=tmp_path)
-    assert "No module named 'torch_neuronx.distributed'" in done.stderr
