@@ -84,3 +84,10 @@ def test_a_warm_start_imports_no_compiler(tmp_path: Path) -> None:
     compilers = {"numba", "llvmlite", "scipy", "filelock", "rich", "mxnet", "pykernels.kernel.native"}
     slow = {"importlib.metadata", "concurrent.futures", "shutil", "tempfile"}
     assert (compilers | slow) & set(modules) == set()
+
+
+def test_onnxruntime_call(tmp_path: Path) -> None:
+    done = python(CHECKOUT / "benchmarks" / "onnxruntime_call.py", "--rounds", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for shown in ("leaky_relu", "sigmoid", "4 elements", "1e+06", "1e+07", "of built-in"):
+        assert shown in done.stdout

@@ -17,9 +17,9 @@ from folders import write_op
 
 @pytest.fixture(scope="module")
 def shipped() -> Iterator[None]:
-    pykernels.load_ops(paths.OPS)
+    loaded = pykernels.load_ops(paths.OPS)
     yield
-    pykernels.unload_ops()
+    pykernels.unload_ops(*loaded)
 
 
 @pytest.fixture
