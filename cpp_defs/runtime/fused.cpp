@@ -122,6 +122,7 @@ class Run {
     PlaceTensors(kernel, data, dims);
     Merge();
     ChooseBlock();
+    std::fill_n(planned_, std::min(pk_counts[kStages], kMaxPasses), -1);
     if (!PlaceOthers()) return PK_RAISED;
     Count(dims);
     return PK_OK;
@@ -132,7 +133,7 @@ class Run {
     int64_t n = 1;
     for (int i = 0; i < n_blocked_; ++i) n *= sizes_[blocked_[i]];
     int64_t first = 0, last = n;
-    if (total > 0) {
+    if (total > 0 && end - begin != total) {
       first = CeilOfPart(begin, n, total);
       last = CeilOfPart(end, n, total);
     }
@@ -356,8 +357,11 @@ class Run {
   }
 
   void ComputePhase(int from, int to, int64_t first, int64_t last) {
-    int64_t starts[kMaxClasses] = {}, lengths[kMaxClasses];
-    std::copy(sizes_, sizes_ + n_classes_, lengths);
+    int64_t starts[kMaxClasses], lengths[kMaxClasses];
+    for (int c = 0; c < n_classes_; ++c) {
+      starts[c] = 0;
+      lengths[c] = sizes_[c];
+    }
     int at = from;
     for (; at < to && !pk_stage_table[at][kInBlock]; ++at) ComputeStage(at, starts, lengths, true);
     if (at == to) return;
@@ -371,7 +375,7 @@ class Run {
     bool is_first = true;
     while (first < last) {
       int64_t rest = first;
-      for (int i = n_blocked_ - 1; i >= 0; --i) {
+      for (int i = n_blocked_ - 1; i >= 0 && rest > 0; --i) {
         starts[blocked_[i]] = rest % sizes_[blocked_[i]];
         rest /= sizes_[blocked_[i]];
       }
@@ -436,7 +440,6 @@ class Run {
 
   // How a stage goes through blocks of certain lengths.
   struct Pass {
-    int64_t cut = -1;  // the length of the blocks along the class that is cut
     int n;             // arrays
     const int32_t* given;
     int column, row;
@@ -481,10 +484,12 @@ class Run {
   void ComputeElements(int s, const int64_t* starts, const int64_t* lengths) {
     Pass one;
     Pass& pass = only_ == kAll && s < kMaxPasses ? passes_[s] : one;
-    const int64_t cut = n_blocked_ > 0 ? lengths[blocked_[n_blocked_ - 1]] : 0;
-    if (pass.cut != cut) {
+    const int64_t length = n_blocked_ > 0 ? lengths[blocked_[n_blocked_ - 1]] : 0;
+    if (&pass == &one) {
+      Plan(s, lengths, &one);
+    } else if (planned_[s] != length) {
       Plan(s, lengths, &pass);
-      pass.cut = cut;
+      planned_[s] = length;
     }
     if (pass.is_empty) return;
     void* data[kMaxArrays];
@@ -596,6 +601,7 @@ class Run {
   int64_t counts_[kMaxArrays];
   char* memory_ = stack_;
   Pass passes_[kMaxPasses];
+  int64_t planned_[kMaxPasses];  // for blocks of which length along the class that is cut
   alignas(kAlignment) char stack_[kStackBytes];
 };
 
