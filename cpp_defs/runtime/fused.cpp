@@ -19,7 +19,8 @@ extern const int32_t pk_counts[13];
 extern const int32_t pk_blocked[1];      // the classes that are cut into blocks
 extern const int32_t pk_groups[];        // of every class, the first of its neighbours that always go together with it
 extern const int32_t pk_classes[];       // of every axis of every tensor, its class or -1
-extern const int32_t pk_arrays[][4];     // tensor or -1, bytes of an element, classes, whether it is of one block only
+extern const int32_t pk_arrays[][4];     // tensor or -1, bytes of an element, classes, whether it is of one block only (of a
+                                         // view: whether it is a part)
 extern const int32_t pk_stage_table[][7];
 extern const int32_t pk_arguments[];     // of every stage, its arrays
 extern const int32_t pk_folds[];         // of every stage, the arrays that it adds to
@@ -27,7 +28,9 @@ extern const int64_t pk_identities[];    // for each of these, the bits of what 
 extern const int32_t pk_members[];       // of every class, a list of its axes
 extern const int32_t pk_output_shapes[]; // of every axis of every output, a list
 extern const int32_t pk_lengths[];       // of every axis of a reshaped array, the list of steps that find its length
-extern const int32_t pk_views[][2];      // of every reshaped input, the place of its first axis, and how many it has
+// Of every reshaped input and every part of one, a list with three numbers for each of the axes that it goes along: the
+// place of the number that is its first index there, or -1 for 0; its step; the place of its own axis, or -1.
+extern const int32_t pk_views[];
 extern const int32_t pk_reshaped[];      // of everything reshaped, its shape before and after
 extern const int32_t pk_counted[];       // of every array that counts, its shape
 extern const int32_t pk_packed[];        // of every output, whether its elements have other axes than it has itself
@@ -52,7 +55,7 @@ enum {
   kCounted    // the arrays after the views, which hold 0, 1, ...
 };
 // Of pk_lengths:
-enum { kNumber, kCount, kMultiply, kFloorDivide, kAdd, kSubtract };
+enum { kNumber, kCount, kMultiply, kFloorDivide, kAdd, kSubtract, kMaximum, kMinimum };
 // Of pk_arrays:
 enum { kTensor, kItemSize, kArrayClasses, kIsLocal };
 // Of pk_stage_table:
@@ -172,7 +175,7 @@ class Run {
           *top++ = ReadCount(at, dims_);
         } else {
           const int64_t b = *--top, a = *--top;
-          *top++ = step == kMultiply ? a * b : step == kAdd ? a + b : step == kSubtract ? a - b : FloorDivide(a, b);
+          *top++ = Calculate(step, a, b);
         }
       }
       dims_[pk_counts[kAxes] + i] = stack[0];
@@ -186,9 +189,15 @@ class Run {
     return true;
   }
 
-  static int64_t FloorDivide(int64_t a, int64_t b) {
-    if (b == 0) return 0;
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+  static int64_t Calculate(int32_t step, int64_t a, int64_t b) {
+    switch (step) {
+      case kMultiply: return a * b;
+      case kAdd: return a + b;
+      case kSubtract: return a - b;
+      case kMaximum: return std::max(a, b);
+      case kMinimum: return std::min(a, b);
+      default: return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
+    }
   }
 
   int32_t CheckOutputs(const pk_kernel* kernel, const int64_t* dims, int64_t* detail) const {
@@ -240,29 +249,49 @@ class Run {
   }
 
   void PlaceTensors(const pk_kernel* kernel, void* const* data, const int64_t* dims) {
+    int64_t starts[kMaxArrays];  // where the axes of each tensor begin
     int64_t position = 0;
-    for (int i = 0; i < n_given_; ++i) {
-      const bool is_view = i >= pk_counts[kInputs] + pk_counts[kOutputs];
-      const int32_t* const view = is_view ? pk_views[i - pk_counts[kInputs] - pk_counts[kOutputs]] : nullptr;
-      const int32_t rank = is_view ? view[1] : kernel->ranks[i];
-      if (is_view) position = view[0];
-      Array& array = arrays_[i];
-      array.data = static_cast<char*>(data[pk_arrays[i][kTensor]]);
-      array.item = pk_arrays[i][kItemSize];
-      array.classes = pk_arrays[i][kArrayClasses];
-      array.is_local = false;
-      int64_t stride = array.item;
-      for (int32_t axis = rank - 1; axis >= 0; --axis) {
-        const int64_t length = dims[position + axis];
-        const int32_t c = pk_classes[position + axis];
-        if (c >= 0) {
-          array.strides[c] = length == 1 ? 0 : stride;
-          if (length != sizes_[c]) uneven_ |= int32_t{1} << c;
-        }
-        stride *= length;
+    for (int i = 0; i < pk_counts[kInputs] + pk_counts[kOutputs]; ++i) {
+      starts[i] = position;
+      int64_t stride = Open(i, data)->item;
+      for (int32_t axis = kernel->ranks[i] - 1; axis >= 0; --axis) {
+        PlaceAxis(&arrays_[i], position + axis, stride, dims);
+        stride *= dims[position + axis];
       }
-      position += rank;
+      position += kernel->ranks[i];
     }
+    const int32_t* view = pk_views;
+    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < n_given_; ++i) {
+      Array* const array = Open(i, data);
+      const int32_t* const first = view + 1;
+      view = first + *view;
+      const bool is_part = view - first == 3 * kernel->ranks[pk_arrays[i][kTensor]] && pk_arrays[i][kIsLocal];
+      const int64_t* const whole = dims + starts[pk_arrays[i][kTensor]];
+      int64_t stride = array->item;
+      for (const int32_t* axis = view - 3; axis >= first; axis -= 3) {
+        if (axis[0] >= 0) array->data += dims[axis[0]] * stride;
+        if (axis[2] >= 0) PlaceAxis(array, axis[2], stride * axis[1], dims);
+        stride *= is_part ? whole[(axis - first) / 3] : dims[axis[2]];
+      }
+      // The rows of a part do not follow each other.
+      if (is_part) uneven_ |= array->classes;
+    }
+  }
+
+  Array* Open(int i, void* const* data) {
+    Array& array = arrays_[i];
+    array.data = static_cast<char*>(data[pk_arrays[i][kTensor]]);
+    array.item = pk_arrays[i][kItemSize];
+    array.classes = pk_arrays[i][kArrayClasses];
+    array.is_local = false;
+    return &array;
+  }
+
+  void PlaceAxis(Array* array, int64_t place, int64_t stride, const int64_t* dims) {
+    const int32_t c = pk_classes[place];
+    if (c < 0) return;
+    array->strides[c] = dims[place] == 1 ? 0 : stride;
+    if (dims[place] != sizes_[c]) uneven_ |= int32_t{1} << c;
   }
 
   // Makes neighbours that all arrays have or have not into one.
@@ -285,27 +314,30 @@ class Run {
       if (Has(pk_blocked[0], c)) blocked_[n_blocked_++] = c;
     }
     if (n_blocked_ == 0) return;
+    // Columns that are few are not cut.
+    int last = n_classes_ - 1;
+    while (last > 0 && sizes_[last] == 1) --last;
+    if (n_blocked_ > 1 && blocked_[n_blocked_ - 1] >= last && sizes_[last] < kFewestColumns) --n_blocked_;
+    for (int i = 0; i < n_blocked_; ++i) blocked_classes_ |= int32_t{1} << blocked_[i];
     const int cut = blocked_[n_blocked_ - 1];
     int64_t bytes = 1;  // for one step along the class that is cut
-    int32_t last = 0;
     for (int i = 0; i < pk_counts[kArrays]; ++i) {
       const int32_t* const array = pk_arrays[i];
       if (!Has(array[kArrayClasses], cut)) continue;
       int64_t own = array[kItemSize];
       for (int c = 0; c < n_classes_; ++c) {
-        if (Has(array[kArrayClasses], c) && !Has(pk_blocked[0], c)) own *= sizes_[c];
-        if (Has(array[kArrayClasses], c)) last = std::max(last, c);
+        if (Has(array[kArrayClasses], c) && !Has(blocked_classes_, c)) own *= sizes_[c];
       }
       bytes += own;
     }
-    cuts_columns_ = last == cut;
+    cuts_columns_ = cut >= last;
     block_ = (cuts_columns_ ? kCutBlockBytes : kBlockBytes) / bytes;
     if (cuts_columns_) block_ = std::max(block_ / kFewestColumns, int64_t{1}) * kFewestColumns;
     block_ = std::max<int64_t>(1, std::min(block_, sizes_[cut]));
   }
 
   int64_t LengthInMemory(const Array& array, int c) const {
-    if (!array.is_local || !Has(pk_blocked[0], c)) return sizes_[c];
+    if (!array.is_local || !Has(blocked_classes_, c)) return sizes_[c];
     return c == blocked_[n_blocked_ - 1] ? block_ : 1;
   }
 
@@ -413,7 +445,7 @@ class Run {
       bool is_there = true;
       for (int c = 0; c < n_classes_; ++c) {
         own[c] = Has(single_[i], c) ? 1 : lengths[c];
-        is_there &= !Has(single_[i], c) || !Has(pk_blocked[0], c) || starts[c] == 0;
+        is_there &= !Has(single_[i], c) || starts[c] == 0;
       }
       if (!is_there) continue;
       only_ = i;
@@ -470,7 +502,7 @@ class Run {
     pass->is_spread = false;
     for (int i = 0; i < pass->n; ++i) {
       const Array& array = arrays_[pass->given[i]];
-      pass->is_spread |= pass->columns > 1 && Has(array.classes, column) && !array.strides[column];
+      pass->is_spread |= pass->columns > 1 && Has(array.classes, column) && array.strides[column] != array.item;
     }
     if (n_own > 0 && !pass->is_spread && !pass->is_long) pass->row = pass->own[--n_own];
     pass->n_own = n_own;
@@ -551,32 +583,54 @@ class Run {
     }
   }
 
-  // One row, where some array has a single element for all columns: it is written out.
+  // One row, where some array has a single element for all columns, or its elements are not side by side: they are
+  // copied.
   void ComputeSpread(int s, const Pass& pass, void* const* data) const {
     alignas(kAlignment) char copies[kMostCopies][kCopied * 8];
-    void* part[kMaxArrays];
-    bool moves[kMaxArrays];
+    char* part[kMaxArrays];
+    int copy_of[kMaxArrays];
     int n_copies = 0;
     int64_t most = std::min(pass.columns, kCopied);
     for (int i = 0; i < pass.n; ++i) {
       const Array& array = arrays_[pass.given[i]];
-      moves[i] = Has(array.classes, pass.column) && array.strides[pass.column];
-      part[i] = data[i];
-      if (!Has(array.classes, pass.column) || array.strides[pass.column]) continue;
-      if (pass.given[i] >= pk_counts[kInputs] || n_copies == kMostCopies) {
+      part[i] = static_cast<char*>(data[i]);
+      copy_of[i] = -1;
+      if (!Has(array.classes, pass.column) || array.strides[pass.column] == array.item) continue;
+      const bool is_input = pk_arrays[pass.given[i]][kTensor] >= 0 &&
+                            pk_arrays[pass.given[i]][kTensor] < pk_counts[kInputs];
+      if (is_input && n_copies < kMostCopies) {
+        copy_of[i] = n_copies++;
+      } else {
         most = 1;
-        continue;
-      }
-      part[i] = copies[n_copies++];
-      for (int64_t k = 0; k < std::min(pass.columns, kCopied); ++k) {
-        std::memcpy(static_cast<char*>(part[i]) + k * array.item, data[i], array.item);
       }
     }
     for (int64_t at = 0; at < pass.columns; at += most) {
-      pk_stages[s][0](part, pass.steps, numbers_, 1, std::min(most, pass.columns - at));
+      const int64_t n = std::min(most, pass.columns - at);
+      void* given[kMaxArrays];
       for (int i = 0; i < pass.n; ++i) {
-        if (moves[i]) part[i] = static_cast<char*>(part[i]) + most * arrays_[pass.given[i]].item;
+        const Array& array = arrays_[pass.given[i]];
+        const int64_t stride = Has(array.classes, pass.column) ? array.strides[pass.column] : 0;
+        given[i] = part[i];
+        if (copy_of[i] >= 0) {
+          if (at == 0 || stride != 0) Collect(copies[copy_of[i]], part[i], array.item, stride, n);
+          given[i] = copies[copy_of[i]];
+        }
+        part[i] += n * stride;
       }
+      pk_stages[s][0](given, pass.steps, numbers_, 1, n);
+    }
+  }
+
+  static void Collect(char* to, const char* from, int64_t item, int64_t stride, int64_t n) {
+    const auto collect = [&](auto element) {
+      using T = decltype(element);
+      for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(to)[i] = *reinterpret_cast<const T*>(from + i * stride);
+    };
+    switch (item) {
+      case 1: return collect(uint8_t{});
+      case 2: return collect(uint16_t{});
+      case 4: return collect(uint32_t{});
+      default: return collect(uint64_t{});
     }
   }
 
@@ -587,6 +641,7 @@ class Run {
   int32_t uneven_ = 0;
   int blocked_[kMaxClasses];
   int n_blocked_ = 0;
+  int32_t blocked_classes_ = 0;
   int64_t block_ = 1;
   bool cuts_columns_ = false;
   // Of every reduction, the classes along which it has a single element, which is broadcast elsewhere in the kernel.

@@ -3,6 +3,8 @@
 //
 // numba generates calls to functions of these names and layouts (numba/core/runtime/nrt.h, numba/_helperlib.c);
 // their bodies here are our own.
+#include <pykernels/kernel.h>
+
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -162,6 +164,33 @@ struct Blas {
   Dot64 ddot;
 };
 static Blas blas;
+
+// Large arrays are handed over to the plain NumPy run, where that has been found to take less time.
+static pk_kernel_fn plain;
+static int32_t n_tensors;
+static int64_t fewest_elements;
+
+__attribute__((visibility("default"))) void pk_kernel_hand_over(pk_kernel_fn to, int32_t tensors, int64_t elements) {
+  plain = to;
+  n_tensors = tensors;
+  fewest_elements = elements;
+}
+
+int32_t pk_kernel_run(const pk_kernel* kernel, void* const* data, const int64_t* dims, const pk_scalar* scalars,
+                      int64_t begin, int64_t end, int64_t* detail);
+
+__attribute__((visibility("default"))) int32_t pk_kernel_run_small(const pk_kernel* kernel, void* const* data,
+                                                                   const int64_t* dims, const pk_scalar* scalars,
+                                                                   int64_t begin, int64_t end, int64_t* detail) {
+  const int64_t* length = dims;
+  bool is_large = false;
+  for (int32_t i = 0; i < n_tensors; ++i) {
+    int64_t elements = 1;
+    for (int32_t axis = 0; axis < kernel->ranks[i]; ++axis) elements *= *length++;
+    is_large |= elements >= fewest_elements;
+  }
+  return (is_large ? plain : pk_kernel_run)(kernel, data, dims, scalars, begin, end, detail);
+}
 
 __attribute__((visibility("default"))) void pk_kernel_set_blas(const Blas* functions) { blas = *functions; }
 

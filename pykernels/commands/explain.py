@@ -75,6 +75,8 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "form", f"{facts.form}: {_MEANINGS[facts.form]}"
     if facts.reason:
         yield "because", facts.reason
+    if facts.slower:
+        yield "large arrays", f"as Python, which is faster there: {facts.slower}"
     if facts.form in (ELEMENTWISE, FUSED):
         yield "vectorised", "yes" if facts.vectorised else "all but the functions that are called one by one"
     if facts.vector_math:

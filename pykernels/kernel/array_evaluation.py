@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.kernel.array_nodes import Counted, Extent, Reduction, Reshaped, View, keywords_of
+from pykernels.kernel.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced, View, keywords_of
 from pykernels.kernel.axes import CALCULATIONS, COUNT, NUMBER, UNIT, Axes, Axis, Shape, encoded
 from pykernels.kernel.evaluation import Evaluation
-from pykernels.kernel.expression import Node, Operation, dtype_of
+from pykernels.kernel.expression import Input, Node, Operation, dtype_of
 from pykernels.kernel.functions import BINARY, LIKE, Function, find
 
 __all__ = ["ArrayEvaluation", "Unfixed"]
@@ -34,6 +34,11 @@ _FUNCTIONS = {
     np.amax: "max",
     np.amin: "min",
 }
+
+
+_FLOOR_DIVIDE, _ADD, _SUBTRACT, _MAXIMUM, _MINIMUM = (
+    CALCULATIONS[name] for name in ("floor_divide", "add", "subtract", "maximum", "minimum")
+)
 
 
 class Unfixed(Exception):
@@ -113,19 +118,77 @@ class ArrayEvaluation(Evaluation):
         return super()._member(node)
 
     def _indexed(self, node: ast.Subscript, owner: Node) -> Node:
-        """``x[:, None]`` and its like."""
+        """``x[:, None]``, ``x[..., 1:]``, ``x[0]`` and their like."""
         given = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        index = [_part_of_index(part, self._value) for part in given]
+        index = [self._part_of_index(node, part) for part in given]
         axes = list(self._axes.shape_of(owner))
-        if any(part is NotImplemented for part in index) or index.count(Ellipsis) > 1:
-            raise self._refusal(node, "an index")
-        spread = len(axes) - index.count(slice)
-        if spread < 0:
-            raise self._refusal(node, "an index with too many axes")
+        n_axes = sum(part is not None and part is not Ellipsis for part in index)
+        if n_axes > len(axes) or index.count(Ellipsis) > 1:
+            raise self._refusal(node, "an index that does not fit")
         at = index.index(Ellipsis) if Ellipsis in index else len(index)
-        index[at : at + 1] = [slice] * spread
-        made = tuple(UNIT if part is None else axes.pop(0) for part in index)
-        return self._view(owner, made)
+        index[at : at + 1] = [slice(None)] * (len(axes) - n_axes)
+        if all(part is None or part == slice(None) for part in index):
+            return self._view(owner, tuple(UNIT if part is None else axes.pop(0) for part in index))
+        if not isinstance(owner, Input):
+            raise self._refusal(node, "an index of what is computed")
+        parts, shape = [], []
+        for part in index:
+            if part is None:
+                shape.append(UNIT)
+                continue
+            axis = axes.pop(0)
+            first, step, own = self._sliced(node, axis, part)
+            if own is not None:
+                shape.append(own)
+            parts.append((first, step, -1 if own is None else min(own)))
+        made = Sliced(np.ones(1, dtype_of(owner)), owner.inputs, operand=owner, parts=tuple(parts))
+        self._axes.note(made, tuple(shape))
+        return made
+
+    def _part_of_index(self, node: ast.AST, part: ast.expr) -> Any:
+        if isinstance(part, ast.Slice):
+            bounds = [None if each is None else self._value(each) for each in (part.lower, part.upper, part.step)]
+        else:
+            bounds = [self._value(part)]
+        for bound in bounds:
+            self._require_known(bound)
+        if isinstance(part, ast.Slice):
+            if not (bounds[2] is None or (isinstance(bounds[2], int) and bounds[2] > 0)):
+                raise self._refusal(node, "a slice that steps backwards")
+            return slice(*bounds)
+        (found,) = bounds
+        if found is None or found is Ellipsis or (isinstance(found, (int, Node)) and not isinstance(found, bool)):
+            return found
+        raise self._refusal(node, "an index")
+
+    def _sliced(self, node: ast.AST, axis: Axis, part: Any) -> tuple[int, int, Axis | None]:
+        """The position of the first index, the step, and the new axis."""
+        length = [COUNT, *encoded((axis,))]
+        if part == slice(None):
+            # An axis of its own: ``x[:, None, 0] - x[None, :, 0]`` has two of them.
+            (own,) = self._axes.add([length])
+            return -1, 1, own
+        if not isinstance(part, slice):
+            first = self._index(node, part, length)
+            # An index past the end makes the second of these negative, which is an error.
+            (made, _) = self._axes.add([first, [*length, NUMBER, 1, _SUBTRACT, *first, _SUBTRACT]])
+            return min(made), 1, None
+        step = part.step or 1
+        first = [NUMBER, 0] if part.start is None else self._bound(node, part.start, length)
+        last = length if part.stop is None else self._bound(node, part.stop, length)
+        count = [*last, *first, _SUBTRACT, NUMBER, step - 1, _ADD, NUMBER, step, _FLOOR_DIVIDE, NUMBER, 0, _MAXIMUM]
+        made, own = self._axes.add([first, count])
+        return min(made), step, own
+
+    def _index(self, node: ast.AST, index: Any, length: list[int]) -> list[int]:
+        """An index, counted from the first."""
+        if isinstance(index, int) and index < 0:
+            return [*length, NUMBER, -index, _SUBTRACT]
+        return self._calculation(node, index)
+
+    def _bound(self, node: ast.AST, bound: Any, length: list[int]) -> list[int]:
+        """An end of a slice, which may be beyond the array."""
+        return [*self._index(node, bound, length), NUMBER, 0, _MAXIMUM, *length, _MINIMUM]
 
     def _view(self, owner: Node, shape: Shape) -> Node:
         # An array of no axes that an operation made is a number of NumPy's.
@@ -353,11 +416,3 @@ def _is_rest(length: Any) -> bool:
 
 def _is_length(value: Any, axis: Axis) -> bool:
     return isinstance(value, Extent) and value.shape == (axis,)
-
-
-def _part_of_index(part: ast.expr, value: Callable[[ast.expr], Any]) -> Any:
-    """`slice` for a whole axis, None, ``...``, or `NotImplemented`."""
-    if isinstance(part, ast.Slice):
-        return slice if (part.lower, part.upper, part.step) == (None, None, None) else NotImplemented
-    found = value(part)
-    return found if found is None or found is Ellipsis else NotImplemented

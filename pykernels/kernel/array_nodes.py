@@ -10,7 +10,7 @@ import numpy as np
 from pykernels.kernel.axes import Shape
 from pykernels.kernel.expression import Keyword, Node, Operand, Operation
 
-__all__ = ["Counted", "Extent", "Reduction", "Reshaped", "View", "keywords_of", "operands_of"]
+__all__ = ["Counted", "Extent", "Reduction", "Reshaped", "Sliced", "View", "keywords_of", "operands_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,21 @@ class Reshaped(Node):
     """The same elements with other axes, whose lengths `Axes.lengths` has: those of an input, or of a result."""
 
     operand: Node = field(default_factory=lambda: Node(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Sliced(Node):
+    """A part of an input.
+
+    Attributes
+    ----------
+    parts : tuple of (int, int, int)
+        For every axis of the input: the position of an axis that is as long as the part's first index says, or -1 for
+        0; the step; the position of the part's own axis, or -1 where it has none.
+    """
+
+    operand: Node = field(default_factory=lambda: Node(0))
+    parts: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ UNIT: Axis = frozenset()
 
 #: Steps of `Axes.lengths`, as in fused.cpp.
 NUMBER, COUNT = 0, 1
-CALCULATIONS = {"multiply": 2, "floor_divide": 3, "add": 4, "subtract": 5}
+CALCULATIONS = {"multiply": 2, "floor_divide": 3, "add": 4, "subtract": 5, "maximum": 6, "minimum": 7}
 
 
 def encoded(shape: Shape) -> list[int]:

@@ -47,21 +47,13 @@ _COMPILER = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
         *("adapter", "bounds", "codegen", "counting", "inline_math", "inline_steps", "inline_tables", "iterations"),
-        *(
-            "linking",
-            "loop_math",
-            "lowering",
-            "native",
-            "prange",
-            "raising",
-            "reductions",
-            "reshaping",
-            "target",
-            "typing",
-        ),
-        *("vector_math", "vector_operations", "weak"),
+        *("linking", "loop_math", "lowering", "native", "prange", "raising", "reductions", "reshaping", "slower"),
+        *("target", "typing", "vector_math", "vector_operations", "weak"),
     )
 )
+
+# From so many elements on, what NumPy does faster is left to it: it takes some ten microseconds to get there.
+_LARGE = 1 << 14
 
 _FLAGS = {ELEMENTWISE: abi.KernelFlag.ELEMENTWISE, PYTHON: abi.KernelFlag.PYTHON}
 
@@ -157,7 +149,13 @@ def build_kernel(
     library = ctypes.CDLL(str(path))
     if facts.blas:
         blas.attach(library)
-    return BuiltKernel(function, op_name, signature, output_names, library[linking.ENTRY], facts, id_)
+    run: Any = library[linking.ENTRY]
+    if facts.slower:
+        plain = python_form.wrap(function, op_name, signature, output_names)
+        library.pk_kernel_hand_over(plain, ctypes.c_int32(len(signature.tensors)), ctypes.c_int64(_LARGE))
+        run = library["pk_kernel_run_small"]
+        run.plain = plain  # kept as long as what calls it
+    return BuiltKernel(function, op_name, signature, output_names, run, facts, id_)
 
 
 def compile_kernel(

@@ -346,6 +346,7 @@ _DESCRIPTIONS: dict[type[ast.AST], str] = {
     ast.For: "a loop",
     ast.While: "a loop",
     ast.Raise: "an exception",
+    ast.Slice: "an index",
     ast.Subscript: "an index",
 }
 

@@ -46,6 +46,8 @@ class Facts:
         Whether a host may share out its iterations (`pykernels.prange`) among threads.
     stages : int
         Over how many passes it is spread, if it is fused.
+    slower : str
+        What NumPy does faster on large arrays, which are left to it; empty if there is nothing.
     fixed : tuple of str
         If it is not fused for want of their values: the attributes that decide on it.
     """
@@ -58,6 +60,7 @@ class Facts:
     blas: bool = False
     in_pieces: bool = False
     stages: int = 0
+    slower: str = ""
     fixed: tuple[str, ...] = ()
 
     @property

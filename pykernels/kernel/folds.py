@@ -33,6 +33,13 @@ def combine(w: Writer, name: str, dtype: np.dtype, folded: ir.Value, value: ir.V
 
 def across(w: Writer, name: str, dtype: np.dtype, vector: ir.Value) -> ir.Value:
     """The lanes of a vector, folded in halves."""
+    if name in ("maximum", "minimum") and dtype.kind == "f":
+        # NaN is looked for once, not at each step.
+        lanes = vector.type.count
+        is_nan = w.builder.bitcast(w.builder.fcmp_unordered("uno", vector, vector), ir.IntType(lanes))
+        known = across(w, "fmax" if name == "maximum" else "fmin", dtype, vector)
+        some = w.builder.icmp_unsigned("!=", is_nan, ir.Constant(is_nan.type, 0))
+        return w.builder.select(some, ir.Constant(known.type, math.nan), known)
     while vector.type.count > 1:
         half = vector.type.count // 2
         undefined = ir.Constant(vector.type, ir.Undefined)
@@ -42,7 +49,11 @@ def across(w: Writer, name: str, dtype: np.dtype, vector: ir.Value) -> ir.Value:
             )
             for at in (0, half)
         )
-        vector = combine(w, name, dtype, low, high)
+        if name in ("fmax", "fmin"):
+            is_first = w.builder.fcmp_ordered(">" if name == "fmax" else "<", low, high)
+            vector = w.builder.select(is_first, low, high)
+        else:
+            vector = combine(w, name, dtype, low, high)
     return w.builder.extract_element(vector, _I32(0))
 
 

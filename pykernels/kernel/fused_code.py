@@ -13,7 +13,7 @@ import llvmlite.ir as ir
 import numpy as np
 
 from pykernels.kernel import folds, linking, target, vector_math
-from pykernels.kernel.array_nodes import Counted, Reduction, Reshaped
+from pykernels.kernel.array_nodes import Counted, Reduction, Reshaped, Sliced
 from pykernels.kernel.axes import Shape, encoded
 from pykernels.kernel.facts import FUSED, Facts
 from pykernels.kernel.fused import Fused
@@ -94,7 +94,7 @@ def _describe(module: ir.Module, plan: Plan) -> None:
     extents = extents_of(plan)
     arguments = [arguments_of(stage) for stage in plan.stages]
     at_array = {array: at for at, array in enumerate(plan.arrays)}
-    views = [array.view for array in plan.arrays if isinstance(array.view, Reshaped)]
+    views = [array.view for array in plan.arrays if isinstance(array.view, (Reshaped, Sliced))]
     results = (within(output) for output, is_packed in zip(fused.outputs, plan.packed) if is_packed)
     reshaped = [node for node in (*views, *results) if isinstance(node, Reshaped)]
     shape_of = fused.axes.shape_of
@@ -118,7 +118,10 @@ def _describe(module: ir.Module, plan: Plan) -> None:
         "pk_arrays": [
             number
             for array in plan.arrays
-            for number in (array.tensor, array.storage.itemsize, _mask(array.classes), array.is_local)
+            for number in (
+                *(array.tensor, array.storage.itemsize, _mask(array.classes)),
+                array.is_local or isinstance(array.view, Sliced),
+            )
         ],
         "pk_stage_table": [
             number
@@ -134,7 +137,7 @@ def _describe(module: ir.Module, plan: Plan) -> None:
         "pk_output_shapes": _lists([sorted(axis) for output in fused.outputs for axis in fused.axes.shape_of(output)]),
         "pk_extents": _shapes([extent.shape for extent in extents]),
         "pk_lengths": _lists(fused.axes.lengths),
-        "pk_views": [number for view in views for number in (min(shape_of(view)[0]), len(shape_of(view)))],
+        "pk_views": _lists([_view(view, shape_of(view)) for view in views]),
         "pk_reshaped": _shapes([shape for node in reshaped for shape in (shape_of(node.operand), shape_of(node))]),
         "pk_counted": _shapes([shape_of(array.view) for array in plan.arrays if isinstance(array.view, Counted)]),
         "pk_packed": list(plan.packed),
@@ -181,6 +184,12 @@ def _reduction(node: Reduction) -> list[int]:
     """What must hold for it, and the lengths that it folds."""
     must = _EVEN if node.name in ("add", "multiply") else 0 if node.dtype.kind == "b" else _NONEMPTY
     return [must, *_shapes([tuple(axis for axis in node.folded if axis)])]
+
+
+def _view(view: Reshaped | Sliced, shape: Shape) -> list[int]:
+    if isinstance(view, Sliced):
+        return [number for part in view.parts for number in part]
+    return [number for (axis,) in shape for number in (-1, 1, axis)]
 
 
 def _shapes(shapes: Sequence[Shape]) -> list[int]:

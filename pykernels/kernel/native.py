@@ -26,6 +26,7 @@ from pykernels.kernel.codegen import kernel_target
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts
 from pykernels.kernel.loop_math import LoopMath
 from pykernels.kernel.signature import Signature
+from pykernels.kernel.slower import find_slower
 from pykernels.kernel.source import KernelFunction
 from pykernels.kernel.typing import NotNative, check_results, is_in_pieces, reason_of, type_kernel
 
@@ -86,6 +87,7 @@ def compile_kernel(
             scalar_math=tuple(sorted(math.scalar_math)),
             instruction_set=target.instruction_set().name,
             blas=uses_blas,
+            slower=find_slower(kernel) if form == WHOLE_ARRAY else "",
             # float16 is computed in arrays beside the outputs, which are then written as a whole.
             in_pieces=in_pieces and all(tensor.dtype != np.float16 for tensor in signature.tensors),
         ),

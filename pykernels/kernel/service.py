@@ -91,8 +91,9 @@ def explain(kernel: BuiltKernel, status: int, data: Any, dims: Any, scalars: int
     exception with its text and line.
     """
     function, name = kernel.function, kernel.op_name
-    if kernel.reason:
-        return python_form.take_failure() or f"op {name!r}: {function.where}: {function.name} failed"
+    failure = python_form.take_failure()
+    if failure or kernel.reason:
+        return failure or f"op {name!r}: {function.where}: {function.name} failed"
     if status == abi.Status.WRONG_SHAPE:
         output, shape = int(detail[0]), tuple(detail[2 : 2 + detail[1]])
         args, outs, _ = python_form.read_arguments(kernel.signature, data, dims, scalars)

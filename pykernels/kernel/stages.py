@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pykernels.kernel.array_nodes import Counted, Reduction, Reshaped, View, operands_of
+from pykernels.kernel.array_nodes import Counted, Reduction, Reshaped, Sliced, View, operands_of
 from pykernels.kernel.axes import Shape
 from pykernels.kernel.expression import Input, Node, NotElementwise, Operation, dtype_of
 from pykernels.kernel.fused import Fused, Unfit
@@ -298,9 +298,9 @@ class _Planner:
         arrays = [Array(at, dtype, self._classes_of_tensor(at)) for at, dtype in enumerate(fused.dtypes)]
         views: dict[Node, Array] = {}
         for node in self._nodes:
-            if isinstance(node, Reshaped):
+            if isinstance(node, (Reshaped, Sliced)):
                 source = within(node.operand)
-                assert isinstance(source, Input)
+                assert isinstance(source, Input)  # or it was refused above
                 views[node] = Array(source.position, dtype_of(node), self._classes[node], view=node)
             elif isinstance(node, Counted):
                 views[node] = Array(-1, dtype_of(node), self._classes[node], view=node)
@@ -372,7 +372,7 @@ class _Planner:
             if node in seen:
                 continue
             seen.add(node)
-            if isinstance(node, (Counted, Input, Reduction, Reshaped)):
+            if isinstance(node, (Counted, Input, Reduction, Reshaped, Sliced)):
                 found[node] = None
                 continue
             maker = made_in.get(node)

@@ -235,6 +235,31 @@ def test_empty_arrays(tmp_path: Path, shape: tuple[int, ...]) -> None:
     check(tmp_path, "x.sum(axis=0), x.sum(axis=-1, keepdims=True), x.mean(), x * x.prod(), (x > 0).all()", [x])
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x[0] + x[-1]",
+        "x[:, 1:] - x[:, :-1]",
+        "x[..., 2] * x[:, 0] - x[1, 1]",
+        "x[::2, 1:].sum(axis=1), x[-2:, -3:].max(axis=0), x[:100, 100:].sum(axis=0)",
+        "x[:, None, 2] - x[None, :, 0]",
+        "x[: x.shape[0] // 2].mean(axis=0) + x[x.shape[0] // 2].sum()",
+        "x[1:, ::3] * x[:-1, ::3] - x[1:, 0:1] + x[0, 0]",
+    ],
+)
+def test_parts(tmp_path: Path, body: str) -> None:
+    for shape in [(4, 6), (70, 33), (3, 1000)]:
+        check(tmp_path / str(shape), body, [numbers(*shape)])
+
+
+def test_an_index_past_the_end_is_an_error(tmp_path: Path) -> None:
+    function = kernel(tmp_path, "x[3] * x[-4]")
+    x, y = numbers(6, 2), np.zeros(2, np.float32)
+    built = build(function, [x], [y], {"axis": 0})
+    assert (built.facts.form, run(built, [x], [y], {"axis": 0})) == ("fused", None)
+    assert "index 3 is out of bounds" in str(run(built, [x[:3].copy()], [y], {"axis": 0}))
+
+
 def test_a_reshape_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     function = kernel(tmp_path, "x.reshape(-1, 4).sum(axis=0)")
     x, y = numbers(6, 2), np.zeros(4, np.float32)
@@ -294,7 +319,7 @@ def test_pieces_are_the_same_to_the_last_bit(tmp_path: Path, body: str, shape: t
     ("body", "reason"),
     [
         ("x + x.sum(axis=1)", "two axes of one array are broadcast together"),
-        ("x[0] + x.sum()", "an index"),
+        ("x[::-1] + x.sum()", "a slice that steps backwards"),
         ("(x + 1).reshape(x.size) + x.sum()", "it computes with what it reshapes after computing it"),
         ("np.cumsum(x, axis=0)", "a call of np.cumsum"),
     ],

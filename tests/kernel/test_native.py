@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -262,6 +263,35 @@ def test_a_warm_start_needs_neither_numba_nor_a_compiler(tmp_path: Path) -> None
     environment = {"PYKERNELS_CACHE": str(tmp_path / "cache")}
     assert program(text, cwd=tmp_path, **environment).stdout == "None 2.5 True\n"
     assert program(text, cwd=tmp_path, PATH=str(tmp_path), **environment).stdout == "None 2.5 False\n"
+
+
+def test_large_arrays_are_left_to_numpy_where_that_is_faster(tmp_path: Path) -> None:
+    kernel = kernel_of(
+        tmp_path,
+        """
+        def forward(args):
+            (x,) = args
+            if x[0] < 0:
+                raise ValueError("a number below 0")
+            return np.sort(x) + 1
+        """,
+    )
+    small, large = np.linspace(9, 1, 100), np.linspace(9, 1, 1 << 14)
+    built = build(kernel, [small], [small.copy()])
+    assert built.facts.form == "whole-array"
+    assert built.facts.slower == "op_py_kernel.py:8: sort"
+    calls: list[str] = []
+    for x in (small, large):
+        out = np.empty_like(x)
+        sys.setprofile(lambda frame, event, argument: calls.append(frame.f_code.co_name))
+        try:
+            assert run(built, [x], [out]) is None
+        finally:
+            sys.setprofile(None)
+        np.testing.assert_array_equal(out, np.sort(x) + 1)
+        assert ("forward" in calls) == (x is large)
+    for x in (-small, -large):
+        assert "forward raised ValueError: a number below 0" in str(run(built, [x], [np.empty_like(x)]))
 
 
 def test_concurrent_calls(tmp_path: Path) -> None:
