@@ -59,6 +59,9 @@ class ArrayEvaluation(Evaluation):
     def _nested(self, function: Callable[..., Any]) -> Evaluation:
         return ArrayEvaluation(function, self._helpers, self._depth + 1, self._axes)
 
+    def _shares(self, value: Any, node: Node) -> bool:
+        return super()._shares(_viewed(value), _viewed(node))
+
     def _fits(self, new: Node, old: Node) -> bool:
         return self._axes.shape_of(new) == self._axes.shape_of(old)
 
@@ -206,10 +209,12 @@ class ArrayEvaluation(Evaluation):
 
     def _choose(self, node: ast.IfExp) -> Any:
         test = self._value(node.test)
-        if isinstance(test, Node):
+        if not isinstance(test, Node):
+            return self._value(node.body if test else node.orelse)
+        if any(self._axes.has(self._value(branch)) for branch in (node.body, node.orelse)):
             self._require_known(test)
             raise self._refusal(node, "a choice on what is known at run time only")
-        return self._value(node.body if test else node.orelse)
+        return super()._choose(node)
 
     def _require_known(self, value: Any) -> None:
         """Ask for the values of attributes, if `value` depends on nothing else."""
@@ -401,6 +406,13 @@ class ArrayEvaluation(Evaluation):
         )
         self._axes.note(made, tuple(UNIT if i in at else axis for i, axis in enumerate(shape)))
         return self._once(made, made.name, value, sorted(at))
+
+
+def _viewed(value: Any) -> Any:
+    """The array that a view is of."""
+    while isinstance(value, (Reshaped, Sliced, View)):
+        value = value.operand
+    return value
 
 
 def _name_of(called: Any) -> str | None:

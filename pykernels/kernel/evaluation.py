@@ -120,7 +120,7 @@ class Evaluation:
         if is_array(old):
             # The array itself changes: nobody else may see it, and it keeps its dtype and shape.
             others = [value for name, value in self._names.items() if name != target.id]
-            if any(_holds(value, old) for value in (*self._given, *others)):
+            if any(self._shares(value, old) for value in (*self._given, *others)):
                 raise self._refusal(statement, "a change in place of what has another name")
             if not self._fits(new, old) or not np.can_cast(dtype_of(new), dtype_of(old), "same_kind"):
                 raise self._refusal(statement, "a change in place that does not fit")
@@ -290,6 +290,10 @@ class Evaluation:
         """The evaluation of a call of the user's function."""
         return Evaluation(function, self._helpers, self._depth + 1)
 
+    def _shares(self, value: Any, node: Node) -> bool:
+        """Whether a value is an array, or has one in it, that lies in the same memory as another."""
+        return value is node or (isinstance(value, tuple) and any(self._shares(member, node) for member in value))
+
     def _fits(self, new: Node, old: Node) -> bool:
         """Whether what is computed from an array and others has the shape of that array."""
         return new.inputs <= old.inputs
@@ -328,10 +332,6 @@ class Evaluation:
 
     def _refusal(self, node: ast.AST, what: str) -> NotElementwise:
         return NotElementwise(f"{self._file}:{getattr(node, 'lineno', 0)}: {what}")
-
-
-def _holds(value: Any, node: Node) -> bool:
-    return value is node or (isinstance(value, tuple) and any(_holds(member, node) for member in value))
 
 
 def _has_nodes(value: Any) -> bool:

@@ -16,7 +16,7 @@ from pykernels.kernel import folds, linking, target, vector_math
 from pykernels.kernel.array_nodes import Counted, Reduction, Reshaped, Sliced
 from pykernels.kernel.axes import Shape, encoded
 from pykernels.kernel.facts import FUSED, Facts
-from pykernels.kernel.fused import Fused
+from pykernels.kernel.fused import Fused, Unfit
 from pykernels.kernel.stage_code import StageCode, adds_rows, arguments_of, extents_of, is_plain, widest
 from pykernels.kernel.stages import Plan, Stage, make_plan, within
 from pykernels.kernel.vector_operations import Writer
@@ -26,7 +26,7 @@ __all__ = ["compile_kernel"]
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 # As in fused.cpp.
 _EVEN, _NONEMPTY = 1, 2
-_TOGETHER = 4
+_TOGETHER, _MAX_NUMBERS = 4, 96
 
 
 def compile_kernel(fused: Fused, output: Path, where: str) -> Facts:
@@ -72,6 +72,8 @@ def _write(plan: Plan, registers: int) -> tuple[ir.Module, list[Writer]]:
     module = ir.Module("fused")
     module.triple = llvm.get_default_triple()
     instructions = target.instruction_set()
+    if plan.fused.n_scalars + len(extents_of(plan)) > _MAX_NUMBERS:
+        raise Unfit(f"it computes with more than {_MAX_NUMBERS} numbers")
     slots = {extent: plan.fused.n_scalars + at for at, extent in enumerate(extents_of(plan))}
     writers, functions = [], []
     for at, stage in enumerate(plan.stages):

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compiled import build, kernel_of, run
+from compiled import build, kernel_of, run, signature_of
 
 from pykernels.errors import PykernelsWarning
 from pykernels.kernel.build import BuiltKernel
+from pykernels.kernel.fused import Unfit, recognise
 from pykernels.kernel.source import KernelFunction
 
 RNG = np.random.default_rng(7)
@@ -196,6 +197,17 @@ if mode < 0:
 return x
 """
     check(tmp_path, body, [numbers(5, 9)])
+    check(tmp_path / "choice", "x.sum(axis=1) * (2 if axis > 0 else 3)", [numbers(5, 9)])
+
+
+@pytest.mark.parametrize(
+    "view", ["e[None]", "e.reshape(-1)", "e[:, None, :]", "np.expand_dims(e, 0)", "e.squeeze(axis=())"]
+)
+def test_changes_in_place_of_what_has_another_name_are_left_to_other_forms(tmp_path: Path, view: str) -> None:
+    for changed in ("e", "v"):
+        function = kernel(tmp_path / changed, f"x = args[0]\ne = x + x.sum()\nv = {view}\n{changed} += 1\nreturn e")
+        with pytest.raises(Unfit, match="a change in place of what has another name"):
+            recognise(function, signature_of([numbers(4, 5)], [numbers(4, 5)], {"axis": 0}))
 
 
 @pytest.mark.parametrize(
