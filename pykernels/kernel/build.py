@@ -33,14 +33,12 @@ _GENERATOR = tuple(
     )
 )
 # The same for fused kernels.
-_FUSING = (
-    *_GENERATOR,
-    *(
-        Path(__file__).with_name(f"{name}.py")
-        for name in (
-            *("array_evaluation", "array_nodes", "axes", "folds", "fused", "fused_code", "stage_code", "stages"),
-        )
-    ),
+_FUSING = _GENERATOR + tuple(
+    Path(__file__).with_name(f"{name}.py")
+    for name in (
+        *("array_evaluation", "array_nodes", "axes", "folds", "fused", "fused_code", "graph", "masked_memory"),
+        *("placing", "planning", "stage_code", "stages", "view_evaluation"),
+    )
 )
 # The same for kernels that numba compiles.
 _COMPILER = tuple(

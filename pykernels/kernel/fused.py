@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from pykernels import abi
-from pykernels.kernel.array_evaluation import ArrayEvaluation, Unfixed
+from pykernels.kernel.array_evaluation import ArrayEvaluation
 from pykernels.kernel.axes import Axes, Shape
 from pykernels.kernel.expression import Input, Keyword, Node, NotElementwise, dtype_of
 from pykernels.kernel.signature import Signature, group_shapes
 from pykernels.kernel.source import KernelFunction
+from pykernels.kernel.view_evaluation import Unfixed
 
 __all__ = ["Fused", "Unfit", "recognise"]
 

@@ -17,8 +17,10 @@ from pykernels.kernel.array_nodes import Counted, Reduction, Reshaped, Sliced
 from pykernels.kernel.axes import Shape, encoded
 from pykernels.kernel.facts import FUSED, Facts
 from pykernels.kernel.fused import Fused, Unfit
-from pykernels.kernel.stage_code import StageCode, adds_rows, arguments_of, extents_of, is_plain, widest
-from pykernels.kernel.stages import Plan, Stage, make_plan, within
+from pykernels.kernel.graph import within
+from pykernels.kernel.planning import make_plan
+from pykernels.kernel.stage_code import StageCode
+from pykernels.kernel.stages import Plan, Stage, adds_rows, arguments_of, extents_of, is_plain, widest
 from pykernels.kernel.vector_operations import Writer
 
 __all__ = ["compile_kernel"]
@@ -72,9 +74,9 @@ def _write(plan: Plan, registers: int) -> tuple[ir.Module, list[Writer]]:
     module = ir.Module("fused")
     module.triple = llvm.get_default_triple()
     instructions = target.instruction_set()
-    if plan.fused.n_scalars + len(extents_of(plan)) > _MAX_NUMBERS:
+    if plan.graph.fused.n_scalars + len(extents_of(plan)) > _MAX_NUMBERS:
         raise Unfit(f"it computes with more than {_MAX_NUMBERS} numbers")
-    slots = {extent: plan.fused.n_scalars + at for at, extent in enumerate(extents_of(plan))}
+    slots = {extent: plan.graph.fused.n_scalars + at for at, extent in enumerate(extents_of(plan))}
     writers, functions = [], []
     for at, stage in enumerate(plan.stages):
         # Steps of several registers are taken in turns, so that one need not wait for the other.
@@ -92,17 +94,17 @@ def _write(plan: Plan, registers: int) -> tuple[ir.Module, list[Writer]]:
 
 def _describe(module: ir.Module, plan: Plan) -> None:
     """Write down what the driver must know."""
-    fused = plan.fused
+    fused = plan.graph.fused
     extents = extents_of(plan)
     arguments = [arguments_of(stage) for stage in plan.stages]
     at_array = {array: at for at, array in enumerate(plan.arrays)}
     views = [array.view for array in plan.arrays if isinstance(array.view, (Reshaped, Sliced))]
-    results = (within(output) for output, is_packed in zip(fused.outputs, plan.packed) if is_packed)
+    results = (within(output) for output, is_packed in zip(fused.outputs, plan.graph.packed) if is_packed)
     reshaped = [node for node in (*views, *results) if isinstance(node, Reshaped)]
     shape_of = fused.axes.shape_of
     reductions = [node for stage in plan.stages for node, _ in stage.folds]
     position_class = _classes_of_positions(plan)
-    members: list[list[int]] = [[] for _ in plan.numbers]
+    members: list[list[int]] = [[] for _ in plan.graph.numbers]
     of_outputs = range(*(sum(map(len, fused.tensors[:end])) for end in (fused.n_inputs, len(fused.tensors))))
     for position, number in enumerate(position_class):
         if number >= 0 and position not in of_outputs:
@@ -110,7 +112,7 @@ def _describe(module: ir.Module, plan: Plan) -> None:
     tables: dict[str, list[int]] = {
         "pk_counts": [
             *(fused.n_inputs, len(fused.tensors) - fused.n_inputs, len(plan.arrays), len(plan.stages)),
-            *(len(plan.numbers), fused.n_scalars, len(extents), len(reductions)),
+            *(len(plan.graph.numbers), fused.n_scalars, len(extents), len(reductions)),
             *(sum(map(len, fused.tensors)), len(fused.axes.lengths), len(views), len(reshaped)),
             sum(isinstance(array.view, Counted) for array in plan.arrays),
         ],
@@ -142,7 +144,7 @@ def _describe(module: ir.Module, plan: Plan) -> None:
         "pk_views": _lists([_view(view, shape_of(view)) for view in views]),
         "pk_reshaped": _shapes([shape for node in reshaped for shape in (shape_of(node.operand), shape_of(node))]),
         "pk_counted": _shapes([shape_of(array.view) for array in plan.arrays if isinstance(array.view, Counted)]),
-        "pk_packed": list(plan.packed),
+        "pk_packed": list(plan.graph.packed),
         "pk_reductions": [number for node in reductions for number in _reduction(node)],
     }
     for name, values in tables.items():
@@ -167,12 +169,12 @@ def _folds_columns(stage: Stage) -> bool:
 
 def _classes_of_positions(plan: Plan) -> list[int]:
     """For every axis of every tensor and reshaped array the number of its class, or -1 if it is of no account."""
-    fused = plan.fused
-    found = [plan.numbers.get(fused.axes.class_of(position), -1) for position in range(fused.axes.n_positions)]
+    fused = plan.graph.fused
+    found = [plan.graph.numbers.get(fused.axes.class_of(position), -1) for position in range(fused.axes.n_positions)]
     at = sum(map(len, fused.tensors[: fused.n_inputs]))
-    for output, is_packed in zip(fused.outputs, plan.packed):
+    for output, is_packed in zip(fused.outputs, plan.graph.packed):
         for axis in fused.axes.shape_of(output):
-            (found[at],) = plan.classes((axis,)) if axis and not is_packed else (-1,)
+            (found[at],) = plan.graph.classes_of((axis,)) if axis and not is_packed else (-1,)
             at += 1
     return found
 

@@ -16,61 +16,16 @@ import numpy as np
 from pykernels.kernel import folds
 from pykernels.kernel.array_nodes import Extent, Reduction
 from pykernels.kernel.expression import Keyword, Node, Operation, dtype_of
-from pykernels.kernel.stages import Array, Plan, Stage, within
+from pykernels.kernel.graph import within
+from pykernels.kernel.masked_memory import from_memory, load, store, to_memory
+from pykernels.kernel.stages import Array, Plan, Stage, arguments_of, nodes_of
 from pykernels.kernel.vector_code import constant, spread, storage_type
 from pykernels.kernel.vector_operations import OPERATIONS, Writer, convert
 
-__all__ = ["StageCode", "adds_rows", "arguments_of", "extents_of", "is_plain", "widest"]
+__all__ = ["StageCode"]
 
 _I1, _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 _BYTES = _I8.as_pointer()
-
-
-def arguments_of(stage: Stage) -> list[Array]:
-    """The arrays that a stage is handed, in order."""
-    found = [*stage.reads.values(), *(a for _, a in stage.stores), *(a for _, a in stage.folds)]
-    return list(dict.fromkeys(found))
-
-
-def nodes_of(stage: Stage) -> list[Node]:
-    """What a stage computes or reads, each after its operands, numbers as well."""
-    found: dict[int, Node] = {}
-    waiting = [within(node.operand) for node, _ in stage.folds] + [node for node, _ in stage.stores]
-    while waiting:
-        node = within(waiting.pop())
-        if node.order in found:
-            continue
-        found[node.order] = node
-        if isinstance(node, Operation) and node not in stage.reads:
-            waiting += [operand for operand in node.operands if isinstance(operand, Node)]
-    return [found[order] for order in sorted(found)]
-
-
-def extents_of(plan: Plan) -> list[Extent]:
-    """The lengths that any stage computes with."""
-    found = (node for stage in plan.stages for node in nodes_of(stage) if isinstance(node, Extent))
-    return list(dict.fromkeys(found))
-
-
-def widest(plan: Plan, stage: Stage) -> int:
-    """Bytes of the widest numbers of a stage, but not less than those of float32."""
-    dtypes = [
-        node.dtype if isinstance(node, Operation) and node not in stage.reads else dtype_of(node)
-        for node in nodes_of(stage)
-        if plan.fused.axes.has(node)
-    ]
-    return max(4, *(dtype.itemsize for dtype in dtypes))
-
-
-def is_plain(stage: Stage) -> bool:
-    """Whether a stage folds what takes little computing."""
-    count = sum(isinstance(node, Operation) and node not in stage.reads for node in nodes_of(stage))
-    return bool(stage.folds) and not stage.stores and count <= 4
-
-
-def adds_rows(stage: Stage) -> bool:
-    """Whether a stage does little but add rows to each other."""
-    return is_plain(stage) and bool(stage.domain) and all(stage.domain[-1] in array.classes for _, array in stage.folds)
 
 
 class StageCode:
@@ -181,7 +136,7 @@ class StageCode:
     # ---- what varies with what
 
     def _is_field(self, node: Node) -> bool:
-        return self._plan.fused.axes.has(node)
+        return node in self._plan.graph.classes
 
     def _has_columns(self, array: Array) -> bool:
         """Whether an array has another element in each column; where there is but one column, it has."""
@@ -190,7 +145,7 @@ class StageCode:
     def _varies(self, node: Node) -> bool:
         if node in self._stage.reads:
             return self._has_columns(self._stage.reads[node])
-        return self._column < 0 or self._column in self._plan.classes(self._plan.fused.axes.shape_of(node))
+        return self._column < 0 or self._column in self._plan.graph.classes[node]
 
     # ---- elements
 
@@ -205,7 +160,7 @@ class StageCode:
                     values[node.order] = self._operation(builder, node, values)
                 else:
                     pointer = self._pointer(builder, at_row, array, None)
-                    number = _from_memory(builder, builder.load(pointer), array.storage)
+                    number = from_memory(builder, builder.load(pointer), array.storage)
                     number = convert(builder, number, array.storage, dtype_of(node))
                     values[node.order] = spread(builder, number, self._lanes)
         return values
@@ -225,7 +180,7 @@ class StageCode:
         (values, *others), (at_row, *_) = rows, at_rows
         for node, array in self._stage.stores:
             value = convert(builder, values[within(node).order], dtype_of(node), array.storage)
-            self._store(builder, value, self._pointer(builder, at_row, array, at), array.storage, mask)
+            store(self._writer, builder, value, self._pointer(builder, at_row, array, at), array.storage, mask)
         self._writer.builder = builder
         for node, array in self._stage.folds:
             if self._has_columns(array):
@@ -235,10 +190,10 @@ class StageCode:
                     more = convert(builder, other[order], node.dtype, dtype)
                     value = folds.combine(self._writer, node.name, dtype, value, more)
                 pointer = self._pointer(builder, at_row, array, at)
-                before = self._load(builder, pointer, array.storage, mask)
+                before = load(self._writer, builder, pointer, array.storage, mask)
                 value = convert(builder, value, dtype, array.storage)
                 made = folds.combine(self._writer, node.name, array.storage, before, value)
-                self._store(builder, made, pointer, array.storage, mask)
+                store(self._writer, builder, made, pointer, array.storage, mask)
         result = []
         for (node, _), before in zip(folded, running):
             dtype = _folded_in(node)
@@ -264,7 +219,7 @@ class StageCode:
                     assert isinstance(node, Operation)
                     values[node.order] = self._operation(builder, node, values)
                 else:
-                    loaded = self._load(builder, self._pointer(builder, at_row, array, at), array.storage, mask)
+                    loaded = load(self._writer, builder, self._pointer(builder, at_row, array, at), array.storage, mask)
                     values[node.order] = convert(builder, loaded, array.storage, dtype_of(node))
         return values
 
@@ -276,9 +231,9 @@ class StageCode:
         number = folds.across(self._writer, node.name, _folded_in(node), vector)
         number = convert(builder, number, _folded_in(node), array.storage)
         pointer = self._pointer(builder, at_row, array, None)
-        before = _from_memory(builder, builder.load(pointer), array.storage)
+        before = from_memory(builder, builder.load(pointer), array.storage)
         made = folds.combine(self._writer, node.name, array.storage, before, number)
-        builder.store(_to_memory(builder, made, array.storage), pointer)
+        builder.store(to_memory(builder, made, array.storage), pointer)
 
     def _operation(self, builder: ir.IRBuilder, node: Operation, values: dict[int, ir.Value]) -> ir.Value:
         self._writer.builder = builder
@@ -329,68 +284,7 @@ class StageCode:
         pointer = builder.bitcast(at_row[self._arguments.index(array)], element.as_pointer())
         return pointer if at is None else builder.gep(pointer, [at])
 
-    def _load(self, builder: ir.IRBuilder, pointer: ir.Value, storage: np.dtype, mask: ir.Value | None) -> ir.Value:
-        type_ = ir.VectorType(_transferred_as(storage), self._lanes)
-        pointer = builder.bitcast(pointer, type_.as_pointer())
-        if mask is None:
-            value = builder.load(pointer, align=storage.itemsize)
-        else:
-            # Whatever is computed with ones is computed fast.
-            ones = constant(1, storage, self._lanes) if storage.kind == "f" and storage.itemsize > 2 else None
-            other = ones or ir.Constant(type_, 1)
-            value = self._masked(builder, "load", type_, type_, pointer, _I32(storage.itemsize), mask, other)
-        return _from_memory(builder, _bits(builder, value, storage_type(storage)), storage, self._lanes)
-
-    def _store(
-        self, builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, storage: np.dtype, mask: ir.Value | None
-    ) -> None:
-        value = _bits(builder, _to_memory(builder, value, storage, self._lanes), _transferred_as(storage))
-        pointer = builder.bitcast(pointer, value.type.as_pointer())
-        if mask is None:
-            builder.store(value, pointer, align=storage.itemsize)
-        else:
-            self._masked(builder, "store", ir.VoidType(), value.type, value, pointer, _I32(storage.itemsize), mask)
-
-    def _masked(
-        self, builder: ir.IRBuilder, what: str, returned: ir.Type, vector: ir.Type, *operands: ir.Value
-    ) -> ir.Value:
-        module = self._writer.module
-        kind = {"float": "f32", "double": "f64"}.get(str(vector.element), str(vector.element))
-        name = f"llvm.masked.{what}.v{vector.count}{kind}.p0"
-        function = module.globals.get(name) or ir.Function(
-            module, ir.FunctionType(returned, [operand.type for operand in operands]), name
-        )
-        return builder.call(function, operands)
-
 
 def _folded_in(node: Reduction) -> np.dtype:
     """The dtype of the numbers that a row is folded in."""
     return np.dtype(np.float32) if node.dtype == np.float16 else node.dtype
-
-
-def _transferred_as(storage: np.dtype) -> ir.Type:
-    """What is loaded and stored under a mask: half floats as their bits."""
-    return _I16 if storage == np.float16 else storage_type(storage)
-
-
-def _bits(builder: ir.IRBuilder, value: ir.Value, element: ir.Type) -> ir.Value:
-    type_ = ir.VectorType(element, value.type.count)
-    return value if value.type == type_ else builder.bitcast(value, type_)
-
-
-def _from_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes: int = 0) -> ir.Value:
-    """What is computed with, out of what lies in memory."""
-    if storage == np.bool_:
-        return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
-    if storage == np.float16:
-        return builder.fpext(value, ir.VectorType(ir.FloatType(), lanes) if lanes else ir.FloatType())
-    return value
-
-
-def _to_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes: int = 0) -> ir.Value:
-    """The opposite of `_from_memory`."""
-    element = storage_type(storage)
-    type_ = ir.VectorType(element, lanes) if lanes else element
-    if storage == np.bool_:
-        return builder.zext(value, type_)
-    return builder.fptrunc(value, type_) if storage == np.float16 else value
