@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -119,7 +120,7 @@ def _key(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         # The zeros of both signs are equal.
-        return (kind, value or repr(value))
+        return (kind, value) if kind is not float or value else (kind, 0, math.copysign(1, value))
     if kind is tuple or kind is list:
         return (kind, *map(_key, value))
     raise TypeError(f"a {kind} may change while it is remembered")

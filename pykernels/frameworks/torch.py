@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 import threading
 import warnings
@@ -20,7 +21,7 @@ from pykernels.frameworks.torch_namespace import Namespace
 from pykernels.kernel import service
 from pykernels.module import OpModule
 
-__all__ = ["LIBRARY", "TorchOps", "add", "call", "owns", "remove"]
+__all__ = ["LIBRARY", "TorchOps", "add", "bind", "owns", "remove"]
 
 # Where PyTorch has its own.
 _OF_PYTORCH = frozenset({"aten", "prim", "prims", "higher_order"})
@@ -213,30 +214,32 @@ def owns(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
 
 
-def call(
+def bind(
     module: OpModule,
     op_type: str,
     inputs: Sequence[Sequence[Any]],
     attributes: Mapping[str, Any],
     counts: Sequence[int],
-) -> list[Any]:
-    """Call an op on tensors.
+) -> Callable[..., Sequence[Any]]:
+    """What calls an op on tensors.
 
     Returns
     -------
-    list of Tensor
-
-    Raises
-    ------
-    RuntimeError
-        The definition refuses the inputs, there is no kernel for them, or it failed.
-    KernelError
-        A kernel calls the op.
+    callable
+        Takes and returns tensors. It raises `RuntimeError` if the definition refuses the inputs, there is no kernel for
+        them, or it fails, and `KernelError` if a kernel calls it.
     """
-    if fork.is_forbidden():
-        raise KernelError(f"op {op_type!r} is called in a kernel; combine ops in the API file")
     layout = _ops.layout(module, op_type)
-    tensors = [tensor for group in inputs for tensor in group]
-    is_train = layout.takes_is_train and torch_training.is_training(tensors)
-    values = layout.write(inputs, attributes, counts, is_train)
-    return layout.unpack(_ops.operator(module, op_type)(**values))
+    operator = _ops.operator(module, op_type)
+    sizes = [len(group) for group in inputs]
+
+    def call(*tensors: Any) -> Sequence[Any]:
+        # A compiler follows this code.
+        if not torch.compiler.is_compiling() and fork.is_forbidden():
+            raise KernelError(f"op {op_type!r} is called in a kernel; combine ops in the API file")
+        given = iter(tensors)
+        groups = [list(itertools.islice(given, size)) for size in sizes]
+        is_train = layout.takes_is_train and torch_training.is_training(tensors)
+        return layout.unpack(operator(**layout.write(groups, attributes, counts, is_train)))
+
+    return call

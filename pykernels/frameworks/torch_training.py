@@ -17,7 +17,16 @@ def is_training(tensors: Sequence[Any]) -> bool:
 
     In the ``forward`` of a module it is if the module is in training mode (``module.train()``, ``module.eval()``), as
     with PyTorch's own layers. Elsewhere it is if it is recorded for gradients.
+
+    Raises
+    ------
+    RuntimeError
+        The call is being compiled, which sees no frames.
     """
+    if torch.compiler.is_compiling():
+        raise RuntimeError(
+            "what is compiled cannot see whether it is part of training: call the operator of torch.ops with is_train="
+        )
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "forward" and frame.f_code.co_argcount:
