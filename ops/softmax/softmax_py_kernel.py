@@ -4,7 +4,7 @@ import numpy as np
 def forward(args, *, axis):
     (x,) = args
     # Subtracting the largest element leaves the result as it is, and exp cannot overflow.
-    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    e = np.exp(x - x.max(axis=axis, keepdims=True, initial=-np.inf))
     return e / e.sum(axis=axis, keepdims=True)
 
 

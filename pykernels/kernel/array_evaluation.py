@@ -35,6 +35,7 @@ _FUNCTIONS = {
     np.amax: "max",
     np.amin: "min",
 }
+_OPTIONS = {"var": ("ddof",), "std": ("ddof",), "max": ("initial",), "min": ("initial",)}
 
 
 class ArrayEvaluation(ViewEvaluation):
@@ -150,7 +151,7 @@ class ArrayEvaluation(ViewEvaluation):
     def _reduce(self, node: ast.Call, name: str, value: Node, positional: list[Any], keywords: dict[str, Any]) -> Node:
         order = ("axis", "dtype") if name in ("sum", "mean", "prod", "var", "std") else ("axis",)
         given = dict(zip(order, positional)) | keywords
-        known = {*order, "keepdims", *(("ddof",) if name in ("var", "std") else ())}
+        known = {*order, "keepdims", *_OPTIONS.get(name, ())}
         if len(positional) > len(order) or set(given) - known or {*order[: len(positional)]} & set(keywords):
             raise self._refusal(node, f"a {name} with these arguments")
         for argument in given.values():
@@ -158,38 +159,40 @@ class ArrayEvaluation(ViewEvaluation):
         shape = self._axes.shape_of(value)
         keeps = bool(given.get("keepdims", False))
         at = self._places(node, given.get("axis"), len(shape))
-        dtype = given.get("dtype")
-        made = self._folded(node, name, value, at, dtype, given.get("ddof", 0), tuple(shape[i] for i in sorted(at)))
+        made = self._folded(node, name, value, at, given)
         left = tuple(UNIT if i in at else axis for i, axis in enumerate(shape))
         return self._view(made, left if keeps else tuple(axis for i, axis in enumerate(shape) if i not in at))
 
-    def _folded(
-        self, node: ast.AST, name: str, value: Node, at: frozenset[int], dtype: Any, ddof: Any, folded: Shape
-    ) -> Node:
+    def _folded(self, node: ast.AST, name: str, value: Node, at: frozenset[int], given: dict[str, Any]) -> Node:
         """The reduction, with all of its axes kept, at length 1."""
         sample = np.ones(1, dtype_of(value))
         if name in ("any", "all"):
-            return self._fold(self._convert(node, value, np.ones(1, np.bool_)), name, at, folded)
+            return self._fold(self._convert(node, value, np.ones(1, np.bool_)), name, at)
         if name in ("max", "min"):
-            return self._fold(value, name, at, folded)
+            initial = given.get("initial")
+            found = self._fold(value, name, at, may_be_empty=initial is not None)
+            extreme = find(np.maximum if name == "max" else np.minimum)
+            return found if initial is None or extreme is None else self._apply(node, extreme, [found, initial])
+        dtype = given.get("dtype")
         options = {} if dtype is None else {"dtype": self._static(node, np.dtype, (dtype,))}
         result = self._static(node, lambda: getattr(np, name)(sample, **options), ()).dtype
         if name in ("sum", "prod"):
-            return self._fold(self._convert(node, value, np.ones(1, result)), name, at, folded)
+            return self._fold(self._convert(node, value, np.ones(1, result)), name, at)
         if result.kind != "f":
             raise self._refusal(node, f"a {name} of {result}")
         # As NumPy: a mean of float16 is computed in float32, and rounded at the end.
         within = np.dtype(np.float32) if result == np.float16 else result
         array = self._convert(node, value, np.ones(1, within))
-        count = self._count(folded)
-        mean = self._divide(node, self._fold(array, name, at, folded), count)
+        count = self._count(self._lost(value, at))
+        mean = self._divide(node, self._fold(array, name, at), count)
         if name != "mean":
             centred = self._apply(node, BINARY[ast.Sub], [array, mean])
             square = self._apply(node, BINARY[ast.Mult], [centred, centred])
+            ddof = given.get("ddof", 0)
             if ddof:
                 left = self._apply(node, BINARY[ast.Sub], [count, ddof])
                 count = self._apply(node, Function("maximum", max), [left, 0])
-            mean = self._divide(node, self._fold(square, name, at, folded), count)
+            mean = self._divide(node, self._fold(square, name, at), count)
         if name == "std":
             mean = self._apply(node, Function("sqrt", np.sqrt), [mean])
         made: Node = mean if result == within else self._convert(node, mean, np.ones(1, result))
@@ -198,13 +201,21 @@ class ArrayEvaluation(ViewEvaluation):
     def _divide(self, node: ast.AST, total: Node, count: Any) -> Any:
         return self._apply(node, Function("divide", operator.truediv), [total, count])
 
-    def _fold(self, value: Node, name: str, at: frozenset[int], folded: Shape) -> Node:
+    def _lost(self, value: Node, at: frozenset[int]) -> Shape:
         shape = self._axes.shape_of(value)
+        return tuple(shape[i] for i in sorted(at))
+
+    def _fold(self, value: Node, name: str, at: frozenset[int], *, may_be_empty: bool = True) -> Node:
         made = Reduction(
-            np.ones(1, dtype_of(value)), value.inputs, name=_REDUCTIONS[name], operand=value, folded=folded
+            np.ones(1, dtype_of(value)),
+            value.inputs,
+            name=_REDUCTIONS[name],
+            operand=value,
+            folded=self._lost(value, at),
+            may_be_empty=may_be_empty,
         )
-        self._axes.note(made, tuple(UNIT if i in at else axis for i, axis in enumerate(shape)))
-        return self._once(made, made.name, value, sorted(at))
+        self._axes.note(made, tuple(UNIT if i in at else axis for i, axis in enumerate(self._axes.shape_of(value))))
+        return self._once(made, made.name, value, sorted(at), may_be_empty)
 
 
 def _name_of(called: Any) -> str | None:

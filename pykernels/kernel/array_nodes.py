@@ -25,11 +25,14 @@ class Reduction(Node):
         Its dtype is that of the result.
     folded : tuple of Axis
         The axes that are gone, or of length 1 now.
+    may_be_empty : bool
+        Whether there need not be any elements.
     """
 
     name: str = ""
     operand: Node = field(default_factory=lambda: Node(0))
     folded: Shape = ()
+    may_be_empty: bool = True
 
     @property
     def dtype(self) -> np.dtype:

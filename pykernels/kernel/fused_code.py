@@ -186,7 +186,7 @@ def _lists(lists: Sequence[Sequence[int]]) -> list[int]:
 
 def _reduction(node: Reduction) -> list[int]:
     """What must hold for it, and the lengths that it folds."""
-    must = _EVEN if node.name in ("add", "multiply") else 0 if node.dtype.kind == "b" else _NONEMPTY
+    must = _EVEN if node.name in ("add", "multiply") else 0 if node.may_be_empty else _NONEMPTY
     return [must, *_shapes([tuple(axis for axis in node.folded if axis)])]
 
 

@@ -281,6 +281,12 @@ def test_a_reshape_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     assert "cannot reshape array of size 10 into shape (4)" in str(message)
 
 
+def test_a_maximum_of_nothing_and_a_number_is_that(tmp_path: Path) -> None:
+    for shape in [(3, 0), (0, 3), (2, 3)]:
+        x = numbers(*shape)
+        check(tmp_path, "x.max(axis=1, initial=-np.inf), x.min(axis=0, initial=0.25), x.max(initial=2)", [x])
+
+
 def test_a_maximum_of_nothing_is_an_error(tmp_path: Path) -> None:
     function = kernel(tmp_path, "x.max(axis=1)")
     x, y = numbers(3, 2), np.zeros(3, np.float32)
