@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -131,7 +132,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(place: Path) -> Callable[..., str]:
     """Runs a program there, with a cache of its own that two processes have filled at the same time."""
     program = LOAD + 'build("kernel.cpp")\n' + CALL
-    environment = {**process.os.environ, "PYTHONPATH": str(process.CHECKOUT), "PYKERNELS_CACHE": str(place / "cache")}
+    environment = {**os.environ, "PYTHONPATH": str(process.CHECKOUT), "PYKERNELS_CACHE": str(place / "cache")}
     both = [
         subprocess.Popen([sys.executable, "-c", program], cwd=place, env=environment, stdout=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -149,6 +150,17 @@ def test_what_is_built_needs_no_compiler(run: Callable[..., str]) -> None:
     assert run('build("kernel.cpp")\n' + CALL, CXX="") == SHOWN
     told = run('try: build("kernel.cpp")\nexcept BuildError as e: print(e)', CXX="no-such-compiler")
     assert told.startswith("$CXX names 'no-such-compiler', which is not on the PATH. Install one")
+
+
+def test_a_person_at_a_terminal_sees_what_is_going_on(place: Path, run: Callable[..., str]) -> None:
+    (place / "new.cpp").write_text("int unheard_of() { return 1; }\n")
+    ours, theirs = os.openpty()
+    program = LOAD + 'try: build("new.cpp")\nexcept DefinitionError: pass'
+    environment = {**os.environ, "PYTHONPATH": str(process.CHECKOUT), "PYKERNELS_CACHE": str(place / "cache")}
+    subprocess.run([sys.executable, "-c", program], cwd=place, env=environment, stderr=theirs, check=True, timeout=60)
+    os.close(theirs)
+    assert os.read(ours, 1000).decode() == "pykernels: compiling new.cpp for libtiny.so\r\n"
+    os.close(ours)
 
 
 def test_code_that_does_not_compile(place: Path, run: Callable[..., str]) -> None:

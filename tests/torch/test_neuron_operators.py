@@ -65,6 +65,7 @@ MISTAKES = {
     12: "something was written behind the end of this buffer of 16 bytes",
     14: "tcm_to_tensor() of Int, but the tensor is of Float",
     16: "tcm_to_tensor() of 4 elements from 18446744073709551615 on is out of bounds for a tensor of 8",
+    21: "assert(x.sizes() == out.sizes()) failed",
 }
 
 

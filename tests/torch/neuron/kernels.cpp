@@ -1,4 +1,5 @@
 // Kernel functions of every type of parameter and with every accessor, right ones and wrong ones.
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <neuron/neuron-utils.hpp>
@@ -126,6 +127,7 @@ torch::Tensor mistake(const torch::Tensor& x, int64_t which) {
     case 18: out = torch::zeros({8}, torch::kDouble); break;
     case 19: out = torch::Tensor(); break;
     case 20: TORCH_CHECK(false, "the kernel says no");
+    case 21: assert(x.sizes() == out.sizes()); break;             // mistake 21
   }
   torch::neuron::tcm_free(buffer);
   return out;
