@@ -19,8 +19,8 @@ extern const int32_t pk_counts[13];
 extern const int32_t pk_blocked[1];      // the classes that are cut into blocks
 extern const int32_t pk_groups[];        // of every class, the first of its neighbours that always go together with it
 extern const int32_t pk_classes[];       // of every axis of every tensor, its class or -1
-extern const int32_t pk_arrays[][4];     // tensor or -1, bytes of an element, classes, whether it is of one block only (of a
-                                         // view: whether it is a part)
+// Tensor or -1, bytes of an element, classes, whether it is of one block only (of a view: whether it is a part).
+extern const int32_t pk_arrays[][4];
 extern const int32_t pk_stage_table[][7];
 extern const int32_t pk_arguments[];     // of every stage, its arrays
 extern const int32_t pk_folds[];         // of every stage, the arrays that it adds to
@@ -63,14 +63,15 @@ enum { kPhase, kInBlock, kDomain, kArguments, kFolds, kFoldsColumns, kAddsRows }
 constexpr int64_t kTogether = 4;
 enum { kEven = 1, kNonempty = 2 };
 
-// What a block touches stays in the first-level cache, and is small enough for the next to be fetched meanwhile; where its
-// columns are cut, it stays in the second.
+// What a block touches stays in the first-level cache, and is small enough for the next to be fetched meanwhile; where
+// its columns are cut, it stays in the second.
 constexpr int64_t kBlockBytes = 8192;
 constexpr int64_t kCutBlockBytes = 262144;
 constexpr int64_t kFewestColumns = 128;
 // So many numbers are added up in their own precision, before they are added to a sum of higher precision.
 constexpr int64_t kMostFolded = 4096;
 constexpr int64_t kStackBytes = 8192;
+// So many elements of an array are put side by side at once, and of so many arrays.
 constexpr int64_t kCopied = 512;
 constexpr int kMostCopies = 4;
 constexpr int kMaxPasses = 16;  // that are planned but once
@@ -478,8 +479,16 @@ class Run {
     int n_own, own[kMaxClasses];  // the classes that are gone through here
     int64_t rows, columns;
     bool is_empty, is_spread, is_long;
+    bool adds_rows;  // and all that is added to has no rows
     int64_t steps[kMaxArrays];
   };
+
+  // Whether a stage folds all along a class.
+  static bool IsFolded(int s, int c) {
+    const int from = FirstFold(s), to = from + pk_stage_table[s][kFolds];
+    return std::none_of(pk_folds + from, pk_folds + to,
+                        [c](int array) { return Has(pk_arrays[array][kArrayClasses], c); });
+  }
 
   void Plan(int s, const int64_t* lengths, Pass* pass) const {
     const int32_t* const stage = pk_stage_table[s];
@@ -503,6 +512,11 @@ class Run {
     for (int i = 0; i < pass->n; ++i) {
       const Array& array = arrays_[pass->given[i]];
       pass->is_spread |= pass->columns > 1 && Has(array.classes, column) && array.strides[column] != array.item;
+    }
+    pass->adds_rows = false;
+    for (int i = n_own - 1; i >= 0 && stage[kAddsRows] && !pass->is_spread && !pass->adds_rows; --i) {
+      pass->adds_rows = IsFolded(s, pass->own[i]);
+      if (pass->adds_rows) std::swap(pass->own[i], pass->own[n_own - 1]);
     }
     if (n_own > 0 && !pass->is_spread && !pass->is_long) pass->row = pass->own[--n_own];
     pass->n_own = n_own;
@@ -562,7 +576,7 @@ class Run {
   }
 
   void ComputeRows(int s, const Pass& pass, void* const* data) const {
-    const int64_t together = pk_stage_table[s][kAddsRows] ? pass.rows / kTogether * kTogether : 0;
+    const int64_t together = pass.adds_rows ? pass.rows / kTogether * kTogether : 0;
     if (together == 0) return pk_stages[s][0](data, pass.steps, numbers_, pass.rows, pass.columns);
     pk_stages[s][1](data, pass.steps, numbers_, together, pass.columns);
     if (together == pass.rows) return;

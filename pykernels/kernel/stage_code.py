@@ -24,7 +24,7 @@ from pykernels.kernel.vector_operations import OPERATIONS, Writer, convert
 
 __all__ = ["StageCode"]
 
-_I1, _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
+_I8, _I32, _I64 = (ir.IntType(bits) for bits in (8, 32, 64))
 _BYTES = _I8.as_pointer()
 
 
@@ -53,7 +53,7 @@ class StageCode:
         type_ = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _I64.as_pointer(), _I64.as_pointer(), _I64, _I64])
         self.function = ir.Function(writer.module, type_, name)
         self.function.attributes.add("nounwind")
-        set.add(self.function.attributes, '"stackrealign"')
+        set.add(self.function.attributes, '"stackrealign"')  # as in `vector_code`
         self._entry = ir.IRBuilder(self.function.append_basic_block("entry"))
         self._numbers: dict[int, ir.Value] = {}
         self._spread: dict[tuple[int, str], ir.Value] = {}
@@ -81,10 +81,10 @@ class StageCode:
         for _ in range(self._together - 1):
             at_rows.append([builder.gep(pointer, [stride]) for pointer, stride in zip(at_rows[-1], strides)])
         fixed = [self._fixed(builder, at_row) for at_row in at_rows]
-        folds_ = [(node, array) for node, array in self._stage.folds if not self._has_columns(array)]
+        in_rows = [(node, array) for node, array in self._stage.folds if not self._has_columns(array)]
         firsts = [
             folds.spread_constant(folds.identity(node.name, _folded_in(node)), _folded_in(node), self._lanes)
-            for node, _ in folds_
+            for node, _ in in_rows
         ]
         head, loop, after, tail, end = (
             self.function.append_basic_block(name) for name in ("head", "loop", "after", "tail", "end")
@@ -96,7 +96,7 @@ class StageCode:
         builder = ir.IRBuilder(loop)
         at = builder.phi(_I64)
         running = [builder.phi(first.type) for first in firsts]
-        following = self._elements(builder, at_rows, at, fixed, folds_, running, None)
+        following = self._elements(builder, at_rows, at, fixed, in_rows, running, None)
         next_at = builder.add(at, _I64(self._lanes))
         at.add_incoming(_I64(0), head)
         at.add_incoming(next_at, loop)
@@ -113,7 +113,7 @@ class StageCode:
         builder.cbranch(builder.icmp_signed("!=", rest, _I64(0)), tail, end)
 
         builder = ir.IRBuilder(tail)
-        last = self._elements(builder, at_rows, whole, fixed, folds_, so_far, mask)
+        last = self._elements(builder, at_rows, whole, fixed, in_rows, so_far, mask)
         builder.branch(end)
 
         builder = ir.IRBuilder(end)
@@ -121,7 +121,7 @@ class StageCode:
         for phi, before, value in zip(folded, so_far, last):
             phi.add_incoming(before, after)
             phi.add_incoming(value, tail)
-        for (node, array), vector in zip(folds_, folded):
+        for (node, array), vector in zip(in_rows, folded):
             self._fold_row(builder, node, array, first_row, vector)
         next_row = builder.add(row, _I64(self._together))
         moved = [builder.gep(pointer, [stride]) for pointer, stride in zip(at_rows[-1], strides)]

@@ -281,6 +281,13 @@ def test_a_reshape_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     assert "cannot reshape array of size 10 into shape (4)" in str(message)
 
 
+@pytest.mark.parametrize("shape", [(5, 1, 7), (9, 6, 7), (300, 4, 9), (3, 50, 2)])
+def test_reductions_along_different_axes_in_one_pass(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    body = "(x,) = args\nreturn x.sum(axis=0), x.sum(axis=1), x.sum(axis=(0, 1)), x.min(axis=(0, 2)), x.sum(axis=1) * 2"
+    check(tmp_path, body, [numbers(*shape)])
+    check(tmp_path / "one", "x.max(axis=1) * x.sum()", [numbers(*shape)])
+
+
 def test_a_maximum_of_nothing_and_a_number_is_that(tmp_path: Path) -> None:
     for shape in [(3, 0), (0, 3), (2, 3)]:
         x = numbers(*shape)
