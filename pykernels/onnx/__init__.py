@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pykernels.onnx.inference import infer_shapes
 from pykernels.onnx.loading import session
+from pykernels.onnx.mxnet_export import export_mxnet
 from pykernels.onnx.reference import reference_ops
 from pykernels.onnx.sessions import register, session_options
 
-__all__ = ["infer_shapes", "reference_ops", "register", "session", "session_options"]
+__all__ = ["export_mxnet", "infer_shapes", "reference_ops", "register", "session", "session_options"]

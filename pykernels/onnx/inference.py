@@ -12,7 +12,7 @@ from pykernels.definition import OpDef, TensorSpec
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 from pykernels.onnx.arguments import group, node_attributes
-from pykernels.onnx.node_dtypes import dtype_rows
+from pykernels.onnx.node_dtypes import output_dtypes
 from pykernels.onnx.nodes import NodeName, find_node
 from pykernels.uses import Use
 
@@ -184,10 +184,5 @@ def _dtypes_alone(
     module: OpModule, op: OpDef, inputs: Sequence[Sequence[_Type]], names: Sequence[Sequence[str]]
 ) -> list[list[_Type]]:
     given = [dtypes.number_of(group_[0].dtype) if group_ else 0 for group_ in inputs]
-    for row in dtype_rows(module)[op.name]:
-        if all(wanted in (0, number) for wanted, number in zip(row, given)):
-            return [
-                [_Type(dtypes.from_number(number), None)] * len(group_)
-                for number, group_ in zip(row[len(given) :], names)
-            ]
-    return [[] for _ in names]
+    found = output_dtypes(module, op, given)
+    return [[_Type(dtypes.from_number(number), None)] * len(group_) for number, group_ in zip(found, names)]

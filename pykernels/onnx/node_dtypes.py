@@ -20,7 +20,7 @@ from pykernels.module import OpModule
 from pykernels.samples import MAX_NDIM, sample
 from pykernels.uses import Use, uses_of
 
-__all__ = ["DTYPES", "Row", "dtype_rows"]
+__all__ = ["DTYPES", "Row", "dtype_rows", "output_dtypes"]
 
 #: What kernels compute with.
 DTYPES = tuple(
@@ -46,6 +46,14 @@ def dtype_rows(module: OpModule) -> dict[str, list[Row]]:
         for use in uses_of(module, sample(module, _ELEMENTS, _BASE)):
             uses[use.op.name] = use
     return {name: _rows(op, uses.get(name) or _uniform(op)) for name, op in module.definition.ops.items()}
+
+
+def output_dtypes(module: OpModule, op: OpDef, inputs: Sequence[int]) -> Row:
+    """The dtype numbers of all output arguments for those of the inputs; empty if it does not accept them."""
+    for row in dtype_rows(module)[op.name]:
+        if all(wanted in (0, number) for wanted, number in zip(row, inputs)):
+            return row[len(op.inputs) :]
+    return ()
 
 
 def _uniform(op: OpDef) -> Use | None:
