@@ -26,6 +26,7 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("build", help="make a library that needs no Python", description=_run.__doc__)
     kind = parser.add_mutually_exclusive_group(required=True)
     kind.add_argument("--onnx", action="store_true", help="of custom ops for ONNX Runtime")
+    kind.add_argument("--c", action="store_true", help="of functions for C, with a header beside it")
     arguments.add_ops(parser, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the library to write")
     parser.add_argument("--cpu", default="native", help="the processor to compile for, such as x86-64-v3 (this one)")
@@ -51,6 +52,8 @@ def _run(options: argparse.Namespace) -> int:
     """Make a library that runs ops without Python, numba or pykernels."""
     from pykernels.kernel import processor
     from pykernels.library.assembly import check_definition
+    from pykernels.library.c_library import build_c_library
+    from pykernels.library.c_source import PREFIX
     from pykernels.library.kernels import Wanted, compile_kernels
     from pykernels.library.onnx_library import build_onnx_library
 
@@ -66,10 +69,14 @@ def _run(options: argparse.Namespace) -> int:
             kernels[module], left_out = compile_kernels(module, wanted)
             for reason in left_out:
                 print(f"pykernels: left out: {reason}", file=sys.stderr)
-        ops = build_onnx_library(options.output, kernels, domain=options.domain)
+        if options.c:
+            ops = build_c_library(options.output, kernels)
+        else:
+            ops = build_onnx_library(options.output, kernels, domain=options.domain)
     flat = [kernel for group in kernels.values() for kernel in group]
     for op in ops:
-        print(f"{op.domain}::{op.name}: {_served(kernel for kernel in flat if kernel.op is op.op)}")
+        name = f"{PREFIX}{op.name}" if options.c else f"{op.domain}::{op.name}"
+        print(f"{name}: {_served(kernel for kernel in flat if kernel.op is op.op)}")
     return 0
 
 

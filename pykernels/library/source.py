@@ -10,7 +10,7 @@ from pykernels import abi
 from pykernels.definition import OpDef
 from pykernels.library.kernels import LibraryKernel
 
-__all__ = ["LibraryOp", "definition_symbol", "kernel_symbol", "tables"]
+__all__ = ["LibraryOp", "definition_symbol", "kernel_symbol", "tables", "text"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ def _array(type_: str, name: str, items: Sequence[str]) -> Iterator[str]:
 
 
 def _op_entry(number: int, op: LibraryOp) -> str:
-    texts = ", ".join(map(_text, (op.domain, op.name, op.where)))
+    texts = ", ".join(map(text, (op.domain, op.name, op.where)))
     return f"{{{definition_symbol(op.definition)}, {op.op.index}, {texts}, {len(op.dtypes)}, dtypes_{number}}}"
 
 
@@ -106,7 +106,7 @@ def _kernel_arrays(number: int, kernel: LibraryKernel) -> Iterator[str]:
         "TensorEntry",
         f"tensors_{number}",
         [
-            f"{{{_text(t.argument.decode())}, {t.index}, {t.dtype}, {-1 if kernel.any_rank else t.ndim}}}"
+            f"{{{text(t.argument.decode())}, {t.index}, {t.dtype}, {-1 if kernel.any_rank else t.ndim}}}"
             for t in tensors
         ],
     )
@@ -125,7 +125,7 @@ def _attr_arrays(name: str, attr: abi.Attr) -> Iterator[str]:
     if attr.type == abi.AttrType.LIST_FLOAT:
         yield from _array("double", f"{name}_reals", [float(v).hex() for v in value])
     elif attr.type == abi.AttrType.LIST_STRING:
-        yield from _array("char* const", f"{name}_texts", [_text(v) for v in value])
+        yield from _array("char* const", f"{name}_texts", [text(v) for v in value])
     elif isinstance(value, tuple):
         flat = value if attr.type != abi.AttrType.LIST_SHAPE else [n for shape in value for n in (len(shape), *shape)]
         yield from _array("int64_t", f"{name}_integers", [str(v) for v in flat])
@@ -139,14 +139,14 @@ def _attr(name: str, attr: abi.Attr) -> str:
         "reals": attr.type == abi.AttrType.LIST_FLOAT,
         "texts": attr.type == abi.AttrType.LIST_STRING,
     }
-    text = _text(value) if attr.type == abi.AttrType.STRING else "nullptr"
+    string = text(value) if attr.type == abi.AttrType.STRING else "nullptr"
     arrays = ", ".join(f"{name}_{kind}" if used else "nullptr" for kind, used in pointers.items())
     number = int(attr.integer)
-    return f"{{{_text(attr.name.decode())}, {attr.type}, {attr.count}, {number}, {attr.real!r}, {text}, {arrays}}}"
+    return f"{{{text(attr.name.decode())}, {attr.type}, {attr.count}, {number}, {attr.real!r}, {string}, {arrays}}}"
 
 
-def _text(text: str) -> str:
-    """A string literal of C++."""
-    if text.isascii() and text.isprintable():
-        return json.dumps(text)
-    return '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
+def text(value: str) -> str:
+    """A string literal of C and C++."""
+    if value.isascii() and value.isprintable():
+        return json.dumps(value)
+    return '"' + "".join(f"\\{byte:03o}" for byte in value.encode()) + '"'
