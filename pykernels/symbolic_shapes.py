@@ -144,14 +144,17 @@ class _Search:
 
     def _at(self, moved: Mapping[_Group, int]) -> tuple[int, ...] | None:
         """What is inferred with some groups moved."""
+        numbers = self._numbers(moved)
+        if numbers not in self._known:
+            self._known[numbers] = self._infer(numbers)
+        return self._known[numbers]
+
+    def _numbers(self, moved: Mapping[_Group, int]) -> tuple[int, ...]:
         numbers = list(self._example)
         for group, step in moved.items():
             for symbol in group:
                 numbers[symbol] += step
-        key = tuple(numbers)
-        if key not in self._known:
-            self._known[key] = self._infer(numbers)
-        return self._known[key]
+        return tuple(numbers)
 
     def _moved(self, output: int, group: _Group, step: int) -> int | None:
         """By how much a dimension changes with a group, or None if the outputs have other ranks then."""
@@ -199,11 +202,7 @@ class _Search:
         for number in range(2):
             # Different steps, so that what is equal in the example differs.
             moved = {group: self._moves(group)[0] * (at + 1 + number) for at, group in enumerate(groups)}
-            inferred = self._at(moved)
-            numbers = list(self._example)
-            for group, step in moved.items():
-                for symbol in group:
-                    numbers[symbol] += step
-            if inferred is None or inferred != tuple(formula(numbers) for formula in outputs):
+            numbers = self._numbers(moved)
+            if self._at(moved) != tuple(formula(numbers) for formula in outputs):
                 return False
         return True

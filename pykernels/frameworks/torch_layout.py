@@ -105,7 +105,8 @@ class Layout:
             A value is not what the definition declares.
         """
         inputs = [_tensors(values.get(_safe(a.name))) for a in self.op.inputs]
-        given = {a.name: _ours(a.type, values[a.name]) for a in self._attributes if values.get(a.name) is not None}
+        named = {attribute.name: (attribute.type, values.get(_safe(attribute.name))) for attribute in self._attributes}
+        given = {name: _ours(type_, value) for name, (type_, value) in named.items() if value is not None}
         counts = [
             values.get(f"{a.name}_count", 0 if a.optional else a.count) if a in self._counted else a.count
             for a in self.op.outputs
@@ -121,7 +122,7 @@ class Layout:
             given = list(tensors)
             values[_safe(argument.name)] = given if argument.repeated else given[0] if given else None
         for attribute in self._attributes:
-            values[attribute.name] = _theirs(attribute.type, attributes[attribute.name])
+            values[_safe(attribute.name)] = _theirs(attribute.type, attributes[attribute.name])
         by_name = {a.name: count for a, count in zip(self.op.outputs, counts)}
         values |= {f"{a.name}_count": by_name[a.name] for a in self._counted}
         return values | ({IS_TRAIN: is_train} if self.takes_is_train else {})
@@ -177,13 +178,14 @@ def _inputs(arguments: Sequence[Argument]) -> list[_Field]:
 
 
 def _attribute(attribute: Attribute) -> _Field:
+    name = _safe(attribute.name)
     if attribute.required:
-        return _Field(_TYPES[attribute.type], attribute.name)
+        return _Field(_TYPES[attribute.type], name)
     default = _default(attribute)
     if default is None:
         # The schema language has no words for some values: None stands for the definition's default.
-        return _Field(f"{_TYPES[attribute.type]}?", attribute.name, "None")
-    return _Field(_TYPES[attribute.type], attribute.name, default)
+        return _Field(f"{_TYPES[attribute.type]}?", name, "None")
+    return _Field(_TYPES[attribute.type], name, default)
 
 
 def _default(attribute: Attribute) -> str | None:

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <cctype>
 
 #include "gradient_plan.h"
 #include "kernels.h"
@@ -16,7 +16,7 @@ std::string NodeName(const std::string& type) {
   const std::string suffix = "_forward";
   const bool is_forward = type.size() > suffix.size() && type.compare(type.size() - suffix.size(), suffix.size(), suffix) == 0;
   for (char c : type.substr(0, type.size() - (is_forward ? suffix.size() : 0))) {
-    if (c != '_') name += starts_word ? static_cast<char>(std::toupper(c)) : c;
+    if (c != '_') name += starts_word ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     starts_word = c == '_';
   }
   return name + "Backward";

@@ -192,8 +192,9 @@ const Loaded& TorchOp::loaded() const {
   return *loaded;
 }
 
-void TorchOp::Call(Stack* stack) const {
-  c10::Dispatcher::singleton().findSchemaOrThrow(qualified_name_.c_str(), "").callBoxed(stack);
+void TorchOp::SetOperator(const std::string& qualified_name) {
+  qualified_name_ = qualified_name;
+  operator_ = c10::Dispatcher::singleton().findSchemaOrThrow(qualified_name.c_str(), "");
 }
 
 }  // namespace pykernels::torch_ops

@@ -78,14 +78,16 @@ class TorchOp {
   // Null for nothing.
   void Load(const Loaded* loaded) { loaded_.store(loaded, std::memory_order_release); }
 
-  // The name by which PyTorch calls it first.
+  // The name by which PyTorch knew it first, and what it has under that name.
   const std::string& qualified_name() const { return qualified_name_; }
-  void set_qualified_name(const std::string& name) { qualified_name_ = name; }
-  void Call(Stack* stack) const;
+  void SetOperator(const std::string& qualified_name);
+  bool has_operator() const { return operator_.has_value(); }
+  void Call(Stack* stack) const { operator_->callBoxed(stack); }
 
  private:
   const std::string type_;
   std::string qualified_name_;
+  std::optional<c10::OperatorHandle> operator_;
   std::atomic<const Loaded*> loaded_{nullptr};
 };
 

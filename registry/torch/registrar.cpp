@@ -106,11 +106,9 @@ PYKERNELS_EXPORT int32_t pykernels_torch_define(const char* type, const char* li
     TorchOp& op = TorchOp::Get(type);
     const std::string qualified = pykernels::Join(library, "::", name);
     auto found = entries->find(qualified);
-    if (found == entries->end()) {
-      found = entries->try_emplace(qualified, library, name, op).first;
-      if (op.qualified_name().empty()) op.set_qualified_name(qualified);
-    }
+    if (found == entries->end()) found = entries->try_emplace(qualified, library, name, op).first;
     found->second.Define(library, schema);
+    if (!op.has_operator()) op.SetOperator(qualified);
   });
 }
 

@@ -129,6 +129,12 @@ def test_values_that_schemas_cannot_say_stand_for_the_definitions_default() -> N
     assert _layout([], attributes).schema == '(float? f=None, str? s=None, str t="") -> Tensor'
 
 
+def test_attributes_whose_names_python_keeps() -> None:
+    layout = _layout([Argument("x")], [Attribute("lambda", AttrType.DOUBLE, 0.5)])
+    assert layout.schema == "(Tensor x, float lambda_=0.5) -> Tensor"
+    assert layout.write([[1]], {"lambda": 2.0}, [1], False) == {"x": 1, "lambda_": 2.0}
+
+
 def _layout(inputs: list[Argument], attributes: list[Attribute]) -> Layout:
     op = SimpleNamespace(inputs=tuple(inputs), outputs=(Argument("out"),), attributes=tuple(attributes))
     return Layout(op, takes_is_train=False)

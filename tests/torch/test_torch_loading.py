@@ -160,6 +160,20 @@ def test_a_library_that_cannot_be(collection: Path, text: str, told: str) -> Non
     assert "triple" not in pykernels.list_ops()
 
 
+def test_two_ops_of_one_name(collection: Path) -> None:
+    write_op(collection, "triple_backward", KERNEL.format(factor=4), PROP.replace("by: int = 7", ""))
+    pykernels.load_ops(collection)
+    try:
+        assert torch.ops.pykernels.triple(torch.ones(1)).tolist() == [3]
+        told = (
+            "torch.ops.pykernels.triple_backward would be both op type 'triple_backward' and 'triple_backward_forward'"
+        )
+        with pytest.raises(LoadError, match=told):
+            _ = torch.ops.pykernels.triple_backward_backward
+    finally:
+        pykernels.unload_ops("triple_backward")
+
+
 def test_an_op_that_pytorch_has_already(collection: Path) -> None:
     with torch.library._scoped_library("taken_library", "FRAGMENT") as theirs:
         theirs.define("triple(Tensor x) -> Tensor")
