@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from process import program
+from process import program, python
 
 PREPARE = """
 import os, sys, torch, pykernels
@@ -97,11 +97,12 @@ def work(rank):
     dist.destroy_process_group()
 
 if __name__ == "__main__":
-    torch.multiprocessing.spawn(work, nprocs=2)
+    torch.multiprocessing.start_processes(work, nprocs=2, start_method="fork")
     print("trained")
 """
     )
-    done = program("import runpy; runpy.run_path('train.py', run_name='__main__')", cwd=tmp_path, timeout=150)
+    done = python("train.py", cwd=tmp_path, timeout=150)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip().endswith("trained")
 
 
