@@ -201,6 +201,10 @@ class Run {
     }
   }
 
+  // Whether elements of this length along a class would not be computed, since somewhere else they are broadcast to
+  // none. That is not provided for.
+  bool IsLost(int32_t c, int64_t length) const { return c >= 0 && sizes_[c] == 0 && length != 0; }
+
   int32_t CheckOutputs(const pk_kernel* kernel, const int64_t* dims, int64_t* detail) const {
     const int32_t* list = pk_output_shapes;
     int64_t position = 0;
@@ -210,7 +214,7 @@ class Run {
       bool fits = true;
       for (int32_t axis = 0; axis < rank; ++axis) {
         detail[2 + axis] = ReadLength(list, dims);
-        if (detail[2 + axis] < 0) return PK_RAISED;
+        if (detail[2 + axis] < 0 || IsLost(pk_classes[position + axis], detail[2 + axis])) return PK_RAISED;
         fits = fits && detail[2 + axis] == dims[position + axis];
       }
       position += rank;
@@ -231,6 +235,7 @@ class Run {
       for (int32_t axes = *at++; axes > 0; --axes) {
         const int32_t of_class = pk_classes[at[1]];
         const int64_t length = ReadLength(at, dims);
+        if (IsLost(of_class, length)) return false;
         if (must == kEven && length != sizes_[of_class]) single_[i] |= int32_t{1} << of_class;
         count *= length;
       }

@@ -288,6 +288,15 @@ def test_reductions_along_different_axes_in_one_pass(tmp_path: Path, shape: tupl
     check(tmp_path / "one", "x.max(axis=1) * x.sum()", [numbers(*shape)])
 
 
+def test_what_is_broadcast_to_nothing(tmp_path: Path) -> None:
+    a, b = numbers(0, 5), numbers(1, 5)
+    check(tmp_path / "map", "a, b = args\nreturn a * b, (a + b).sum(axis=1), (a - b).sum(axis=0)", [a, b])
+    function = kernel(tmp_path / "both", "a, b = args\nreturn (a * b).sum(axis=0) + b.max(axis=0)")
+    made = np.zeros(5, np.float32)
+    built = build(function, [a, b], [made], {"axis": 0})
+    assert "raised an exception in compiled code" in str(run(built, [a, b], [made], {"axis": 0}))
+
+
 def test_a_maximum_of_nothing_and_a_number_is_that(tmp_path: Path) -> None:
     for shape in [(3, 0), (0, 3), (2, 3)]:
         x = numbers(*shape)
