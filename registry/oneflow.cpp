@@ -7,6 +7,7 @@
 #include "oneflow/failures.cpp"
 #include "oneflow/gradient.cpp"
 #include "oneflow/graph_gradient.cpp"
+#include "oneflow/graph_launch.cpp"
 #include "oneflow/kernel.cpp"
 #include "oneflow/module.cpp"
 #include "oneflow/op_type.cpp"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import threading
@@ -9,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pykernels import fork
-from pykernels.errors import CallError, KernelError, LoadError
+from pykernels.errors import BuildError, CacheError, CallError, KernelError, LoadError
 from pykernels.frameworks import loading, oneflow_registrar, oneflow_states, oneflow_training, oneflow_waiting
 from pykernels.kernel import service
 from pykernels.module import OpModule
 
-__all__ = ["add", "bind", "owns", "remove"]
+__all__ = ["add", "bind", "owns", "prepare", "remove"]
 
 _modules: dict[str, OpModule] = {}
 _entered: dict[str, tuple[str, ...]] = {}
@@ -74,6 +75,13 @@ def bind(
             return run
         runs = {True: make(is_train=True), False: run}
         return lambda *tensors: runs[oneflow_training.is_training(tensors)](*tensors)
+
+
+def prepare() -> None:
+    """Set the registrar up, which keeps short graphs from crashing OneFlow, for graphs without an op of pykernels."""
+    # Where it cannot be built, OneFlow is as it is, and ops say why.
+    with _lock, contextlib.suppress(LoadError, BuildError, CacheError):
+        _registrar()
 
 
 @functools.lru_cache(maxsize=1)

@@ -3,6 +3,7 @@
 #include "callers.h"
 #include "calls.h"
 #include "failures.h"
+#include "graph_launch.h"
 #include "threads.h"
 
 namespace pykernels::oneflow {
@@ -159,6 +160,7 @@ PyObject* init(PyObject* /*module*/, PyObject* arguments) {
   the_tensor_type = *reinterpret_cast<PyTypeObject**>(tensor_type);
   the_new_tensor = reinterpret_cast<decltype(the_new_tensor)>(new_tensor);
   UseThreads();
+  NoteRunsEarly();
   Py_RETURN_NONE;
 }
 

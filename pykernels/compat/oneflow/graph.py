@@ -14,6 +14,7 @@ from oneflow.nn.graph.optimizer import VariableConfig
 
 from pykernels.compat.oneflow.results import Outputs, arrange
 from pykernels.errors import CallError
+from pykernels.frameworks.oneflow import prepare
 
 __all__ = ["JobGraph", "building", "is_building"]
 
@@ -90,6 +91,7 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
 
     def make(self, inputs: Sequence[flow.Tensor]) -> None:
         """Build the job for inputs like these."""
+        prepare()
         self._compile(*inputs)
 
     def variable(self, name: str) -> flow.Tensor | None:
