@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 from pathlib import Path
 
 from pykernels.errors import LoadError
@@ -11,6 +10,8 @@ __all__ = ["FILE", "read_library"]
 
 #: The file, which a collection may do without.
 FILE = "pykernels.cfg"
+# Those in which PyTorch has its own ops.
+_RESERVED = frozenset({"aten", "prim", "prims", "higher_order"})
 
 
 def read_library(folder: Path) -> str | None:
@@ -29,11 +30,13 @@ def read_library(folder: Path) -> str | None:
     Raises
     ------
     LoadError
-        The file is not written like that, or the name is not a Python identifier.
+        The file is not written like that, or the name is not a Python identifier, or one of PyTorch's own.
     """
     file = folder / FILE
     if not file.is_file():
         return None
+    import configparser  # not above: few collections have the file
+
     configuration = configparser.ConfigParser()
     try:
         configuration.read_string(file.read_text(encoding="utf-8"), str(file))
@@ -42,4 +45,6 @@ def read_library(folder: Path) -> str | None:
     library = configuration.get("collection", "library", fallback=None)
     if library is not None and not library.isidentifier():
         raise LoadError(f"{file}: library = {library!r} is not a Python identifier")
+    if library in _RESERVED:
+        raise LoadError(f"{file}: library = {library!r} is PyTorch's own")
     return library

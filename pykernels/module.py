@@ -87,7 +87,7 @@ class OpModule:
 
     # ---- the parts
 
-    @property
+    @functools.cached_property
     def library(self) -> str | None:
         """The library that the collection names to which the folder belongs, or None."""
         return read_library(self.path.parent)
@@ -111,10 +111,11 @@ class OpModule:
         Raises
         ------
         LoadError
-            One is missing or has a syntax error.
+            One is missing or has a syntax error, or the collection's own file has.
         """
         if not self.path.is_dir():
             raise LoadError(f"there is no op folder {self.path}")
+        _ = self.library
         for part, path in self.files.items():
             if not path.is_file():
                 instead = f" (or {self.name}{PY_DEF})" if part == CPP_DEF else ""

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from pykernels import fork
-from pykernels.collection import FILE
 from pykernels.errors import BuildError, KernelError, LoadError, PykernelsError, PykernelsWarning
 from pykernels.frameworks import loading, torch_fake, torch_python, torch_registrar, torch_training, torch_vmap
 from pykernels.frameworks.torch_layout import Layout
@@ -22,9 +21,6 @@ from pykernels.kernel import service
 from pykernels.module import OpModule
 
 __all__ = ["LIBRARY", "TorchOps", "add", "bind", "owns", "remove"]
-
-# Where PyTorch has its own.
-_OF_PYTORCH = frozenset({"aten", "prim", "prims", "higher_order"})
 
 #: The library that has all ops, ``torch.ops.pykernels``.
 LIBRARY = "pykernels"
@@ -62,8 +58,6 @@ class TorchOps:
             self.remove(module)
             self._modules[module.name] = module
             for library in self._libraries(module):
-                if library in _OF_PYTORCH:
-                    raise LoadError(f"{module.path.parent / FILE}: library = {library!r} is PyTorch's own")
                 if library not in self._namespaces:
                     names = functools.partial(self._names, library)
                     self._namespaces[library] = Namespace(library, functools.partial(self._enter, library), names)

@@ -16,7 +16,7 @@ from pykernels.frameworks.loading import LoadFn, reporting
 if TYPE_CHECKING:
     from pykernels.frameworks.torch_layout import Layout
 
-__all__ = ["Registrar", "build", "is_known"]
+__all__ = ["Registrar", "build"]
 
 #: The versions whose C++ interface the registrar is tried with begin with this.
 _VERSION = "2.13."
@@ -28,11 +28,6 @@ _FLAGS = (
     # PyTorch's own headers are full of warnings.
     "-w",
 )
-
-
-def is_known() -> bool:
-    """Whether the registrar is made for the installed PyTorch."""
-    return importlib.metadata.version("torch").startswith(_VERSION)
 
 
 def build() -> Path:
@@ -52,7 +47,7 @@ def build() -> Path:
     if spec is None or spec.origin is None:
         raise LoadError("PyTorch is not installed: pip install 'pykernels[torch]'")
     version = importlib.metadata.version("torch")
-    if not is_known():
+    if not version.startswith(_VERSION):
         raise LoadError(f"the registrar is made for PyTorch {_VERSION}*, not {version}")
     package = Path(spec.origin).parent
     headers, ours = package / "include", paths.CPP_DEFS / "include"
