@@ -10,6 +10,7 @@ namespace {
 constexpr int64_t kSmallestPiece = int64_t{1} << 16;
 // The same for kernels that are loops, which spend more on each element of their output.
 constexpr int64_t kSmallestPieceOfLoops = int64_t{1} << 14;
+static_assert(kFewestToCut <= 2 * kSmallestPieceOfLoops && kFewestToCut <= 2 * kSmallestPiece);
 // Where pieces begin: on a boundary of vectors and cache lines.
 constexpr int64_t kBoundary = 1024;
 

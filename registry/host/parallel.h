@@ -19,6 +19,9 @@ struct ThreadPool {
 // Set before the first op runs; without one everything runs on the thread that asks for it.
 void SetThreadPool(const ThreadPool& pool);
 
+// Kernels that compute fewer elements than this are never cut.
+constexpr int64_t kFewestToCut = int64_t{1} << 15;
+
 // Runs a kernel on `n_elements` elements of its first output: in pieces if it can be cut, and it is worth the while.
 // Returns the status, and the detail, of the first piece that failed.
 int32_t RunKernel(const pk_kernel& kernel, void* const* data, const int64_t* dims, const pk_scalar* scalars,

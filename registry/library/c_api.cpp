@@ -13,7 +13,7 @@
 namespace pykernels::library {
 namespace {
 
-// How many uses of an op are remembered, and how many of its arguments.
+// How many uses of an op are remembered.
 constexpr size_t kMostInstances = 64;
 
 // Where the data of an array without elements is said to be.
