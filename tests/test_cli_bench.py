@@ -177,6 +177,15 @@ def test_explain_shows_why_a_kernel_runs_as_python(tmp_path: Path, monkeypatch: 
     assert said["twice backward"]["signature"].startswith("(float32[:, :], float32[:, :]")
 
 
+def test_explain_shows_that_fast_math_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = new_op(tmp_path, monkeypatch, "twice")
+    assert "fast math" not in sections(explain(tmp_path, "twice"))["twice forward"]
+    kernel.write_text(f"FAST_MATH = True\n\n\n{kernel.read_text()}")
+    said = sections(explain(tmp_path, "twice"))
+    assert said["twice forward"]["fast math"].startswith("asked for: ")
+    assert said["twice backward"]["fast math"].startswith("asked for: ")
+
+
 def test_explain_tells_what_is_broken_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = new_op(tmp_path, monkeypatch, "broken")
     kernel.write_text("def forward(args):\n    return nothing\n")

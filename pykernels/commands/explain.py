@@ -83,6 +83,8 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
         yield "math", f"{', '.join(facts.vector_math)}: on vectors"
     if facts.scalar_math:
         yield "math", f"{', '.join(facts.scalar_math)}: one by one, since there are none on vectors here"
+    if facts.fast_math:
+        yield "fast math", "asked for: results may differ from NumPy's in their last digits, and for NaN and infinities"
     if facts.blas:
         yield "matrix products", "by BLAS"
     if facts.instruction_set:

@@ -28,7 +28,7 @@ __all__ = ["BuiltKernel", "build_kernel", "compile_kernel"]
 _GENERATOR = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
-        *("construction", "elementwise", "evaluation", "expression", "functions", "linking"),
+        *("construction", "elementwise", "evaluation", "expression", "fast_math", "functions", "linking"),
         *("inline_math", "inline_steps", "inline_tables", "target", "vector_code", "vector_math", "vector_operations"),
     )
 )
@@ -44,9 +44,9 @@ _FUSING = _GENERATOR + tuple(
 _COMPILER = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
-        *("adapter", "bounds", "codegen", "counting", "inline_math", "inline_steps", "inline_tables", "iterations"),
-        *("linking", "loop_math", "lowering", "native", "prange", "raising", "reductions", "reshaping", "slower"),
-        *("target", "typing", "vector_math", "vector_operations", "weak"),
+        *("adapter", "bounds", "codegen", "counting", "fast_math", "inline_math", "inline_steps", "inline_tables"),
+        *("iterations", "linking", "loop_math", "lowering", "native", "prange", "raising", "reductions", "reshaping"),
+        *("slower", "target", "typing", "vector_math", "vector_operations", "weak"),
     )
 )
 
@@ -239,7 +239,7 @@ def _compile_elementwise(function: KernelFunction, signature: Signature, path: P
     toolchain.compiler()  # before LLVM's work, which would be in vain
     from pykernels.kernel import vector_code
 
-    return vector_code.compile_kernel(expression, path, function.where)
+    return vector_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math)
 
 
 def _fused_entry(
@@ -272,7 +272,7 @@ def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> 
         toolchain.compiler()
         from pykernels.kernel import fused_code
 
-        return fused_code.compile_kernel(expression, path, function.where).to_json()
+        return fused_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math).to_json()
     except fused.Unfit as reason:
         path.write_bytes(b"")
         return Facts(NOT_FUSED, str(reason), fixed=reason.names).to_json()

@@ -48,6 +48,8 @@ class Facts:
         Over how many passes it is spread, if it is fused.
     slower : str
         What NumPy does faster on large arrays, which are left to it; empty if there is nothing.
+    fast_math : bool
+        Whether its arithmetic may be regrouped (`KernelFunction.fast_math`).
     fixed : tuple of str
         If it is not fused for want of their values: the attributes that decide on it.
     """
@@ -61,6 +63,7 @@ class Facts:
     in_pieces: bool = False
     stages: int = 0
     slower: str = ""
+    fast_math: bool = False
     fixed: tuple[str, ...] = ()
 
     @property

@@ -16,6 +16,7 @@ from pykernels.kernel import folds, linking, target, vector_math
 from pykernels.kernel.array_nodes import Counted, Reduction, Reshaped, Sliced
 from pykernels.kernel.axes import Shape, encoded
 from pykernels.kernel.facts import FUSED, Facts
+from pykernels.kernel.fast_math import FLAGS
 from pykernels.kernel.fused import Fused, Unfit
 from pykernels.kernel.graph import within
 from pykernels.kernel.planning import make_plan
@@ -31,7 +32,7 @@ _EVEN, _NONEMPTY = 1, 2
 _TOGETHER, _MAX_NUMBERS = 4, 96
 
 
-def compile_kernel(fused: Fused, output: Path, where: str) -> Facts:
+def compile_kernel(fused: Fused, output: Path, where: str, *, fast_math: bool) -> Facts:
     """Compile an expression into a shared object with the function `linking.ENTRY`.
 
     Parameters
@@ -40,6 +41,8 @@ def compile_kernel(fused: Fused, output: Path, where: str) -> Facts:
         Where the shared object goes.
     where : str
         The kernel, for the message if the linker fails.
+    fast_math : bool
+        Whether LLVM may change its arithmetic.
 
     Raises
     ------
@@ -49,9 +52,9 @@ def compile_kernel(fused: Fused, output: Path, where: str) -> Facts:
         There is no compiler to link with, or it failed.
     """
     plan = make_plan(fused)
-    module, writers = _write(plan, registers=2)
+    module, writers = _write(plan, registers=2, fast_math=fast_math)
     if any(writer.has_calls for writer in writers):
-        module, writers = _write(plan, registers=1)
+        module, writers = _write(plan, registers=1, fast_math=fast_math)
     _describe(module, plan)
     parsed = llvm.parse_assembly(str(module))
     for value in [*parsed.functions, *parsed.global_variables]:
@@ -67,10 +70,11 @@ def compile_kernel(fused: Fused, output: Path, where: str) -> Facts:
         instruction_set=target.instruction_set().name,
         in_pieces=plan.in_pieces,
         stages=len(plan.stages),
+        fast_math=fast_math,
     )
 
 
-def _write(plan: Plan, registers: int) -> tuple[ir.Module, list[Writer]]:
+def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, list[Writer]]:
     module = ir.Module("fused")
     module.triple = llvm.get_default_triple()
     instructions = target.instruction_set()
@@ -81,7 +85,8 @@ def _write(plan: Plan, registers: int) -> tuple[ir.Module, list[Writer]]:
     for at, stage in enumerate(plan.stages):
         # Steps of several registers are taken in turns, so that one need not wait for the other.
         many = 2 * registers if is_plain(stage) and not adds_rows(stage) else registers
-        writer = Writer(module, many * instructions.register // widest(plan, stage), instructions)
+        lanes = many * instructions.register // widest(plan, stage)
+        writer = Writer(module, lanes, instructions, FLAGS if fast_math else ())
         writers.append(writer)
         for together in (1, _TOGETHER):
             if together == 1 or adds_rows(stage):

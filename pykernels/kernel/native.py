@@ -21,7 +21,7 @@ from numba.core import compiler, errors
 from numba.core.target_extension import target_override
 
 from pykernels.errors import KernelError
-from pykernels.kernel import adapter, counting, linking, lowering, reductions, target, vector_math, weak
+from pykernels.kernel import adapter, counting, fast_math, linking, lowering, reductions, target, vector_math, weak
 from pykernels.kernel.codegen import kernel_target
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts
 from pykernels.kernel.loop_math import LoopMath
@@ -72,7 +72,7 @@ def compile_kernel(
         results, is_widened = check_results(kernel, signature, output_names, returned)
     in_pieces = is_in_pieces(kernel)
     written = adapter.write(signature, kernel.keywords, results, in_pieces=in_pieces)
-    code, undefined, math = _object_code(written, dispatcher, signature)
+    code, undefined, math = _object_code(written, dispatcher, kernel.fast_math)
     foreign = sorted(name for name in undefined if not _is_provided(name))
     if foreign:
         raise NotNative(f"it needs {', '.join(foreign)} at run time")
@@ -90,6 +90,7 @@ def compile_kernel(
             slower=find_slower(kernel) if form == WHOLE_ARRAY else "",
             # float16 is computed in arrays beside the outputs, which are then written as a whole.
             in_pieces=in_pieces and all(tensor.dtype != np.float16 for tensor in signature.tensors),
+            fast_math=kernel.fast_math,
         ),
         is_widened,
     )
@@ -111,7 +112,7 @@ _ADAPTER_TYPES = (
 )
 
 
-def _object_code(written: adapter.Adapter, dispatcher: Any, signature: Signature) -> tuple[bytes, list[str], LoopMath]:
+def _object_code(written: adapter.Adapter, dispatcher: Any, is_fast: bool) -> tuple[bytes, list[str], LoopMath]:
     """Relocatable machine code for this processor, and the functions that it leaves undefined."""
     names = {
         "np": np,
@@ -140,7 +141,8 @@ def _object_code(written: adapter.Adapter, dispatcher: Any, signature: Signature
     _hide(module)
     math = LoopMath()
     target.simplify(module)
-    module = llvm.parse_assembly(math.name(reductions.mark(counting.let_inline(str(module)))))
+    code = reductions.mark(counting.let_inline(str(module)))
+    module = llvm.parse_assembly(math.name(fast_math.mark(code) if is_fast else code))
     target.optimise(module)
     code, bodies = math.define(str(module))
     module = llvm.parse_assembly(code)

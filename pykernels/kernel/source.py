@@ -39,6 +39,8 @@ class KernelFunction:
         Everything that its behaviour depends on: its file, and the files of the helpers that it imports.
     helpers : tuple of callable
         The user's plain functions that it may call.
+    fast_math : bool
+        Whether the file says ``FAST_MATH = True``: results may differ in their last digits from those of NumPy.
     """
 
     name: str
@@ -49,6 +51,7 @@ class KernelFunction:
     keywords: tuple[str, ...]
     fingerprint: tuple[str | bytes, ...]
     helpers: tuple[Callable[..., Any], ...]
+    fast_math: bool
 
     @property
     def where(self) -> str:
@@ -64,15 +67,18 @@ class KernelSource:
     LoadError
         The file is missing or does not execute.
     KernelError
-        A function does not have the signature of a kernel, or uses a framework.
+        A function does not have the signature of a kernel, or uses a framework; ``FAST_MATH`` is no truth value.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         module = execute(path)
+        fast_math = vars(module).get("FAST_MATH", False)
+        if not isinstance(fast_math, bool):
+            raise KernelError(f"{path}: FAST_MATH is {fast_math!r}. Write FAST_MATH = True, or leave it out")
         fingerprint, helpers = _survey(module)
         self.functions = {
-            name: _describe(name, getattr(value, "py_func", value), path, fingerprint, helpers)
+            name: _describe(name, getattr(value, "py_func", value), path, fingerprint, helpers, fast_math)
             for name, value in vars(module).items()
             if not name.startswith("_") and _is_kernel(value, module)
         }
@@ -165,6 +171,7 @@ def _describe(
     path: Path,
     fingerprint: tuple[str | bytes, ...],
     helpers: tuple[Callable[..., Any], ...],
+    fast_math: bool,
 ) -> KernelFunction:
     parameters = list(inspect.signature(function).parameters.values())
     positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -182,7 +189,8 @@ def _describe(
             f"which always gives every attribute. Write it without one"
         )
     takes_outs = len(positional) == 2
-    return KernelFunction(name, function, path, line, takes_outs, tuple(p.name for p in keywords), fingerprint, helpers)
+    attributes = tuple(p.name for p in keywords)
+    return KernelFunction(name, function, path, line, takes_outs, attributes, fingerprint, helpers, fast_math)
 
 
 def _survey(module: types.ModuleType) -> tuple[tuple[str | bytes, ...], tuple[Callable[..., Any], ...]]:

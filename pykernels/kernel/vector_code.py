@@ -19,6 +19,7 @@ from pykernels.kernel import linking, target, vector_math
 from pykernels.kernel.elementwise import Elementwise
 from pykernels.kernel.expression import Input, Keyword, Node, Operand, Operation, dtype_of, in_order, is_array
 from pykernels.kernel.facts import ELEMENTWISE, Facts
+from pykernels.kernel.fast_math import FLAGS
 from pykernels.kernel.vector_operations import OPERATIONS, Writer, convert, lane_type
 
 __all__ = ["compile_kernel", "constant", "spread", "storage_type"]
@@ -28,7 +29,7 @@ _HALF = ir.HalfType()
 _BYTES = _I8.as_pointer()
 
 
-def compile_kernel(expression: Elementwise, output: Path, where: str) -> Facts:
+def compile_kernel(expression: Elementwise, output: Path, where: str, *, fast_math: bool) -> Facts:
     """Compile an expression into a shared object with the function `linking.ENTRY`.
 
     Parameters
@@ -37,6 +38,8 @@ def compile_kernel(expression: Elementwise, output: Path, where: str) -> Facts:
         Where the shared object goes.
     where : str
         The kernel, for the message if the linker fails.
+    fast_math : bool
+        Whether LLVM may change its arithmetic.
 
     Raises
     ------
@@ -47,9 +50,9 @@ def compile_kernel(expression: Elementwise, output: Path, where: str) -> Facts:
     lanes = instructions.register // _widest(expression)
     # The steps of several registers are taken in turns, so that one need not wait for the other. Around a call they
     # would have to go through memory.
-    writer = _write(expression, lanes * (2 if instructions.register == 64 else 4))
+    writer = _write(expression, lanes * (2 if instructions.register == 64 else 4), fast_math)
     if writer.has_calls:
-        writer = _write(expression, lanes)
+        writer = _write(expression, lanes, fast_math)
     parsed = llvm.parse_assembly(str(writer.module))
     for value in [*parsed.functions, *parsed.global_variables]:
         if not value.is_declaration:
@@ -62,13 +65,14 @@ def compile_kernel(expression: Elementwise, output: Path, where: str) -> Facts:
         vector_math=tuple(sorted(writer.vector_math)),
         scalar_math=tuple(sorted(writer.scalar_math)),
         instruction_set=instructions.name,
+        fast_math=fast_math,
     )
 
 
-def _write(expression: Elementwise, lanes: int) -> Writer:
+def _write(expression: Elementwise, lanes: int, fast_math: bool) -> Writer:
     module = ir.Module("elementwise")
     module.triple = llvm.get_default_triple()
-    writer = Writer(module, lanes, target.instruction_set())
+    writer = Writer(module, lanes, target.instruction_set(), FLAGS if fast_math else ())
     _Body(writer, expression).write()
     _describe(module, expression, lanes)
     return writer

@@ -34,12 +34,17 @@ class Writer:
         Whether any of them is called, not written out.
     needs_library : bool
         Whether any is called in the vector math library.
+    flags : sequence of str
+        What LLVM may do to the arithmetic of the operations (`fast_math`).
     """
 
     builder: ir.IRBuilder
 
-    def __init__(self, module: ir.Module, lanes: int, instruction_set: InstructionSet) -> None:
+    def __init__(
+        self, module: ir.Module, lanes: int, instruction_set: InstructionSet, flags: Sequence[str] = ()
+    ) -> None:
         self.module = module
+        self.flags = flags
         self.lanes = lanes
         self.has_calls = False
         self.needs_library = False
@@ -223,9 +228,11 @@ def _number(value: ir.Value) -> float:
 
 def _by_kind(real: str, signed: str, unsigned: str | None = None, truth: str | None = None) -> Emitter:
     """An operation that is one instruction for each kind of dtype."""
-    names = {"f": real, "i": signed, "u": unsigned or signed, "b": truth or unsigned or signed}
+    names = {"i": signed, "u": unsigned or signed, "b": truth or unsigned or signed}
 
     def emit(w: Writer, dtype: np.dtype, *operands: ir.Value) -> ir.Value:
+        if dtype.kind == "f":
+            return getattr(w.builder, real)(*operands, flags=w.flags)
         return getattr(w.builder, names[dtype.kind])(*operands)
 
     return emit
@@ -294,7 +301,7 @@ def _square(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
 
 
 def _reciprocal(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
-    return w.builder.fdiv(_constant(a, 1), a)
+    return OPERATIONS["divide"](w, dtype, _constant(a, 1), a)
 
 
 def _floor_divide(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
