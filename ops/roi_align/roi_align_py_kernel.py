@@ -10,10 +10,10 @@ def forward(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling_
     batch, channels, height, width = data.shape
     for r in pykernels.prange(len(rois)):
         b = _image_of(rois[r, 0], r, batch)
-        x0, y0, x1, y1 = _box(rois[r], spatial_scale, aligned)
-        rows, row_weights = _taps(y0, y1, pooled_height, sampling_ratio, height, aligned)
-        columns, column_weights = _taps(x0, x1, pooled_width, sampling_ratio, width, aligned)
-        first, last = _ends(columns)
+        y0, y1, x0, x1 = rois[r, 2], rois[r, 4], rois[r, 1], rois[r, 3]
+        rows, row_weights = _taps(y0, y1, spatial_scale, pooled_height, sampling_ratio, height, aligned)
+        columns, column_weights = _taps(x0, x1, spatial_scale, pooled_width, sampling_ratio, width, aligned)
+        first, last = columns[0, 0], columns[-1, -1]
         line = np.empty(last + 1 - first)
         for c in range(channels):
             for i in range(pooled_height):
@@ -34,10 +34,10 @@ def backward(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling
     ddata[:] = 0
     for r in range(len(rois)):
         b = _image_of(rois[r, 0], r, batch)
-        x0, y0, x1, y1 = _box(rois[r], spatial_scale, aligned)
-        rows, row_weights = _taps(y0, y1, pooled_height, sampling_ratio, height, aligned)
-        columns, column_weights = _taps(x0, x1, pooled_width, sampling_ratio, width, aligned)
-        first, last = _ends(columns)
+        y0, y1, x0, x1 = rois[r, 2], rois[r, 4], rois[r, 1], rois[r, 3]
+        rows, row_weights = _taps(y0, y1, spatial_scale, pooled_height, sampling_ratio, height, aligned)
+        columns, column_weights = _taps(x0, x1, spatial_scale, pooled_width, sampling_ratio, width, aligned)
+        first, last = columns[0, 0], columns[-1, -1]
         line = np.empty(last + 1 - first)
         for c in range(channels):
             for i in range(pooled_height):
@@ -54,26 +54,6 @@ def _add(target, weight, values):
         target[i] += weight * values[i]
 
 
-def _ends(pixels):
-    """The smallest and the largest."""
-    first, last = pixels[0, 0], pixels[0, 0]
-    for i in range(pixels.shape[0]):
-        for k in range(pixels.shape[1]):
-            first, last = min(first, pixels[i, k]), max(last, pixels[i, k])
-    return first, last
-
-
-def _box(roi, spatial_scale, aligned):
-    """Where a region lies in the image: ``x0, y0, x1, y1``."""
-    offset = 0.5 if aligned else 0.0
-    return (
-        roi[1] * spatial_scale - offset,
-        roi[2] * spatial_scale - offset,
-        roi[3] * spatial_scale - offset,
-        roi[4] * spatial_scale - offset,
-    )
-
-
 def _image_of(number, r, batch):
     b = int(number)
     if b != number:
@@ -83,11 +63,13 @@ def _image_of(number, r, batch):
     return b
 
 
-def _taps(begin, end, bins, ratio, size, aligned):
+def _taps(begin, end, scale, bins, ratio, size, aligned):
     """The pixels along one axis that make up the mean of each bin, and their weights.
 
     A bin takes samples at equal distances; each is the linear interpolation of two pixels, or 0 outside of the image.
     """
+    offset = 0.5 if aligned else 0.0
+    begin, end = begin * scale - offset, end * scale - offset
     length = end - begin if aligned else max(end - begin, 1.0)
     if not (0 < length < np.inf):
         raise ValueError("every region must be finite and, if aligned, have a height and a width greater than 0")
