@@ -20,6 +20,14 @@ with warnings.catch_warnings():
 
 from folders import write_op
 
+from pykernels.frameworks.oneflow import prepare
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_graphs_may_run() -> None:
+    """From the beginning: OneFlow could otherwise crash in a test of its own graphs."""
+    prepare()
+
 
 @pytest.fixture(autouse=True)
 def no_failure_left_behind() -> Iterator[None]:
