@@ -26,7 +26,7 @@ def test_a_package_that_is_absent_is_provided(tmp_path: Path, way: str) -> None:
 import importlib.util, sys
 import torch_neuronx.xla_impl
 import torch_neuronx as again
-print(torch_neuronx is again, torch_neuronx.xla_impl is sys.modules["torch_neuronx.xla_impl"])
+print(torch_neuronx is again, torch_neuronx.xla_impl is sys.modules["pykernels.compat.torch_neuronx.xla_impl"])
 print(torch_neuronx.__name__, torch_neuronx.__spec__.name, importlib.util.find_spec("torch_neuronx") is not None)
 print("torch" in sys.modules)
 """,

@@ -26,22 +26,28 @@ def provide(package: str, module: str) -> None:
         The package that stands in for it, ``pykernels.compat.torch_neuronx``; it is imported no sooner than `package`.
     """
     _provided[package] = module
-    if _finder not in sys.meta_path:
+    if _packages not in sys.meta_path:
         # Behind all others: whatever they find is imported instead.
-        sys.meta_path.append(_finder)
+        sys.meta_path.append(_packages)
+        # Before all others, which would import a part a second time, from the path of the package.
+        sys.meta_path.insert(0, _parts)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the packages themselves, or what is in them."""
+
+    def __init__(self, *, parts: bool) -> None:
+        self._parts = parts
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         package, dot, rest = fullname.partition(".")
-        if package not in _provided:
+        if package not in _provided or bool(dot) != self._parts:
             return None
         name = f"{_provided[package]}{dot}{rest}"
-        parent = sys.modules.get(fullname.rpartition(".")[0])
-        if parent is not None and parent.__name__ != name.rpartition(".")[0]:
-            return None  # a part that the installed package lacks
+        if dot and getattr(sys.modules.get(fullname.rpartition(".")[0]), "__name__", "") != name.rpartition(".")[0]:
+            return None  # of an installed package
         found = importlib.util.find_spec(name)
         if found is None:
             return None
@@ -64,5 +70,11 @@ class _Alias(importlib.abc.Loader):
     def exec_module(self, module: types.ModuleType) -> None:
         module.__spec__ = self._own  # in whose place the import has put that of the other name
 
+    def get_code(self, fullname: str) -> types.CodeType | None:
+        """For ``python -m``, which runs a module's code anew."""
+        spec = importlib.util.find_spec(self._name)
+        assert spec is not None and isinstance(spec.loader, importlib.abc.InspectLoader)
+        return spec.loader.get_code(self._name)
 
-_finder = _Finder()
+
+_packages, _parts = _Finder(parts=False), _Finder(parts=True)

@@ -1,0 +1,123 @@
+"""``python -m pykernels run -m poprt.cli``: PopRT's command line, on the CPU."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pykernels.compat.poprt import arrays, models, options, running
+from pykernels.compat.poprt.passes import onnx_helper, shape_inference
+from pykernels.compat.poprt.types import describe
+from pykernels.errors import PykernelsError
+from pykernels.library import linker
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Instead of those of the process.
+    """
+    given = options.parse(arguments)
+    if given.ignored:
+        print(f"poprt: ignored, since there is no IPU: {', '.join(dict.fromkeys(given.ignored))}", file=sys.stderr)
+    try:
+        _run(given)
+    except PykernelsError as error:
+        if given.verbose:
+            traceback.print_exception(error)
+        print(f"poprt: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _run(given: argparse.Namespace) -> None:
+    running.check_libraries(given.custom_library_so_paths)
+    model = _convert(given)
+    if given.show:
+        _show(model)
+    with contextlib.ExitStack() as stack:
+        # The files appear when all is done, and whether they can be written is known before.
+        made = {path: stack.enter_context(linker.replacing([path]))[path] for path in _written(given)}
+        if given.run:
+            outputs = _run_model(model, given)
+            if given.save_outputs:
+                with made[given.save_outputs].open("wb") as file:
+                    arrays.write_outputs(file, outputs)
+        output = _output_model(given)
+        if output is not None:
+            made[output].write_bytes(model.SerializeToString())
+
+
+def _convert(given: argparse.Namespace) -> onnx.ModelProto:
+    """The model as it is to be shown, run and written."""
+    model = models.read_model(given.input_model)
+    models.set_input_shapes(model, dict(given.input_shape))
+    if given.convert_version is not None:
+        model = models.convert_opset(model, given.convert_version)
+    if given.custom_shape_inference is not None:
+        shape_inference.load_shape_functions(given.custom_shape_inference)
+    model = shape_inference.infer_shapes(model)
+    return models.to_float16(model) if given.precision == "fp16" else model
+
+
+def _run_model(model: onnx.ModelProto, given: argparse.Namespace) -> dict[str, np.ndarray]:
+    """Run and measure; returns the outputs."""
+    import onnxruntime
+
+    libraries = given.custom_library_so_paths
+    session = running.session(model, libraries)
+    wanted = session.get_inputs()
+    inputs = arrays.read_inputs(given.input_data, wanted) if given.input_data else arrays.random_inputs(wanted)
+    inferred = [name for node in shape_inference.served_nodes(model) for name in node.output if name]
+    if inferred:
+        running.check_shapes(model, inferred, libraries, inputs)
+    outputs = running.run(session, inputs)
+    batch_size, seconds = running.measure(session, inputs)
+    print(f"Bs: {batch_size}")
+    print(f"Latency: {seconds * 1e3:.{2 if seconds > 1e-3 else 4}f}ms")
+    print(f"Tput: {batch_size / seconds:.0f}")
+    print(f"Device: CPU ({', '.join(session.get_providers())} of ONNX Runtime {onnxruntime.__version__})")
+    return outputs
+
+
+def _show(model: onnx.ModelProto) -> None:
+    constant = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        if value.name not in constant:
+            print(f"input {value.name}: {describe(value)}")
+    for node in model.graph.node:
+        for name in filter(None, node.output if node.domain else ()):
+            value = onnx_helper.find_value_info(model.graph, name)
+            print(f"{node.domain}::{node.op_type} {name}: {describe(value) if value else 'of unknown type'}")
+    for value in model.graph.output:
+        print(f"output {value.name}: {describe(value)}")
+
+
+def _written(given: argparse.Namespace) -> list[Path]:
+    return [path for path in (_output_model(given), given.save_outputs) if path is not None]
+
+
+def _output_model(given: argparse.Namespace) -> Path | None:
+    """Where the converted model is written to, if it is."""
+    if given.output_model is None and given.output_dir is None:
+        return None
+    name = given.output_model or f"{given.input_model.name}.optimized.onnx"
+    return (given.output_dir or Path()) / name
+
+
+if __name__ == "__main__":
+    sys.exit(main())

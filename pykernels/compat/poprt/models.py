@@ -1,0 +1,102 @@
+"""Models: read, changed as the options say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pykernels.errors import CallError, LoadError
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["convert_opset", "read_model", "set_input_shapes", "to_float16"]
+
+
+def read_model(path: Path) -> onnx.ModelProto:
+    """A model with all its tensors, checked by ONNX's own checker.
+
+    Raises
+    ------
+    LoadError
+        There is no such file, it is no model, or the model is broken or newer than the installed onnx.
+    """
+    import onnx
+
+    if not path.is_file():
+        raise LoadError(f"there is no file {path} (--input_model)")
+    try:
+        model = onnx.load(path)
+    except OSError as error:
+        raise LoadError(f"{path} cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # protobuf's own, which differ from version to version
+        raise LoadError(f"{path} is no ONNX model: {error}") from error
+    if model.ir_version > onnx.IR_VERSION:
+        raise LoadError(
+            f"{path} has IR version {model.ir_version}; the installed onnx {onnx.__version__} knows versions up to "
+            f"{onnx.IR_VERSION}. Install a newer onnx, or save the model with an older one"
+        )
+    try:
+        onnx.checker.check_model(model)
+    except Exception as error:  # a large model cannot be put into one message; that is a ValueError
+        raise LoadError(f"{path} is a broken model: {error}") from error
+    return model
+
+
+def set_input_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Give inputs these shapes; what was known of shapes that may follow from them is forgotten.
+
+    Raises
+    ------
+    CallError
+        The model has no such input, or one with another number of axes.
+    """
+    if not shapes:
+        return
+    constant = {tensor.name for tensor in model.graph.initializer}
+    inputs = {value.name: value for value in model.graph.input if value.name not in constant}
+    for name, shape in shapes.items():
+        if name not in inputs:
+            raise CallError(f"--input_shape: the model has no input {name!r}; its inputs are {', '.join(inputs)}")
+        tensor_shape = inputs[name].type.tensor_type.shape
+        if inputs[name].type.tensor_type.HasField("shape") and len(tensor_shape.dim) != len(shape):
+            raise CallError(f"--input_shape: input {name} has {len(tensor_shape.dim)} axes, not {len(shape)}")
+        del tensor_shape.dim[:]
+        for size in shape:
+            tensor_shape.dim.add().dim_value = size
+    for value in (*model.graph.value_info, *model.graph.output):
+        value.type.tensor_type.ClearField("shape")
+
+
+def convert_opset(model: onnx.ModelProto, version: int) -> onnx.ModelProto:
+    """The model with another version of ONNX's operators.
+
+    Raises
+    ------
+    CallError
+        There is no such version, or no conversion to it.
+    """
+    from onnx import version_converter
+
+    try:
+        return version_converter.convert_version(model, version)
+    except Exception as error:
+        raise CallError(f"--convert_version {version}: the model cannot be converted: {error}") from error
+
+
+def to_float16(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with float16 in place of float32, inputs and outputs included.
+
+    Raises
+    ------
+    CallError
+        It cannot be converted.
+    """
+    from onnxruntime.transformers import float16
+
+    try:
+        # Its own inference would not know the shapes of custom ops.
+        return float16.convert_float_to_float16(model, keep_io_types=False, disable_shape_infer=True)
+    except Exception as error:
+        raise CallError(f"--precision fp16: the model cannot be converted: {error}") from error
