@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from shape_files import NEW, OLD
 
 Run = Callable[..., str]
 GUIDE = CHECKOUT.parent / "shared" / "guides" / "poprt_custom_operation.rst.txt"
+#: Folders with the files that the guide includes, of versions of PopRT.
+EXAMPLES = [Path(folder) for folder in os.environ.get("PYKERNELS_TEST_POPRT_EXAMPLES", "").split(os.pathsep) if folder]
 SPEED = r"Bs: 8\nLatency: \d+\.\d+ms\nTput: \d+\nDevice: CPU \(CPUExecutionProvider of ONNX Runtime \d+\.\d+\.\d+\)\n"
 
 
@@ -31,6 +35,22 @@ def test_the_command_of_the_guide(place: Path) -> None:
     done = python("-m", "pykernels", "run", *rest, cwd=place)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(SPEED, done.stdout)
+
+
+@pytest.mark.skipif(not EXAMPLES, reason="PYKERNELS_TEST_POPRT_EXAMPLES names no folders with PopRT's own examples")
+@pytest.mark.parametrize("folder", EXAMPLES, ids=str)
+def test_the_files_of_the_guide(place: Path, folder: Path) -> None:
+    (place / "custom_op_test.onnx").unlink()
+    for name in ("create_onnx_with_custom_op.py", "custom_shape_inference.py"):
+        shutil.copy(folder / name, name)
+    # It goes on to build and to run, which fails here, and does not tell.
+    assert python("create_onnx_with_custom_op.py", cwd=place).returncode == 0
+    files = ("--input_model", "custom_op_test.onnx", "--custom_library_so_paths", "custom_ops.so")
+    shapes = ("--custom_shape_inference", "custom_shape_inference.py")
+    done = python("-m", "pykernels", "run", "-m", "poprt.cli", *files, *shapes, "--run", "--show", cwd=place)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ai.graphcore::LeakyRelu Y: float32 (8, 8)\n" in done.stdout
+    assert re.search(SPEED, done.stdout)
 
 
 @pytest.mark.parametrize("text", [NEW, OLD], ids=["1.1 and newer", "1.0"])
@@ -106,3 +126,13 @@ def test_random_data_is_the_same_in_every_run(poprt: Run) -> None:
 def test_the_package_is_not_there_without_us(place: Path) -> None:
     done = python("-m", "poprt.cli", "--show", cwd=place)
     assert done.returncode == 1 and "No module named 'poprt'" in done.stderr
+
+
+def test_tensors_without_axes_and_whole_numbers(poprt: Run) -> None:
+    inputs = [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.INT64, [])]
+    outputs = [onnx.helper.make_tensor_value_info("file", onnx.TensorProto.INT64, [])]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Neg", ["x"], ["file"])], "graph", inputs, outputs)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), "scalar.onnx")
+    shown = poprt("--show", "--run", "--save_outputs", "outputs.npz", model="scalar.onnx", library="")
+    assert shown.startswith("input x: int64 ()\noutput file: int64 ()\nBs: 1\n")
+    assert np.load("outputs.npz")["file"].tolist() in (0, -1)

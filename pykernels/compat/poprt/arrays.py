@@ -43,9 +43,9 @@ def random_inputs(inputs: Sequence[onnxruntime.NodeArg]) -> dict[str, np.ndarray
                 f"--input_shape {each.name}=..., or its data with --input_data"
             )
         if dtype.kind == "f":
-            arrays[each.name] = generator.random(each.shape).astype(dtype)
+            arrays[each.name] = np.asarray(generator.random(each.shape), dtype)
         else:
-            arrays[each.name] = generator.integers(0, 2, each.shape).astype(dtype)
+            arrays[each.name] = np.asarray(generator.integers(0, 2, each.shape), dtype)
     return arrays
 
 
@@ -84,7 +84,16 @@ def read_inputs(path: Path, inputs: Sequence[onnxruntime.NodeArg]) -> dict[str, 
 
 
 def write_outputs(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write an ``.npz`` file; unlike `numpy.savez`, under any names."""
+    """Write an ``.npz`` file; unlike `numpy.savez`, under any names.
+
+    Raises
+    ------
+    CallError
+        An output is no tensor, or one of strings.
+    """
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray) or array.dtype.hasobject:
+            raise CallError(f"--save_outputs: output {name} is no tensor of numbers")
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

@@ -79,12 +79,13 @@ def _run_model(model: onnx.ModelProto, given: argparse.Namespace) -> dict[str, n
     import onnxruntime
 
     libraries = given.custom_library_so_paths
-    session = running.session(model, libraries)
+    inferred = [name for node in shape_inference.served_nodes(model) for name in node.output if name]
+    session = running.session(running.exposing(model, inferred) if inferred else model, libraries)
     wanted = session.get_inputs()
     inputs = arrays.read_inputs(given.input_data, wanted) if given.input_data else arrays.random_inputs(wanted)
-    inferred = [name for node in shape_inference.served_nodes(model) for name in node.output if name]
     if inferred:
-        running.check_shapes(model, inferred, libraries, inputs)
+        running.check_types(model, running.run(session, inputs))
+        session = running.session(model, libraries)
     outputs = running.run(session, inputs)
     batch_size, seconds = running.measure(session, inputs)
     print(f"Bs: {batch_size}")

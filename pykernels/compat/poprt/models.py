@@ -59,14 +59,17 @@ def set_input_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]
     for name, shape in shapes.items():
         if name not in inputs:
             raise CallError(f"--input_shape: the model has no input {name!r}; its inputs are {', '.join(inputs)}")
+        if not inputs[name].type.HasField("tensor_type"):
+            raise CallError(f"--input_shape: input {name} is no tensor")
         tensor_shape = inputs[name].type.tensor_type.shape
-        if inputs[name].type.tensor_type.HasField("shape") and len(tensor_shape.dim) != len(shape):
+        if len(tensor_shape.dim) != len(shape):
             raise CallError(f"--input_shape: input {name} has {len(tensor_shape.dim)} axes, not {len(shape)}")
         del tensor_shape.dim[:]
         for size in shape:
             tensor_shape.dim.add().dim_value = size
     for value in (*model.graph.value_info, *model.graph.output):
-        value.type.tensor_type.ClearField("shape")
+        for dim in value.type.tensor_type.shape.dim:
+            dim.Clear()
 
 
 def convert_opset(model: onnx.ModelProto, version: int) -> onnx.ModelProto:

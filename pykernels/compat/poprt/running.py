@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import onnx
     import onnxruntime
 
-__all__ = ["Speed", "check_libraries", "check_shapes", "measure", "run", "session"]
+__all__ = ["Speed", "check_libraries", "check_types", "exposing", "measure", "run", "session"]
 
 _ENTRY = "RegisterCustomOps"
 _TRY = f"import ctypes, sys; sys.exit(not hasattr(ctypes.CDLL(sys.argv[1]), {_ENTRY!r}) and 'no {_ENTRY}')"
@@ -86,7 +86,8 @@ def session(model: onnx.ModelProto, libraries: Sequence[Path]) -> onnxruntime.In
     given.ir_version = min(given.ir_version, _IR_VERSION)
     for value in given.graph.value_info:
         # What shape functions say is checked, and not what memory is shared by.
-        value.type.tensor_type.ClearField("shape")
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
     try:
         return onnxruntime.InferenceSession(given.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:
@@ -114,10 +115,23 @@ def run(session: onnxruntime.InferenceSession, inputs: Mapping[str, np.ndarray])
     return dict(zip((each.name for each in session.get_outputs()), results))
 
 
-def check_shapes(
-    model: onnx.ModelProto, names: Sequence[str], libraries: Sequence[Path], inputs: Mapping[str, np.ndarray]
-) -> None:
-    """Run the model once, to compare these tensors with what is said of them.
+def exposing(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
+    """The model with these tensors as further outputs, and of all outputs nothing said but their names."""
+    wider = type(model)()
+    wider.CopyFrom(model)
+    others = [value for value in model.graph.value_info if value.name not in names]
+    outputs = dict.fromkeys([*names, *(value.name for value in model.graph.output)])
+    for values, kept in (
+        (wider.graph.value_info, others),
+        (wider.graph.output, [type(model.graph.output[0])(name=name) for name in outputs]),
+    ):
+        del values[:]
+        values.extend(kept)
+    return wider
+
+
+def check_types(model: onnx.ModelProto, outputs: Mapping[str, Any]) -> None:
+    """Compare tensors with what the model says of them.
 
     Raises
     ------
@@ -126,15 +140,8 @@ def check_shapes(
     """
     from onnx import helper
 
-    wider = type(model)()
-    wider.CopyFrom(model)
     values = {value.name: value for value in (*model.graph.value_info, *model.graph.output)}
-    there = {value.name for value in model.graph.output}
-    wider.graph.output.extend(type(model.graph.output[0])(name=name) for name in names if name not in there)
-    for value in wider.graph.output:
-        # Its dtype and shape are to be found out.
-        value.ClearField("type")
-    for name, array in run(session(wider, libraries), inputs).items():
+    for name, array in outputs.items():
         if name not in values or not isinstance(array, np.ndarray):
             continue
         tensor_type = values[name].type.tensor_type

@@ -96,9 +96,7 @@ def infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     DefinitionError
         A function raises an exception, returns something else than a model and a bool, or contradicts the model.
     """
-    import onnx.shape_inference
-
-    model = onnx.shape_inference.infer_shapes(model)
+    model = _infer(model)
     if not any(served_nodes(model)):
         return model
     before = b""
@@ -106,16 +104,22 @@ def infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     for _ in range(len(model.graph.node) + 1):
         for node in list(served_nodes(model)):
             model = _ask(model, node)
-        model = onnx.shape_inference.infer_shapes(model)
+        model = _infer(model)
         now = model.SerializeToString(deterministic=True)
         if now == before:
             break
         before = now
+    _infer(model, strict_mode=True)
+    return model
+
+
+def _infer(model: onnx.ModelProto, *, strict_mode: bool = False) -> onnx.ModelProto:
+    import onnx.shape_inference
+
     try:
-        onnx.shape_inference.infer_shapes(model, strict_mode=True)
+        return onnx.shape_inference.infer_shapes(model, strict_mode=strict_mode)
     except Exception as error:
         raise DefinitionError(f"the shapes of the model contradict each other: {error}") from error
-    return model
 
 
 def _ask(model: onnx.ModelProto, node: onnx.NodeProto) -> onnx.ModelProto:
