@@ -16,6 +16,7 @@ from typing import Any
 from pykernels.errors import KernelError, LoadError
 from pykernels.kernel.ownership import is_users
 from pykernels.kernel.plain import check_plain
+from pykernels.kernel.weak import SOURCE
 
 __all__ = ["KernelFunction", "KernelSource", "compiled", "execute"]
 
@@ -107,6 +108,7 @@ def execute(path: Path) -> types.ModuleType:
     name = f"pykernels_op_{hashlib.sha256(str(path).encode() + b'|' + source).hexdigest()[:16]}.{path.stem}"
     module = types.ModuleType(name)
     module.__file__ = str(path)
+    vars(module)[SOURCE] = source
     sys.modules[name] = module
     try:
         code = compiled(source, path)
@@ -209,7 +211,9 @@ def _survey(module: types.ModuleType) -> tuple[tuple[str | bytes, ...], tuple[Ca
         if file in seen:
             continue
         seen.add(file)
-        parts += [Path(file).name, Path(file).read_bytes()]
+        if file != module.__file__:
+            namespace[SOURCE] = Path(file).read_bytes()
+        parts += [Path(file).name, namespace[SOURCE]]
         for name, value in sorted(namespace.items()):
             if isinstance(value, (bool, int, float, complex, str, bytes, tuple)) and not name.startswith("__"):
                 parts.append(f"{name}={value!r}")

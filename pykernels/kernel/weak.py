@@ -17,7 +17,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-__all__ = ["MARKER", "definition_of", "rewrite"]
+__all__ = ["MARKER", "SOURCE", "definition_of", "rewrite"]
+
+#: In the namespace of a kernel file, or of a helper's: its content as it was when it was loaded.
+SOURCE = "__pykernels_source__"
 
 #: Names in the rewritten code: the function ``(function, mask, like, operands)``, and Python's ``operator``.
 MARKER = "__pykernels_weak__"
@@ -82,15 +85,16 @@ def _positional(function: Callable[..., Any], code: types.CodeType, namespace: d
 
 
 @functools.lru_cache(maxsize=256)
-def _tree(path: str, stamp: int) -> ast.Module:
-    return ast.parse(Path(path).read_bytes(), path)
+def _tree(path: str, source: bytes) -> ast.Module:
+    return ast.parse(source, path)
 
 
 def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
     """The function's definition at the top level of its file, without decorators and annotations."""
     path, first = function.__code__.co_filename, function.__code__.co_firstlineno
     try:
-        tree = _tree(path, Path(path).stat().st_mtime_ns)
+        # The file may have been edited since: what is compiled is what was loaded.
+        tree = _tree(path, function.__globals__.get(SOURCE) or Path(path).read_bytes())
     except (OSError, SyntaxError):
         return None
     for node in tree.body:

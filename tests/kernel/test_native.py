@@ -324,3 +324,15 @@ def test_compiled_kernels_leave_no_symbols_of_their_own(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         repr(built)
+
+
+@pytest.mark.parametrize("body", ["return x * 3", "return np.sort(x) * 3", "return x * np.float32(3 * x.sum())"])
+def test_what_was_loaded_is_compiled_even_if_the_file_was_edited_since(tmp_path: Path, body: str) -> None:
+    x = np.arange(1, 5, dtype=np.float32)
+    kernel = kernel_of(tmp_path, f"def forward(args):\n    (x,) = args\n    {body}\n")
+    path = kernel.path
+    path.write_text(path.read_text().replace("3", "7"))
+    (expected,) = plain(kernel, [x], [x])
+    y = np.empty_like(x)
+    assert run(build(kernel, [x], [y]), [x], [y]) is None
+    np.testing.assert_allclose(y, expected, rtol=1e-6)
