@@ -1,4 +1,4 @@
-"""OneFlow 0.8: ops run on its tensors, at once and in graphs, with gradients, as its own ops do."""
+"""OneFlow 0.8 and 0.9: ops run on its tensors, at once and in graphs, with gradients, as its own ops do."""
 
 from __future__ import annotations
 

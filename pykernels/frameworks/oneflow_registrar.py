@@ -19,8 +19,8 @@ from pykernels.frameworks.loading import LoadFn, reporting
 
 __all__ = ["Registrar", "build"]
 
-#: The versions whose inside the registrar knows begin with this.
-_VERSION = "0.8."
+#: The versions whose inside the registrar knows, each with a folder of its own in the registry.
+_VERSIONS = ("0.8", "0.9")
 _NAME = "oneflow_registrar"
 #: The libraries beside the wheel that the registrar calls; their names carry a digest.
 _LIBRARIES = ("liboneflow-*.so", "libof_protoobj-*.so", "libprotobuf-*.so*")
@@ -52,8 +52,11 @@ def build() -> Path:
     if spec is None or spec.origin is None:
         raise LoadError("OneFlow is not installed: pip install oneflow==0.8.0")
     version = importlib.metadata.version("oneflow")
-    if not version.startswith(_VERSION):
-        raise LoadError(f"ops can be entered into OneFlow 0.8.0, not {version}: pip install oneflow==0.8.0")
+    known = ".".join(version.split(".")[:2])
+    if known not in _VERSIONS:
+        raise LoadError(
+            f"ops can be entered into OneFlow {' and '.join(_VERSIONS)}, not {version}: pip install oneflow==0.8.0"
+        )
     package = Path(spec.origin).parent
     python = Path(sysconfig.get_paths()["include"])
     if not (python / "Python.h").exists():
@@ -64,15 +67,18 @@ def build() -> Path:
     headers, ours = package / "include", paths.CPP_DEFS / "include"
     # After all others: the wheel's hold a copy of old system headers, and ours stand in for OneFlow's elsewhere.
     late = (headers, headers / "glog-build", ours)
-    declarations = paths.REGISTRY / "oneflow" / "declarations"
-    parts = [part for folder in ("host", "oneflow") for part in sorted((paths.REGISTRY / folder).glob("*.cpp"))]
+    registry = paths.REGISTRY / "oneflow"
+    of_version = registry / "versions" / known
+    folders = (paths.REGISTRY / "host", registry, of_version)
+    parts = [part for folder in folders for part in sorted(folder.glob("*.cpp"))]
     return toolchain.build_shared(
         _NAME,
         [paths.REGISTRY / "host.cpp", paths.REGISTRY / "oneflow.cpp"],
         kind="registrars",
         flags=(
             *_FLAGS,
-            f"-I{declarations}",
+            f"-I{of_version}",
+            f"-I{registry / 'declarations'}",
             f"-I{python}",
             *(word for each in late for word in ("-idirafter", str(each))),
         ),

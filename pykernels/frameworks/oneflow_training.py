@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import types
@@ -29,8 +30,7 @@ def is_training(tensors: Sequence[Any]) -> bool:
 
 def _mode_of_module() -> bool | None:
     """The mode of the innermost module whose ``forward`` is running; None if there is none."""
-    # A graph runs the forward of a module on a block, which stands for the module.
-    kinds = (sys.modules["oneflow"].nn.Module, importlib.import_module("oneflow.nn.graph.block").Block)
+    kinds = (sys.modules["oneflow"].nn.Module, _stand_in())
     frame: types.FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_name == "forward" and frame.f_code.co_argcount:
@@ -39,3 +39,12 @@ def _mode_of_module() -> bool | None:
                 return bool(owner.training)
         frame = frame.f_back
     return None
+
+
+@functools.cache
+def _stand_in() -> Any:
+    """The type of what stands for a module in a graph, which runs the module's ``forward`` on it."""
+    try:
+        return importlib.import_module("oneflow.nn.graph.block").Block
+    except ModuleNotFoundError:  # since 0.9
+        return importlib.import_module("oneflow.nn.graph.proxy").ProxyModule

@@ -42,7 +42,7 @@ def install(take_failures: Callable[[], str | None]) -> None:
             raise FailedKernel(text)
 
     # Whatever shows or reads the numbers of a tensor copies them with one of these.
-    for name in ("to_numpy", *(name for name in dir(flow.Tensor) if name.startswith("_copy_to_numpy_"))):
+    for name in ("item", "to_numpy", *(name for name in dir(flow.Tensor) if name.startswith("_copy_to_numpy_"))):
         setattr(flow.Tensor, name, _waiting(getattr(flow.Tensor, name), raise_failures))
     synchronize = internal.eager.Sync
     internal.eager.Sync = _waiting(synchronize, raise_failures)

@@ -58,7 +58,8 @@ of::Maybe<void> InferShapes(const OpType& type, user_op::InferContext* context) 
   return Report([&] {
     const Prepared prepared = Prepare(type, *context);
     ForEachOutput(prepared, [&](const std::string& argument, const pk_tensor& output) {
-      *context->OutputShape(argument, output.index) = of::Shape(of::DimVector(output.dims, output.dims + output.ndim));
+      SetOutputShape(context, argument, output.index,
+                     of::Shape(of::DimVector(output.dims, output.dims + output.ndim)));
     });
     // What is wrong with the kernel is told where the op is called, rather than where it runs.
     prepared.specialization->Kernel();
@@ -69,7 +70,7 @@ of::Maybe<void> InferDtypes(const OpType& type, user_op::InferContext* context) 
   return Report([&] {
     const Prepared prepared = Prepare(type, *context);
     ForEachOutput(prepared, [&](const std::string& argument, const pk_tensor& output) {
-      *context->OutputDType(argument, output.index) = static_cast<of::DataType>(output.dtype);
+      SetOutputDtype(context, argument, output.index, static_cast<of::DataType>(output.dtype));
     });
   });
 }
@@ -111,6 +112,7 @@ of::Maybe<void> ListSbp(const OpType& type, user_op::SbpContext* context) {
       const auto& described = context->LogicalTensorDesc4InputArgNameAndIndex(input.argument, input.index);
       SetType(described.data_type(), described.shape(), &input);
     }
+    instance->Specialize(inputs);  // which says what is wrong with them; the SBP function need not
     pk_instance view = instance->View(inputs, instance->blank_outputs());
     view.parallel_num = context->parallel_num();
     std::vector<Distribution> told;

@@ -1,4 +1,4 @@
-// Gradients outside of graphs: calls of the planned ops, which can have gradients themselves.
+// Gradients outside of graphs, and in those of OneFlow 0.9: calls of the planned ops, which can have gradients themselves.
 #include <map>
 #include <mutex>
 
@@ -31,9 +31,10 @@ struct State final : of::one::AutoGradCaptureState {
 // The calls of one plan, in order.
 class Plan {
  public:
-  Plan(const Prepared& forward, bool is_train) : forward_(forward) {
+  // `caller` is where the op was called, for graphs.
+  Plan(const Prepared& forward, bool is_train, const std::string& caller) : forward_(forward) {
     const PlannedGradient plan = PlanGradient(*forward.specialization, forward.instance->op().name());
-    for (const PlannedOp& op : plan.ops) AddStep(op, is_train);
+    for (const PlannedOp& op : plan.ops) AddStep(op, is_train, caller);
     for (const auto& [input, blob] : plan.bindings) {
       gradients_[FindTensor(forward.instance->blank_inputs(), input.first, input.second)] = blob;
     }
@@ -64,7 +65,7 @@ class Plan {
     std::vector<std::string> outputs;
   };
 
-  void AddStep(const PlannedOp& op, bool is_train) {
+  void AddStep(const PlannedOp& op, bool is_train, const std::string& caller) {
     const OpType& type = OpType::Find(op.type);
     Step step;
     Counts counts;
@@ -85,7 +86,7 @@ class Plan {
     }
     std::vector<pk_attr> attributes;
     for (const auto& value : op.attributes) attributes.push_back(value->get());
-    step.callable = std::make_unique<const Callable>(type, counts, attributes, is_train);
+    step.callable = std::make_unique<const Callable>(type, counts, attributes, is_train, caller);
     steps_.push_back(std::move(step));
   }
 
@@ -126,6 +127,7 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
       const auto attributes = AttributesOfWrapper(wrapper);
       instance_ = type_.FindInstance(type_.Count(call.indexed_input_pairs(), call.indexed_output_pairs()), attributes);
       is_train_ = attributes.IsTrain();
+      caller_ = wrapper.attr<std::string>(kCaller);
     });
   }
 
@@ -172,7 +174,7 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
       }
     }
     // Without the lock: this may wait for the GIL.
-    auto made = std::make_shared<const Plan>(forward, is_train_);
+    auto made = std::make_shared<const Plan>(forward, is_train_, caller_);
     std::lock_guard<std::mutex> lock(mutex_);
     if (plans_.size() == kMostPlans) plans_.erase(plans_.begin());
     plans_.push_back(made);
@@ -182,6 +184,7 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
   const OpType& type_;
   std::shared_ptr<const Instance> instance_;
   bool is_train_ = false;
+  std::string caller_;
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const Plan>> plans_;
 };

@@ -18,6 +18,9 @@
 #include "oneflow/core/framework/tensor.h"
 #include "oneflow/core/job/lazy_mode.h"
 
+// One for each version, in a folder of its own, which the build chooses.
+#include "version.h"
+
 namespace oneflow {
 
 namespace autograd {
@@ -34,15 +37,6 @@ namespace one {
 class AutogradCapturedTensor {
  public:
   static Maybe<Tensor> MakeTensor(const std::shared_ptr<Tensor>& tensor);
-};
-
-// What a call keeps for its gradient.
-class AutoGradCaptureState {
- public:
-  virtual ~AutoGradCaptureState() = default;
-
- protected:
-  TensorTuple saved_;
 };
 
 // The gradient of an op outside of graphs.

@@ -96,7 +96,7 @@ of::Maybe<void> Report(const Body& body) {
 template <typename T>
 void Check(const of::Maybe<T>& result) {
   if (result.IsOk()) return;
-  const std::shared_ptr<of::ErrorProto> error = result.error();
+  const std::shared_ptr<const of::ErrorProto> error = result.error();
   throw Error(error->msg().empty() ? result.GetSerializedError() : error->msg());
 }
 

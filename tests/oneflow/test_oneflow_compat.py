@@ -13,7 +13,9 @@ import pytest
 
 import pykernels
 import pykernels.compat.oneflow
+from pykernels.compat.oneflow import initializers
 from pykernels.compat.oneflow import typing as tp
+from pykernels.errors import CallError
 
 X = np.array([-1.0, 0.0, 2.0], np.float32)
 FAILING = """
@@ -68,6 +70,11 @@ def test_names_are_added_and_none_is_replaced(tmp_path: Path) -> None:
         "softmax_cross_entropy_with_logits sparse_softmax_cross_entropy_with_logits",
         "FunctionConfig default_placement_scope",
     ]
+
+
+def test_initializers_that_oneflow_lacks_are_refused() -> None:
+    with pytest.raises(CallError, match="flow.zeros_initializer: OneFlow has no initializers since 0.9, .*==0.8.0"):
+        initializers.refusing("zeros_initializer")()
 
 
 def test_names_that_are_not_provided_are_named() -> None:

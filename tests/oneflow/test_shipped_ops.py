@@ -153,11 +153,13 @@ def test_training_in_a_graph_is_training_outside(case: Case) -> None:
         optimizer.zero_grad()
         losses.append(float(loss.numpy()))
 
+    trained = Trained(case, values)
+
     class Graph(flow.nn.Graph):
         def __init__(self) -> None:
             super().__init__()
-            self.module = Trained(case, values)
-            self.add_optimizer(flow.optim.SGD(self.module.parameters(), lr=0.1))
+            self.module = trained
+            self.add_optimizer(flow.optim.SGD(trained.parameters(), lr=0.1))
 
         def build(self, *constants: Any) -> Any:
             loss = weighted_sum(self.module(*constants), seeds)
@@ -167,7 +169,6 @@ def test_training_in_a_graph_is_training_outside(case: Case) -> None:
     graph = Graph()
     np.testing.assert_allclose([float(graph(*constants).numpy()) for _ in range(steps)], losses, rtol=1e-5)
     for which in case.variables:
-        trained = graph.module._origin
         np.testing.assert_allclose(
             getattr(trained, f"p{which}").numpy(), getattr(eager, f"p{which}").numpy(), rtol=1e-5, atol=1e-6
         )

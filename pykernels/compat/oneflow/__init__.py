@@ -9,18 +9,19 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 import types
 import warnings
 from typing import Any
 
 import oneflow as flow
-import oneflow.experimental
 from oneflow.framework import function_util, id_util
 
 from pykernels.builder import user_op_builder
 from pykernels.compat.oneflow import (
     checkpoint,
+    initializers,
     layers,
     math,
     nn,
@@ -56,10 +57,14 @@ with warnings.catch_warnings():
     # Parts of OneFlow that it has, but does not import; the first imports a module of Python's that is deprecated.
     warnings.simplefilter("ignore", DeprecationWarning)
     importlib.import_module("oneflow.unittest")
-    importlib.import_module("oneflow.data")
+    if importlib.util.find_spec("oneflow.experimental"):
+        importlib.import_module("oneflow.data")
+    else:  # since 0.9, where oneflow.data cannot be imported either
+        flow.experimental = sys.modules["oneflow.experimental"] = types.ModuleType("oneflow.experimental")
 
 _add(flow.experimental, custom_op_module=custom_op_module)
 _add(flow.nn, **{name: getattr(nn, name) for name in nn.__all__})
+_add(flow, **{name: initializers.refusing(name) for name in initializers.NAMES})
 _add(
     flow,
     FixedTensorDef=typing.Numpy.Placeholder,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import oneflow as flow
-from oneflow.ops import initializer_util
 
 from pykernels.compat.oneflow import scope
 from pykernels.compat.oneflow.graph import building
@@ -123,8 +123,10 @@ def _first_values(
     if seed is None:
         seed = int(flow.randint(0, 2**31 - 1, (1,)).item())
     try:
+        # Not above: OneFlow 0.9 has none, and then nobody has an initializer of its.
+        initializer_util = importlib.import_module("oneflow.ops.initializer_util")
         draw = initializer_util.GetInitializer(initializer, seed, shape)
-    except (AssertionError, AttributeError, ValueError):
+    except (AssertionError, AttributeError, ImportError, ValueError):
         raise CallError(
             f"flow.get_variable({name!r}): initializer must be one of OneFlow's, such as flow.zeros_initializer(), "
             f"not {initializer!r}"

@@ -1,7 +1,7 @@
 // Gradients in OneFlow's graphs: ops that are added to the graph.
 #include <map>
 
-#include "gradient.h"
+#include "../../gradient.h"
 
 namespace pykernels::oneflow {
 namespace {

@@ -1,0 +1,41 @@
+// What OneFlow 0.9 has otherwise than other versions.
+#ifndef PYKERNELS_REGISTRY_ONEFLOW_VERSION_H_
+#define PYKERNELS_REGISTRY_ONEFLOW_VERSION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "oneflow/core/framework/saved_tensor_hooks.h"
+
+namespace oneflow::one {
+
+// What a call keeps for its gradient. OneFlow itself reads `saved_` and `hooks_`, which stay empty here.
+class AutoGradCaptureState {
+ public:
+  virtual ~AutoGradCaptureState() = default;
+
+  std::vector<bool> input_requires_grad;
+
+ protected:
+  TensorTuple saved_;
+  small_vector<std::unique_ptr<SavedTensorHook>, TensorTuple::kInitialSize> hooks_;
+};
+
+}  // namespace oneflow::one
+
+namespace pykernels::oneflow {
+
+inline void SetOutputShape(::oneflow::user_op::InferContext* context, const std::string& argument, int32_t index,
+                           const ::oneflow::Shape& shape) {
+  context->SetOutputShape(argument, index, shape);
+}
+
+inline void SetOutputDtype(::oneflow::user_op::InferContext* context, const std::string& argument, int32_t index,
+                           ::oneflow::DataType dtype) {
+  context->SetOutputDType(argument, index, dtype);
+}
+
+}  // namespace pykernels::oneflow
+
+#endif  // PYKERNELS_REGISTRY_ONEFLOW_VERSION_H_

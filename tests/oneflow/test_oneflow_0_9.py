@@ -1,0 +1,44 @@
+"""OneFlow 0.9, in an environment of its own: the tests of this folder run with whatever version is installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from process import CHECKOUT
+
+VARIABLE = "PYTHON_ONEFLOW_0_9"
+FILES = ("registrar", "gradients", "errors", "training", "guide")
+
+
+@pytest.mark.timeout(750)
+def test_the_tests_of_this_folder_pass() -> None:
+    python = os.environ.get(VARIABLE)
+    if not python:
+        pytest.skip(
+            f"OneFlow 0.9 was not tried, since ${VARIABLE} names no Python that has it; {metadata.version('oneflow')} is "
+            "installed here"
+        )
+    found = run(python, "-c", "import oneflow; print(oneflow.__version__)", timeout=120)
+    if found.returncode != 0:
+        reason = found.stderr.strip().rpartition("\n")[2]
+        pytest.skip(f"OneFlow 0.9 was not tried, since {python} cannot import OneFlow: {reason}")
+    assert found.stdout.startswith("0.9.")
+    files = [Path(__file__).parent / f"test_oneflow_{name}.py" for name in FILES]
+    done = run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, files), timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def run(*command: str, timeout: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=CHECKOUT,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        stdin=subprocess.DEVNULL,
+    )
