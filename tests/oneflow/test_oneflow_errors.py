@@ -259,7 +259,12 @@ def test_the_line_in_the_graph_is_told(load: Callable[..., str]) -> None:
     inference = graph_of(module.forward)
     assert line_of("the call in the graph") in told_of(lambda: inference(flow.ones(3)).numpy())
     trainer = Trainer(module)
-    assert line_of("the call whose gradient is in the graph") in told_of(lambda: trainer(flow.ones(1)).numpy())
+
+    def train() -> None:
+        trainer(flow.ones(1)).numpy()
+        flow._oneflow_internal.eager.Sync()  # OneFlow 0.9 gives a loss before its gradients have been computed
+
+    assert line_of("the call whose gradient is in the graph") in told_of(train)
 
 
 def test_a_folder_without_a_kernel(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
