@@ -1,27 +1,33 @@
 import numpy as np
 
+# Scratch memory is one array of rows for each dtype: what an array costs is more than what a few elements do.
+
 
 def forward(args, outs, *, eps, momentum, axis, is_train):
     (x, gamma, beta, moving_mean, moving_var), (y,) = args, outs
-    blocks, y_blocks = _blocks(x, axis), _blocks(y, axis)
-    mean, var = _statistics(blocks, moving_mean, moving_var, is_train)
-    scale, shift = np.empty_like(gamma), np.empty_like(gamma)
+    blocks = _blocks(x, axis)
+    stats = _statistics(blocks, moving_mean, moving_var, is_train)
+    mean, var = stats[0], stats[1]
+    factors = np.zeros((3, gamma.size), gamma.dtype)
+    scale, shift = factors[0], factors[2]
     for c in range(gamma.size):
         if is_train:
             moving_mean[c] = momentum * moving_mean[c] + (1 - momentum) * mean[c]
             moving_var[c] = momentum * moving_var[c] + (1 - momentum) * var[c]
         scale[c] = gamma[c] / np.sqrt(var[c] + eps)
         shift[c] = beta[c] - mean[c] * scale[c]
-    _combine(blocks, scale, blocks, np.zeros_like(gamma), shift, y_blocks)
+    _combine(blocks, blocks, factors, _blocks(y, axis))
 
 
 def backward(args, outs, *, eps, axis, is_train):
     (dy, x, gamma, moving_mean, moving_var), (dx, dgamma, dbeta) = args, outs
     blocks, dy_blocks = _blocks(x, axis), _blocks(dy, axis)
-    mean, var = _statistics(blocks, moving_mean, moving_var, is_train)
-    along, total = _sums(blocks, mean, dy_blocks)
+    stats = _statistics(blocks, moving_mean, moving_var, is_train)
+    mean, var, along, total = stats[0], stats[1], stats[2], stats[3]
+    _add_sums(blocks, dy_blocks, mean, along, total)
     # dx is a * dy + b * x + d. It depends on x since, in training, the statistics do.
-    a, b, d = np.empty_like(gamma), np.zeros_like(gamma), np.zeros_like(gamma)
+    factors = np.zeros((3, gamma.size), gamma.dtype)
+    a, b, d = factors[0], factors[1], factors[2]
     n = blocks.shape[0] * blocks.shape[2]
     for c in range(gamma.size):
         rstd = 1 / np.sqrt(var[c] + eps)
@@ -30,26 +36,35 @@ def backward(args, outs, *, eps, axis, is_train):
         if is_train:
             tilt = slope * along[c] * rstd * rstd / n
             b[c], d[c] = -tilt, tilt * mean[c] - slope * total[c] / n
-    _combine(dy_blocks, a, blocks, b, d, _blocks(dx, axis))
+    _combine(dy_blocks, blocks, factors, _blocks(dx, axis))
 
 
 def _statistics(blocks, moving_mean, moving_var, is_train):
-    """Mean and variance of every channel, in float64: of this batch in training, else the moving ones."""
-    if not is_train:
-        return moving_mean.astype(np.float64), moving_var.astype(np.float64)
+    """Mean and variance of every channel, in float64: of this batch in training, else the moving ones.
+
+    They are the first two of five rows; the next two are zeros.
+    """
+    stats = np.zeros((5, blocks.shape[1]))
+    mean, var = stats[0], stats[1]
     n = blocks.shape[0] * blocks.shape[2]
-    _, total = _sums(blocks, np.zeros(blocks.shape[1]), blocks)
-    mean = total / n
-    return mean, _squares(blocks, mean) / n
+    if is_train:
+        _add_sums(blocks, blocks, var, stats[4], mean)
+    for c in range(mean.size):
+        mean[c] = mean[c] / n if is_train else moving_mean[c]
+        var[c] = 0 if is_train else moving_var[c]
+    if is_train:
+        _add_squares(blocks, mean, var)
+        for c in range(mean.size):
+            var[c] = var[c] / n
+    return stats
 
 
 # Where the channels lie side by side in memory, the loops go along them.
 
 
-def _sums(blocks, mean, dy_blocks):
-    """For every channel, the sums of ``dy * (x - mean)`` and of `dy`."""
+def _add_sums(blocks, dy_blocks, mean, along, total):
+    """For every channel, add the sums of ``dy * (x - mean)`` and of `dy`."""
     outer, channels, inner = blocks.shape
-    along, total = np.zeros(channels), np.zeros(channels)
     for o in range(outer):
         if inner == 1:
             x, dy = blocks[o].reshape(channels), dy_blocks[o].reshape(channels)
@@ -64,13 +79,11 @@ def _sums(blocks, mean, dy_blocks):
                     t += dy_blocks[o, c, i]
                 along[c] += a
                 total[c] += t
-    return along, total
 
 
-def _squares(blocks, mean):
-    """For every channel, the sum of ``(x - mean) ** 2``."""
+def _add_squares(blocks, mean, squares):
+    """For every channel, add the sum of ``(x - mean) ** 2``."""
     outer, channels, inner = blocks.shape
-    squares = np.zeros(channels)
     for o in range(outer):
         if inner == 1:
             x = blocks[o].reshape(channels)
@@ -82,11 +95,11 @@ def _squares(blocks, mean):
                 for i in range(inner):
                     s += (blocks[o, c, i] - centre) ** 2
                 squares[c] += s
-    return squares
 
 
-def _combine(p, a, q, b, d, results):
-    """``a * p + b * q + d`` in every channel."""
+def _combine(p, q, factors, results):
+    """``a * p + b * q + d`` in every channel; these are the rows of `factors`."""
+    a, b, d = factors[0], factors[1], factors[2]
     outer, channels, inner = p.shape
     for o in range(outer):
         if inner == 1:
