@@ -19,6 +19,21 @@ from process import python
 from pykernels import paths, toolchain
 from pykernels.kernel.processor import LEVELS
 
+# A fused kernel, into which the axis is compiled.
+SOFTMAX = """
+import numpy as np
+
+
+def forward(args, *, axis):
+    (x,) = args
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def backward(args, *, axis):
+    y, dy = args
+    return y * (dy - (y * dy).sum(axis=axis, keepdims=True))
+"""
 PROGRAMS = Path(__file__).parent / "programs"
 #: Folders with other versions of ONNX Runtime, each for this Python.
 OTHERS = [Path(folder) for folder in os.environ.get("PYKERNELS_TEST_ONNXRUNTIMES", "").split(os.pathsep) if folder]
@@ -34,8 +49,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def library(folder: Path) -> Path:
-    ops = [paths.OPS / name for name in ("leaky_relu", "softmax", "softmax_cross_entropy")]
+def library(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    fused = shutil.copytree(paths.OPS / "softmax", tmp_path_factory.mktemp("ops") / "softmax")
+    (fused / "softmax_py_kernel.py").write_text(SOFTMAX)
+    ops = [paths.OPS / "leaky_relu", fused, paths.OPS / "softmax_cross_entropy"]
     done = build(*ops, "-o", "ops.so", "--dtype", "float32", "--cpu", "x86-64-v2", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
