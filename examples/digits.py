@@ -115,9 +115,11 @@ def main() -> int:
     console = Console()
     console.print(table(runs, reference))
     if not has_oneflow():
-        console.print("OneFlow is not installed; with it (pip install '.[oneflow]') it has rows here, too")
+        console.print(
+            "OneFlow is not installed; with it (pip install '.[oneflow]') it has rows here, too", markup=False
+        )
     plot(runs, options.output)
-    console.print(f"loss curves: {options.output}")
+    console.print(f"loss curves: {options.output}", markup=False)
     found = faults(runs, reference)
     for fault in found:
         print(f"digits.py: {fault}", file=sys.stderr)
