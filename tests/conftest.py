@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from folders import write_op
+
+import pykernels
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -13,3 +17,17 @@ def cache_of_the_tests(request: pytest.FixtureRequest) -> Iterator[None]:
         if "PYKERNELS_CACHE" not in os.environ:
             patch.setenv("PYKERNELS_CACHE", str(request.config.cache.mkdir("pykernels")))
         yield
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Loads a folder with a kernel and gives the name of its op."""
+    names: list[str] = []
+
+    def load_one(kernel: str, **definition: str) -> str:
+        names.append(f"op_{tmp_path.name}_{len(names)}".replace("-", "_").replace("[", "_").replace("]", "_"))
+        pykernels.load_ops(write_op(tmp_path, names[-1], kernel, **definition))
+        return names[-1]
+
+    yield load_one
+    pykernels.unload_ops(*names)

@@ -33,20 +33,6 @@ def the_next_call_is_right() -> Iterator[None]:
     np.testing.assert_array_equal(x.grad.asnumpy(), [0, 1])
 
 
-@pytest.fixture
-def load(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Loads a folder with a kernel and gives the name of its op."""
-    names: list[str] = []
-
-    def load_one(kernel: str, **definition: str) -> str:
-        names.append(f"wrong_{tmp_path.name}_{len(names)}".replace("-", "_").replace("[", "_").replace("]", "_"))
-        pykernels.load_ops(write_op(tmp_path, names[-1], kernel, **definition))
-        return names[-1]
-
-    yield load_one
-    pykernels.unload_ops(*names)
-
-
 ONE = mx.nd.array([[1.0, 2.0]])
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "too many inputs": (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,15 +10,13 @@ import pytest
 import pykernels
 from pykernels import paths
 
-# What the shipped ops are tried on, and op folders for tests.
-sys.path += [str(Path(__file__).parent.parent / "ops"), str(Path(__file__).parent.parent / "mxnet")]
+# What the shipped ops are tried on.
+sys.path.append(str(Path(__file__).parent.parent / "ops"))
 
 with warnings.catch_warnings():
     # OneFlow 0.8.0 uses names that newer versions of its dependencies have deprecated.
     warnings.simplefilter("ignore")
     import oneflow as flow
-
-from folders import write_op
 
 from pykernels.frameworks.oneflow import prepare
 
@@ -41,17 +39,3 @@ def shipped() -> Iterator[None]:
     pykernels.load_ops(paths.OPS)
     yield
     pykernels.unload_ops()
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Loads a folder with a kernel and gives the name of its op."""
-    names: list[str] = []
-
-    def load_one(kernel: str, **definition: str) -> str:
-        names.append(f"op_{tmp_path.name}_{len(names)}".replace("-", "_").replace("[", "_").replace("]", "_"))
-        pykernels.load_ops(write_op(tmp_path, names[-1], kernel, **definition))
-        return names[-1]
-
-    yield load_one
-    pykernels.unload_ops(*names)

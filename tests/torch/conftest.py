@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,8 @@ import pytest
 import pykernels
 from pykernels import paths
 
-# What the shipped ops are tried on, and op folders for tests.
-sys.path += [str(Path(__file__).parent.parent / folder) for folder in ("ops", "mxnet")]
-
-from folders import write_op
+# What the shipped ops are tried on.
+sys.path.append(str(Path(__file__).parent.parent / "ops"))
 
 _spec = importlib.util.find_spec("torch")
 # Without PyTorch there is still this folder, on the path of the tests.
@@ -66,17 +64,3 @@ def ops(road: str, enter: Callable[[str], Any]) -> Any:
     for name in pykernels.load_ops(paths.OPS):
         enter(name)
     return getattr(torch.ops, road)
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Loads a folder with a kernel and gives the name of its op."""
-    names: list[str] = []
-
-    def load_one(kernel: str, **definition: str) -> str:
-        names.append(f"op_{tmp_path.name}_{len(names)}".replace("-", "_").replace("[", "_").replace("]", "_"))
-        pykernels.load_ops(write_op(tmp_path, names[-1], kernel, **definition))
-        return names[-1]
-
-    yield load_one
-    pykernels.unload_ops(*names)
