@@ -18,7 +18,7 @@ COMPILERS := $(if $(filter default,$(origin CXX)),g++ c++ clang++,'$(CXX)')
 .DEFAULT_GOAL := help
 # Two pips must not work on one environment at once, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help tools tools-torch venv demo test clean
+.PHONY: help tools tools-torch venv demo test docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ test: $(VENV)/.installed-test $(VENV_TORCH)/.installed-test ## check style and t
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -ra
 	$(BIN_TORCH)/python -m pytest -ra $(TESTS_TORCH)
+
+docs: $(VENV)/.installed-docs ## build the documentation, build/docs/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 clean: ## remove what building, testing and the demo leave behind (.venv and .venv-torch stay)
 	rm -rf build dist *.egg-info demo_output log .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -70,7 +73,12 @@ $(VENV)/.installed-demo: $(METADATA) $(VENV)/.created
 
 $(VENV)/.installed-test: $(VENV)/.installed-demo
 	@echo "installing what the tests need: OneFlow above all, and ONNX Runtime"
-	@$(PIP) --editable '.[mxnet,oneflow,onnx,demo,test]'
+	@$(PIP) --editable '.[mxnet,oneflow,onnx,demo,docs,test]'
+	@touch $@
+
+$(VENV)/.installed-docs: $(METADATA) $(VENV)/.created
+	@echo "installing what the documentation is built with"
+	@$(PIP) --editable '.[docs,onnx]'
 	@touch $@
 
 $(VENV_TORCH)/.created: | tools-torch tools

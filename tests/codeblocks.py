@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_BLOCK = re.compile(r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+_BLOCK = re.compile(
+    r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+|\{[\w-]+\}[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S
+)
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,11 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """The blocks of a page, in order."""
+    """The blocks of a page, in order, without the directives of Sphinx."""
     text = page.read_text(encoding="utf-8")
     found = [
         Block(match["language"], match["file"], match["text"], text.count("\n", 0, match.start()) + 1)
         for match in _BLOCK.finditer(text)
     ]
     assert 2 * len(found) == len(re.findall(r"^```", text, re.M)), f"{page}: a code block without a language"
-    return found
+    return [block for block in found if not block.language.startswith("{")]
