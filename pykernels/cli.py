@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 import pykernels
 from pykernels.commands import bench, build, cache, explain, list, new, run, warmup
+from pykernels.commands.messages import complain, with_code
 from pykernels.errors import PykernelsError
 
 __all__ = ["main"]
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options))
     except PykernelsError as error:
-        print(f"pykernels: {error}", file=sys.stderr)
+        complain(with_code(error))
         return 1
 
 

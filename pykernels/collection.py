@@ -44,7 +44,7 @@ def read_library(folder: Path) -> str | None:
         raise LoadError(f"{file} cannot be read: {error}") from error
     library = configuration.get("collection", "library", fallback=None)
     if library is not None and not library.isidentifier():
-        raise LoadError(f"{file}: library = {library!r} is not a Python identifier")
+        raise LoadError(f"{file}: library = {library!r} is not a Python identifier; write one, such as my_ops")
     if library in _RESERVED:
-        raise LoadError(f"{file}: library = {library!r} is PyTorch's own")
+        raise LoadError(f"{file}: library = {library!r} is PyTorch's own; choose another name")
     return library

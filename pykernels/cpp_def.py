@@ -95,7 +95,9 @@ def _read(built: Path, path: Path) -> Definition:
     except OSError as error:
         raise DefinitionError(f"{path}: the compiled definition cannot be loaded: {error}") from error
     except AttributeError:
-        raise DefinitionError(f'{path}: it does not include "oneflow/core/framework/framework.h"') from None
+        raise DefinitionError(
+            f'{path}: it does not include "oneflow/core/framework/framework.h"; do so above the ops'
+        ) from None
     entry.restype = ctypes.c_void_p
     entry.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     error_text = ctypes.create_string_buffer(abi.ERROR_SIZE)

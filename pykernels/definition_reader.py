@@ -49,10 +49,10 @@ def read_definition(path: Path, address: int, keep: Any) -> Definition:
     for index in range(raw.n_ops):
         op = _read_op(raw.ops[index], index, gradients, definition)
         if op.name in definition.ops:
-            raise DefinitionError(f"{op.file}:{op.line}: op {op.name} is registered twice")
+            raise DefinitionError(f"{op.file}:{op.line}: op {op.name} is registered twice; keep one")
         definition.ops[op.name] = op
     if not definition.ops:
-        raise DefinitionError(f"{path}: it registers no op")
+        raise DefinitionError(f"{path}: it registers no op; register one with REGISTER_USER_OP")
     _check_gradients(raw, definition)
     return definition
 
@@ -63,7 +63,7 @@ def _gradients(raw: abi.Definition) -> dict[str, int]:
         gradient = raw.gradients[index]
         name = gradient.op.decode()
         if name in gradients:
-            raise DefinitionError(f"{_at(gradient)}: the gradient of op {name} is registered twice")
+            raise DefinitionError(f"{_at(gradient)}: the gradient of op {name} is registered twice; keep one")
         gradients[name] = index
     return gradients
 
@@ -82,7 +82,7 @@ def _read_op(raw: abi.Op, index: int, gradients: dict[str, int], definition: Def
         definition=definition,
     )
     if not op.outputs:
-        raise DefinitionError(f"{_at(raw)}: op {op.name} has no output")
+        raise DefinitionError(f"{_at(raw)}: op {op.name} has no output; give it one with .Output(name)")
     for state, following in pairwise(op.inputs):
         if state.mutable and not following.mutable:
             raise DefinitionError(

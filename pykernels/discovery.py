@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pykernels import frameworks, paths
-from pykernels.errors import CallError, LoadError
+from pykernels.errors import CallError, ClashError, LoadError
 from pykernels.module import CPP_DEF, PY_API, PY_DEF, PY_KERNEL, OpModule
 
 __all__ = ["ENTRY_POINTS", "find", "find_op", "install", "list_ops", "load_ops", "reload_ops", "unload_ops"]
@@ -55,7 +55,7 @@ def load_ops(*paths: str | Path) -> Mapping[str, OpModule]:
         module = OpModule(folder.name, folder).py_api().cpp_def().py_kernel()
         module.check_files()
         if folder.name in modules:
-            raise LoadError(_clash(folder.name, modules[folder.name].path, folder))
+            raise ClashError(_clash(folder.name, modules[folder.name].path, folder))
         modules[folder.name] = module
     with _lock:
         for module in modules.values():
@@ -202,7 +202,7 @@ def _forget_plans() -> None:
 def _check_clash(module: OpModule) -> None:
     known = _loaded.get(module.name)
     if known is not None and known.path.resolve() != module.path.resolve():
-        raise LoadError(_clash(module.name, known.path, module.path))
+        raise ClashError(_clash(module.name, known.path, module.path))
 
 
 def _clash(name: str, first: Path, second: Path) -> str:

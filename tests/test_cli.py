@@ -116,7 +116,7 @@ def test_new_never_overwrites(tmp_path: Path) -> None:
     before = contents(tmp_path)
     done = command("new", "twice", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "pykernels: ops/twice is there already; choose another name, or remove it first\n"
+    assert done.stderr == "pykernels: ops/twice is there already; choose another name, or remove it first [PK100]\n"
     assert contents(tmp_path) == before
 
 
@@ -124,7 +124,7 @@ def test_new_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "ops").write_text("a file, where the folder should be")
     done = command("new", "twice", cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr == "pykernels: the op folder ops/twice cannot be written: Not a directory\n"
+    assert done.stderr == "pykernels: the op folder ops/twice cannot be written: Not a directory [PK100]\n"
 
 
 def test_list_shows_the_shipped_ops_and_those_of_the_current_directory(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_list_shows_both_folders_of_one_name(tmp_path: Path) -> None:
 def test_list_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
     done = command("list", "nowhere", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "pykernels: there is no folder nowhere\n"
+    assert done.stderr == "pykernels: there is no folder nowhere [PK100]\n"
 
 
 def test_starts_without_importing_anything_slow(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_module_is_run_as_python_does(place: Path, name: str) -> None:
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     done = python("-m", "pykernels", "run", "absent.py", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "pykernels: there is no script absent.py\n")
+    assert (done.returncode, done.stderr) == (1, "pykernels: there is no script absent.py [PK100]\n")
     done = python("-m", "pykernels", "run", "-m", "absent", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "ImportError: No module named absent\n")
     done = python("-m", "pykernels", "run", cwd=tmp_path)

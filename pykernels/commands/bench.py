@@ -19,6 +19,7 @@ import numpy as np
 
 import pykernels
 from pykernels.commands import arguments
+from pykernels.commands.messages import complain, with_code
 from pykernels.errors import KernelError, PykernelsError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _run(options: argparse.Namespace) -> int:
             try:
                 _measure(request, rows.append)
             except PykernelsError as error:
-                failed.append(f"{module.name}: {error}")
+                failed.append(f"{module.name}: {with_code(error)}")
             progress.advance(task)
     if options.json:
         print(json.dumps({"machine": _machine(), "rows": [dataclasses.asdict(row) for row in rows]}, indent=2))
@@ -91,7 +92,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.plot and rows:
         plot.plot(rows, options.plot)
     for message in failed:
-        print(f"\npykernels: {message}", file=sys.stderr)
+        complain(message)
     return 1 if failed else 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.commands import arguments
+from pykernels.commands.messages import complain, with_code
 from pykernels.errors import PykernelsError, PykernelsWarning
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS, PYTHON, WHOLE_ARRAY, Facts
 from pykernels.module import OpModule
@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
                     print(text)
         except PykernelsError as error:
             failed = True
-            print(f"pykernels: {module.name}: {error}", file=sys.stderr)
+            complain(f"{module.name}: {with_code(error)}")
     return 1 if failed else 0
 
 

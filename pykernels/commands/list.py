@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from pykernels import discovery, paths
+from pykernels.commands.messages import complain, with_code
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 
@@ -40,14 +40,14 @@ def _run(options: argparse.Namespace) -> int:
         try:
             op = module.build_load().forward
         except PykernelsError as error:
-            broken.append(f"{folder.name}: {error}")
+            broken.append(f"{folder.name}: {with_code(error)}")
             table.add_row(module.name, Text("broken, see below", "red"), "", Text(_origin(folder)))
         else:
             gradient = "no" if op.gradient is None else "yes"
             table.add_row(module.name, Text(op.schema()), gradient, Text(_origin(folder)))
     Console().print(table)
     for message in broken:
-        print(f"\npykernels: {message}", file=sys.stderr)
+        complain(message)
     return 1 if broken else 0
 
 

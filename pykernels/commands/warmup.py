@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from pykernels.commands import arguments
+from pykernels.commands.messages import complain
 from pykernels.errors import BuildError
 from pykernels.warmup import Outcome, registrars, warm_op, warm_registrar
 
@@ -59,7 +59,7 @@ def _run(options: argparse.Namespace) -> int:
     Console().print(table)
     for each in outcomes:
         for message in (*each.python, *each.failed):
-            print(f"\npykernels: {each.name}: {message}", file=sys.stderr)
+            complain(f"{each.name}: {message}")
     return 1 if any(each.failed for each in outcomes) else 0
 
 

@@ -45,8 +45,8 @@ _COMPILER = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
         *("adapter", "bounds", "codegen", "counting", "fast_math", "inline_math", "inline_steps", "inline_tables"),
-        *("iterations", "linking", "loop_math", "lowering", "native", "prange", "raising", "reductions", "reshaping"),
-        *("slower", "target", "typing", "vector_math", "vector_operations", "weak"),
+        *("iterations", "linking", "loop_math", "lowering", "native", "numba_errors", "prange", "raising"),
+        *("reductions", "reshaping", "slower", "target", "typing", "vector_math", "vector_operations", "weak"),
     )
 )
 

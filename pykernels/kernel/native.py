@@ -25,10 +25,11 @@ from pykernels.kernel import adapter, counting, fast_math, linking, lowering, re
 from pykernels.kernel.codegen import kernel_target
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts
 from pykernels.kernel.loop_math import LoopMath
+from pykernels.kernel.numba_errors import reason_of
 from pykernels.kernel.signature import Signature
 from pykernels.kernel.slower import find_slower
 from pykernels.kernel.source import KernelFunction
-from pykernels.kernel.typing import NotNative, check_results, is_in_pieces, reason_of, type_kernel
+from pykernels.kernel.typing import NotNative, check_results, is_in_pieces, type_kernel
 
 __all__ = ["NotNative", "compile_kernel"]
 

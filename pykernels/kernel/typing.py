@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,10 +15,11 @@ from pykernels.errors import KernelError
 from pykernels.kernel import iterations, lowering, weak
 from pykernels.kernel.adapter import Result, computed_in
 from pykernels.kernel.codegen import compile_function
+from pykernels.kernel.numba_errors import line_of, reason_of
 from pykernels.kernel.signature import Group, Signature, group_shapes
 from pykernels.kernel.source import KernelFunction
 
-__all__ = ["NotNative", "check_results", "is_in_pieces", "reason_of", "type_kernel"]
+__all__ = ["NotNative", "check_results", "is_in_pieces", "type_kernel"]
 
 
 class NotNative(Exception):
@@ -44,10 +44,10 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     except errors.NumbaError as error:
         if "readonly" in str(error).lower().replace("-", "") and "modify" in str(error).lower():
             raise KernelError(
-                f"{_line_in(error, kernel)}: {kernel.name} writes to an input. Inputs belong to the framework; "
+                f"{line_of(error, kernel)}: {kernel.name} writes to an input. Inputs belong to the framework; "
                 f"write to a copy or to an output"
             ) from error
-        raise NotNative(f"numba: {_line_in(error, kernel)}: {reason_of(error)}") from error
+        raise NotNative(f"numba: {line_of(error, kernel)}: {reason_of(error)}") from error
     except Exception as error:  # numba breaks on some code that it cannot type
         raise NotNative(f"numba breaks on {kernel.where}: {type(error).__name__}: {error}") from error
     return dispatcher, dispatcher.overloads[argument_types].signature.return_type
@@ -128,17 +128,3 @@ def _leaves(type_: nb.Type, path: str) -> Iterator[tuple[str, nb.Type]]:
             yield from _leaves(member, f"{path}[{at}]")
     else:
         yield path, type_
-
-
-def reason_of(error: Exception) -> str:
-    """The line of a numba error that says what is wrong."""
-    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in str(error).splitlines()]
-    noise = ("Failed in", "During:", "File", "Overload", "There are", ">>>", "-", "*", "#", "^")
-    telling = [line for line in lines if line and not line.startswith(noise)]
-    return telling[0].rstrip(":") if telling else type(error).__name__
-
-
-def _line_in(error: Exception, kernel: KernelFunction) -> str:
-    """``file:line`` of the user's line that numba refused."""
-    found = re.findall(re.escape(kernel.path.name) + r'", line (\d+)', str(error))
-    return f"{kernel.path}:{found[-1]}" if found else kernel.where

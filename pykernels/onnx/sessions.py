@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pykernels import discovery
-from pykernels.errors import LoadError
+from pykernels.errors import ClashError, LoadError
 from pykernels.frameworks import onnxruntime_registrar
 from pykernels.kernel import service
 from pykernels.module import OpModule
@@ -87,7 +87,7 @@ def _numbers(modules: Iterable[OpModule]) -> dict[NodeName, int]:
     for module in dict.fromkeys(modules):
         for name, number in _enter(module).items():
             if name in owners:
-                raise LoadError(
+                raise ClashError(
                     f"two folders define the ONNX op {name}: {owners[name].path} and {module.path}. Rename one, or say "
                     f"which ops to register"
                 )

@@ -1,0 +1,45 @@
+"""Writes into errors.md what the classes of pykernels/errors.py say of themselves: python docs/write_errors.py."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+from pykernels import errors
+
+PAGE = Path(__file__).with_name("errors.md")
+BEGIN, END = "<!-- written by write_errors.py -->", "<!-- end of what is written -->"
+
+
+def kinds() -> list[type[errors.PykernelsError] | type[errors.PykernelsWarning]]:
+    """Every kind, in the order of the codes."""
+    return sorted((getattr(errors, name) for name in errors.__all__), key=lambda kind: kind.code)
+
+
+def section() -> str:
+    """The part of the page that is written."""
+    lines = ["| code | class | when |", "|---|---|---|"]
+    for kind in kinds()[1:]:
+        summary = inspect.getdoc(kind).split("\n\n")[0]
+        parents = [f"`{base.__name__}`" for base in kind.__bases__ if base is not errors.PykernelsError]
+        also = f" (a {', '.join(parents)})" if parents else ""
+        lines.append(f"| [{kind.code}](#{kind.code.lower()}) | `{kind.__name__}`{also} | {summary} |")
+    for kind in kinds()[1:]:
+        _, text, *_ = inspect.getdoc(kind).split("\n\n")
+        lines += ["", f"### {kind.code}", "", f"`{kind.__name__}`: {_wrapped(text)}"]
+    return "\n".join(lines)
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(line.strip() for line in text.splitlines())
+
+
+def page() -> str:
+    """The whole page."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    return f"{before}{BEGIN}\n\n{section()}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

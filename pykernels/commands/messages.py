@@ -1,0 +1,25 @@
+"""What commands say on the standard error output."""
+
+from __future__ import annotations
+
+import sys
+
+from pykernels.errors import PykernelsError
+
+__all__ = ["complain", "with_code"]
+
+
+def with_code(error: PykernelsError) -> str:
+    """The message of an error, and behind it the code of its kind."""
+    return f"{error} [{error.code}]"
+
+
+def complain(message: str) -> None:
+    """Tell what is wrong: in colours at a terminal, unless ``NO_COLOR`` is set."""
+    if not sys.stderr.isatty():
+        print(f"pykernels: {message}", file=sys.stderr)
+        return
+    from rich.console import Console  # not above: it takes as long to import as the rest
+    from rich.text import Text
+
+    Console(stderr=True, soft_wrap=True).print(Text.assemble(("pykernels:", "bold red"), " ", message))

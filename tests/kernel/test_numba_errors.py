@@ -1,0 +1,58 @@
+"""What users are told of kernels that numba cannot compile: their line, and the reason in one line."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pykernels.kernel import typing
+from pykernels.kernel.signature import Signature, TensorType
+from pykernels.kernel.source import KernelSource
+
+SIGNATURE = Signature(inputs=(TensorType(np.dtype("f4"), 1),), outputs=(TensorType(np.dtype("f4"), 1),))
+
+
+def said_of(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "op_py_kernel.py"
+    path.write_text(textwrap.dedent(text))
+    with pytest.raises(typing.NotNative) as raised:
+        typing.type_kernel(KernelSource(path).functions["forward"], SIGNATURE)
+    return str(raised.value).replace(f"{tmp_path}/", "")
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("x + 'a'", "there is no add(float32[:], 'a')"),
+        ("x.foo", "Unknown attribute 'foo' of type float32[:]"),
+        ("np.sum(x, axis='k')", "sum(float32[:], axis='k'): NumPy sum only supports integer axis value"),
+        ("np.linalg.lstsq(x, x, bogus=3)", "lstsq(float32[:], float32[:], bogus=3): got an unexpected keyword"),
+        ("np.einsum('i->i', x)", "Use of unsupported NumPy function 'numpy.einsum'"),
+    ],
+)
+def test_the_line_and_the_reason(tmp_path: Path, expression: str, reason: str) -> None:
+    said = said_of(tmp_path, f"import numpy as np\n\n\ndef forward(args):\n    (x,) = args\n    return {expression}\n")
+    assert said.startswith(f"numba: op_py_kernel.py:6: {reason}")
+    assert len(said.splitlines()) == 1
+    assert "0x" not in said and "site-packages" not in said
+
+
+def test_an_error_in_a_helper_is_told_of_the_helper(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text("def double(x):\n    y = 2 * x\n    return y.nothing\n")
+    said = said_of(
+        tmp_path,
+        """
+        from tools import double
+
+        def inner(x):
+            return double(x) + 1
+
+        def forward(args):
+            (x,) = args
+            return inner(x)
+        """,
+    )
+    assert said == "numba: tools.py:3: Unknown attribute 'nothing' of type float32[:]"

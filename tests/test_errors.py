@@ -1,0 +1,207 @@
+"""The kinds of errors and their codes, their page, and what messages say: what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from process import CHECKOUT
+
+import pykernels
+from pykernels import cli, errors
+
+KINDS = {name: getattr(errors, name) for name in errors.__all__}
+PAGE = CHECKOUT / "docs/errors.md"
+
+
+def test_each_kind_has_a_code_of_its_own() -> None:
+    codes = [kind.code for kind in KINDS.values()]
+    assert all(re.fullmatch(r"PK\d{3}", code) for code in codes)
+    assert len(set(codes)) == len(codes)
+    assert all(issubclass(kind, (errors.PykernelsError, errors.PykernelsWarning)) for kind in KINDS.values())
+    assert {name for name in KINDS if not hasattr(pykernels, name)} == set()
+
+
+def test_codes_stay_the_same() -> None:
+    # Whoever has searched for one, or filters logs by it, relies on them: add, never change.
+    assert {
+        "LoadError": "PK100",
+        "ClashError": "PK101",
+        "PackageError": "PK102",
+        "ReloadError": "PK103",
+        "DefinitionError": "PK200",
+        "KernelError": "PK300",
+        "CallError": "PK400",
+        "BuildError": "PK500",
+        "CompileFailed": "PK501",
+        "CacheError": "PK600",
+        "PykernelsWarning": "PK900",
+    }.items() <= {name: kind.code for name, kind in KINDS.items()}.items()
+
+
+def test_the_page_is_what_the_classes_say() -> None:
+    spec = importlib.util.spec_from_file_location("write_errors", CHECKOUT / "docs/write_errors.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert PAGE.read_text() == module.page(), "run: python docs/write_errors.py"
+    for kind in KINDS.values():
+        assert kind is errors.PykernelsError or f"\n### {kind.code}\n" in PAGE.read_text()
+
+
+# ---- every message
+
+
+def _messages() -> Iterator[tuple[str, str, bool]]:
+    """Of every error that is made in the sources: where, its text with {} for what is filled in, whether it is all."""
+    for path in sorted((CHECKOUT / "pykernels").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KINDS and node.args:
+                text = _text(node.args[0])
+                if text is not None:
+                    yield f"{path.relative_to(CHECKOUT)}:{node.lineno}", *text
+
+
+def _text(node: ast.expr) -> tuple[str, bool] | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value, False
+    if isinstance(node, ast.JoinedStr):
+        parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
+        return "".join(map(str, parts)), "{}" in parts
+    return None
+
+
+MESSAGES = list(_messages())
+
+
+def test_messages_are_found() -> None:
+    assert len(MESSAGES) > 250
+
+
+def test_every_message_names_what_it_is_about() -> None:
+    # By what is filled in; or it is about one thing that has a name: an option, a function, a program.
+    named = re.compile(r"\w+\.\w+|--\w|\w+\(|'\w+'|matplotlib|PyTorch|OneFlow|objcopy|its result")
+    # The definition's path stands before what its methods raise.
+    nameless = {"list_outputs names no output"}
+    assert [text for _, text, filled in MESSAGES if not (filled or named.search(text) or text in nameless)] == []
+
+
+def test_no_message_is_vague_or_ends_like_a_sentence() -> None:
+    vague = re.compile(r"\b(invalid|illegal|oops|unknown error|unexpected error|something went wrong|bad)\b", re.I)
+    assert [(where, text) for where, text, _ in MESSAGES if vague.search(text)] == []
+    # Others are made of them, and codes follow.
+    assert [(where, text) for where, text, _ in MESSAGES if text.endswith((".", "!", " "))] == []
+    assert [(where, text) for where, text, _ in MESSAGES if "  " in text] == []
+
+
+def test_what_is_raised_to_users_is_of_our_kinds() -> None:
+    """Nothing raises a bare Exception, and what is raised besides our kinds is Python's own for its purpose."""
+    allowed = {
+        # For those who are called by Python or a framework, which expect them.
+        *("AttributeError", "NotImplementedError", "TypeError", "ValueError", "RuntimeError", "AssertionError"),
+        *("OSError", "argparse.ArgumentTypeError", "StopIteration"),
+    }
+    ours = set(KINDS)
+    for path in (CHECKOUT / "pykernels").rglob("*.py"):
+        ours |= {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)}
+    found = set()
+    for path in (CHECKOUT / "pykernels").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                name = ast.unparse(node.exc.func)
+                if name[0].isupper() and name.split(".")[-1] not in ours and name not in allowed:
+                    found.add(f"{path.relative_to(CHECKOUT)}:{node.lineno}: {name}")
+    assert found == set()
+
+
+# ---- messages as users meet them: what, where, what to do
+
+
+def _op(folder: Path, **files: str) -> Path:
+    """A new op ``gain`` in `folder`, with other files."""
+    assert cli.main(["new", "gain", "--path", str(folder)]) == 0
+    for part, text in files.items():
+        ending = "cpp" if part == "cpp_def" else "py"
+        (folder / f"gain/gain_{part}.{ending}").write_text(text)
+    return folder / "gain"
+
+
+def _call(folder: Path, *arguments: object, **attributes: object) -> object:
+    module = pykernels.load_ops(folder)["gain"]
+    try:
+        return module.api.gain(*arguments, **attributes)
+    finally:
+        pykernels.unload_ops("gain")
+
+
+X = np.ones(3, np.float32)
+KERNEL = "def forward(args, *, scale):\n    {}\n\n\ndef backward(args, *, scale):\n    return args[0]\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "kind", "told"),
+    [
+        ({"py_kernel": "def forward(args:\n"}, (X,), errors.LoadError, ["syntax error", "gain_py_kernel.py:1:"]),
+        ({"py_api": "import nowhere\n"}, (X,), errors.LoadError, ["No module named 'nowhere'", "gain_py_api.py:1:"]),
+        ({"cpp_def": "int x = y;\n"}, (X,), errors.DefinitionError, ["'y' was not declared", "gain_cpp_def.cpp:1:"]),
+        (
+            {"cpp_def": '#include "oneflow/core/framework/framework.h"\n'},
+            (X,),
+            errors.DefinitionError,
+            ["registers no op", "gain_cpp_def.cpp:", "REGISTER_USER_OP"],
+        ),
+        (
+            {"py_kernel": KERNEL.format("return None")},
+            (X,),
+            errors.KernelError,
+            ["returned None", "gain_py_kernel.py:1:", "Return the output array"],
+        ),
+        (
+            {"py_kernel": KERNEL.format("return args[0].sum()")},
+            (X,),
+            errors.KernelError,
+            ["gain_py_kernel.py:1:", "output 'y'"],
+        ),
+        (
+            {"py_kernel": KERNEL.format("return args[0]").replace("*, scale", "*, scal")},
+            (X,),
+            errors.KernelError,
+            ["takes the attribute 'scal'", "gain_py_kernel.py:1:", "scale"],
+        ),
+        ({}, ("text",), errors.CallError, ["builtins.str", "op 'gain_forward'", "NumPy"]),
+        ({}, (X, "large"), errors.CallError, ["'large' is not", "'scale' of op gain_forward", "double"]),
+        ({}, (X.astype("M8[s]"),), errors.CallError, ["datetime64", "the dtypes are"]),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else None,
+)
+def test_what_users_get_wrong(
+    tmp_path: Path,
+    files: dict[str, str],
+    arguments: tuple[object, ...],
+    kind: type[errors.PykernelsError],
+    told: list[str],
+) -> None:
+    folder = _op(tmp_path, **files)
+    with pytest.raises(kind) as raised:
+        _call(folder, *arguments)
+    assert type(raised.value) is kind
+    assert [part for part in told if part not in str(raised.value)] == []
+
+
+def test_a_clash_names_both_folders(tmp_path: Path) -> None:
+    one, other = _op(tmp_path / "one"), _op(tmp_path / "other")
+    with pytest.raises(errors.ClashError) as raised:
+        pykernels.load_ops(one, other)
+    assert str(one) in str(raised.value) and str(other) in str(raised.value) and "Rename one" in str(raised.value)
+
+
+def test_the_command_line_prints_the_code_behind_the_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["list", str(tmp_path / "nowhere")]) == 1
+    assert capsys.readouterr().err == f"pykernels: there is no folder {tmp_path / 'nowhere'} [PK100]\n"
