@@ -10,6 +10,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from folders import write_op
+from raising_kernels import COMPILED_RAISES, PYTHON_RAISES
 
 import pykernels
 from pykernels import paths
@@ -114,36 +115,6 @@ def test_a_sparse_gradient_is_refused() -> None:
     with pytest.raises(mx.MXNetError, match="row_sparse array, but kernels compute with dense ones"):
         y.backward()
         mx.nd.waitall()
-
-
-COMPILED_RAISES = """
-    def forward(args):
-        (x,) = args
-        if x.size > 2:
-            raise ValueError("three is too many")
-        return x * 1
-
-    def backward(args):
-        dy, x, y = args
-        if x.size > 1:
-            raise ZeroDivisionError("no gradient of two")
-        return dy * 1
-"""
-PYTHON_RAISES = """
-    def forward(args):
-        (x,) = args
-        table = {"limit": 2, 3: None}
-        if x.size > table["limit"]:
-            raise ValueError("three is too many")
-        return x * 1
-
-    def backward(args):
-        dy, x, y = args
-        table = {"limit": 1, 3: None}
-        if x.size > table["limit"]:
-            raise ZeroDivisionError("no gradient of two")
-        return dy * 1
-"""
 
 
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")

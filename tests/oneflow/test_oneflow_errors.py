@@ -10,6 +10,7 @@ import numpy as np
 import oneflow as flow
 import pytest
 from folders import write_op
+from raising_kernels import COMPILED_RAISES, PYTHON_RAISES
 
 import pykernels
 from pykernels.errors import CallError, KernelError
@@ -116,34 +117,6 @@ def test_wrong_calls_fail_at_the_call(case: str, where: str, capfd: pytest.Captu
         (call if where == "eager" else graph_of(call))(flow.tensor([[1.0, 2.0]]))
 
 
-COMPILED_RAISES = """
-    def forward(args):
-        (x,) = args
-        if x.size > 2:
-            raise ValueError("three is too many")
-        return x * 1
-
-    def backward(args):
-        dy, x, y = args
-        if x.size > 1:
-            raise ZeroDivisionError("no gradient of two")
-        return dy * 1
-"""
-PYTHON_RAISES = """
-    def forward(args):
-        (x,) = args
-        table = {"limit": 2, 3: None}
-        if x.size > table["limit"]:
-            raise ValueError("three is too many")
-        return x * 1
-
-    def backward(args):
-        dy, x, y = args
-        table = {"limit": 1, 3: None}
-        if x.size > table["limit"]:
-            raise ZeroDivisionError("no gradient of two")
-        return dy * 1
-"""
 #: Whatever waits for a result.
 WAITS: dict[str, Callable[[Any], Any]] = {
     "numpy": lambda y: y.numpy(),
