@@ -88,5 +88,5 @@ $(VENV_TORCH)/.created: | tools-torch tools
 
 $(VENV_TORCH)/.installed-test: $(METADATA) $(VENV_TORCH)/.created
 	@echo "installing what the tests for PyTorch need"
-	@$(PIP) --editable '.[torch,test]'
+	@$(PIP) --editable '.[torchonnx,test]'
 	@touch $@

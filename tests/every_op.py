@@ -125,3 +125,12 @@ def call(x: Any, xs: Sequence[Any], bias: Any = None, **attributes: Any) -> list
     for name, value in attributes.items():
         builder = builder.Attr(name, value)
     return list(builder.Output("y").Output("each", len(xs)).Build().InferAndTryRun().RemoteBlobList())
+
+
+def in_pytorchs_words(name: str, value: Any) -> Any:
+    """A value of `GIVEN` as an operator of PyTorch takes it."""
+    import torch
+
+    if name == "dtype":
+        return getattr(torch, value)
+    return [getattr(torch, each) for each in value] if name == "ldtype" else value

@@ -16,8 +16,8 @@ from process import CHECKOUT, python
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 # The pages whose examples need another environment than that of MXNet and OneFlow.
 _NEEDED = {"neuron": "torch", "pytorch": "torch"}
-# What MXNet and OneFlow log, the latter about the network and the GPU that a machine does not have.
-_LOGS = re.compile(r"^(\[\d\d:\d\d:\d\d\]|W\d{8}|E\d{8} \S+ +\d+ cuda_\S+|libibverbs) .*\n", re.M)
+# What MXNet, OneFlow and PyTorch log: of the network and the GPU that a machine does not have, of torchvision.
+_LOGS = re.compile(r"^(\[\d\d:\d\d:\d\d\]|W\d{8}|E\d{8} \S+ +\d+ cuda_\S+|libibverbs|W\d{4} .*torchvision) .*\n", re.M)
 
 
 def test_there_are_pages() -> None:

@@ -20,7 +20,7 @@ from pykernels.frameworks.torch_namespace import Namespace
 from pykernels.kernel import service
 from pykernels.module import OpModule
 
-__all__ = ["LIBRARY", "TorchOps", "add", "bind", "owns", "remove"]
+__all__ = ["LIBRARY", "TorchOps", "add", "bind", "find", "owns", "remove"]
 
 #: The library that has all ops, ``torch.ops.pykernels``.
 LIBRARY = "pykernels"
@@ -78,6 +78,16 @@ class TorchOps:
     def operator(self, module: OpModule, op_type: str) -> Any:
         """What ``torch.ops`` has for an op type."""
         return getattr(self._namespaces[self._library], self._name(module, op_type)).default
+
+    def find(self, operator: Any) -> tuple[OpModule, Layout] | None:
+        """The folder of an operator of ``torch.ops``, and how calls of it look; None if it is none of ours."""
+        library, _, name = operator.name().partition("::")
+        op_type = self._defined.get((library, name))
+        if op_type is None:
+            return None
+        with self._lock:
+            module = loading.module_of(op_type, self._modules)
+            return module, self.layout(module, op_type)
 
     def layout(self, module: OpModule, op_type: str) -> Layout:
         """How calls of an op type look."""
@@ -200,7 +210,7 @@ def _native_or_python(load: Callable[[str], None]) -> Any:
 
 
 _ops = TorchOps(LIBRARY, _native_or_python)
-add, remove = _ops.add, _ops.remove
+add, remove, find = _ops.add, _ops.remove, _ops.find
 
 
 def owns(value: Any) -> bool:

@@ -23,7 +23,7 @@ def is_training(tensors: Sequence[Any]) -> bool:
     RuntimeError
         The call is being compiled, which sees no frames.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_dynamo_compiling():
         raise RuntimeError(
             "what is compiled cannot see whether it is part of training: call the operator of torch.ops with is_train="
         )

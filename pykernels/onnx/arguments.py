@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pykernels.abi import AttrType
+from pykernels.attributes import format_value
 from pykernels.definition import Argument, OpDef
 from pykernels.errors import CallError
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["group", "node_attributes"]
+__all__ = ["group", "node_attributes", "onnx_value"]
 
 T = TypeVar("T")
 
@@ -70,6 +71,17 @@ def node_attributes(op: OpDef, node: onnx.NodeProto) -> dict[str, Any]:
         value = helper.get_attribute_value(attribute)
         values[attribute.name] = _plain(value, types.get(attribute.name))
     return op.parse_attributes(values)
+
+
+def onnx_value(type_: AttrType, value: Any) -> Any:
+    """A value, in the form of `pykernels.attributes`, as the attribute of a node."""
+    if type_ is AttrType.BOOL:
+        return int(value)
+    if type_ in (AttrType.SHAPE, AttrType.LIST_INT32, AttrType.LIST_INT64, AttrType.LIST_FLOAT) and value:
+        return list(value)
+    if isinstance(value, tuple) or type_ is AttrType.DTYPE:
+        return format_value(type_, value)
+    return value
 
 
 def _plain(value: Any, type_: AttrType | None) -> Any:

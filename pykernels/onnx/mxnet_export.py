@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pykernels import discovery, dtypes
-from pykernels.abi import AttrType
-from pykernels.attributes import format_value
 from pykernels.definition import Argument, OpDef
+from pykernels.onnx.arguments import onnx_value
 from pykernels.onnx.node_dtypes import output_dtypes
 from pykernels.onnx.nodes import node_names
 
@@ -168,14 +167,4 @@ def _attributes(op: OpDef, texts: Mapping[str, str]) -> dict[str, Any]:
     """What a custom operator has been given, as attributes of ONNX."""
     values = op.parse_attributes(texts)
     types = {attribute.name: attribute.type for attribute in op.attributes}
-    return {name: _attribute(types[name], values[name]) for name in texts}
-
-
-def _attribute(type_: AttrType, value: Any) -> Any:
-    if type_ is AttrType.BOOL:
-        return int(value)
-    if type_ in (AttrType.SHAPE, AttrType.LIST_INT32, AttrType.LIST_INT64, AttrType.LIST_FLOAT) and value:
-        return list(value)
-    if isinstance(value, tuple) or type_ is AttrType.DTYPE:
-        return format_value(type_, value)
-    return value
+    return {name: onnx_value(types[name], values[name]) for name in texts}

@@ -47,13 +47,15 @@ class Reader {
     const auto string = ReadArray<char>(api_.KernelInfoGetAttribute_string, name);
     if (string) return std::string(string->data());
     const auto integers = ReadArray<int64_t>(api_.KernelInfoGetAttributeArray_int64, name);
+    const auto reals = ReadArray<float>(api_.KernelInfoGetAttributeArray_float, name);
+    // Some versions have an empty list where the attribute is one of the other type.
+    if (reals && !reals->empty()) return Text(*reals);
     if (integers && is_dtype) {
       std::string text = "[";
       for (int64_t each : *integers) text += (text.size() > 1 ? ", '" : "'") + DtypeText(each) + "'";
       return text + "]";
     }
     if (integers) return Text(*integers);
-    const auto reals = ReadArray<float>(api_.KernelInfoGetAttributeArray_float, name);
     if (reals) return Text(*reals);
     return std::nullopt;
   }

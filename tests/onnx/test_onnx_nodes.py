@@ -46,13 +46,14 @@ KINDS = """
         .Attr<bool>("flag", false)
         .Attr<std::string>("text", "a")
         .Attr<std::vector<int64_t>>("sizes", {{1, 2}})
+        .Attr<std::vector<float>>("reals", {{0.5f}})
         .Attr<std::vector<std::string>>("words", {{"x"}})
         .Attr<DataType>("kind", kFloat)
         .SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged);
     }}
 """
 READS = """
-    def forward(args, *, number, real, flag, text, sizes, words, kind):
+    def forward(args, *, number, real, flag, text, sizes, reals, words, kind):
         (x,) = args
         y = x.copy()
         y[0] = number
@@ -61,6 +62,7 @@ READS = """
         y[3] = len(text)
         y[4] = sizes[-1]
         y[5] = len(words)
+        y[6] = reals[-1]
         return y
 """
 
@@ -77,14 +79,15 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_attributes_have_the_defaults_of_the_definition(reader: str) -> None:
-    (y,) = run(reader, [np.zeros(6)], ["float64"])
-    assert y.tolist() == [3, 0.1, 0, 1, 2, 1]
+    (y,) = run(reader, [np.zeros(7)], ["float64"])
+    assert y.tolist() == [3, 0.1, 0, 1, 2, 1, 0.5]
 
 
 def test_attributes_of_every_kind_are_read(reader: str) -> None:
     attributes = {"number": -7, "real": 0.3, "flag": 1, "text": "four", "sizes": [5, 6, 9], "words": "['p', 'q', 'r']"}
-    (y,) = run(reader, [np.zeros(6)], ["float64"], kind=onnx.TensorProto.FLOAT16, **attributes)
-    assert y.tolist() == [-7, 0.3, 1, 4, 9, 3]
+    attributes["reals"] = [2.0, 0.3]
+    (y,) = run(reader, [np.zeros(7)], ["float64"], kind=onnx.TensorProto.FLOAT16, **attributes)
+    assert y.tolist() == [-7, 0.3, 1, 4, 9, 3, 0.3]
 
 
 @pytest.mark.parametrize(

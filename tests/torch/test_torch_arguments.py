@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from every_op import GIVEN, call, write_every_op
+from every_op import GIVEN, call, in_pytorchs_words, write_every_op
 from folders import write_op
 
 import pykernels
@@ -25,12 +25,6 @@ def every(road: str, tmp_path_factory: pytest.TempPathFactory, enter: Callable[.
     pykernels.load_ops(write_every_op(tmp_path_factory.mktemp("every")))
     yield enter("every")
     pykernels.unload_ops("every")
-
-
-def in_pytorchs_words(name: str, value: Any) -> Any:
-    if name == "dtype":
-        return getattr(torch, value)
-    return [getattr(torch, each) for each in value] if name == "ldtype" else value
 
 
 def test_the_schema_says_what_the_definition_does(every: Any) -> None:
