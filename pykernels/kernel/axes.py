@@ -21,7 +21,7 @@ Shape: TypeAlias = tuple[Axis, ...]
 UNIT: Axis = frozenset()
 
 
-#: Steps of `Axes.lengths`, as in fused.cpp.
+#: Steps of `Axes.lengths`, as in fused/tables.h.
 NUMBER, COUNT = 0, 1
 CALCULATIONS = {"multiply": 2, "floor_divide": 3, "add": 4, "subtract": 5, "maximum": 6, "minimum": 7}
 

@@ -220,7 +220,7 @@ def _elementwise_entry(function: KernelFunction, signature: Signature, filename:
             *_identity(function, signature),
             filename,
             _generator(_GENERATOR),
-            linking.RUNTIME["elementwise"],
+            *linking.RUNTIME["elementwise"],
             vector_math.identity(),
         ]
     )
@@ -252,7 +252,7 @@ def _fused_entry(
                 *_identity(function, signature),
                 filename,
                 _generator(_FUSING),
-                linking.RUNTIME["fused"],
+                *linking.RUNTIME["fused"],
                 vector_math.identity(),
             ]
         )
@@ -346,7 +346,7 @@ def _key(function: KernelFunction, signature: Signature, output_names: Sequence[
             filename,
             *output_names,
             _generator(_COMPILER),
-            linking.RUNTIME["kernel_runtime"],
+            *linking.RUNTIME["kernel_runtime"],
             vector_math.identity(),
         ]
     )

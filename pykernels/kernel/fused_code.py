@@ -1,11 +1,11 @@
 """The machine code of a fused kernel: its stages, and tables that tell the driver how to run them.
 
-The driver is ``cpp_defs/runtime/fused.cpp``; the names that both share are explained there.
+The driver is ``cpp_defs/runtime/fused.cpp``; the names that both share are explained in ``fused/tables.h`` beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -13,7 +13,7 @@ import llvmlite.ir as ir
 import numpy as np
 
 from pykernels.kernel import folds, linking, target, vector_math
-from pykernels.kernel.array_nodes import Counted, Reduction, Reshaped, Sliced
+from pykernels.kernel.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced
 from pykernels.kernel.axes import Shape, encoded
 from pykernels.kernel.facts import FUSED, Facts
 from pykernels.kernel.fast_math import FLAGS
@@ -21,15 +21,17 @@ from pykernels.kernel.fused import Fused, Unfit
 from pykernels.kernel.graph import within
 from pykernels.kernel.planning import make_plan
 from pykernels.kernel.stage_code import StageCode
-from pykernels.kernel.stages import Plan, Stage, adds_rows, arguments_of, extents_of, is_plain, widest
+from pykernels.kernel.stages import Plan, Stage, adds_rows, arguments_of, extents_of, is_costly, is_plain, widest
 from pykernels.kernel.vector_operations import Writer
 
 __all__ = ["compile_kernel"]
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
-# As in fused.cpp.
+# As in tables.h.
 _EVEN, _NONEMPTY = 1, 2
-_TOGETHER, _MAX_NUMBERS = 4, 96
+_TOGETHER, _MAX_NUMBERS, _MAX_STAGES = 4, 96, 64
+# Elements of a short vector.
+_SHORT = 4
 
 
 def compile_kernel(fused: Fused, output: Path, where: str, *, fast_math: bool) -> Facts:
@@ -80,6 +82,8 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
     instructions = target.instruction_set()
     if plan.graph.fused.n_scalars + len(extents_of(plan)) > _MAX_NUMBERS:
         raise Unfit(f"it computes with more than {_MAX_NUMBERS} numbers")
+    if len(plan.stages) > _MAX_STAGES:
+        raise Unfit(f"it needs more than {_MAX_STAGES} passes")
     slots = {extent: plan.graph.fused.n_scalars + at for at, extent in enumerate(extents_of(plan))}
     writers, functions = [], []
     for at, stage in enumerate(plan.stages):
@@ -88,13 +92,35 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
         lanes = many * instructions.register // widest(plan, stage)
         writer = Writer(module, lanes, instructions, FLAGS if fast_math else ())
         writers.append(writer)
-        for together in (1, _TOGETHER):
-            if together == 1 or adds_rows(stage):
-                code = StageCode(writer, plan, stage, f"pk_stage_{at}_{together}", slots, together)
-                code.write()
-            functions.append(code.function)
-    _define(module, "pk_stages", ir.Constant(ir.ArrayType(functions[0].type, len(functions)), functions))
+        short = Writer(module, _SHORT, instructions, writer.flags)
+        functions += _stage(plan, stage, writer, short, slots, f"pk_stage_{at}")
+    (type_, *_) = (function.type for function in functions if function)
+    values = [function or ir.Constant(type_, None) for function in functions]
+    _define(module, "pk_stages", ir.Constant(ir.ArrayType(type_, len(values)), values))
     return module, writers
+
+
+def _stage(
+    plan: Plan, stage: Stage, writer: Writer, short: Writer, slots: Mapping[Extent, int], name: str
+) -> list[ir.Function | None]:
+    """The functions of a stage: of ``pk_stages``, in that order."""
+    columns = stage.domain[-1:]
+    before = tuple(each for each in stage.domain if plan.groups[each] != plan.groups[stage.domain[-1]])[-1:]
+    variants = (
+        (writer, columns, 1),
+        (writer, columns, _TOGETHER) if adds_rows(stage) else None,
+        (writer, before, 1) if before else None,
+        (short, columns, 1) if not (is_costly(stage) or adds_rows(stage)) else None,
+    )
+    functions: list[ir.Function | None] = []
+    for number, variant in enumerate(variants):
+        functions.append(None)
+        if variant:
+            using, column, together = variant
+            code = StageCode(using, plan, stage, f"{name}_{number}", slots, column, together)
+            code.write()
+            functions[-1] = code.function
+    return functions
 
 
 def _describe(module: ir.Module, plan: Plan) -> None:
@@ -137,7 +163,7 @@ def _describe(module: ir.Module, plan: Plan) -> None:
             for stage, given in zip(plan.stages, arguments)
             for number in (
                 *(stage.phase, stage.in_block, _mask(stage.domain), len(given), len(stage.folds)),
-                *(_folds_columns(stage), adds_rows(stage)),
+                adds_rows(stage),
             )
         ],
         "pk_arguments": [at_array[array] for given in arguments for array in given],
@@ -166,10 +192,6 @@ def _define(module: ir.Module, name: str, value: ir.Constant) -> None:
 
 def _mask(classes: Sequence[int] | frozenset[int]) -> int:
     return sum(1 << each for each in classes)
-
-
-def _folds_columns(stage: Stage) -> bool:
-    return bool(stage.domain) and any(stage.domain[-1] not in array.classes for _, array in stage.folds)
 
 
 def _classes_of_positions(plan: Plan) -> list[int]:

@@ -13,7 +13,7 @@ from pykernels.kernel.fused import Fused, Unfit
 
 __all__ = ["Graph", "within"]
 
-#: As in fused.cpp.
+#: As in fused/tables.h.
 MAX_CLASSES, MAX_AXES, MAX_STEPS = 24, 512, 64
 
 

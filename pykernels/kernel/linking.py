@@ -17,8 +17,12 @@ __all__ = ["ENTRY", "LOADABLE", "RELOCATABLE", "RUNTIME", "link"]
 ENTRY = "pk_kernel_run"
 #: The file names of what a process loads, and of what a library is linked from.
 LOADABLE, RELOCATABLE = "kernel.so", "kernel.o"
-#: The parts of the runtime.
-RUNTIME = {name: CPP_DEFS / "runtime" / f"{name}.cpp" for name in ("elementwise", "fused", "kernel_runtime")}
+_FOLDER = CPP_DEFS / "runtime"
+#: The parts of the runtime: of each the file to compile, and what it includes.
+RUNTIME = {
+    name: (_FOLDER / f"{name}.cpp", *sorted((_FOLDER / name).glob("*.h")))
+    for name in ("elementwise", "fused", "kernel_runtime")
+}
 
 _HEADERS = sorted((CPP_DEFS / "include" / "pykernels").glob("*.h"))
 _FLAGS = ("-fPIC", "-std=c++17", "-O2", "-fvisibility=hidden")
@@ -58,13 +62,13 @@ def link(code: bytes, part: str, libraries: Sequence[str], output: Path, what: s
 
 @functools.cache
 def _key(part: str) -> str:
-    return cache.digest([RUNTIME[part], *_HEADERS, *_FLAGS])
+    return cache.digest([*RUNTIME[part], *_HEADERS, *_FLAGS])
 
 
 def _compiled(part: str) -> Path:
     def make(path: Path) -> dict[str, Any]:
-        include = f"-I{CPP_DEFS / 'include'}"
-        run([*compiler().command, *_FLAGS, include, "-c", str(RUNTIME[part]), "-o", str(path)], what=str(RUNTIME[part]))
+        include, source = f"-I{CPP_DEFS / 'include'}", str(RUNTIME[part][0])
+        run([*compiler().command, *_FLAGS, include, "-c", source, "-o", str(path)], what=source)
         return {}
 
     return cache.build("runtime", _key(part), f"{part}.o", make).path

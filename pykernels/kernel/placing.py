@@ -14,7 +14,7 @@ from pykernels.kernel.stages import Array, Plan, Stage
 
 __all__ = ["place"]
 
-#: As in fused.cpp.
+#: As in fused/tables.h.
 MAX_ARRAYS = 64
 
 

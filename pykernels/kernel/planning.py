@@ -16,20 +16,12 @@ from pykernels.kernel.expression import Node, NotElementwise, Operation
 from pykernels.kernel.fused import Fused, Unfit
 from pykernels.kernel.graph import Graph, within
 from pykernels.kernel.placing import place
-from pykernels.kernel.stages import Plan, Stage
+from pykernels.kernel.stages import COSTLY, Plan, Stage
 
 __all__ = ["make_plan"]
 
-# What is stored for later passes over elements, rather than computed anew.
-_COSTLY = frozenset(
-    (
-        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh"),
-        *("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "arctan2", "cbrt", "hypot", "power"),
-        *("erf", "erfc", "expit", "logaddexp", "fmod", "remainder", "floor_divide"),
-    )
-)
 # What is computed once for all elements that it is the same for.
-_NOT_CHEAP = _COSTLY | {"divide", "reciprocal", "sqrt"}
+_NOT_CHEAP = COSTLY | {"divide", "reciprocal", "sqrt"}
 
 
 def make_plan(fused: Fused) -> Plan:
@@ -97,7 +89,7 @@ class _Planner:
                 if self._level[node] < level and node is not root:
                     if node in self._kept:
                         continue
-                    if node.name in _COSTLY:
+                    if node.name in COSTLY:
                         self._kept.add(node)
                         roots.append(node)
                         continue
@@ -128,18 +120,21 @@ class _Planner:
                 phase[node] += 1
         stages: dict[tuple[int, bool, int, int, tuple[int, ...]], Stage] = {}
 
-        def stage_of(node: Node) -> Stage:
+        def stage_of(node: Node, level: int) -> Stage:
             domain = tuple(sorted(self._classes[node]))
             in_block = bool(blocked) and set(blocked) <= set(domain)
-            key = (phase[node], in_block, self._level[node], len(domain), domain)
-            return stages.setdefault(key, Stage(phase[node], in_block, self._level[node], domain))
+            key = (phase[node], in_block, level, len(domain), domain)
+            return stages.setdefault(key, Stage(phase[node], in_block, level, domain))
 
         made_in: dict[Node, Stage] = {}
         for node in reductions:
-            made_in[node] = stage_of(within(node.operand))
+            made_in[node] = stage_of(within(node.operand), self._level[within(node.operand)])
             made_in[node].roots.append(node)
+        # Sums that are results as they are can be handed over together, late.
+        last = max((self._level[node] for node in stored), default=0)
         for node in stored:
-            stage_of(node).roots.append(node)
+            stage = stage_of(node, last if isinstance(node, Reduction) else self._level[node])
+            stage.roots.append(node)
             if isinstance(node, Operation):
-                made_in[node] = stage_of(node)
+                made_in[node] = stage
         return place(self._graph, [stages[key] for key in sorted(stages)], made_in, blocked)

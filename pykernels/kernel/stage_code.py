@@ -33,13 +33,22 @@ class StageCode:
 
     Parameters
     ----------
+    column : tuple of int
+        The class whose elements are the columns, if there is one.
     together : int
         How many rows are added to each other before they are added to what is in memory; the function is given a
         multiple of so many. More than 1 only for a stage that `adds_rows`.
     """
 
     def __init__(
-        self, writer: Writer, plan: Plan, stage: Stage, name: str, slots: Mapping[Extent, int], together: int = 1
+        self,
+        writer: Writer,
+        plan: Plan,
+        stage: Stage,
+        name: str,
+        slots: Mapping[Extent, int],
+        column: tuple[int, ...],
+        together: int,
     ) -> None:
         self._writer = writer
         self._lanes = writer.lanes
@@ -49,7 +58,7 @@ class StageCode:
         self._together = together
         self._nodes = nodes_of(stage)
         self._arguments = arguments_of(stage)
-        self._column = stage.domain[-1] if stage.domain else -1
+        (self._column,) = column or (-1,)
         type_ = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _I64.as_pointer(), _I64.as_pointer(), _I64, _I64])
         self.function = ir.Function(writer.module, type_, name)
         self.function.attributes.add("nounwind")

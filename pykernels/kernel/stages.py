@@ -10,7 +10,20 @@ from pykernels.kernel.array_nodes import Extent, Reduction
 from pykernels.kernel.expression import Node, Operation, dtype_of
 from pykernels.kernel.graph import Graph, within
 
-__all__ = ["Array", "Plan", "Stage", "adds_rows", "arguments_of", "extents_of", "is_plain", "nodes_of", "widest"]
+__all__ = [
+    *("COSTLY", "Array", "Plan", "Stage", "adds_rows", "arguments_of", "extents_of", "is_costly", "is_plain"),
+    *("nodes_of", "widest"),
+]
+
+
+#: What is stored for later passes over elements, rather than computed anew.
+COSTLY = frozenset(
+    (
+        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh"),
+        *("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "arctan2", "cbrt", "hypot", "power"),
+        *("erf", "erfc", "expit", "logaddexp", "fmod", "remainder", "floor_divide"),
+    )
+)
 
 
 @dataclass(eq=False)
@@ -126,6 +139,13 @@ def is_plain(stage: Stage) -> bool:
     """Whether a stage folds what takes little computing."""
     count = sum(isinstance(node, Operation) and node not in stage.reads for node in nodes_of(stage))
     return bool(stage.folds) and not stage.stores and count <= 4
+
+
+def is_costly(stage: Stage) -> bool:
+    """Whether a stage computes a function that takes long."""
+    return any(
+        isinstance(node, Operation) and node not in stage.reads and node.name in COSTLY for node in nodes_of(stage)
+    )
 
 
 def adds_rows(stage: Stage) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -291,10 +292,81 @@ def test_reductions_along_different_axes_in_one_pass(tmp_path: Path, shape: tupl
 def test_what_is_broadcast_to_nothing(tmp_path: Path) -> None:
     a, b = numbers(0, 5), numbers(1, 5)
     check(tmp_path / "map", "a, b = args\nreturn a * b, (a + b).sum(axis=1), (a - b).sum(axis=0)", [a, b])
-    function = kernel(tmp_path / "both", "a, b = args\nreturn (a * b).sum(axis=0) + b.max(axis=0)")
-    made = np.zeros(5, np.float32)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a, b = args\nreturn (a * b).sum(axis=0) + b.max(axis=0)",
+        "a, b = args\nreturn a * b, b * 2, b.sum(axis=0), (a + b).prod(axis=0), a.sum(axis=0), b.mean(axis=1)",
+        "a, b = args\ne = np.exp(b)\nreturn e * a, e.sum(axis=1), e.max(axis=0), (a > b).any(axis=0)",
+        "a, b = args\nreturn b[:, 1:] - b[:, :-1], (a[:, 1:] + b[:, 1:]).sum(axis=0), a.reshape(-1), b.reshape(-1) * 3",
+    ],
+)
+@pytest.mark.parametrize("columns", [1, 5, 700])
+def test_axes_of_lengths_none_and_one(tmp_path: Path, body: str, columns: int) -> None:
+    check(tmp_path, body, [numbers(0, columns), numbers(1, columns)])
+    check(tmp_path, body, [numbers(3, columns), numbers(1, columns)])
+
+
+def test_a_maximum_of_nothing_that_is_broadcast_elsewhere_is_an_error(tmp_path: Path) -> None:
+    a, b, made = numbers(0, 5), numbers(1, 5), np.zeros(5, np.float32)
+    function = kernel(tmp_path, "a, b = args\nreturn (a * b).max(axis=0) + b.max(axis=0)")
     built = build(function, [a, b], [made], {"axis": 0})
-    assert "raised an exception in compiled code" in str(run(built, [a, b], [made], {"axis": 0}))
+    message = run(built, [a, b], [made], {"axis": 0})
+    assert "zero-size array to reduction operation maximum which has no identity" in str(message)
+
+
+@pytest.mark.parametrize("shape", [(70, 1), (5, 1, 1), (3, 4, 1), (1, 1), (2, 300, 1, 1)])
+def test_last_axes_of_one_element(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    for name, axis in [("last", -1), ("two", (-2, -1))]:
+        body = f"""
+(x,) = args
+m = x.mean(axis={axis}, keepdims=True)
+return x.sum(axis={axis}), np.exp(x - m), x.max(axis={axis}) * 2, x.sum(axis=0), x.var()
+"""
+        check(tmp_path / name, body, [numbers(*shape)])
+
+
+def test_shapes_and_numbers_of_the_last_call_do_not_matter(tmp_path: Path) -> None:
+    body = "(x,) = args\n    return (x - x.mean(axis=1, keepdims=True)) * scale + shift"
+    function = kernel_of(tmp_path / "numbers", f"def forward(args, *, scale, shift):\n    {body}")
+    x, y = numbers(4, 6), np.zeros((4, 6), np.float32)
+    built = build(function, [x], [y], {"scale": 2.0, "shift": 1})
+    assert built.facts.form == "fused"
+    for rows, columns, scale, shift in [
+        (4, 6, 2.0, 1),
+        (6, 4, 2.0, 1),
+        (6, 4, 0.5, 1),
+        (6, 4, 0.5, 3),
+        (0, 4, 0.5, 3),
+    ] * 2:
+        x = numbers(rows, columns)
+        given = {"scale": scale, "shift": shift}
+        made = np.full_like(x, 7)
+        assert run(built, [x], [made], given) is None
+        np.testing.assert_allclose(made, (x - x.mean(axis=1, keepdims=True)) * scale + shift, rtol=1e-5, atol=1e-6)
+
+
+def test_calls_at_once(tmp_path: Path) -> None:
+    """What one call leaves for the next is not shared by two."""
+    function = kernel(tmp_path, LAYER_NORM)
+    weights = numbers(17), numbers(17)
+    x = numbers(9, 17)
+    built = build(function, [x, *weights], [x.copy()], {"axis": 0})
+
+    def work(seed: int) -> bool:
+        own = np.random.default_rng(seed).standard_normal((3 + seed % 4, 17)).astype(np.float32)
+        made = np.zeros_like(own)
+        right = np.asarray(function.function((own, *weights), axis=0))
+        for _ in range(2000):
+            made[:] = 7
+            if run(built, [own, *weights], [made], {"axis": 0}) or not np.allclose(made, right, rtol=1e-4, atol=1e-5):
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
 
 
 def test_a_maximum_of_nothing_and_a_number_is_that(tmp_path: Path) -> None:

@@ -1,0 +1,201 @@
+// How a stage of a fused kernel goes through the elements of a block.
+#ifndef PYKERNELS_RUNTIME_FUSED_PASSES_H_
+#define PYKERNELS_RUNTIME_FUSED_PASSES_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "placing.h"
+#include "tables.h"
+
+namespace {
+
+// So many numbers are added up in their own precision, before they are added to a sum of higher precision.
+constexpr int64_t kMostFolded = 4096;
+// So many elements of an array are put side by side at once, and of so many arrays.
+constexpr int64_t kCopied = 512;
+constexpr int kMostCopies = 4;
+
+struct Pass {
+  // Of the stage, whatever the block: its arrays, and what it adds to.
+  int n, n_folds;
+  const int32_t* given;
+  int first_fold;
+  // For blocks of a length:
+  int64_t planned;   // along the class that is cut; -1 before any is known
+  int column, row;
+  int n_own, own[kMaxClasses];  // the classes that are gone through here
+  int64_t rows, columns;
+  bool is_empty, is_spread, is_long;
+  bool adds_rows;  // and all that is added to has no rows
+  bool is_simple;  // none of these
+  int code;        // of pk_stages
+  int64_t steps[kMaxArrays];
+  void* data[kMaxArrays];  // if there is but one block
+};
+
+class Passes : public Placing {
+ protected:
+  // The passes of all stages, not planned yet.
+  void OpenPasses() {
+    const int32_t* given = pk_arguments;
+    int first_fold = 0;
+    for (int s = 0; s < pk_counts[kStages]; ++s) {
+      Pass& pass = passes_[s];
+      pass.n = pk_stage_table[s][kArguments];
+      pass.given = given;
+      pass.first_fold = first_fold;
+      pass.n_folds = pk_stage_table[s][kFolds];
+      pass.planned = -1;
+      given += pass.n;
+      first_fold += pass.n_folds;
+    }
+  }
+
+  void Plan(int s, const int64_t* lengths, Pass* pass) const {
+    int32_t classes = pk_stage_table[s][kDomain];
+    const int32_t together = LastGroup(classes);
+    // What is computed must not depend on where blocks end.
+    bool is_single = pk_stages[s][kOneColumn] != nullptr;
+    for (int c = 0; c < n_classes_; ++c) is_single &= !Has(together, c) || sizes_[c] == 1;
+    if (is_single) classes &= ~together;
+    // The last class are the columns; of the others, the last that is longer than 1 are the rows.
+    int n_own = 0;
+    pass->is_empty = false;
+    pass->column = pass->row = -1;
+    for (int c = 0; c < n_classes_; ++c) {
+      if (!Has(classes, c)) continue;
+      pass->is_empty |= lengths[c] == 0;
+      if (pass->column >= 0 && lengths[pass->column] > 1) pass->own[n_own++] = pass->column;
+      pass->column = c;
+    }
+    const int column = pass->column;
+    pass->columns = column >= 0 ? lengths[column] : 1;
+    pass->is_long = pass->columns > kMostFolded && FoldsSome(*pass, column);
+    pass->is_spread = false;
+    for (int i = 0; i < pass->n; ++i) {
+      const Array& array = arrays_[pass->given[i]];
+      pass->is_spread |= pass->columns > 1 && Has(array.classes, column) && array.strides[column] != array.item;
+    }
+    const bool is_short = pk_stages[s][kShort] != nullptr && pass->columns <= kFewColumns;
+    pass->code = is_single ? kOneColumn : is_short ? kShort : kAnyRows;
+    const bool may_add_rows = pk_stage_table[s][kAddsRows] && pass->code == kAnyRows && !pass->is_spread;
+    pass->adds_rows = false;
+    for (int i = n_own - 1; i >= 0 && may_add_rows && !pass->adds_rows; --i) {
+      pass->adds_rows = FoldsAll(*pass, pass->own[i]);
+      if (pass->adds_rows) std::swap(pass->own[i], pass->own[n_own - 1]);
+    }
+    if (n_own > 0 && !pass->is_spread && !pass->is_long) pass->row = pass->own[--n_own];
+    pass->is_simple = !pass->is_spread && !pass->is_long && !pass->adds_rows;
+    pass->n_own = n_own;
+    pass->rows = pass->row >= 0 ? lengths[pass->row] : 1;
+    for (int i = 0; i < pass->n; ++i) {
+      const Array& array = arrays_[pass->given[i]];
+      pass->steps[i] = pass->row >= 0 && Has(array.classes, pass->row) ? array.strides[pass->row] : 0;
+    }
+  }
+
+  // Goes once along the rows and the columns.
+  void ComputeOnce(int s, const Pass& pass, void* const* data) const {
+    if (pass.is_spread) return ComputeSpread(s, pass, data);
+    if (pass.is_long) return ComputeLong(s, pass, data);
+    const int64_t together = pass.adds_rows ? pass.rows / kTogether * kTogether : 0;
+    if (together == 0) return pk_stages[s][pass.code](data, pass.steps, numbers_, pass.rows, pass.columns);
+    pk_stages[s][kRowsTogether](data, pass.steps, numbers_, together, pass.columns);
+    if (together == pass.rows) return;
+    void* rest[kMaxArrays];
+    for (int i = 0; i < pass.n; ++i) rest[i] = static_cast<char*>(data[i]) + together * pass.steps[i];
+    pk_stages[s][kAnyRows](rest, pass.steps, numbers_, pass.rows - together, pass.columns);
+  }
+
+  Pass passes_[kMaxStages];
+
+ private:
+  // The last of some classes, and those of them that always go together with it.
+  int32_t LastGroup(int32_t classes) const {
+    int last = n_classes_ - 1;
+    while (last > 0 && !Has(classes, last)) --last;
+    int32_t found = 0;
+    for (int c = 0; c <= last; ++c) {
+      if (Has(classes, c) && pk_groups[c] == pk_groups[last]) found |= int32_t{1} << c;
+    }
+    return found;
+  }
+
+  // Whether any, or all, of what a stage adds to has one element for all of a class.
+  static bool FoldsSome(const Pass& pass, int c) {
+    const int32_t* const folds = pk_folds + pass.first_fold;
+    return std::any_of(folds, folds + pass.n_folds, [c](int array) { return !Has(pk_arrays[array][kArrayClasses], c); });
+  }
+  static bool FoldsAll(const Pass& pass, int c) {
+    const int32_t* const folds = pk_folds + pass.first_fold;
+    return std::none_of(folds, folds + pass.n_folds, [c](int array) { return Has(pk_arrays[array][kArrayClasses], c); });
+  }
+
+  // One row, in parts that are added up one by one.
+  void ComputeLong(int s, const Pass& pass, void* const* data) const {
+    void* part[kMaxArrays];
+    for (int64_t at = 0; at < pass.columns; at += kMostFolded) {
+      for (int i = 0; i < pass.n; ++i) {
+        const Array& array = arrays_[pass.given[i]];
+        part[i] = static_cast<char*>(data[i]) + (Has(array.classes, pass.column) ? at * array.strides[pass.column] : 0);
+      }
+      pk_stages[s][pass.code](part, pass.steps, numbers_, 1, std::min(kMostFolded, pass.columns - at));
+    }
+  }
+
+  // One row, where some array has a single element for all columns, or its elements are not side by side: they are
+  // copied.
+  void ComputeSpread(int s, const Pass& pass, void* const* data) const {
+    alignas(kAlignment) char copies[kMostCopies][kCopied * 8];
+    char* part[kMaxArrays];
+    int copy_of[kMaxArrays];
+    int n_copies = 0;
+    int64_t most = std::min(pass.columns, kCopied);
+    for (int i = 0; i < pass.n; ++i) {
+      const Array& array = arrays_[pass.given[i]];
+      part[i] = static_cast<char*>(data[i]);
+      copy_of[i] = -1;
+      if (!Has(array.classes, pass.column) || array.strides[pass.column] == array.item) continue;
+      const bool is_input = pk_arrays[pass.given[i]][kTensor] >= 0 &&
+                            pk_arrays[pass.given[i]][kTensor] < pk_counts[kInputs];
+      if (is_input && n_copies < kMostCopies) {
+        copy_of[i] = n_copies++;
+      } else {
+        most = 1;
+      }
+    }
+    for (int64_t at = 0; at < pass.columns; at += most) {
+      const int64_t n = std::min(most, pass.columns - at);
+      void* given[kMaxArrays];
+      for (int i = 0; i < pass.n; ++i) {
+        const Array& array = arrays_[pass.given[i]];
+        const int64_t stride = Has(array.classes, pass.column) ? array.strides[pass.column] : 0;
+        given[i] = part[i];
+        if (copy_of[i] >= 0) {
+          if (at == 0 || stride != 0) Collect(copies[copy_of[i]], part[i], array.item, stride, n);
+          given[i] = copies[copy_of[i]];
+        }
+        part[i] += n * stride;
+      }
+      pk_stages[s][pass.code](given, pass.steps, numbers_, 1, n);
+    }
+  }
+
+  static void Collect(char* to, const char* from, int64_t item, int64_t stride, int64_t n) {
+    const auto collect = [&](auto element) {
+      using T = decltype(element);
+      for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(to)[i] = *reinterpret_cast<const T*>(from + i * stride);
+    };
+    switch (item) {
+      case 1: return collect(uint8_t{});
+      case 2: return collect(uint16_t{});
+      case 4: return collect(uint32_t{});
+      default: return collect(uint64_t{});
+    }
+  }
+};
+
+}  // namespace
+
+#endif  // PYKERNELS_RUNTIME_FUSED_PASSES_H_

@@ -1,0 +1,344 @@
+// Where the arrays of a fused kernel lie, for shapes that are known: sizes of classes, blocks, strides, memory.
+#ifndef PYKERNELS_RUNTIME_FUSED_PLACING_H_
+#define PYKERNELS_RUNTIME_FUSED_PLACING_H_
+
+#include <pykernels/kernel.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "lengths.h"
+#include "tables.h"
+
+namespace {
+
+// What a block touches stays in the first-level cache, and is small enough for the next to be fetched meanwhile; where
+// its columns are cut, it stays in the second.
+constexpr int64_t kBlockBytes = 8192;
+constexpr int64_t kCutBlockBytes = 262144;
+constexpr int64_t kFewestColumns = 128;
+constexpr int64_t kStackBytes = 8192;
+constexpr int64_t kAlignment = 64;
+
+int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+struct Array {
+  char* data;
+  int32_t tensor;   // whose memory it is, or -1
+  int32_t classes;
+  int64_t item;
+  int64_t offset;   // in bytes, from where the tensor begins
+  bool is_local;    // it holds what belongs to one block only
+  int64_t strides[kMaxClasses];  // in bytes
+};
+
+class Placing {
+ public:
+  ~Placing() { Free(); }
+
+  // Places everything but tensors; `Attach` does these. Returns a pk_status.
+  int32_t Prepare(const pk_kernel* kernel, const int64_t* dims, const pk_scalar* scalars, int64_t* detail) {
+    Free();
+    is_ready_ = false;
+    std::copy_n(dims, pk_counts[kAxes], dims_);
+    if (pk_counts[kLengths] > 0 && !FindLengths(dims_)) return PK_RAISED;
+    uneven_ = lost_ = 0;
+    if (!FindSizes()) return PK_RAISED;
+    if (const int32_t status = CheckOutputs(kernel, detail)) return status;
+    if (!CheckReductions()) return PK_RAISED;
+    ReadNumbers(scalars);
+    PlaceTensors(kernel);
+    Merge();
+    ChooseBlock();
+    if (!PlaceOthers()) return PK_RAISED;
+    Count();
+    is_ready_ = true;
+    return PK_OK;
+  }
+
+  // Whether it has been prepared for calls like this.
+  bool IsFor(const int64_t* dims, const pk_scalar* scalars) const {
+    bool is_same = is_ready_;
+    for (int i = 0; i < pk_counts[kAxes]; ++i) is_same &= dims[i] == dims_[i];
+    for (int i = 0; i < pk_counts[kScalars]; ++i) is_same &= scalars[i].integer == numbers_[i];
+    return is_same;
+  }
+
+  // Takes the tensors of a call.
+  void Attach(void* const* data) {
+    for (int i = 0; i < n_given_; ++i) {
+      if (arrays_[i].tensor >= 0) arrays_[i].data = static_cast<char*>(data[arrays_[i].tensor]) + arrays_[i].offset;
+    }
+  }
+
+  // Whether it takes so little memory that it may be kept.
+  bool IsSmall() const { return memory_ == stack_; }
+
+ protected:
+  const int n_classes_ = pk_counts[kClasses];
+  int64_t sizes_[kMaxClasses];
+  int blocked_[kMaxClasses];
+  int n_blocked_;
+  int64_t block_;  // steps along the last of these
+  Array arrays_[kMaxArrays];
+  int64_t counts_[kMaxArrays];  // elements, of those that are no tensors
+  int64_t numbers_[kMaxNumbers];
+  // Of every reduction, the classes along which it has a single element, which is broadcast elsewhere in the kernel.
+  int32_t single_[kMaxArrays];
+  bool is_void_[kMaxArrays];  // and whether it is of nothing
+  bool some_single_;          // or of nothing, while it is broadcast elsewhere
+  char* spare_;               // as large as any array that is added to
+
+ private:
+  void Free() {
+    if (memory_ != stack_) std::free(memory_);
+    memory_ = stack_;
+  }
+
+  // Where axes of length 1 are broadcast to none, but other results have them as they are, the class has one element;
+  // what has none is computed as well, beside the outputs.
+  bool FindSizes() {
+    const int32_t* list = pk_members;
+    for (int c = 0; c < n_classes_; ++c) {
+      const int32_t* const members = list + 1;
+      sizes_[c] = ReadLength(list, dims_);
+      if (sizes_[c] < 0) return false;
+      if (sizes_[c] == 0 && std::any_of(members, list, [this](int32_t axis) { return dims_[axis] == 1; })) {
+        sizes_[c] = 1;
+        lost_ |= int32_t{1} << c;
+      }
+    }
+    return true;
+  }
+
+  int32_t CheckOutputs(const pk_kernel* kernel, int64_t* detail) const {
+    const int32_t* list = pk_output_shapes;
+    int64_t position = 0;
+    for (int i = 0; i < pk_counts[kInputs]; ++i) position += kernel->ranks[i];
+    for (int k = 0; k < pk_counts[kOutputs]; ++k) {
+      const int32_t rank = kernel->ranks[pk_counts[kInputs] + k];
+      bool fits = true;
+      for (int32_t axis = 0; axis < rank; ++axis) {
+        detail[2 + axis] = ReadLength(list, dims_);
+        if (detail[2 + axis] < 0) return PK_RAISED;
+        fits = fits && detail[2 + axis] == dims_[position + axis];
+      }
+      position += rank;
+      if (fits) continue;
+      detail[0] = k;
+      detail[1] = rank;
+      return PK_WRONG_SHAPE;
+    }
+    return PK_OK;
+  }
+
+  bool CheckReductions() {
+    some_single_ = false;
+    const int32_t* at = pk_reductions;
+    for (int i = 0; i < pk_counts[kReductions]; ++i) {
+      const int32_t must = *at++;
+      int64_t count = 1;
+      single_[i] = 0;
+      for (int32_t axes = *at++; axes > 0; --axes) {
+        const int32_t of_class = pk_classes[at[1]];
+        const int64_t length = ReadLength(at, dims_);
+        if (must == kEven && length == 1 && sizes_[of_class] != 1) single_[i] |= int32_t{1} << of_class;
+        count *= length;
+      }
+      if (must == kNonempty && count == 0) return false;
+      is_void_[i] = lost_ != 0 && count == 0;
+      some_single_ |= single_[i] != 0 || is_void_[i];
+    }
+    return true;
+  }
+
+  void ReadNumbers(const pk_scalar* scalars) {
+    int n = pk_counts[kScalars];
+    if (n > 0) std::memcpy(numbers_, scalars, n * sizeof *numbers_);
+    const int32_t* at = pk_extents;
+    for (int i = 0; i < pk_counts[kExtents]; ++i) {
+      numbers_[n++] = ReadCount(at, dims_);
+    }
+  }
+
+  void PlaceTensors(const pk_kernel* kernel) {
+    int64_t starts[kMaxArrays];  // where the axes of each tensor begin
+    int64_t position = 0;
+    for (int i = 0; i < pk_counts[kInputs] + pk_counts[kOutputs]; ++i) {
+      starts[i] = position;
+      Array* const array = Open(i);
+      int64_t stride = array->item;
+      for (int32_t axis = kernel->ranks[i] - 1; axis >= 0; --axis) {
+        PlaceAxis(array, position + axis, stride);
+        stride *= dims_[position + axis];
+      }
+      if (stride == 0 && lost_ != 0) Detach(array);
+      position += kernel->ranks[i];
+    }
+    const int32_t* view = pk_views;
+    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < n_given_; ++i) {
+      Array* const array = Open(i);
+      const int32_t* const first = view + 1;
+      view = first + *view;
+      const bool is_part = view - first == 3 * kernel->ranks[array->tensor] && pk_arrays[i][kIsLocal];
+      const int64_t* const whole = dims_ + starts[array->tensor];
+      int64_t stride = array->item;
+      bool is_void = false;
+      for (const int32_t* axis = view - 3; axis >= first; axis -= 3) {
+        if (axis[0] >= 0) array->offset += dims_[axis[0]] * stride;
+        if (axis[2] >= 0) PlaceAxis(array, axis[2], stride * axis[1]);
+        is_void |= axis[2] >= 0 && dims_[axis[2]] == 0;
+        stride *= is_part ? whole[(axis - first) / 3] : dims_[axis[2]];
+      }
+      // The rows of a part do not follow each other.
+      if (is_part) uneven_ |= array->classes;
+      if (is_void && lost_ != 0) Detach(array);
+    }
+  }
+
+  Array* Open(int i) {
+    Array& array = arrays_[i];
+    array.tensor = pk_arrays[i][kTensor];
+    array.item = pk_arrays[i][kItemSize];
+    array.classes = pk_arrays[i][kArrayClasses];
+    array.offset = 0;
+    array.is_local = false;
+    return &array;
+  }
+
+  // Lets a tensor without elements have any one wherever it is asked for some.
+  void Detach(Array* array) {
+    array->tensor = -1;
+    std::fill_n(array->strides, n_classes_, 0);
+    uneven_ |= array->classes;
+  }
+
+  void PlaceAxis(Array* array, int64_t place, int64_t stride) {
+    const int32_t c = pk_classes[place];
+    if (c < 0) return;
+    array->strides[c] = dims_[place] == 1 ? 0 : stride;
+    if (dims_[place] != sizes_[c]) uneven_ |= int32_t{1} << c;
+  }
+
+  // Makes neighbours that all arrays have or have not into one.
+  void Merge() {
+    for (int c = 1; c < n_classes_; ++c) {
+      if (pk_groups[c] != pk_groups[c - 1] || uneven_ >> (c - 1) & 3) continue;
+      if (sizes_[c] == 1) {
+        for (int i = 0; i < n_given_; ++i) {
+          arrays_[i].strides[c] = arrays_[i].strides[c - 1];
+        }
+      }
+      sizes_[c] *= sizes_[c - 1];
+      sizes_[c - 1] = 1;
+    }
+  }
+
+  void ChooseBlock() {
+    n_blocked_ = 0;
+    blocked_classes_ = 0;
+    block_ = 1;
+    for (int c = 0; c < n_classes_; ++c) {
+      if (Has(pk_blocked[0], c)) blocked_[n_blocked_++] = c;
+    }
+    if (n_blocked_ == 0) return;
+    // Columns that are few are not cut.
+    int last = n_classes_ - 1;
+    while (last > 0 && sizes_[last] == 1) --last;
+    if (n_blocked_ > 1 && blocked_[n_blocked_ - 1] >= last && sizes_[last] < kFewestColumns) --n_blocked_;
+    for (int i = 0; i < n_blocked_; ++i) blocked_classes_ |= int32_t{1} << blocked_[i];
+    const int cut = blocked_[n_blocked_ - 1];
+    int64_t bytes = 1;  // for one step along the class that is cut
+    for (int i = 0; i < pk_counts[kArrays]; ++i) {
+      const int32_t* const array = pk_arrays[i];
+      if (!Has(array[kArrayClasses], cut)) continue;
+      int64_t own = array[kItemSize];
+      for (int c = 0; c < n_classes_; ++c) {
+        if (Has(array[kArrayClasses], c) && !Has(blocked_classes_, c)) own *= sizes_[c];
+      }
+      bytes += own;
+    }
+    const bool cuts_columns = cut >= last;
+    block_ = (cuts_columns ? kCutBlockBytes : kBlockBytes) / bytes;
+    if (cuts_columns) block_ = std::max(block_ / kFewestColumns, int64_t{1}) * kFewestColumns;
+    block_ = std::max<int64_t>(1, std::min(block_, sizes_[cut]));
+  }
+
+  int64_t LengthInMemory(const Array& array, int c) const {
+    if (!array.is_local || !Has(blocked_classes_, c)) return sizes_[c];
+    return c == blocked_[n_blocked_ - 1] ? block_ : 1;
+  }
+
+  // The strides of an array that has nothing but its elements; returns its size in bytes.
+  int64_t Pack(Array* array) const {
+    int64_t bytes = array->item;
+    for (int c = n_classes_ - 1; c >= 0; --c) {
+      if (!Has(array->classes, c)) continue;
+      array->strides[c] = bytes;
+      bytes *= LengthInMemory(*array, c);
+    }
+    return bytes;
+  }
+
+  // Whether memory of our own holds an array: what is no tensor, and outputs without elements that are computed.
+  bool IsOurs(int i) const {
+    const bool is_output = i >= pk_counts[kInputs] && i < pk_counts[kInputs] + pk_counts[kOutputs];
+    return i >= n_given_ || (is_output && arrays_[i].tensor < 0);
+  }
+
+  bool PlaceOthers() {
+    for (int k = 0; k < pk_counts[kOutputs]; ++k) {
+      if (pk_packed[k]) Pack(&arrays_[pk_counts[kInputs] + k]);
+    }
+    int64_t offsets[kMaxArrays];
+    // Tensors without elements come first.
+    int64_t total = lost_ != 0 ? kAlignment : 0, spare = 0;
+    for (int i = lost_ != 0 ? 0 : n_given_; i < pk_counts[kArrays]; ++i) {
+      if (!IsOurs(i)) continue;
+      Array& array = arrays_[i];
+      if (i >= n_given_) {
+        Open(i);
+        array.is_local = pk_arrays[i][kIsLocal];
+      }
+      const int64_t bytes = Pack(&array);
+      offsets[i] = total;
+      counts_[i] = bytes / array.item;
+      total += Aligned(bytes);
+      spare = std::max(spare, bytes);
+    }
+    if (some_single_) total += Aligned(spare);
+    if (total > kStackBytes) memory_ = static_cast<char*>(std::aligned_alloc(kAlignment, total));
+    if (memory_ == nullptr) return false;
+    if (lost_ != 0) std::memset(memory_, 0, kAlignment);
+    for (int i = lost_ != 0 ? 0 : n_given_; i < pk_counts[kArrays]; ++i) {
+      if (arrays_[i].tensor < 0) arrays_[i].data = memory_ + (IsOurs(i) ? offsets[i] : 0);
+    }
+    spare_ = memory_ + total - Aligned(spare);
+    return true;
+  }
+
+  void Count() {
+    const int32_t* at = pk_counted;
+    for (int i = n_given_; i < n_given_ + pk_counts[kCounted]; ++i) {
+      // One that is broadcast has no more than the first number.
+      const int64_t own = ReadCount(at, dims_);
+      auto* const numbers = reinterpret_cast<int64_t*>(arrays_[i].data);
+      for (int64_t k = 0; k < counts_[i]; ++k) numbers[k] = own == 1 ? 0 : k;
+    }
+  }
+
+  // The tensors and what is reshaped of them.
+  const int n_given_ = pk_counts[kInputs] + pk_counts[kOutputs] + pk_counts[kViews];
+  bool is_ready_ = false;
+  int64_t dims_[kMaxAxes];
+  int32_t uneven_;  // classes along which some arrays have one element
+  int32_t lost_;    // classes along which some arrays have one element and others none
+  int32_t blocked_classes_;
+  char* memory_ = stack_;
+  alignas(kAlignment) char stack_[kStackBytes];
+};
+
+}  // namespace
+
+#endif  // PYKERNELS_RUNTIME_FUSED_PLACING_H_
