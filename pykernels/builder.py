@@ -133,6 +133,8 @@ class UserOpBuilder:
             results = (plan.calls.get(kinds) or plan.bind(tensors))(*tensors)
             return results[0] if len(results) == 1 else UserOp(plan, tensors, results).SoleOutputBlob()
 
+        # For those who call the op in another way (`oneflow_shortcuts`).
+        vars(function)["described"] = described
         return function
 
     def _find_plan(self) -> calls.Plan:

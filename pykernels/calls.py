@@ -38,6 +38,10 @@ class Plan:
     op : OpDef
     outputs : list of tuple
         The name of each output that is asked for, in that order, and its positions among all results.
+    n_results : int
+        How many tensors the op gives.
+    is_whole : bool
+        Whether all of them are asked for, in that order.
     calls : dict
         What `bind` has given, by the type of the one tensor, or by the tuple of the types of several.
 
@@ -47,7 +51,18 @@ class Plan:
         The op, an input, an output or an attribute is unknown, missing or malformed.
     """
 
-    __slots__ = ("_attributes", "_counts", "_inputs", "_module", "_order", "calls", "op", "outputs")
+    __slots__ = (
+        "_attributes",
+        "_counts",
+        "_inputs",
+        "_module",
+        "_order",
+        "calls",
+        "is_whole",
+        "n_results",
+        "op",
+        "outputs",
+    )
 
     def __init__(self, op_type: str, counts: Sequence[str | int], attributes: Mapping[str, Any] | None) -> None:
         self._module = discovery.find_op(op_type)
@@ -71,6 +86,9 @@ class Plan:
         # An optional output that nobody has asked for is left out.
         self._counts = [outputs.get(a.name, 0 if a.optional else a.count) for a in self.op.outputs]
         self.outputs = list(_slices(outputs or [a.name for a in self.op.outputs], self.op, self._counts))
+        self.n_results = sum(self._counts)
+        asked = [position for _, positions in self.outputs for position in range(positions.start, positions.stop)]
+        self.is_whole = asked == list(range(self.n_results))
         order = [position for positions in self._inputs for position in positions]
         # None where the tensors come in the order of the definition.
         self._order = None if order == list(range(n_given)) else order

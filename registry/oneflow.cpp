@@ -1,5 +1,6 @@
 // The registrar for OneFlow, which goes with host.cpp. One translation unit, as that is.
 #include "oneflow/attributes.cpp"
+#include "oneflow/call_object.cpp"
 #include "oneflow/callers.cpp"
 #include "oneflow/calls.cpp"
 #include "oneflow/definition.cpp"
@@ -10,6 +11,7 @@
 #include "oneflow/kernel.cpp"
 #include "oneflow/module.cpp"
 #include "oneflow/op_type.cpp"
+#include "oneflow/shortcuts.cpp"
 #include "oneflow/threads.cpp"
 
 // One for each version of OneFlow, in a folder that the build chooses.

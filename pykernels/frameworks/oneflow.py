@@ -9,9 +9,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pykernels import fork
+from pykernels import discovery, fork
 from pykernels.errors import BuildError, CacheError, CallError, KernelError, LoadError
-from pykernels.frameworks import loading, oneflow_registrar, oneflow_states, oneflow_training, oneflow_waiting
+from pykernels.frameworks import (
+    loading,
+    oneflow_registrar,
+    oneflow_shortcuts,
+    oneflow_states,
+    oneflow_training,
+    oneflow_waiting,
+)
 from pykernels.kernel import service
 from pykernels.module import OpModule
 
@@ -21,6 +28,8 @@ _modules: dict[str, OpModule] = {}
 _entered: dict[str, tuple[str, ...]] = {}
 # What the registrar has been given stays in use by graphs and pending calls, even after the op is unloaded.
 _kept: list[OpModule] = []
+# Whose functions are called without their Python code.
+_shortened: set[str] = set()
 _lock = threading.RLock()
 
 
@@ -37,6 +46,7 @@ def remove(module: OpModule) -> None:
         for name in _entered.pop(module.name, ()):
             _registrar().remove(name)
         _modules.pop(module.name, None)
+        _shortened.discard(module.name)
 
 
 def owns(value: Any) -> bool:
@@ -71,10 +81,19 @@ def bind(
             return oneflow_states.checked(op, sizes, run) if any(a.mutable for a in op.inputs) else run
 
         run = make(is_train=False)
+        _shorten(module)
         if not any("is_train" in function.keywords for function in module.source.functions.values()):
             return run
         runs = {True: make(is_train=True), False: run}
         return lambda *tensors: runs[oneflow_training.is_training(tensors)](*tensors)
+
+
+def _shorten(module: OpModule) -> None:
+    api = vars(module).get("api")  # if it has been read
+    if api is not None and module.name not in _shortened:
+        _shortened.add(module.name)
+        for function, recipe in oneflow_shortcuts.recipes(api):
+            _registrar().shorten(function, recipe)
 
 
 def prepare() -> None:
@@ -88,7 +107,11 @@ def prepare() -> None:
 def _registrar() -> oneflow_registrar.Registrar:
     """The registrar of this process, built and set up when an op is first called."""
     registrar = oneflow_registrar.Registrar(
-        oneflow_registrar.build(), service.services(), _load, (fork.threads_in_kernels, _refuse_in_kernel)
+        oneflow_registrar.build(),
+        service.services(),
+        _load,
+        (fork.threads_in_kernels, _refuse_in_kernel),
+        vars(discovery),
     )
     oneflow_waiting.install(registrar.take_failures)
     return registrar

@@ -8,6 +8,7 @@ import importlib.machinery
 import importlib.metadata
 import importlib.util
 import sysconfig
+import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pykernels import abi, cache, paths, toolchain
 from pykernels.definition import OpDef
 from pykernels.errors import BuildError, LoadError
 from pykernels.frameworks.loading import LoadFn, reporting
+from pykernels.frameworks.oneflow_shortcuts import Recipe
 
 __all__ = ["Registrar", "build"]
 
@@ -116,6 +118,8 @@ class Registrar:
         Called with the name of an op when it is first wanted; has to `add` it.
     in_kernels : tuple of set and callable
         While the set is not empty, every call of an op calls the other with the op's name, which may raise.
+    space : dict
+        Its entry ``"plans"`` is another object whenever the ops that are loaded have changed.
 
     Raises
     ------
@@ -129,6 +133,7 @@ class Registrar:
         services: abi.Services,
         load: Callable[[str], None],
         in_kernels: tuple[set[int], Callable[[str], None]],
+        space: dict[str, Any],
     ) -> None:
         internal = ctypes.CDLL(importlib.import_module("oneflow._oneflow_internal").__file__)
         # The registrar keeps pointers to both for as long as the process lives.
@@ -146,6 +151,7 @@ class Registrar:
             ctypes.addressof(tensor_type),
             ctypes.cast(new_tensor, ctypes.c_void_p).value,
             *in_kernels,
+            space,
             f"{Path(__file__).parent.parent}/",
         )
         #: What has gone wrong in kernels since this was last asked, or None.
@@ -191,6 +197,14 @@ class Registrar:
             op.name, tuple(inputs), tuple(outputs), ctypes.addressof(array), len(values), is_train
         )
         return call
+
+    def shorten(self, function: types.FunctionType, recipe: Recipe) -> None:
+        """Leave out the Python code of a function, which does what `recipe` says, where it is called with tensors."""
+
+        def learn(values: tuple[Any, ...]) -> Any:
+            return recipe.find_call(values, self._module.Call)
+
+        self._module.shorten(function, recipe.tensors, tuple(recipe.given.values()), recipe.is_list, learn)
 
 
 def _import(library: Path) -> Any:

@@ -7,11 +7,10 @@
 
 namespace pykernels::oneflow {
 
-// Notes where Python is, as what this thread calls from now on, and gives a number for it. With the GIL.
+// Notes the user's innermost line as where this thread calls from, from now on, and gives a number for it. With the GIL.
 int64_t NoteCaller();
 
-// "train.py:12, in step": the innermost line that is the user's; empty if too many calls have been noted since. With the
-// GIL.
+// "train.py:12, in step"; empty if there is none, or too many have been noted since. With the GIL.
 std::string DescribeCaller(int64_t caller);
 
 // The files whose name begins with `folder`, and API files, are not the user's. Set before the first call.

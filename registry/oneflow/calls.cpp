@@ -47,15 +47,17 @@ Callable::Callable(const OpType& type, const Counts& counts, const std::vector<p
   expression_ = Get(builder.Build());
 }
 
-std::shared_ptr<of::one::TensorTuple> Callable::Run(const of::one::TensorTuple& inputs) const {
+void Callable::Run(const of::one::TensorTuple& inputs, of::one::TensorTuple* outputs) const {
   if (inputs.size() != this->inputs().size()) {
     Fail("op '", type_.declared().name, "' is called with ", inputs.size(), " tensors, not ", this->inputs().size());
   }
+  // Never destroyed: OneFlow's threads may outlive static objects.
+  static const auto* context = new of::one::OpExprInterpContext(of::AttrMap{});
+  outputs->resize(this->outputs().size());
   const Scope scope(this);
   const NotedCall call;
-  auto outputs = Get(of::one::OpInterpUtil::Dispatch<of::one::TensorTuple>(*expression_, inputs));
+  Check(of::one::OpInterpUtil::Dispatch(*expression_, inputs, outputs, *context));
   if (!outputs->empty()) call.Returned(MemoryOf(*outputs->at(0)));
-  return outputs;
 }
 
 const Callable* Callable::Running() { return the_running; }

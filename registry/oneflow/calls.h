@@ -27,8 +27,9 @@ class Callable {
   // The same, called from there.
   Callable From(const std::string& caller) const { return {type_, counts_, instance_->attributes(), is_train_, caller}; }
 
-  // Calls it: outside of graphs, or adds it to the graph that is being built. Throws OneFlow's error.
-  std::shared_ptr<of::one::TensorTuple> Run(const of::one::TensorTuple& inputs) const;
+  // Calls it: outside of graphs, or adds it to the graph that is being built. Throws OneFlow's error. `outputs` is empty
+  // before.
+  void Run(const of::one::TensorTuple& inputs, of::one::TensorTuple* outputs) const;
 
   // What this thread is running; null if nothing.
   static const Callable* Running();

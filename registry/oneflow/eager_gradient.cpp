@@ -99,8 +99,9 @@ class Plan {
   void RunStep(const Step& step, std::map<std::string, TensorPtr>* blobs) const {
     TensorTuple inputs;
     for (const std::string& blob : step.inputs) inputs.push_back(Read(blob, *blobs));
-    const std::shared_ptr<TensorTuple> outputs = step.callable->Run(inputs);
-    for (size_t i = 0; i < step.outputs.size(); ++i) (*blobs)[step.outputs[i]] = outputs->at(i);
+    TensorTuple outputs;
+    step.callable->Run(inputs, &outputs);
+    for (size_t i = 0; i < step.outputs.size(); ++i) (*blobs)[step.outputs[i]] = outputs[i];
   }
 
   const Prepared forward_;
