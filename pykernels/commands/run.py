@@ -22,7 +22,7 @@ __all__ = ["add"]
 #: The frameworks whose lost names scripts get, and the module that adds them.
 _COMPAT = {"oneflow": "pykernels.compat.oneflow"}
 #: The packages that scripts get where they are not installed, and the package that stands in for each.
-_PROVIDED = {"poprt": "pykernels.compat.poprt", "torch_neuronx": "pykernels.compat.torch_neuronx"}
+_PROVIDED = {name: f"pykernels.compat.{name}" for name in ("poprt", "popxl", "torch_neuronx")}
 
 
 def add(commands: Any) -> None:

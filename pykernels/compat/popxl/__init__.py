@@ -1,0 +1,85 @@
+"""``popxl`` of Graphcore's Poplar SDK, where it is not installed: its graphs, run by ONNX Runtime on the CPU.
+
+After ``import pykernels.compat.popxl``, ``import popxl`` works without Graphcore's packages; where they are installed
+it gives theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pykernels.compat.popxl import ops, transforms
+from pykernels.compat.popxl.context import (
+    gcg,
+    get_current_graph,
+    get_ir,
+    get_main_graph,
+    gir,
+    gmg,
+    in_sequence,
+    io_tiles,
+    ipu,
+    name_scope,
+)
+from pykernels.compat.popxl.dtypes import DTYPES, dtype
+from pykernels.compat.popxl.graph import Graph
+from pykernels.compat.popxl.ir import Ir
+from pykernels.compat.popxl.missing import missing
+from pykernels.compat.popxl.module import Module
+from pykernels.compat.popxl.session import Session
+from pykernels.compat.popxl.streams import DeviceToHostStream, HostToDeviceStream, d2h_stream, h2d_stream
+from pykernels.compat.popxl.tensor import (
+    Constant,
+    Tensor,
+    TensorByRef,
+    TensorSpec,
+    Variable,
+    constant,
+    graph_input,
+    graph_output,
+    variable,
+)
+from pykernels.compat.providing import provide
+
+__all__ = [
+    "Constant",
+    "DeviceToHostStream",
+    "Graph",
+    "HostToDeviceStream",
+    "Ir",
+    "Module",
+    "Session",
+    "Tensor",
+    "TensorByRef",
+    "TensorSpec",
+    "Variable",
+    "constant",
+    "d2h_stream",
+    "dtype",
+    "gcg",
+    "get_current_graph",
+    "get_ir",
+    "get_main_graph",
+    "gir",
+    "gmg",
+    "graph_input",
+    "graph_output",
+    "h2d_stream",
+    "in_sequence",
+    "io_tiles",
+    "ipu",
+    "name_scope",
+    "ops",
+    "transforms",
+    "variable",
+]
+
+provide("popxl", __name__)
+
+_dtypes = {**DTYPES, "half": DTYPES["float16"], "float": DTYPES["float32"], "double": DTYPES["float64"]}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _dtypes:
+        return _dtypes[name]
+    raise missing("popxl", name, [*__all__, *_dtypes])
