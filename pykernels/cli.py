@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Sequence
 
 import pykernels
-from pykernels.commands import bench, build, cache, explain, list, new, run, warmup
+from pykernels.commands import bench, build, cache, check, explain, list, new, run, warmup
 from pykernels.commands.messages import complain, with_code
 from pykernels.errors import PykernelsError
 
 __all__ = ["main"]
 
-_COMMANDS = (new, list, explain, bench, warmup, build, cache, run)
+_COMMANDS = (new, list, check, explain, bench, warmup, build, cache, run)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pykernels.errors import CallError
 
-__all__ = ["dtype_name", "from_number", "number_of"]
+__all__ = ["dtype_name", "from_number", "known", "number_of"]
 
 _NUMBERS: dict[np.dtype, int] = {
     np.dtype(np.float32): 2,
@@ -25,6 +25,11 @@ _NUMBERS: dict[np.dtype, int] = {
     np.dtype(np.complex128): 21,
 }
 _DTYPES = {number: dtype for dtype, number in _NUMBERS.items()}
+
+
+def known() -> list[np.dtype]:
+    """Every dtype that ops can take."""
+    return list(_NUMBERS)
 
 
 def number_of(dtype: np.dtype | type | str) -> int:

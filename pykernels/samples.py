@@ -15,9 +15,10 @@ from pykernels.definition import OpDef, TensorSpec
 from pykernels.errors import CallError, PykernelsError
 from pykernels.module import PY_API, OpModule
 
-__all__ = ["HOOK", "MAX_NDIM", "Sample", "draw", "sample", "samples"]
+__all__ = ["HOOK", "MAX_NDIM", "Sample", "declared", "draw", "read_sample", "sample", "samples"]
 
-#: The function of an op's API file that gives arguments: ``sample_inputs(elements, dtype) -> dict``.
+#: The function of an op's API file that gives arguments: ``sample_inputs(elements, dtype)``, which returns a dict, or a
+#: list of them.
 HOOK = "sample_inputs"
 #: The most axes that inputs of one shape are given.
 MAX_NDIM = 4
@@ -78,7 +79,7 @@ def sample(
     if shapes:
         return _of_shapes(op, shapes, dtype, given)
     if hook is not None and ndim is None:
-        return _of_hook(module, hook, elements, dtype, given)
+        return declared(module, elements, dtype, given)[0]
     refused = ""
     for n in range(1, MAX_NDIM + 1) if ndim is None else (ndim,):
         try:
@@ -114,6 +115,48 @@ def samples(
     return found
 
 
+def declared(
+    module: OpModule, elements: int, dtype: np.dtype, attributes: Mapping[str, Any] | None = None
+) -> list[Sample]:
+    """All that the folder's own ``sample_inputs`` gives; nothing if there is none. Parameters are those of `sample`.
+
+    Raises
+    ------
+    CallError
+        It fails, or the definition refuses what it gives.
+    """
+    hook = getattr(module.api, HOOK, None)
+    if hook is None:
+        return []
+    where = f"{module.files[PY_API]}: {HOOK}"
+    try:
+        given = hook(elements, dtype)
+        calls = [dict(each) for each in (given if isinstance(given, list) else [given])]
+    except Exception as error:
+        raise CallError(f"{where} raised {type(error).__name__}: {error}") from error
+    if not calls:
+        raise CallError(f"{where} gives no arguments")
+    try:
+        return [read_sample(module, {**values, **(attributes or {})}) for values in calls]
+    except CallError as error:
+        raise CallError(f"{where} gives what the definition refuses: {error}") from error
+
+
+def read_sample(module: OpModule, values: Mapping[str, Any]) -> Sample:
+    """A call out of arrays by the names of inputs (a list where there are several), and values of attributes.
+
+    Raises
+    ------
+    CallError
+        The definition refuses it.
+    """
+    op, rest = module.forward, dict(values)
+    inputs = [_group(rest.pop(argument.name, None)) for argument in op.inputs]
+    read = Sample(inputs, op.parse_attributes(rest))
+    op.infer([[TensorSpec(a.shape, a.dtype) for a in group] for group in inputs], read.attributes)
+    return read
+
+
 def draw(shape: Sequence[int], dtype: np.dtype, seed: int = 0) -> np.ndarray:
     """Numbers of any dtype: floating-point ones between -2 and 2 but not near 0, whole ones from 1 to 3."""
     rng = np.random.default_rng(seed)
@@ -144,22 +187,6 @@ def _of_shapes(op: OpDef, shapes: Mapping[str, tuple[int, ...]], dtype: np.dtype
         for seed, group in enumerate(completed)
     ]
     return Sample(arrays, attributes)
-
-
-def _of_hook(module: OpModule, hook: Any, elements: int, dtype: np.dtype, given: dict[str, Any]) -> Sample:
-    op = module.forward
-    where = f"{module.files[PY_API]}: {HOOK}"
-    try:
-        values = dict(hook(elements, dtype))
-    except Exception as error:
-        raise CallError(f"{where} raised {type(error).__name__}: {error}") from error
-    inputs = [_group(values.pop(argument.name, None)) for argument in op.inputs]
-    try:
-        chosen = Sample(inputs, op.parse_attributes({**values, **given}))
-        op.infer([[TensorSpec(a.shape, a.dtype) for a in group] for group in inputs], chosen.attributes)
-    except CallError as error:
-        raise CallError(f"{where} gives what the definition refuses: {error}") from error
-    return chosen
 
 
 def _group(value: Any) -> list[np.ndarray]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pykernels
 
-__all__ = ["assert_same_op"]
+__all__ = ["assert_same_op", "opcheck"]
 
 
 def assert_same_op(
@@ -58,6 +59,53 @@ def assert_same_op(
                     f"output {number} of the operator {what} {found}, that of the op folder is {wanted}"
                 )
         np.testing.assert_allclose(result.numpy(force=True), value, rtol, atol, err_msg=f"output {number}")
+
+
+def opcheck(
+    op: str | Path | pykernels.OpModule,
+    sample_inputs: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    checks: Sequence[str] | None = None,
+) -> None:
+    """Check that an op is right, as ``python -m pykernels check`` does.
+
+    Parameters
+    ----------
+    op : str, Path or OpModule
+        An op folder, or the name of an op that is loaded or found.
+    sample_inputs : sequence of mapping, optional
+        Calls: arrays by the names of inputs (lists of arrays where there are several), and values of attributes. These
+        alone are tried then. By default calls of all kinds are made up.
+    checks : sequence of str, optional
+        The names of the checks; by default all.
+
+    Raises
+    ------
+    AssertionError
+        Something is wrong. The message has all that was found, and programs that show it again.
+    CallError
+        There is no such check.
+    LoadError
+        There is no such op.
+
+    Examples
+    --------
+    >>> opcheck("ops/gain", [{"x": np.array([1.0, -2.0], np.float32), "scale": 3.0}], checks=["gradient"])
+    """
+    from pykernels.checking import findings, runner
+
+    folder = op.path if isinstance(op, pykernels.OpModule) else _folder_of(op)
+    results = runner.run_checks(folder, runner.choose(checks), sample_inputs)
+    wrong = [findings.describe(each) for each in results if each.outcome == findings.FAILED]
+    if wrong:
+        raise AssertionError("\n\n".join(wrong))
+
+
+def _folder_of(op: str | Path) -> Path:
+    from pykernels.commands.arguments import find_modules
+
+    loaded = pykernels.list_ops()
+    return loaded[str(op)].path if str(op) in loaded else find_modules([str(op)])[0].path
 
 
 def _outputs(results: Any) -> Sequence[Any]:

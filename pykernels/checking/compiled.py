@@ -1,0 +1,57 @@
+"""The compiled kernels compute what plain NumPy does."""
+
+from __future__ import annotations
+
+import itertools
+
+from pykernels.checking.comparison import difference
+from pykernels.checking.execution import names, run_compiled, run_exact, run_plain
+from pykernels.checking.findings import Wrong
+from pykernels.checking.search import Subject, search
+from pykernels.checking.values import Kind
+from pykernels.errors import KernelError
+from pykernels.kernel.facts import ELEMENTWISE
+from pykernels.samples import Sample
+from pykernels.steps import Step, forward_step, gradient
+
+__all__ = ["check"]
+
+
+def check(subject: Subject) -> str:
+    """Compare both runs of every kernel, forward and backward, in training and outside."""
+
+    def judge(sample: Sample) -> None:
+        for is_train in (False, True):
+            forward = forward_step(subject.module, sample, is_train=is_train)
+            _compare(subject, forward)
+            if forward.op.gradient is not None:
+                for step in gradient(subject.module, forward).steps:
+                    _compare(subject, step)
+
+    tried = search(subject, judge, subject.forms, [Kind.OWN, Kind.ORDINARY, Kind.EXTREME])
+    return f"{tried} calls, {', '.join(dict.fromkeys(str(form.dtype) for form in subject.forms))}"
+
+
+def _compare(subject: Subject, step: Step) -> None:
+    try:
+        with subject.limited():
+            expected = run_plain(step)
+    except KernelError as error:
+        if isinstance(error.__cause__, Exception):
+            _must_fail(step, error)
+        raise
+    results = run_compiled(step)
+    is_elementwise = step.call.kernel.facts.form == ELEMENTWISE
+    exact = run_exact(step)
+    for name, found, wanted, truth in zip(names(step), results, expected, exact or itertools.repeat(None)):
+        told = difference(name, found, wanted, truth, is_elementwise=is_elementwise)
+        if told:
+            raise Wrong(f"{step.op.name}: the compiled {told}, which plain NumPy computes")
+
+
+def _must_fail(step: Step, error: KernelError) -> None:
+    try:
+        run_compiled(step)
+    except KernelError:
+        return
+    raise Wrong(f"{step.op.name}: the compiled kernel returns a result, but plain NumPy raises: {error}") from error

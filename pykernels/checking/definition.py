@@ -1,0 +1,52 @@
+"""The files of an op load, and its definition, its kernels and its gradients fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pykernels.checking.execution import run_plain
+from pykernels.checking.findings import Wrong
+from pykernels.checking.forms import Form
+from pykernels.checking.search import Subject
+from pykernels.checking.values import Kind, draw_sample
+from pykernels.errors import CallError, KernelError
+from pykernels.samples import Sample
+from pykernels.steps import forward_step
+from pykernels.uses import uses_of
+
+__all__ = ["check"]
+
+
+def check(subject: Subject) -> str:
+    """Load the op, infer and plan its gradients, and see that its kernel takes the dtypes that the definition takes."""
+    module = subject.module
+    module.check_files()
+    _ = module.api
+    _ = module.numbers  # which compares each kernel with its definition
+    calls = subject.given or [draw_sample(form, [Kind.OWN], 0) for form in subject.forms]
+    for sample in calls:
+        try:
+            for use in uses_of(module, sample):
+                use.infer()
+        except CallError as error:
+            raise Wrong(f"the gradient of what the definition accepts is refused: {error}", sample) from error
+    if subject.given is None:
+        for dtype in dict.fromkeys(form.dtype for form in subject.forms):
+            _check_dtype(subject, [form for form in subject.forms if form.dtype == dtype])
+    return module.forward.schema()
+
+
+def _check_dtype(subject: Subject, forms: Sequence[Form]) -> None:
+    """Of all the calls in a dtype, the kernel must take one."""
+    refused: list[tuple[Sample, KernelError]] = []
+    for form in forms:
+        sample = draw_sample(form, [Kind.OWN], 0)
+        try:
+            step = forward_step(subject.module, sample)
+            with subject.limited():
+                run_plain(step)
+            return
+        except KernelError as error:
+            refused.append((sample, error))
+    sample, reason = refused[0]
+    raise Wrong(f"the definition accepts {forms[0].dtype}, but the kernel does not: {reason}", sample) from reason

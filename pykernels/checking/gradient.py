@@ -1,0 +1,33 @@
+"""Gradients are the derivatives: compared with finite differences in float64, then in every dtype with float64."""
+
+from __future__ import annotations
+
+from pykernels.checking import slopes
+from pykernels.checking.execution import run_plain
+from pykernels.checking.findings import Skipped
+from pykernels.checking.search import Subject, search
+from pykernels.checking.values import Kind
+from pykernels.samples import Sample
+from pykernels.steps import forward_step
+
+__all__ = ["check"]
+
+
+def check(subject: Subject) -> str:
+    """Compare the gradient of the op with its slope along each input."""
+    op = subject.module.forward
+    if op.gradient is None:
+        raise Skipped(f"{op.name} has no gradient")
+    compared: set[str] = set()
+
+    def judge(sample: Sample) -> None:
+        forward = forward_step(subject.module, slopes.in_float64(sample))
+        with subject.limited():
+            run_plain(forward)  # which tells whether the kernel refuses the call
+        compared.update(slopes.compare(subject.module, forward))
+        slopes.compare_dtypes(subject.module, sample)
+
+    tried = search(subject, judge, slopes.differentiable(subject), [Kind.OWN, Kind.ORDINARY])
+    if not compared:
+        raise Skipped("no input has a gradient that depends on the gradients of the outputs")
+    return f"{tried} calls, along {', '.join(sorted(compared))}"

@@ -1,0 +1,176 @@
+"""Checks run in processes of their own: what crashes or hangs is a finding, and the other checks go on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from pykernels.checking import CHECKS, script
+from pykernels.checking.findings import FAILED, SKIPPED, Result
+from pykernels.errors import CallError, LoadError
+
+__all__ = ["LIMIT", "choose", "run_checks"]
+
+#: The seconds that one check of one op may take.
+LIMIT = 300
+
+
+def choose(names: Sequence[str] | None) -> tuple[str, ...]:
+    """The checks of these names in the order of the report, or all.
+
+    Raises
+    ------
+    CallError
+        There is no such check.
+    """
+    for name in names or ():
+        if name not in CHECKS:
+            raise CallError(f"there is no check {name!r}; there are {', '.join(CHECKS)}")
+    return tuple(name for name in CHECKS if not names or name in names)
+
+
+def run_checks(
+    folder: Path,
+    checks: Sequence[str],
+    calls: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    limit: float = LIMIT,
+    begun: Callable[[str], None] = lambda check: None,
+) -> Iterator[Result]:
+    """The results of these checks of an op folder, as they come.
+
+    Parameters
+    ----------
+    checks : sequence of str
+        Their names, in the order in which they are run.
+    calls : sequence of mapping, optional
+        The only calls to try: arrays by the names of inputs, and values of attributes.
+    limit : float
+        The seconds that each may take.
+    begun : callable
+        Gets the name of each check that begins.
+
+    Raises
+    ------
+    LoadError
+        Calls have to be made up, and hypothesis is not installed.
+    """
+    if calls is None:
+        _need_hypothesis()
+    remaining = list(checks)
+    while remaining:
+        running, why = remaining[0], "ended before the check began"
+        with tempfile.TemporaryFile("w+") as said, _Worker(folder, remaining, calls, said) as worker:
+            for told in worker.lines(limit):
+                if "begins" in told:
+                    running = told["begins"]
+                    begun(running)
+                    continue
+                result = Result(**told)
+                remaining.remove(result.check)
+                yield result
+                if (result.check, result.outcome) == ("definition", FAILED):
+                    yield from (_not_run(result, name) for name in remaining)
+                    return
+            if remaining:
+                said.seek(0)
+                why = f"{worker.how_it_ended(limit)}{_last_lines(said.read())}"
+        if remaining:
+            remaining.remove(running)
+            yield Result(
+                folder.name, running, FAILED, f"the process that checks {why}", script=script.program(folder, running)
+            )
+
+
+class _Worker:
+    """The process, and what it tells."""
+
+    def __init__(
+        self, folder: Path, checks: Sequence[str], calls: Sequence[Mapping[str, Any]] | None, said: IO[str]
+    ) -> None:
+        from pykernels.checking.worker import Request
+
+        self._directory = tempfile.TemporaryDirectory(prefix="pykernels-check-")
+        request = Path(self._directory.name, "request")
+        request.write_bytes(
+            pickle.dumps(Request(str(folder), tuple(checks), None if calls is None else [dict(each) for each in calls]))
+        )
+        self._ran_out = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pykernels.checking.worker", str(request)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            # Threads that wait for work must not keep other processes from theirs.
+            env={"OMP_WAIT_POLICY": "passive", **os.environ},
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> _Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # With all the processes that it has started, if it is still there.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._directory.cleanup()
+
+    def lines(self, limit: float) -> Iterator[dict[str, Any]]:
+        """What it tells, line by line, until it ends or has said nothing for too long."""
+        assert self._process.stdout is not None
+        source, pending = self._process.stdout.fileno(), b""
+        end = time.monotonic() + limit
+        while True:
+            ready, _, _ = select.select([source], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                self._ran_out = True
+                return
+            data = os.read(source, 1 << 16)
+            if not data:
+                return
+            *complete, pending = (pending + data).split(b"\n")
+            for line in complete:
+                end = time.monotonic() + limit
+                yield json.loads(line)
+
+    def how_it_ended(self, limit: float) -> str:
+        """For messages, of a process that has not told all."""
+        if self._ran_out:
+            return f"took more than {limit:g} s"
+        code = self._process.wait()
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
+
+
+def _need_hypothesis() -> None:
+    try:
+        import hypothesis  # noqa: F401
+    except ImportError:
+        raise LoadError(
+            "calls to check are drawn by hypothesis.strategies, and hypothesis is not installed: python -m pip install "
+            "'pykernels[check]'"
+        ) from None
+
+
+def _not_run(first: Result, name: str) -> Result:
+    return Result(first.op, name, SKIPPED, f"{first.check} failed")
+
+
+def _last_lines(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()][-3:]
+    return f": {' '.join(lines)}" if lines else ""

@@ -1,0 +1,186 @@
+"""Calls of an op, tried until one is found that shows something wrong, and then made smaller."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from pykernels.checking.findings import Wrong
+from pykernels.checking.forms import Form, forms_of
+from pykernels.checking.values import Kind, draw_sample, sample_strategy
+from pykernels.errors import KernelError, PykernelsError
+from pykernels.module import OpModule
+from pykernels.samples import Sample
+
+__all__ = ["Judge", "Subject", "search"]
+
+#: Raises `Wrong`, or an error of ours, if a call shows something wrong.
+Judge = Callable[[Sample], None]
+
+# The seconds that plain NumPy may take for one call, and how many calls that take longer are put up with.
+_LIMIT, _TOO_LONG = 2.0, 3
+# The seconds that may be spent on looking for calls.
+_BUDGET = 20.0
+
+
+@dataclass
+class Subject:
+    """What is checked: an op, and the calls that it is checked on.
+
+    Attributes
+    ----------
+    module : OpModule
+    given : list of Sample or None
+        The only calls to try; None for calls of all kinds that the definition accepts.
+    examples : int
+        How many calls hypothesis draws for each check, besides one of each form.
+    """
+
+    module: OpModule
+    given: list[Sample] | None = None
+    examples: int = 60
+    _too_long: int = field(default=0, init=False)
+
+    @cached_property
+    def forms(self) -> list[Form]:
+        """The forms of calls that the definition accepts."""
+        return forms_of(self.module)
+
+    def is_patient(self) -> bool:
+        """Whether made-up numbers are worth trying: not where the kernel takes too long for them."""
+        return self._too_long < _TOO_LONG
+
+    @contextlib.contextmanager
+    def limited(self) -> Iterator[None]:
+        """A block that is ended, and told by `TooLong`, after some seconds."""
+
+        def end(*_: Any) -> None:
+            raise TooLong
+
+        before = signal.signal(signal.SIGALRM, end)
+        signal.setitimer(signal.ITIMER_REAL, _LIMIT)
+        try:
+            yield
+        except TooLong:
+            self._too_long += 1
+            raise
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+class TooLong(BaseException):
+    """A kernel takes too long. Not an `Exception`, so that nothing takes it for the kernel's own."""
+
+
+def search(subject: Subject, judge: Judge, forms: Sequence[Form], kinds: Sequence[Kind]) -> int:
+    """Try calls of `forms` with numbers of `kinds`; how many were tried, not counting those that the kernel refused.
+
+    A kernel refuses a call by an exception of its own.
+
+    Raises
+    ------
+    Wrong
+        Something is wrong; with the smallest call found that shows it.
+    """
+    trial = _Trial(judge)
+    if subject.given is not None:
+        for sample in subject.given:
+            trial(sample, may_refuse=False)
+        trial.conclude()
+        return trial.tried
+    for seed, (form, kind) in enumerate((form, kind) for form in forms for kind in kinds):
+        if kind is Kind.OWN or subject.is_patient():
+            trial(draw_sample(form, [kind], seed))
+        if trial.wrong is not None:
+            smaller = [each for each in forms if each.size <= form.size]
+            # From one kind of number to another hypothesis does not find.
+            for each in kinds:
+                _draw(subject, trial, smaller, [each])
+            break
+    else:
+        if forms and subject.is_patient():
+            _draw(subject, trial, forms, kinds)
+    trial.conclude()
+    if not trial.tried and forms:
+        raise Wrong(
+            f"the kernel takes none of the inputs that were made up ({trial.refusal}): let the API file of the op say "
+            "which it takes (sample_inputs)"
+        )
+    return trial.tried
+
+
+class _Trial:
+    """Tries calls, and keeps the smallest that shows something wrong."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self.tried = 0
+        self.wrong: Wrong | None = None
+        self.refusal = "none was drawn"
+
+    def __call__(self, sample: Sample, *, may_refuse: bool = True) -> bool:
+        """Whether the call shows something wrong."""
+        try:
+            self._judge(sample)
+        except TooLong:
+            self.refusal = f"it takes more than {_LIMIT} s"
+            return False
+        except Wrong as error:
+            message = str(error)
+        except KernelError as error:
+            if may_refuse and isinstance(error.__cause__, Exception):
+                self.refusal = str(error)
+                return False
+            message = str(error)
+        except PykernelsError as error:
+            message = str(error)
+        else:
+            self.tried += 1
+            return False
+        if self.wrong is None or _measure(sample) < _measure(self.wrong.sample):
+            self.wrong = Wrong(message, sample)
+        return True
+
+    def conclude(self) -> None:
+        if self.wrong is not None:
+            raise self.wrong
+
+
+def _draw(subject: Subject, trial: _Trial, forms: Sequence[Form], kinds: Sequence[Kind]) -> None:
+    """Let hypothesis look for smaller calls than `trial` has."""
+    from hypothesis import HealthCheck, Phase, Verbosity, errors, given, settings
+
+    end = time.monotonic() + _BUDGET
+
+    @settings(
+        max_examples=subject.examples,
+        phases=[Phase.generate, Phase.shrink],
+        database=None,
+        derandomize=True,
+        deadline=None,
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(sample_strategy(forms, kinds))
+    def attempt(sample: Sample) -> None:
+        if time.monotonic() < end and subject.is_patient():
+            assert not trial(sample)
+
+    # That a call is wrong only now and then is hypothesis' own finding; it is in `trial` already.
+    with contextlib.suppress(AssertionError, errors.Flaky):
+        attempt()
+
+
+def _measure(sample: Sample | None) -> tuple[int, int]:
+    """Smaller for calls that are easier to read."""
+    assert sample is not None
+    arrays = list(chain(*sample.inputs))
+    return sum(array.size for array in arrays), sum(len(str(array.tolist())) for array in arrays)

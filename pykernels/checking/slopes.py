@@ -1,0 +1,163 @@
+"""Gradients beside finite differences."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+
+from pykernels.checking.comparison import difference
+from pykernels.checking.execution import run_compiled
+from pykernels.checking.findings import Skipped, Wrong
+from pykernels.checking.forms import Form
+from pykernels.checking.search import Subject
+from pykernels.module import OpModule
+from pykernels.samples import Sample
+from pykernels.steps import Gradient, Step, forward_step, gradient
+
+__all__ = ["compare", "compare_dtypes", "differentiable", "in_float64"]
+
+_F64 = np.dtype(np.float64)
+_STEP = 1e-6
+# How much a gradient may differ from a finite difference, relative to the size of the terms.
+_TOLERANCE = 2e-6
+# How many elements of each input are moved.
+_MOVED = 24
+# How much one in another dtype may differ from that in float64, by the bytes of a number.
+_IN_DTYPE = {2: 5e-2, 4: 1e-3}
+# How much more than a change in the last digits of the inputs makes of it.
+_MORE = 8
+
+
+def differentiable(subject: Subject) -> list[Form]:
+    """The forms whose arrays are real numbers of a dtype that float64 can stand for, if the op takes float64."""
+    forms = [form for form in subject.forms if form.dtype.kind == "f" and form.size]
+    if not any(form.dtype == _F64 for form in subject.forms):
+        raise Skipped("the definition does not take float64, in which finite differences are exact enough")
+    return forms
+
+
+def in_float64(sample: Sample) -> Sample:
+    """The same numbers, in float64 where they are floating-point ones."""
+    inputs = [[a.astype(_F64) if a.dtype.kind == "f" else a.copy() for a in group] for group in sample.inputs]
+    return Sample(inputs, sample.attributes)
+
+
+def compare(module: OpModule, step: Step) -> list[str]:
+    """Compare the gradient of a step in float64 with finite differences; the names of the inputs that have one.
+
+    Raises
+    ------
+    Wrong
+        They differ.
+    """
+    found = _gradients(module, step)
+    seeds = _read_seeds(found)
+    names = []
+    for (name, index), values in found.bound.items():
+        if not any(seed is not None for seed in seeds):
+            continue
+        array = _input(step, name, index)
+        if array.dtype != _F64 or values.shape != array.shape:
+            continue
+        names.append(name)
+        told = _compare_input(step, array, values.copy(), seeds)
+        if told:
+            raise Wrong(f"{step.op.name}: the gradient of {name}{told}")
+    return names
+
+
+def compare_dtypes(module: OpModule, sample: Sample) -> None:
+    """Compare the gradient in the dtype of a call with that of the same numbers in float64.
+
+    Raises
+    ------
+    Wrong
+        They differ by more than the dtype can tell.
+    """
+    if all(array.dtype == _F64 or array.dtype.kind != "f" for array in chain(*sample.inputs)):
+        return
+    forward = forward_step(module, sample)
+    narrow = _gradients(module, forward)
+    step = forward_step(module, in_float64(sample))
+    wide = gradient(module, step)
+    for to, source in zip(chain(*wide.seeds), chain(*narrow.seeds)):
+        to[...] = source
+    _run(step, wide)
+    exact = {place: values.copy() for place, values in wide.bound.items()}
+    # How much the last digit of each number that goes in matters.
+    for name, index in exact:
+        to, dtype = _input(step, name, index), _input(forward, name, index).dtype
+        if dtype.kind == "f":
+            to *= 1 + np.finfo(dtype).eps * np.where(np.arange(to.size).reshape(to.shape) % 2, 1, -1)
+    _run(step, wide)
+    for place, values in narrow.bound.items():
+        wanted = exact[place]
+        if values.dtype.kind != "f" or wanted.shape != values.shape or not np.isfinite(wanted).all():
+            continue
+        size = max(1.0, float(np.abs(wanted).max(initial=0)))
+        moved = float(np.abs(wide.bound[place] - wanted).max(initial=0))
+        allowed = _IN_DTYPE.get(values.dtype.itemsize, _TOLERANCE) * size + _MORE * moved
+        told = difference(f"the gradient of {place[0]}", values, wanted.astype(values.dtype), allowed=allowed)
+        if told:
+            raise Wrong(f"{step.op.name}: in {values.dtype}, {told}, which float64 gives")
+
+
+def _input(step: Step, name: str, index: int) -> np.ndarray:
+    return next(group for argument, group in zip(step.op.inputs, step.inputs) if argument.name == name)[index]
+
+
+def _gradients(module: OpModule, step: Step) -> Gradient:
+    found = gradient(module, step)
+    _run(step, found)
+    return found
+
+
+def _run(step: Step, found: Gradient) -> None:
+    """Run the forward pass, then the gradient on its results; states are as they were before."""
+    for each in (step, *found.steps):
+        run_compiled(each)
+
+
+def _read_seeds(found: Gradient) -> list[np.ndarray | None]:
+    """The gradients of the outputs; None for those that the gradient does not read, whose outputs are constant."""
+    read = [id(array) for step in found.steps for array in chain(*step.inputs)]
+    read += [id(array) for array in found.bound.values()]
+    return [seed if id(seed) in read else None for seed in chain(*found.seeds)]
+
+
+def _compare_input(step: Step, array: np.ndarray, values: np.ndarray, seeds: list[np.ndarray | None]) -> str | None:
+    """Move one element after the other; what is wrong, in words."""
+    flat, found = array.reshape(-1), values.reshape(-1)
+    places = range(flat.size)
+    if flat.size > _MOVED:
+        places = np.random.default_rng(0).choice(flat.size, _MOVED, replace=False).tolist()
+    here, scale = _value(step, seeds)
+    for at in places:
+        before = float(flat[at])
+        width = _STEP * max(1.0, abs(before))
+        flat[at] = before + width
+        above, _ = _value(step, seeds)
+        flat[at] = before - width
+        below, _ = _value(step, seeds)
+        flat[at] = before
+        if not np.isfinite([here, above, below]).all():
+            continue
+        slope, sides = (above - below) / (2 * width), ((above - here) / width, (here - below) / width)
+        # The second term is what rounding does to a difference of numbers of this size.
+        allowed = _TOLERANCE * max(1.0, abs(slope), abs(found[at])) + 4e-15 * scale / width
+        # At a kink, where the sides differ, anything between them is a derivative.
+        if not min(*sides, slope) - allowed <= found[at] <= max(*sides, slope) + allowed:
+            place = ", ".join(map(str, map(int, np.unravel_index(at, array.shape))))
+            return f"{f'[{place}]' if place else ''} is {found[at]:.9g}, but finite differences give {slope:.9g}"
+    return None
+
+
+def _value(step: Step, seeds: list[np.ndarray | None]) -> tuple[float, float]:
+    """The sum of the outputs times their gradients, of which the gradients are the slope; and the size of the terms."""
+    total, size = 0.0, 0.0
+    for output, seed in zip(run_compiled(step), seeds):
+        if seed is not None:
+            terms = output.astype(np.float64) * seed
+            total, size = total + float(terms.sum()), size + float(np.abs(terms).sum())
+    return total, size

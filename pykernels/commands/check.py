@@ -1,0 +1,83 @@
+"""``python -m pykernels check OP``."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from pykernels.commands import arguments
+
+if TYPE_CHECKING:
+    from pykernels.checking.findings import Result
+    from pykernels.module import OpModule
+
+__all__ = ["add"]
+
+_COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("check", help="check that ops are right", description=_run.__doc__)
+    arguments.add_ops(parser)
+    parser.add_argument("--only", nargs="+", metavar="CHECK", help="which checks; all without any")
+    parser.add_argument("--limit", type=float, default=300, metavar="S", help="the seconds that a check may take (300)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="how many ops to check at once (all cores)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Check ops: their kernels, gradients, memory, threads, speed, and what they do in each framework."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from pykernels.checking import runner
+    from pykernels.checking.findings import FAILED
+
+    modules = arguments.find_modules(options.ops)
+    checks = runner.choose(options.only)
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("checking", total=len(modules) * len(checks))
+
+        def check(module: OpModule) -> list[Result]:
+            found = []
+            begun = lambda name: progress.update(task, description=f"{module.name}: {name}")  # noqa: E731
+            for result in runner.run_checks(module.path, checks, limit=options.limit, begun=begun):
+                found.append(result)
+                progress.advance(task)
+            return found
+
+        with ThreadPoolExecutor(max(1, options.jobs)) as pool:
+            results = list(pool.map(check, modules))
+    if options.json:
+        print(json.dumps([dataclasses.asdict(each) for found in results for each in found], indent=2))
+    else:
+        for found in results:
+            _print(found)
+    return 1 if any(each.outcome == FAILED for found in results for each in found) else 0
+
+
+def _print(found: Sequence[Result]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from pykernels.checking import findings
+
+    table = Table("check", "result", "", title=found[0].op, title_justify="left")
+    for each in found:
+        table.add_row(each.check, Text(each.outcome, _COLOURS[each.outcome]), Text(each.message))
+    console = Console()
+    console.print(table)
+    for each in found:
+        if each.outcome == findings.FAILED:
+            console.print(Text(f"\n{findings.describe(each)}"), soft_wrap=True)

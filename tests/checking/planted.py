@@ -1,0 +1,84 @@
+"""Op folders with something wrong in them, and what checks say of them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pykernels.checking import runner
+from pykernels.checking.findings import FAILED, PASSED, Result
+
+#: ``scale * x``, without anything wrong.
+KERNEL = """
+    import numpy as np
+
+
+    def forward(args, *, scale):
+        (x,) = args
+        return scale * x
+
+
+    def backward(args, *, scale):
+        dy, x, y = args
+        return scale * dy
+"""
+DEFINITION = """
+    import numpy as np
+
+    import pykernels
+
+
+    class Planted(pykernels.CustomOpProp):
+        def __init__(self, scale: float = 2.0):
+            super().__init__()
+
+        def list_arguments(self):
+            return ["x"]
+
+        def list_outputs(self):
+            return ["y"]
+
+        def infer_shape(self, in_shape):
+            return in_shape, in_shape, []
+
+        def infer_type(self, in_type):
+            if np.dtype(in_type[0]).kind != "f":
+                raise ValueError(f"x must be floating point, not {in_type[0]}")
+            return in_type, in_type, []
+"""
+
+
+def plant(parent: Path, *, kernel: str = KERNEL, definition: str = DEFINITION, api: str = "") -> Path:
+    """An op ``planted`` of one input ``x``, one output ``y`` and one attribute ``scale``, unless these say other."""
+    folder = parent / "planted"
+    folder.mkdir()
+    for part, text in (("py_kernel", kernel), ("py_def", definition), ("py_api", api)):
+        (folder / f"planted_{part}.py").write_text(textwrap.dedent(text))
+    return folder
+
+
+def instead(old: str, new: str, text: str = KERNEL) -> str:
+    """`text` with one line of it changed."""
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
+def outcomes(
+    folder: Path, *checks: str, calls: Sequence[Mapping[str, Any]] | None = None, limit: float = 60
+) -> dict[str, Result]:
+    """What these checks find, by their names."""
+    return {r.check: r for r in runner.run_checks(folder, runner.choose(checks), calls, limit=limit)}
+
+
+def failure(folder: Path, check: str, **options: Any) -> Result:
+    """What a check finds, which must be something."""
+    (result,) = outcomes(folder, check, **options).values()
+    assert result.outcome == FAILED, result
+    return result
+
+
+def assert_passes(folder: Path, *checks: str) -> None:
+    for result in outcomes(folder, *checks).values():
+        assert result.outcome == PASSED, result

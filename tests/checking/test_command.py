@@ -1,0 +1,108 @@
+"""``python -m pykernels check`` and `pykernels.testing.opcheck`: what they print, return and raise."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from planted import instead, plant
+from process import program, python
+
+import pykernels
+from pykernels.errors import CallError, LoadError
+from pykernels.testing import opcheck
+
+WRONG = instead("return scale * dy", "return dy")
+
+
+def test_a_right_op_is_told_in_a_table(tmp_path: Path) -> None:
+    plant(tmp_path)
+    done = python(
+        "-W", "error", "-m", "pykernels", "check", "planted", "--only", "gradient", "definition", cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("│")]
+    assert [(row[1], row[3]) for row in rows] == [("definition", "passed"), ("gradient", "passed")]
+    assert done.stdout.startswith("planted")
+
+
+def test_a_wrong_op_is_told_with_a_program_that_shows_it_again(tmp_path: Path) -> None:
+    plant(tmp_path, kernel=WRONG)
+    done = python("-m", "pykernels", "check", "planted", "--only", "gradient", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    _, _, text = done.stdout.partition("To see it again, run this:\n\n")
+    assert "opcheck('planted', [{\n    'x': np.array(" in text
+    again = python("-c", text, cwd=tmp_path)
+    assert again.returncode == 1
+    assert re.search(r"AssertionError: planted, gradient: planted_forward: the gradient of x(\[0\])? is ", again.stderr)
+
+
+def test_json_is_for_programs(tmp_path: Path) -> None:
+    plant(tmp_path, kernel=WRONG)
+    done = python("-m", "pykernels", "check", "planted", "--only", "shapes", "gradient", "--json", cwd=tmp_path)
+    assert done.returncode == 1
+    shapes, gradient = json.loads(done.stdout)
+    assert (shapes["op"], shapes["check"], shapes["outcome"]) == ("planted", "shapes", "passed")
+    assert (gradient["check"], gradient["outcome"]) == ("gradient", "failed")
+    assert "finite differences" in gradient["message"]
+    assert gradient["inputs"].startswith("x = ") and gradient["seconds"] > 0
+
+
+def test_what_there_is_not(tmp_path: Path) -> None:
+    plant(tmp_path)
+    done = python("-m", "pykernels", "check", "planted", "--only", "everything", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "there is no check 'everything'; there are definition, shapes, " in done.stderr
+    with pytest.raises(CallError, match="there is no check 'everything'"):
+        opcheck(tmp_path / "planted", checks=["everything"])
+    with pytest.raises(LoadError, match="there is no op 'nothing'"):
+        opcheck("nothing")
+
+
+def test_without_hypothesis_it_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "hypothesis.py").write_text("raise ImportError('not here')")
+    plant(tmp_path)
+    done = python("-m", "pykernels", "check", "planted", "--only", "compiled", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "hypothesis is not installed: python -m pip install 'pykernels[check]'" in done.stderr
+
+
+def test_opcheck_takes_the_names_of_loaded_ops_and_calls(tmp_path: Path) -> None:
+    pykernels.load_ops(plant(tmp_path, kernel=WRONG))
+    try:
+        calls = [{"x": np.array([[1.0, -2.0]], np.float32), "scale": 1.0}]
+        opcheck("planted", calls, checks=["shapes", "gradient"])
+        opcheck(pykernels.list_ops()["planted"], calls, checks=["gradient"])
+        with pytest.raises(AssertionError, match=r"planted, gradient: planted_forward: the gradient of x\[0, 0\] is"):
+            opcheck("planted", [{**calls[0], "scale": 2.0}], checks=["gradient"])
+        with pytest.raises(AssertionError, match="op planted_forward has no attribute 'size'"):
+            opcheck("planted", [{"x": np.ones(2), "size": 1.0}], checks=["shapes"])
+    finally:
+        pykernels.unload_ops()
+
+
+def test_a_crash_and_a_hang_are_findings_and_the_other_checks_go_on(tmp_path: Path) -> None:
+    kernel = instead("import numpy as np", "import os, signal, time\n    import numpy as np")
+    kernel = instead("return scale * x", "return _odd(x) * x", kernel)
+    kernel += """
+    def _odd(x):
+        if x.size == 7:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        return 2.0
+    """
+    plant(tmp_path, kernel=kernel)
+    program(
+        """
+        import numpy as np
+        from pathlib import Path
+        from pykernels.checking import runner
+
+        found = list(runner.run_checks(Path("planted").absolute(), ["shapes", "compiled"], [{"x": np.ones(7)}]))
+        assert [(each.check, each.outcome) for each in found] == [("shapes", "failed"), ("compiled", "failed")], found
+        assert all(each.message.startswith("the process that checks was ended by SIGSEGV") for each in found), found
+        """,
+        cwd=tmp_path,
+    )
