@@ -74,10 +74,18 @@ def test_a_module_is_run_as_python_does(place: Path, name: str) -> None:
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     done = python("-m", "pykernels", "run", "absent.py", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "pykernels: there is no script absent.py [PK100]\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "pykernels: there is no script absent.py, nor a program of that name [PK100]\n",
+    )
     done = python("-m", "pykernels", "run", "-m", "absent", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "ImportError: No module named absent\n")
     done = python("-m", "pykernels", "run", cwd=tmp_path)
     assert done.returncode == 2
-    assert "usage: pykernels run [-h] (SCRIPT | -m MODULE) [ARGUMENT ...]" in done.stderr
+    assert "usage: pykernels run [-h] (SCRIPT | PROGRAM | -m MODULE) [ARGUMENT ...]" in done.stderr
     assert "a script is missing, or -m and a module" in done.stderr
+
+
+def test_a_program_is_run_as_it_is(tmp_path: Path) -> None:
+    done = python("-m", "pykernels", "run", "sh", "-c", 'echo "$0 $1"; exit 3', "--help", "-v", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "--help -v\n", "")

@@ -49,6 +49,24 @@ def test_a_package_that_is_there_is_not_shadowed(tmp_path: Path, way: str) -> No
     assert f"{ABSENT}.xla_impl.custom_op'" in python(*SCRIPTS[way], cwd=tmp_path).stderr
 
 
+@pytest.mark.parametrize("way", SCRIPTS)
+def test_a_folder_that_is_no_package_hides_nothing(tmp_path: Path, way: str) -> None:
+    (tmp_path / "torch_neuronx").mkdir()
+    write(tmp_path, "import torch_neuronx.xla_impl\nprint(torch_neuronx.xla_impl.__name__)\n")
+    done = python(*SCRIPTS[way], cwd=tmp_path)
+    assert (done.stderr, done.stdout) == ("", "pykernels.compat.torch_neuronx.xla_impl\n")
+
+
+def test_a_package_that_hides_a_module_is_named(tmp_path: Path) -> None:
+    (tmp_path / "poprt").mkdir()
+    (tmp_path / "poprt" / "__init__.py").write_text("")
+    done = python("-m", "pykernels", "run", "-m", "poprt.cli", cwd=tmp_path)
+    told = f"pykernels: there is no module poprt.cli: poprt is {tmp_path}/poprt/__init__.py, which hides what pykernels"
+    assert done.returncode == 1 and done.stderr.startswith(told)
+    done = python("-m", "pykernels", "run", "-m", "torch_neuronx.no_such", cwd=tmp_path)
+    assert done.returncode == 1 and "No module named torch_neuronx.no_such" in done.stderr
+
+
 def test_what_is_not_provided_is_told(tmp_path: Path) -> None:
     write(tmp_path, "import torch_neuronx\ntorch_neuronx.trace()\n")
     assert "torch_neuronx.trace: torch_neuronx is not installed" in python(*SCRIPTS["run"], cwd=tmp_path).stderr

@@ -6,13 +6,17 @@ import argparse
 import functools
 import importlib
 import importlib.machinery
+import importlib.util
 import io
 import os
 import runpy
+import shutil
+import subprocess
 import sys
 import types
 from typing import Any
 
+from pykernels.compat.programs import provide_program
 from pykernels.compat.providing import provide
 from pykernels.errors import LoadError
 from pykernels.importing import after_import
@@ -24,6 +28,9 @@ _COMPAT = {"oneflow": "pykernels.compat.oneflow"}
 #: The packages that scripts get where they are not installed, and the package that stands in for each.
 _PROVIDED = {name: f"pykernels.compat.{name}" for name in ("poprt", "popxl", "torch_neuronx")}
 
+#: The programs that scripts find where they are not installed, and the module that stands in for each.
+_PROGRAMS = {"poprt": "poprt.cli"}
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
@@ -31,7 +38,7 @@ def add(commands: Any) -> None:
         "run",
         help="run a script that was written for an older framework",
         description=_run.__doc__,
-        usage="%(prog)s [-h] (SCRIPT | -m MODULE) [ARGUMENT ...]",
+        usage="%(prog)s [-h] (SCRIPT | PROGRAM | -m MODULE) [ARGUMENT ...]",
     )
     # Whatever follows the script or the module is its own, options too.
     parser.add_argument(
@@ -44,16 +51,21 @@ def add(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    """Run a script or a module as python does, with the names that its framework has dropped."""
+    """Run a script or a module as python does, with the names that its framework has dropped, or a program."""
     arguments = [*options.module, *options.script]
     if not arguments:
         parser.error("a script is missing, or -m and a module")
-    if not (options.module or os.path.isfile(arguments[0])):
-        raise LoadError(f"there is no script {arguments[0]}")
     for package, module in _COMPAT.items():
         after_import(package, functools.partial(importlib.import_module, module))
     for package, module in _PROVIDED.items():
         provide(package, module)
+    for name, module in _PROGRAMS.items():
+        provide_program(name, module)
+    if options.module:
+        _set_first_path(os.getcwd())
+        _check_hidden(arguments[0])
+    elif not os.path.isfile(arguments[0]):
+        return _run_program(arguments)
     sys.argv = arguments
     try:
         (_run_module if options.module else _run_script)(arguments[0])
@@ -76,9 +88,28 @@ def _run_script(script: str) -> None:
     exec(code, vars(main))
 
 
+def _run_program(arguments: list[str]) -> int:
+    if shutil.which(arguments[0]) is None:
+        raise LoadError(f"there is no script {arguments[0]}, nor a program of that name")
+    return subprocess.call(arguments)
+
+
 def _run_module(name: str) -> None:
-    _set_first_path(os.getcwd())
     runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+def _check_hidden(name: str) -> None:
+    """Tell of a package of the user's, or an installed one, that lacks the module and hides the provided package."""
+    package = name.partition(".")[0]
+    if package not in _PROVIDED:
+        return
+    found = importlib.util.find_spec(package)
+    ours = importlib.util.find_spec(_PROVIDED[package])
+    if found and ours and found.origin != ours.origin and importlib.util.find_spec(name) is None:
+        raise LoadError(
+            f"there is no module {name}: {package} is {found.origin}, which hides what pykernels provides under this "
+            f"name. Rename it, or run this in another directory"
+        )
 
 
 def _set_first_path(directory: str) -> None:

@@ -30,20 +30,20 @@ def provide(package: str, module: str) -> None:
         # Behind all others: whatever they find is imported instead.
         sys.meta_path.append(_packages)
         # Before all others, which would import a part a second time, from the path of the package.
-        sys.meta_path.insert(0, _parts)
+        sys.meta_path.insert(0, _first)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the packages themselves, or what is in them."""
+    """Finds what nobody else does, or, as the first, what others must not find: parts of our packages."""
 
-    def __init__(self, *, parts: bool) -> None:
-        self._parts = parts
+    def __init__(self, *, is_first: bool) -> None:
+        self._is_first = is_first
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         package, dot, rest = fullname.partition(".")
-        if package not in _provided or bool(dot) != self._parts:
+        if package not in _provided or self._is_first != (bool(dot) or _is_mere_folder(package)):
             return None
         name = f"{_provided[package]}{dot}{rest}"
         if dot and getattr(sys.modules.get(fullname.rpartition(".")[0]), "__name__", "") != name.rpartition(".")[0]:
@@ -54,6 +54,12 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.machinery.ModuleSpec(
             fullname, _Alias(name), origin=found.origin, is_package=found.submodule_search_locations is not None
         )
+
+
+def _is_mere_folder(package: str) -> bool:
+    """Whether all there is of a package is a folder of that name without code, which Python would import as empty."""
+    found = importlib.machinery.PathFinder.find_spec(package)
+    return found is not None and found.origin is None
 
 
 class _Alias(importlib.abc.Loader):
@@ -77,4 +83,4 @@ class _Alias(importlib.abc.Loader):
         return spec.loader.get_code(self._name)
 
 
-_packages, _parts = _Finder(parts=False), _Finder(parts=True)
+_packages, _first = _Finder(is_first=False), _Finder(is_first=True)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from shape_files import NEW
 
 from pykernels import paths
 from pykernels.compat.poprt import cli
-from pykernels.compat.poprt.passes import shape_inference
+from pykernels.compat.poprt.passes import base, shape_inference
 
 Run = Callable[..., str]
 
@@ -30,7 +30,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with a model, the library and a shape file, as the guide has them."""
     from model_files import guide_model
 
@@ -39,8 +39,9 @@ def place(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     Path("custom_shape_inference.py").write_text(NEW)
     Path("custom_op_test.onnx").write_bytes(guide_model().SerializeToString())
     np.savez("inputs.npz", X=np.linspace(-4, 4, 64, dtype="float32").reshape(8, 8))
-    yield tmp_path
-    shape_inference._functions.clear()
+    monkeypatch.setattr(shape_inference, "_functions", {})
+    monkeypatch.setattr(base, "_passes", dict(base._passes))
+    return tmp_path
 
 
 @pytest.fixture

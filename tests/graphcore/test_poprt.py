@@ -123,6 +123,32 @@ def test_random_data_is_the_same_in_every_run(poprt: Run) -> None:
     assert found[0].min() >= 0 and len(np.unique(found[0])) == 64
 
 
+SCRIPT = """
+import subprocess
+print(subprocess.call(["poprt", "--input_model", "custom_op_test.onnx", "--show"]))
+"""
+
+
+def test_the_command_is_there_for_scripts(place: Path) -> None:
+    types = "input X: float32 (8, 8)\nai.graphcore::LeakyRelu Y: of unknown type\noutput Z: float32 (8, 8)\n"
+    (place / "script.py").write_text(SCRIPT)
+    # A folder of the same name hides neither the command nor the package.
+    (place / "poprt").mkdir()
+    done = python("-m", "pykernels", "run", "script.py", cwd=place)
+    assert (done.stdout, done.stderr) == (f"{types}0\n", "")
+    done = python("-m", "pykernels", "run", "poprt", "--input_model", "custom_op_test.onnx", "--show", cwd=place)
+    assert (done.returncode, done.stdout, done.stderr) == (0, types, "")
+
+
+def test_the_command_of_another_stays(place: Path) -> None:
+    (place / "bin").mkdir()
+    (place / "bin" / "poprt").write_text("#!/bin/sh\necho another\n")
+    (place / "bin" / "poprt").chmod(0o755)
+    path = os.pathsep.join([str(place / "bin"), os.environ["PATH"]])
+    done = python("-m", "pykernels", "run", "poprt", cwd=place, PATH=path)
+    assert (done.returncode, done.stdout) == (0, "another\n")
+
+
 def test_the_package_is_not_there_without_us(place: Path) -> None:
     done = python("-m", "poprt.cli", "--show", cwd=place)
     assert done.returncode == 1 and "No module named 'poprt'" in done.stderr

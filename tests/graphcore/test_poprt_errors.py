@@ -192,7 +192,9 @@ def test_an_opset_that_is_not_there(poprt: Run) -> None:
     [
         (["--input_shape", "X"], "'X' is not an input and its shape, such as input_ids=1,512"),
         (["--input_shape", "X=a"], "'X=a' is not an input and its shape"),
-        (["--precision", "fp8"], "invalid choice: 'fp8'"),
+        (["--precision", "int8"], "invalid choice: 'int8'"),
+        (["--batch_size", "0"], "--batch_size must be 1 or more"),
+        (["--framework", "tensorflow"], "invalid choice: 'tensorflow'"),
         (["--fast"], "unrecognized arguments: --fast"),
         (["--input_data", "inputs.npz"], "--input_data and --save_outputs need --run"),
     ],

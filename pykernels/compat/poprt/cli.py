@@ -10,10 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pykernels.compat.poprt import arrays, models, options, running
-from pykernels.compat.poprt.passes import onnx_helper, shape_inference
+from pykernels.compat.poprt import arrays, interfaces, models, options, running
+from pykernels.compat.poprt.passes import (
+    Pass,
+    PassManager,
+    get_pass,
+    get_registered_passes,
+    onnx_helper,
+    shape_inference,
+)
 from pykernels.compat.poprt.types import describe
-from pykernels.errors import PykernelsError
+from pykernels.compat.poprt.user_files import run_file
+from pykernels.errors import CallError, PykernelsError
 from pykernels.library import linker
 
 if TYPE_CHECKING:
@@ -32,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Instead of those of the process.
     """
     given = options.parse(arguments)
-    if given.ignored:
+    if given.ignored and given.logging_level not in ("ERROR", "CRITICAL"):
         print(f"poprt: ignored, since there is no IPU: {', '.join(dict.fromkeys(given.ignored))}", file=sys.stderr)
     try:
         _run(given)
@@ -45,6 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: argparse.Namespace) -> None:
+    for path in given.custom_pass_config:
+        run_file(path, "--custom_pass_config")
+    if given.list_all_passes:
+        print("\n".join(get_registered_passes()))
+    if given.input_model is None:
+        return
     running.check_libraries(given.custom_library_so_paths)
     model = _convert(given)
     if given.show:
@@ -52,7 +66,7 @@ def _run(given: argparse.Namespace) -> None:
     with contextlib.ExitStack() as stack:
         # The files appear when all is done, and whether they can be written is known before.
         made = {path: stack.enter_context(linker.replacing([path]))[path] for path in _written(given)}
-        if given.run:
+        if given.run or given.check:
             outputs = _run_model(model, given)
             if given.save_outputs:
                 with made[given.save_outputs].open("wb") as file:
@@ -64,18 +78,38 @@ def _run(given: argparse.Namespace) -> None:
 
 def _convert(given: argparse.Namespace) -> onnx.ModelProto:
     """The model as it is to be shown, run and written."""
+    if given.precision.startswith("fp8"):
+        raise CallError(
+            f"--precision {given.precision}: there is no IPU, which could compute with it; use fp16 or fp32"
+        )
+    passes = PassManager([_find_pass(name, given) for name in given.passes if name not in given.skip_passes])
     model = models.read_model(given.input_model)
-    models.set_input_shapes(model, dict(given.input_shape))
+    if given.batch_size is not None:
+        interfaces.set_batch_size(model, given.batch_size, given.batch_axis)
+    interfaces.set_input_shapes(model, dict(given.input_shape))
+    if given.remove_outputs:
+        interfaces.remove_outputs(model, given.remove_outputs)
     if given.convert_version is not None:
         model = models.convert_opset(model, given.convert_version)
-    if given.custom_shape_inference is not None:
-        shape_inference.load_shape_functions(given.custom_shape_inference)
-    model = shape_inference.infer_shapes(model)
-    return models.to_float16(model) if given.precision == "fp16" else model
+    for path in given.custom_shape_inference:
+        run_file(path, "--custom_shape_inference")
+    model = passes.run(shape_inference.infer_shapes(model))
+    if given.passes:
+        model = shape_inference.infer_shapes(model)
+    interfaces.add_outputs(model, given.checkpoints)
+    return models.to_float16(model, given.fp16_skip_op_types) if given.precision == "fp16" else model
+
+
+def _find_pass(name: str, given: argparse.Namespace) -> Pass:
+    arguments = {
+        "constant_folding": {"max_tensor_size": given.max_tensor_size},
+        "float_to_half": {"skip_op_types": given.fp16_skip_op_types},
+    }
+    return get_pass(name, **arguments.get(name, {}))
 
 
 def _run_model(model: onnx.ModelProto, given: argparse.Namespace) -> dict[str, np.ndarray]:
-    """Run and measure; returns the outputs."""
+    """Run, and measure if that is wanted; returns the outputs."""
     import onnxruntime
 
     libraries = given.custom_library_so_paths
@@ -87,6 +121,8 @@ def _run_model(model: onnx.ModelProto, given: argparse.Namespace) -> dict[str, n
         running.check_types(model, running.run(session, inputs))
         session = running.session(model, libraries)
     outputs = running.run(session, inputs)
+    if not given.run:
+        return outputs
     batch_size, seconds = running.measure(session, inputs)
     print(f"Bs: {batch_size}")
     print(f"Latency: {seconds * 1e3:.{2 if seconds > 1e-3 else 4}f}ms")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from pykernels.errors import CallError, LoadError
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["convert_opset", "read_model", "set_input_shapes", "to_float16"]
+__all__ = ["convert_opset", "read_model", "to_float16"]
 
 
 def read_model(path: Path) -> onnx.ModelProto:
@@ -44,34 +44,6 @@ def read_model(path: Path) -> onnx.ModelProto:
     return model
 
 
-def set_input_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
-    """Give inputs these shapes; what was known of shapes that may follow from them is forgotten.
-
-    Raises
-    ------
-    CallError
-        The model has no such input, or one with another number of axes.
-    """
-    if not shapes:
-        return
-    constant = {tensor.name for tensor in model.graph.initializer}
-    inputs = {value.name: value for value in model.graph.input if value.name not in constant}
-    for name, shape in shapes.items():
-        if name not in inputs:
-            raise CallError(f"--input_shape: the model has no input {name!r}; its inputs are {', '.join(inputs)}")
-        if not inputs[name].type.HasField("tensor_type"):
-            raise CallError(f"--input_shape: input {name} is no tensor")
-        tensor_shape = inputs[name].type.tensor_type.shape
-        if len(tensor_shape.dim) != len(shape):
-            raise CallError(f"--input_shape: input {name} has {len(tensor_shape.dim)} axes, not {len(shape)}")
-        del tensor_shape.dim[:]
-        for size in shape:
-            tensor_shape.dim.add().dim_value = size
-    for value in (*model.graph.value_info, *model.graph.output):
-        for dim in value.type.tensor_type.shape.dim:
-            dim.Clear()
-
-
 def convert_opset(model: onnx.ModelProto, version: int) -> onnx.ModelProto:
     """The model with another version of ONNX's operators.
 
@@ -88,8 +60,8 @@ def convert_opset(model: onnx.ModelProto, version: int) -> onnx.ModelProto:
         raise CallError(f"--convert_version {version}: the model cannot be converted: {error}") from error
 
 
-def to_float16(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with float16 in place of float32, inputs and outputs included.
+def to_float16(model: onnx.ModelProto, skipped: Sequence[str] = ()) -> onnx.ModelProto:
+    """The model with float16 in place of float32, inputs and outputs included, but not in nodes of `skipped` op types.
 
     Raises
     ------
@@ -100,6 +72,11 @@ def to_float16(model: onnx.ModelProto) -> onnx.ModelProto:
 
     try:
         # Its own inference would not know the shapes of custom ops.
-        return float16.convert_float_to_float16(model, keep_io_types=False, disable_shape_infer=True)
+        return float16.convert_float_to_float16(
+            model,
+            keep_io_types=False,
+            disable_shape_infer=True,
+            op_block_list=[*float16.DEFAULT_OP_BLOCK_LIST, *skipped],
+        )
     except Exception as error:
         raise CallError(f"--precision fp16: the model cannot be converted: {error}") from error

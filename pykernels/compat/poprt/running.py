@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import onnx
     import onnxruntime
 
-__all__ = ["Speed", "check_libraries", "check_types", "exposing", "measure", "run", "session"]
+__all__ = ["Speed", "check_libraries", "check_types", "compute", "exposing", "measure", "run", "session"]
 
 _ENTRY = "RegisterCustomOps"
 _TRY = f"import ctypes, sys; sys.exit(not hasattr(ctypes.CDLL(sys.argv[1]), {_ENTRY!r}) and 'no {_ENTRY}')"
@@ -113,6 +113,16 @@ def run(session: onnxruntime.InferenceSession, inputs: Mapping[str, np.ndarray])
     except Exception as error:
         raise CallError(f"the run failed: {_text(error)}") from error
     return dict(zip((each.name for each in session.get_outputs()), results))
+
+
+def compute(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], names: Sequence[str]) -> dict[str, np.ndarray]:
+    """The tensors of these names, which some of a model's nodes compute from its initializers."""
+    part = type(model)(ir_version=model.ir_version, opset_import=model.opset_import)
+    part.graph.name = model.graph.name or "part"
+    part.graph.node.extend(nodes)
+    part.graph.initializer.extend(model.graph.initializer)
+    part.graph.output.extend(type(model.graph.output[0])(name=name) for name in names)
+    return run(session(part, ()), {})
 
 
 def exposing(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:

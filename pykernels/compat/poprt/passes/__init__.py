@@ -1,9 +1,21 @@
-"""What files of ``--custom_shape_inference`` import, as PopRT 1.1 and newer call it."""
+"""Passes and shape functions, as files of the user's import them from PopRT 1.1 and newer."""
 
 from __future__ import annotations
 
+from pykernels.compat.poprt.passes import builtin as _builtin  # noqa: F401  it registers its passes
+from pykernels.compat.poprt.passes.base import Pass, PassManager, get_pass, get_registered_passes, register
 from pykernels.compat.poprt.passes.onnx_helper import get_dtype, get_shape
 from pykernels.compat.poprt.passes.shape_inference import ShapeInference as ShapeFunc
 from pykernels.compat.poprt.passes.shape_inference import register as register_shape_func
 
-__all__ = ["ShapeFunc", "get_dtype", "get_shape", "register_shape_func"]
+__all__ = [
+    "Pass",
+    "PassManager",
+    "ShapeFunc",
+    "get_dtype",
+    "get_pass",
+    "get_registered_passes",
+    "get_shape",
+    "register",
+    "register_shape_func",
+]

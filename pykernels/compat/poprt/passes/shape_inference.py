@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
-import types
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykernels.compat.poprt.passes.onnx_helper import find_value_info
 from pykernels.compat.poprt.types import agree, describe
-from pykernels.errors import DefinitionError, LoadError, PykernelsError
+from pykernels.compat.poprt.user_files import where
+from pykernels.errors import DefinitionError, PykernelsError
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["ShapeInference", "infer_shapes", "load_shape_functions", "register", "served_nodes"]
+__all__ = ["ShapeInference", "infer_shapes", "register", "served_nodes"]
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -62,25 +59,6 @@ def register(op_types: str | Sequence[str]) -> Callable[[T], T]:
         return function
 
     return enter
-
-
-def load_shape_functions(path: Path) -> None:
-    """Run a file that registers shape functions.
-
-    Raises
-    ------
-    LoadError
-        There is no such file, or it raises an exception.
-    """
-    if not path.is_file():
-        raise LoadError(f"there is no file {path} (--custom_shape_inference)")
-    name = f"shape_functions_{path.stem}"
-    sys.modules[name] = module = types.ModuleType(name)
-    module.__file__ = str(path.absolute())
-    try:
-        exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
-    except Exception as error:
-        raise LoadError(f"{_where(error, path)} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
 def served_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
@@ -132,7 +110,7 @@ def _ask(model: onnx.ModelProto, node: onnx.NodeProto) -> onnx.ModelProto:
     except PykernelsError as error:
         raise type(error)(f"{what} is wrong: {error}") from error
     except Exception as error:
-        raise DefinitionError(f"{_where(error)}: {what} raised {type(error).__name__}: {error}") from error
+        raise DefinitionError(f"{where(error)}: {what} raised {type(error).__name__}: {error}") from error
     if not (isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[0], onnx.ModelProto)):
         raise DefinitionError(f"{what} returned {type(answer).__name__}; it must return the model and True or False")
     changed, known = answer
@@ -141,13 +119,3 @@ def _ask(model: onnx.ModelProto, node: onnx.NodeProto) -> onnx.ModelProto:
         if value is None or not value.type.tensor_type.elem_type or not value.type.tensor_type.HasField("shape"):
             raise DefinitionError(f"{what} returned True, but the type and shape of {name} are not known")
     return changed
-
-
-def _where(error: Exception, otherwise: Path | None = None) -> str:
-    """File and line that an exception of a user's file comes from."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}"
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
-    # What the file calls may be far away; what it says itself is its author's to see.
-    own = [frame for frame in frames if frame.filename == frames[0].filename]
-    return f"{own[-1].filename}:{own[-1].lineno}" if own else str(otherwise or "?")
