@@ -9,6 +9,12 @@ namespace {
 using torch::autograd::Node;
 using torch::autograd::SavedVariable;
 
+void RefuseForwardMode(const TorchOp& op, const Tensor& input) {
+  TORCH_CHECK_NOT_IMPLEMENTED(!torch::autograd::isFwGradDefined(input), "op '", op.qualified_name(),
+                              "' has no forward-mode derivative (jvp): only gradients, as of backward(), vjp and "
+                              "grad, are computed");
+}
+
 // "leaky_relu_forward" -> "LeakyReluBackward", as PyTorch calls its own nodes.
 std::string NodeName(const std::string& type) {
   std::string name;
@@ -25,47 +31,60 @@ std::string NodeName(const std::string& type) {
 // One call of an op in the graph of gradients.
 class Call : public Node {
  public:
+  // What the plan reads of the forward pass.
+  struct Saved {
+    size_t number;  // in the plan
+    SavedVariable variable;
+  };
+
+  Call(const TorchOp& op, const Loaded& loaded) : op_(op), loaded_(loaded) {}
+
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
     if (!plan) Fail(refusal);
-    std::vector<Tensor> tensors(plan->first_gradient());
+    Tensors tensors(plan->first_gradient());
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      for (const auto& [number, variable] : inputs) tensors[number] = variable.unpack();
-      for (const auto& [number, variable] : outputs) tensors[number] = variable.unpack(c10::intrusive_ptr<Node>::reclaim_copy(this));
+      for (const Saved& each : saved) {
+        tensors[each.number] = each.number < plan->first_output()
+                                   ? each.variable.unpack()
+                                   : each.variable.unpack(c10::intrusive_ptr<Node>::reclaim_copy(this));
+      }
     }
     for (size_t i = 0; i < gradients.size(); ++i) {
+      if (gradients[i].defined()) RefuseForwardMode(op_, gradients[i]);
       const bool is_missing = !gradients[i].defined() && plan->UsesGradientOf(i);
-      tensors.push_back(is_missing ? at::zeros_symint(sizes[i], options[i]) : std::move(gradients[i]));
+      tensors.push_back(is_missing ? MakeZeros(i) : std::move(gradients[i]));
     }
-    return plan->Run(std::move(tensors), is_train, [&](size_t input) { return task_should_compute_output(input); });
+    c10::SmallVector<bool, 8> is_wanted;
+    for (size_t i = 0; i < num_outputs(); ++i) is_wanted.push_back(task_should_compute_output(i));
+    return plan->Run(std::move(tensors), is_train, is_wanted);
   }
 
   void release_variables() override {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (auto* saved : {&inputs, &outputs}) {
-      for (auto& [number, variable] : *saved) variable.reset_data();
-    }
+    for (Saved& each : saved) each.variable.reset_data();
   }
 
-  std::string name() const override { return NodeName(type); }
+  std::string name() const override { return NodeName(loaded_.op().name()); }
 
-  std::string type;
   std::shared_ptr<const GradientPlan> plan;  // null if there is none, for which `refusal` says why
   std::string refusal;
   bool is_train = false;
-  // What the plan reads of the forward pass, by number.
-  std::vector<std::pair<size_t, SavedVariable>> inputs;
-  std::vector<std::pair<size_t, SavedVariable>> outputs;
-  // Of the outputs.
-  std::vector<std::vector<c10::SymInt>> sizes;
-  std::vector<at::TensorOptions> options;
-};
+  c10::SmallVector<Saved, 2> saved;
+  // Of outputs that cannot have a gradient, by number, though the plan reads one.
+  std::map<size_t, std::pair<std::vector<c10::SymInt>, at::TensorOptions>> without_gradient;
 
-void RefuseForwardMode(const TorchOp& op, const Tensor& input) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!torch::autograd::isFwGradDefined(input), "op '", op.qualified_name(),
-                              "' has no forward-mode derivative (jvp): only gradients, as of backward(), vjp and "
-                              "grad, are computed");
-}
+ private:
+  Tensor MakeZeros(size_t output) const {
+    const auto found = without_gradient.find(output);
+    if (found == without_gradient.end()) return input_metadata(output).zeros_like();
+    const auto& [sizes, options] = found->second;
+    return at::zeros_symint(sizes, options);
+  }
+
+  const TorchOp& op_;
+  const Loaded& loaded_;
+};
 
 void RefuseGradientOfStates(const Instance& instance, const Tensors& inputs) {
   for (size_t i = inputs.size() - instance.n_states(); i < inputs.size(); ++i) {
@@ -88,12 +107,11 @@ void BumpVersions(const Instance& instance, const Tensors& inputs) {
 
 // Connects the outputs to the graph.
 void Record(const c10::intrusive_ptr<Call>& node, const Instance& instance, const Tensors& inputs, const Tensors& outputs) {
-  for (const Tensor& output : outputs) {
-    const size_t number = node->sizes.size();
-    node->sizes.push_back(output.sym_sizes().vec());
-    node->options.push_back(output.options());
-    const bool is_used = !node->plan || node->plan->UsesGradientOf(number);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& output = outputs[i];
+    const bool is_used = !node->plan || node->plan->UsesGradientOf(i);
     const bool has_history = is_used && torch::autograd::isDifferentiableType(output.scalar_type());
+    if (is_used && !has_history) node->without_gradient[i] = {output.sym_sizes().vec(), output.options()};
     torch::autograd::set_history(has_history ? output : Tensor(), node);
   }
   if (!node->plan) return;
@@ -101,11 +119,11 @@ void Record(const c10::intrusive_ptr<Call>& node, const Instance& instance, cons
     if (!node->plan->UsesInput(i)) continue;
     // A state as this call leaves it, whatever later calls make of it.
     const bool is_state = i >= inputs.size() - instance.n_states();
-    node->inputs.emplace_back(i, SavedVariable(is_state ? inputs[i].clone() : inputs[i], false));
+    node->saved.push_back({i, SavedVariable(is_state ? inputs[i].clone() : inputs[i], false)});
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!node->plan->UsesOutput(i)) continue;
-    node->outputs.emplace_back(node->plan->first_output() + i, SavedVariable(outputs[i], outputs[i].requires_grad()));
+    node->saved.push_back({node->plan->first_output() + i, SavedVariable(outputs[i], outputs[i].requires_grad())});
   }
 }
 
@@ -121,8 +139,7 @@ void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
     any_requires_grad |= input.requires_grad();
   });
   const bool is_recorded = any_requires_grad && at::GradMode::is_enabled() && !loaded.op().is_declared_constant();
-  const bool has_states = layout.op().n_inputs && layout.op().inputs[layout.op().n_inputs - 1].is_mutable;
-  if (!is_recorded && !has_states) return Redispatch(handle, keys, stack);
+  if (!is_recorded && !layout.has_states()) return Redispatch(handle, keys, stack);
 
   const Tensors inputs = layout.Inputs(arguments);
   const std::shared_ptr<const Use> use = loaded.FindUse(arguments);
@@ -134,8 +151,7 @@ void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
   if (!is_recorded) return;
 
   const Tensors outputs = layout.Outputs(stack->data() + stack->size() - layout.n_results());
-  const auto node = c10::make_intrusive<Call>();
-  node->type = loaded.op().name();
+  const auto node = c10::make_intrusive<Call>(op, loaded);
   node->is_train = is_train;
   if (loaded.op().has_gradient()) {
     node->plan = use->Gradient(inputs, outputs);
@@ -146,8 +162,7 @@ void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
     node->refusal = Join("op '", op.qualified_name(), "' has no gradient: its definition registers none for '",
                          loaded.op().name(), "'");
   }
-  node->set_next_edges(
-      torch::autograd::collect_next_edges(torch::autograd::variable_list(inputs.begin(), inputs.end())));
+  node->set_next_edges(torch::autograd::collect_next_edges(at::ArrayRef<Tensor>(inputs)));
   Record(node, instance, inputs, outputs);
 }
 

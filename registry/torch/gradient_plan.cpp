@@ -47,6 +47,7 @@ GradientPlan::GradientPlan(const Instance& forward, const pykernels::Tensors& in
   } catch (const Error& error) {
     Fail("the gradient of op '", forward.label(), "': ", error.what());
   }
+  needed_for_all_ = FindNeeded(c10::SmallVector<bool, 8>(n_inputs_, true));
 }
 
 void GradientPlan::AddBlobs(const char* prefix, const pykernels::Tensors& tensors) {
@@ -115,14 +116,18 @@ void GradientPlan::AddStep(const PlannedOp& planned) {
   steps_.push_back(std::move(step));
 }
 
-std::vector<bool> GradientPlan::FindNeeded(const std::function<bool(size_t input)>& is_wanted) const {
+bool GradientPlan::IsNeeded(const Step& step, const std::vector<bool>& needed) const {
+  const auto first = needed.begin() + static_cast<ptrdiff_t>(step.first_result);
+  return std::any_of(first, first + static_cast<ptrdiff_t>(step.n_results), [](bool is) { return is; });
+}
+
+std::vector<bool> GradientPlan::FindNeeded(c10::ArrayRef<bool> is_wanted) const {
   std::vector<bool> needed(used_.size());
   for (size_t i = 0; i < n_inputs_; ++i) {
-    if (bound_[i] >= 0 && is_wanted(i)) needed[bound_[i]] = true;
+    if (bound_[i] >= 0 && is_wanted[i]) needed[bound_[i]] = true;
   }
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
-    const auto first = needed.begin() + static_cast<ptrdiff_t>(step->first_result);
-    if (!std::any_of(first, first + static_cast<ptrdiff_t>(step->n_results), [](bool is) { return is; })) continue;
+    if (!IsNeeded(*step, needed)) continue;
     for (const Operand& operand : step->operands) {
       for (size_t tensor : operand.tensors) needed[tensor] = true;
     }
@@ -130,8 +135,9 @@ std::vector<bool> GradientPlan::FindNeeded(const std::function<bool(size_t input
   return needed;
 }
 
-void GradientPlan::RunStep(const Step& step, bool is_train, std::vector<Tensor>* tensors) const {
+void GradientPlan::RunStep(const Step& step, bool is_train, Tensors* tensors) const {
   Stack stack;
+  stack.reserve(step.operands.size());
   for (const Operand& operand : step.operands) {
     switch (operand.kind) {
       case Operand::kValue: stack.push_back(operand.value); break;
@@ -145,28 +151,32 @@ void GradientPlan::RunStep(const Step& step, bool is_train, std::vector<Tensor>*
       }
     }
   }
-  step.op->Call(&stack);
   const Layout& layout = step.op->loaded().layout();
+  {
+    // Where nothing is recorded, the kernel for autograd has nothing to do but to mark states as changed.
+    std::optional<at::AutoDispatchBelowADInplaceOrView> no_autograd;
+    if (!at::GradMode::is_enabled() && !layout.has_states()) no_autograd.emplace();
+    step.op->Call(&stack);
+  }
   size_t at = step.first_result;
   for (Tensor& result : layout.Outputs(stack.data() + stack.size() - layout.n_results())) {
     (*tensors)[at++] = std::move(result);
   }
 }
 
-std::vector<Tensor> GradientPlan::Run(std::vector<Tensor> forward, bool is_train,
-                                      const std::function<bool(size_t input)>& is_wanted) const {
-  std::vector<Tensor> tensors = std::move(forward);
+std::vector<Tensor> GradientPlan::Run(Tensors forward, bool is_train, c10::ArrayRef<bool> is_wanted) const {
+  Tensors tensors = std::move(forward);
   tensors.resize(used_.size());
-  const std::vector<bool> needed = FindNeeded(is_wanted);
+  bool are_all_wanted = true;
+  for (size_t i = 0; i < n_inputs_; ++i) are_all_wanted &= is_wanted[i] || bound_[i] < 0;
+  const std::vector<bool> found = are_all_wanted ? std::vector<bool>() : FindNeeded(is_wanted);
+  const std::vector<bool>& needed = are_all_wanted ? needed_for_all_ : found;
   for (const Step& step : steps_) {
-    const auto first = needed.begin() + static_cast<ptrdiff_t>(step.first_result);
-    if (std::any_of(first, first + static_cast<ptrdiff_t>(step.n_results), [](bool is) { return is; })) {
-      RunStep(step, is_train, &tensors);
-    }
+    if (IsNeeded(step, needed)) RunStep(step, is_train, &tensors);
   }
   std::vector<Tensor> gradients(n_inputs_);
   for (size_t i = 0; i < n_inputs_; ++i) {
-    if (bound_[i] >= 0 && is_wanted(i)) gradients[i] = tensors[bound_[i]];
+    if (bound_[i] >= 0 && is_wanted[i]) gradients[i] = tensors[bound_[i]];
   }
   return gradients;
 }

@@ -2,7 +2,6 @@
 #ifndef PYKERNELS_REGISTRY_TORCH_GRADIENT_PLAN_H_
 #define PYKERNELS_REGISTRY_TORCH_GRADIENT_PLAN_H_
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,10 +28,9 @@ class GradientPlan {
   size_t first_output() const { return n_inputs_; }
   size_t first_gradient() const { return n_inputs_ + n_outputs_; }
 
-  // The gradients of the inputs for which `is_wanted`; undefined for the others, and for those that have none. `forward`
-  // holds what the plan reads of the forward pass, by number.
-  std::vector<Tensor> Run(std::vector<Tensor> forward, bool is_train,
-                          const std::function<bool(size_t input)>& is_wanted) const;
+  // The gradients of the inputs that are wanted, true for each; undefined for the others, and for those that have none.
+  // `forward` holds what the plan reads of the forward pass, by number. No tensor has a forward-mode derivative.
+  std::vector<Tensor> Run(Tensors forward, bool is_train, c10::ArrayRef<bool> is_wanted) const;
 
  private:
   // What is to lie on the stack: a value, or tensors by their numbers.
@@ -53,8 +51,10 @@ class GradientPlan {
   void AddStep(const PlannedOp& planned);
   std::vector<Operand> ReadInputs(const PlannedOp& planned, const pk_op& op);
   size_t FindBlob(const std::string& blob, const std::string& user);
-  std::vector<bool> FindNeeded(const std::function<bool(size_t input)>& is_wanted) const;
-  void RunStep(const Step& step, bool is_train, std::vector<Tensor>* tensors) const;
+  bool IsNeeded(const Step& step, const std::vector<bool>& needed) const;
+  // Which tensors the gradients of the inputs that are wanted are computed from, those gradients among them.
+  std::vector<bool> FindNeeded(c10::ArrayRef<bool> is_wanted) const;
+  void RunStep(const Step& step, bool is_train, Tensors* tensors) const;
 
   size_t n_inputs_;
   size_t n_outputs_;
@@ -62,6 +62,7 @@ class GradientPlan {
   std::vector<bool> used_;
   std::vector<Step> steps_;
   std::vector<int> bound_;  // for every input the number of its gradient, or -1
+  std::vector<bool> needed_for_all_;
 };
 
 }  // namespace pykernels::torch_ops

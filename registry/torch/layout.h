@@ -21,6 +21,8 @@ class Layout {
   size_t n_arguments() const { return n_arguments_; }
   size_t n_results() const { return op_.n_outputs; }
   const pk_op& op() const { return op_; }
+  // Whether there are inputs that the kernel changes, which are the last.
+  bool has_states() const { return op_.n_inputs && op_.inputs[op_.n_inputs - 1].is_mutable; }
 
   // Whether an input or output is a list on the stack, though it may have one tensor.
   static bool IsListed(const pk_argument& argument) { return argument.variadic || argument.count > 1; }
