@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 PYTHON_TORCH ?= python3.11
 VENV_TORCH := .venv-torch
 BIN_TORCH := $(VENV_TORCH)/bin
+# Of the versions that setup.cfg names, the one that is tested here.
+TORCH := 2.13
 # With what PyTorch's tests stand on, which is tried there on a newer Python and a newer NumPy.
 TESTS_TORCH := tests/torch tests/test_builder.py tests/test_documentation.py tests/test_loader.py \
 	$(addprefix tests/kernel/test_,elementwise.py native.py reference.py)
@@ -88,5 +90,5 @@ $(VENV_TORCH)/.created: | tools-torch tools
 
 $(VENV_TORCH)/.installed-test: $(METADATA) $(VENV_TORCH)/.created
 	@echo "installing what the tests for PyTorch need"
-	@$(PIP) --editable '.[torchonnx,test]'
+	@$(PIP) --editable '.[torchonnx,test]' 'torch == $(TORCH).*'
 	@touch $@

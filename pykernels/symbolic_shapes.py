@@ -8,52 +8,21 @@ which must be the very number of the example, and how the dimensions of the outp
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-__all__ = ["Formula", "Shapes", "explore"]
+from pykernels.symbolic_formula import Formula, Term
+
+__all__ = ["Shapes", "explore"]
 
 # Added to the example of a symbol. The first are multiples of every number up to 10, for definitions that divide.
 _STEPS = (2520, 5040, 1, 7)
+# By what definitions may divide, at most.
+_MOST_DIVISOR = 64
 
 #: The dimensions of all outputs one after the other, or None if the definition refuses the inputs.
 Infer = Callable[[Sequence[int]], "tuple[int, ...] | None"]
-
-
-@dataclass(frozen=True)
-class Formula:
-    """A dimension of an output: ``constant + sum(factor * symbol) + scale * product(symbols)``.
-
-    Attributes
-    ----------
-    constant : int
-    terms : tuple of (int, int)
-        Pairs of a symbol, by its position, and its factor.
-    product : tuple of int
-        Symbols that are multiplied, none for no product.
-    scale : int
-    """
-
-    constant: int
-    terms: tuple[tuple[int, int], ...] = ()
-    product: tuple[int, ...] = ()
-    scale: int = 0
-
-    def __call__(self, symbols: Sequence[Any]) -> Any:
-        """Its value, for numbers or whatever else can be added and multiplied."""
-        total: Any = self.constant
-        for position, factor in self.terms:
-            term = symbols[position] if factor == 1 else factor * symbols[position]
-            total = term if isinstance(total, int) and total == 0 else total + term
-        if self.product:
-            product: Any = self.scale
-            for position in self.product:
-                product = (
-                    symbols[position] if isinstance(product, int) and product == 1 else product * symbols[position]
-                )
-            total = product if isinstance(total, int) and total == 0 else total + product
-        return total
 
 
 @dataclass(frozen=True)
@@ -164,29 +133,80 @@ class _Search:
 
     def formula(self, output: int, groups: Sequence[_Group]) -> Formula | set[_Group]:
         """How a dimension comes from the groups, or those from which it does in another way than a formula can say."""
-        terms = []
+        terms: dict[_Group, tuple[Term, int]] = {}
         odd = set()
         for group in groups:
             moves = [(self._moved(output, group, step), step) for step in self._moves(group)]
             change, step = moves[0]
-            if change is None or change % step or any(c != change // step * s for c, s in moves):
+            if change is not None and not change % step and all(c == change // step * s for c, s in moves):
+                if change:
+                    terms[group] = Term(group[0]), change // step
+                continue
+            divided = self._divided(output, group)
+            if divided is None:
                 odd.add(group)
-            elif change:
-                terms.append((group, change // step))
+            else:
+                terms[group] = divided
         if odd:
             return odd
+        if len(terms) > 1 and self._multiplies(list(terms), output):
+            return self._product(output, terms) or set(terms)
+        constant = self._accepted[output] - sum(factor * term(self._example) for term, factor in terms.values())
+        return Formula(constant, tuple(terms.values()))
+
+    def _divided(self, output: int, group: _Group) -> tuple[Term, int] | None:
+        """The term and the factor by which a dimension grows in even steps with a group, if it does."""
+        first = self._example[group[0]]
+        seen: dict[int, int] = {}
+        jumps: list[tuple[int, int]] = []
+        latest = self._accepted[output]
+        for step in range(3 * _MOST_DIVISOR):
+            inferred = self._at({group: step})
+            if inferred is None:
+                continue
+            if len(inferred) != len(self._accepted):
+                return None
+            if inferred[output] != latest:
+                jumps.append((first + step, inferred[output] - latest))
+            latest = seen[step] = inferred[output]
+            if len(jumps) == 3:
+                break
+        if len(jumps) < 2:
+            return None
+        (number, factor), (following, _) = jumps[:2]
+        divisor = following - number
+        term = Term(group[0], -number % divisor, divisor)
+        changes: dict[int, int | None] = {step: value - self._accepted[output] for step, value in seen.items()}
+        changes |= {step: self._moved(output, group, step) for step in self._moves(group)}
+        now = term(self._example)
+        holds = all(change == factor * (term(self._numbers({group: step})) - now) for step, change in changes.items())
+        return (term, factor) if holds else None
+
+    def _product(self, output: int, terms: Mapping[_Group, tuple[Term, int]]) -> Formula | None:
+        """A dimension as a product of terms and a constant, if it is one."""
         value = self._accepted[output]
-        symbols = tuple(group[0] for group, _ in terms)
-        if len(terms) > 1 and self._multiplies([group for group, _ in terms], output):
-            product = 1
-            for symbol in symbols:
-                product *= self._example[symbol]
-            rest = [terms[0][1] * self._example[symbols[0]], product]
-            if not product or rest[0] % product:
-                return {group for group, _ in terms}
-            return Formula(value - rest[0], (), symbols, rest[0] // product)
-        constant = value - sum(factor * self._example[group[0]] for group, factor in terms)
-        return Formula(constant, tuple((group[0], factor) for group, factor in terms))
+        plain = [term for term, _ in terms.values()]
+        # The constant may belong to the terms, as in (a + 1) * (b // 2 + 1).
+        shifts = [divmod(value - factor * term(self._example), factor) for term, factor in terms.values()]
+        shifted = [Term(t.symbol, t.offset + by * t.divisor, t.divisor) for t, (by, _) in zip(plain, shifts)]
+        for factors in (plain, shifted):
+            product = math.prod(term(self._example) for term in factors)
+            worth = next(iter(terms.values()))[1] * factors[0](self._example)
+            if product and not worth % product:
+                found = Formula(value - worth, (), tuple(factors), worth // product)
+                if self._holds(found, output, list(terms), 1) and self._holds(found, output, list(terms), 2):
+                    return found
+        return None
+
+    def _holds(self, formula: Formula, output: int, groups: Sequence[_Group], number: int) -> bool:
+        """Whether a formula holds for one dimension when these groups change at once."""
+        moved = self._all_moved(groups, number)
+        inferred = self._at(moved)
+        return inferred is not None and inferred[output] == formula(self._numbers(moved))
+
+    def _all_moved(self, groups: Sequence[_Group], number: int) -> dict[_Group, int]:
+        # Different steps, so that what is equal in the example differs.
+        return {group: self._moves(group)[0] * (at + number) for at, group in enumerate(groups)}
 
     def _multiplies(self, groups: Sequence[_Group], output: int) -> bool:
         """Whether a dimension changes otherwise with several groups than with each by itself."""
@@ -199,9 +219,8 @@ class _Search:
 
     def agrees(self, outputs: Sequence[Formula], groups: Sequence[_Group]) -> bool:
         """Whether formulas hold when all groups change at once."""
-        for number in range(2):
-            # Different steps, so that what is equal in the example differs.
-            moved = {group: self._moves(group)[0] * (at + 1 + number) for at, group in enumerate(groups)}
+        for number in (1, 2):
+            moved = self._all_moved(groups, number)
             numbers = self._numbers(moved)
             if self._at(moved) != tuple(formula(numbers) for formula in outputs):
                 return False

@@ -56,15 +56,39 @@ def test_products() -> None:
 
 def test_what_must_be_divisible() -> None:
     shapes = found(lambda a, b: (a // 4, b * 4) if a % 4 == 0 else None, 8, 3)
-    # A formula multiplies only, so the first may not change.
-    assert (shapes.fixed, values(shapes, 8, 5)) == ((0,), [2, 20])
+    assert (shapes.fixed, values(shapes, 16, 5)) == ((), [4, 20])
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3, 7, 11, 64])
+@pytest.mark.parametrize("kernel", [1, 2, 3, 5])
+@pytest.mark.parametrize("example", [11, 12, 224])
+def test_what_a_window_leaves(stride: int, kernel: int, example: int) -> None:
+    def windows(size: int) -> int:
+        return (size - kernel) // stride + 1
+
+    shapes = found(lambda a, b: (windows(a), b, 3 * windows(a), -(-b // 2)) if a >= kernel else None, example, 8)
+    assert shapes.fixed == ()
+    for size in range(kernel, 150):
+        assert values(shapes, size, 7) == [windows(size), 7, 3 * windows(size), 4]
+
+
+def test_products_of_what_is_divided() -> None:
+    shapes = found(lambda a, b, c: (c, ((a - 3) // 2 + 1) * (b // 2) * 5, (a + 1) * (b + 2)), 9, 12, 3)
+    assert (shapes.fixed, values(shapes, 21, 31, 4)) == ((), [4, 10 * 15 * 5, 22 * 33])
+
+
+def test_what_is_rounded_up_to_a_multiple() -> None:
+    shapes = found(lambda a: ((a + 15) // 16 * 16,), 20)
+    assert (shapes.fixed, [values(shapes, n) for n in (16, 17, 100)]) == ((), [[16], [32], [112]])
 
 
 def test_what_no_formula_says_may_not_change() -> None:
-    shapes = found(lambda a, b: ((a - 3) // 2 + 1, b), 9, 3)
-    assert (shapes.fixed, values(shapes, 9, 5)) == ((0,), [4, 5])
+    shapes = found(lambda a, b: (a * a, b), 9, 3)
+    assert (shapes.fixed, values(shapes, 9, 5)) == ((0,), [81, 5])
     shapes = found(lambda a, b: (max(a, b), a), 5, 3)
     assert set(shapes.fixed) == {0, 1}
+    shapes = found(lambda a: (a // 300,), 350)
+    assert shapes.fixed == (0,)
 
 
 def test_ranks_that_depend_on_sizes() -> None:

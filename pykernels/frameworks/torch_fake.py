@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 
 import torch
 
@@ -57,33 +58,35 @@ def fake_outputs(layout: Layout, call: Call) -> list[Any]:
     CallError, DefinitionError
         As `OpDef.infer`.
     """
-    symbols = _symbols(call.tensors)
-    example = [_example(symbol) for symbol in symbols.values()]
     op = layout.op
 
-    def infer(numbers: Sequence[int]) -> list[TensorSpec]:
-        values = dict(zip(symbols, numbers))
-        inputs = specs_of(
-            layout, call, lambda shape: [values[_key(size)] if _is_symbol(size) else int(size) for size in shape]
-        )
+    def infer(unknowns: _Unknowns, numbers: Sequence[int]) -> list[TensorSpec]:
+        inputs = specs_of(layout, call, lambda shape: [unknowns.number(size, numbers) for size in shape])
         return [spec for group in op.infer(inputs, call.attributes, counts=call.counts) for spec in group]
 
-    def dims(numbers: Sequence[int]) -> tuple[int, ...] | None:
+    def dims(unknowns: _Unknowns, numbers: Sequence[int]) -> tuple[int, ...] | None:
         try:
-            return tuple(size for spec in infer(numbers) for size in spec.shape or ())
+            return tuple(size for spec in infer(unknowns, numbers) for size in spec.shape or ())
         except PykernelsError:
             return None
 
-    inferred = infer(example)
+    unknowns: _Unknowns = _Sizes(call.tensors)
+    inferred = infer(unknowns, unknowns.example)
     sizes: Iterator[Any] = (size for spec in inferred for size in spec.shape or ())
-    if symbols:
-        found = explore(dims, example)
-        originals = list(symbols.values())
+    if unknowns.symbols:
+        found = explore(functools.partial(dims, unknowns), unknowns.example)
+        if found.fixed:
+            # They may depend on each other, as the sizes of a gradient do on those of the forward pass.
+            deeper = _Symbols(call.tensors)
+            if dims(deeper, deeper.example) is not None:
+                other = explore(functools.partial(dims, deeper), deeper.example)
+                if len(other.fixed) < len(found.fixed):
+                    unknowns, found = deeper, other
         for first, second in found.equal:
-            torch._check(originals[first] == originals[second])
+            torch._check(unknowns.symbols[first] == unknowns.symbols[second])
         for symbol in found.fixed:
-            int(originals[symbol])  # from now on what is traced is for this size only
-        sizes = (formula(originals) for formula in found.outputs)
+            int(unknowns.symbols[symbol])  # from now on what is traced is for this size only
+        sizes = (formula(unknowns.symbols) for formula in found.outputs)
     device = call.tensors[0].device if call.tensors else "cpu"
     return [
         torch.empty([next(sizes) for _ in spec.shape or ()], dtype=torch_dtype(spec.dtype), device=device)
@@ -92,17 +95,55 @@ def fake_outputs(layout: Layout, call: Call) -> list[Any]:
     ]
 
 
-def _is_symbol(size: Any) -> bool:
+class _Unknowns(Protocol):
+    """What the sizes of tensors depend on.
+
+    Attributes
+    ----------
+    symbols : list of SymInt
+    example : list of int
+        A number for each.
+    """
+
+    symbols: list[Any]
+    example: list[int]
+
+    def number(self, size: Any, numbers: Sequence[int]) -> int:
+        """A size, if the symbols are these numbers."""
+
+
+class _Sizes:
+    """Every size that is no number stands for itself; what is known to be equal is one."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        sizes = {str(size.node.expr): size for size in _unknown_sizes(tensors)}
+        self._positions = {text: position for position, text in enumerate(sizes)}
+        self.symbols = list(sizes.values())
+        self.example = [_example(size) for size in self.symbols]
+
+    def number(self, size: Any, numbers: Sequence[int]) -> int:
+        return numbers[self._positions[str(size.node.expr)]] if _is_unknown(size) else int(size)
+
+
+class _Symbols:
+    """The symbols of a tracer's expressions."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        nodes = [size.node for size in _unknown_sizes(tensors)]
+        self._names = sorted({name for node in nodes for name in node.expr.free_symbols}, key=str)
+        self.symbols = [nodes[0].shape_env.create_symintnode(name, hint=None) for name in self._names]
+        self.example = [_example(symbol) for symbol in self.symbols]
+
+    def number(self, size: Any, numbers: Sequence[int]) -> int:
+        return int(size.node.expr.subs(dict(zip(self._names, numbers))) if _is_unknown(size) else size)
+
+
+def _is_unknown(size: Any) -> bool:
     return isinstance(size, torch.SymInt) and size.node.maybe_as_int() is None
 
 
-def _key(size: Any) -> Hashable:
-    """The same for sizes that are known to be equal."""
-    return str(size.node.expr)
-
-
-def _symbols(tensors: Sequence[Any]) -> dict[Hashable, Any]:
-    return {_key(size): size for tensor in tensors for size in tensor.shape if _is_symbol(size)}
+def _unknown_sizes(tensors: Sequence[Any]) -> list[Any]:
+    return [size for tensor in tensors for size in tensor.shape if _is_unknown(size)]
 
 
 def _example(symbol: Any) -> int:

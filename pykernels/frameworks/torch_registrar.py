@@ -16,10 +16,12 @@ from pykernels.frameworks.loading import LoadFn, reporting
 if TYPE_CHECKING:
     from pykernels.frameworks.torch_layout import Layout
 
-__all__ = ["Registrar", "build"]
+__all__ = ["VERSIONS", "Registrar", "build"]
 
-#: The versions whose C++ interface the registrar is tried with begin with this.
-_VERSION = "2.13."
+# The versions with whose C++ interface the registrar is tested.
+_FIRST, _LAST = (2, 9), (2, 15)
+#: The same in words.
+VERSIONS = f"{'.'.join(map(str, _FIRST))} to {'.'.join(map(str, _LAST))}"
 _FLAGS = (
     "-O2",
     "-std=c++20",
@@ -47,8 +49,8 @@ def build() -> Path:
     if spec is None or spec.origin is None:
         raise LoadError("PyTorch is not installed: pip install 'pykernels[torch]'")
     version = importlib.metadata.version("torch")
-    if not version.startswith(_VERSION):
-        raise LoadError(f"the registrar is made for PyTorch {_VERSION}*, not {version}")
+    if not _FIRST <= tuple(map(int, version.split(".")[:2])) <= _LAST:
+        raise LoadError(f"the registrar is made for PyTorch {VERSIONS}, not {version}")
     package = Path(spec.origin).parent
     headers, ours = package / "include", paths.CPP_DEFS / "include"
     if not (headers / "torch" / "library.h").exists():

@@ -17,6 +17,7 @@ import torch
 from pykernels import cache, paths, toolchain
 from pykernels.diagnostics import first_error
 from pykernels.errors import BuildError, CompileFailed
+from pykernels.frameworks.torch_registrar import VERSIONS
 from pykernels.neuron.kernel_functions import defined_symbols, kernel_functions, rename, table
 from pykernels.neuron.sources import dependencies
 
@@ -126,7 +127,7 @@ def _tensor_body() -> Path:
     if text.count(_CLASS_TENSOR) != 1:
         raise BuildError(
             f"PyTorch {torch.__version__} is not known: its class Tensor does not begin as expected, in {original}. "
-            "Neuron's operators are built against PyTorch 2.13"
+            f"Neuron's operators are built against PyTorch {VERSIONS}"
         )
 
     def make(output: Path) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 #include <cctype>
+#include <map>
 
 #include "gradient_plan.h"
 #include "kernels.h"
+#include "node.h"
 
 namespace pykernels::torch_ops {
 namespace {
@@ -47,7 +49,7 @@ class Call : public Node {
       for (const Saved& each : saved) {
         tensors[each.number] = each.number < plan->first_output()
                                    ? each.variable.unpack()
-                                   : each.variable.unpack(c10::intrusive_ptr<Node>::reclaim_copy(this));
+                                   : each.variable.unpack(PointerTo(this));
       }
     }
     for (size_t i = 0; i < gradients.size(); ++i) {
@@ -106,13 +108,13 @@ void BumpVersions(const Instance& instance, const Tensors& inputs) {
 }
 
 // Connects the outputs to the graph.
-void Record(const c10::intrusive_ptr<Call>& node, const Instance& instance, const Tensors& inputs, const Tensors& outputs) {
+void Record(const NodePointer& owner, Call* node, const Instance& instance, const Tensors& inputs, const Tensors& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& output = outputs[i];
     const bool is_used = !node->plan || node->plan->UsesGradientOf(i);
     const bool has_history = is_used && torch::autograd::isDifferentiableType(output.scalar_type());
     if (is_used && !has_history) node->without_gradient[i] = {output.sym_sizes().vec(), output.options()};
-    torch::autograd::set_history(has_history ? output : Tensor(), node);
+    torch::autograd::set_history(has_history ? output : Tensor(), owner);
   }
   if (!node->plan) return;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -151,7 +153,7 @@ void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
   if (!is_recorded) return;
 
   const Tensors outputs = layout.Outputs(stack->data() + stack->size() - layout.n_results());
-  const auto node = c10::make_intrusive<Call>(op, loaded);
+  const auto node = MakeNode<Call>(op, loaded);
   node->is_train = is_train;
   if (loaded.op().has_gradient()) {
     node->plan = use->Gradient(inputs, outputs);
@@ -163,7 +165,7 @@ void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
                          loaded.op().name(), "'");
   }
   node->set_next_edges(torch::autograd::collect_next_edges(at::ArrayRef<Tensor>(inputs)));
-  Record(node, instance, inputs, outputs);
+  Record(node, node.get(), instance, inputs, outputs);
 }
 
 }  // namespace pykernels::torch_ops

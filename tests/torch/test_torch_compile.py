@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,63 @@ def test_compiles_once_for_all_sizes(ops: Any, case: Case) -> None:
         # The first size may take several: PyTorch begins anew when it finds out what an attribute is.
         compilations.add(counter.frame_count)
     assert len(compilations) == 1
+
+
+#: Every second of the columns, less the last: a size that is divided, as of a convolution or of pooling.
+STRIDED_DEFINITION = """
+import pykernels
+
+
+class Strided(pykernels.CustomOpProp):
+    def __init__(self):
+        super().__init__(need_top_grad=True)
+
+    def infer_shape(self, in_shape):
+        rows, columns = in_shape[0]
+        return in_shape, [[rows, (columns - 3) // 2 + 1]], []
+"""
+STRIDED_KERNEL = """
+def forward(args, outs):
+    (x,), (y,) = args, outs
+    for row in range(y.shape[0]):
+        for column in range(y.shape[1]):
+            y[row, column] = x[row, 2 * column + 1]
+
+
+def backward(args, outs):
+    dy, (dx,) = args[0], outs
+    dx[:] = 0
+    for row in range(dy.shape[0]):
+        for column in range(dy.shape[1]):
+            dx[row, 2 * column + 1] = dy[row, column]
+"""
+
+
+def test_compiles_once_for_all_sizes_where_one_is_divided(
+    load: Callable[..., str], enter: Callable[[str], Any]
+) -> None:
+    operator = enter(load(STRIDED_KERNEL, definition=STRIDED_DEFINITION))
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return operator(x * 2) + 1
+
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(run, fullgraph=True, dynamic=True, backend=counter)
+    for columns in (9, 10, 17, 40):
+        x = torch.randn(4, columns, requires_grad=True)
+        y = compiled(x)
+        torch.testing.assert_close(y, x[:, 1:-1:2] * 2 + 1)
+        y.sum().backward()
+        assert x.grad[0].tolist() == [2.0 * (at % 2) for at in range(columns - 1)] + [0.0]
+    assert counter.frame_count == 1
+
+    class Module(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return run(x)
+
+    shapes = {"x": {1: torch.export.Dim("columns", min=5)}}
+    program = torch.export.export(Module(), (torch.ones(4, 9),), dynamic_shapes=shapes)
+    assert program.module()(torch.ones(4, 22)).shape == (4, 10)
 
 
 def test_compiles_with_inductor(ops: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -181,3 +182,38 @@ def test_an_op_that_pytorch_has_already(collection: Path) -> None:
         pykernels.load_ops(collection)
         with pytest.raises(LoadError, match=r"cannot be torch.ops.taken_library.triple: PyTorch has one there"):
             _ = torch.ops.pykernels.triple
+
+
+#: Without a compiler, and with a PyTorch that the registrar is not made for.
+NO_REGISTRAR = {
+    "no C++ compiler": ("", "no-such-compiler", r"\$CXX names 'no-such-compiler', which is not on the PATH"),
+    "another PyTorch": (
+        "version = importlib.metadata.version\n"
+        'importlib.metadata.version = lambda name: "3.1.0" if name == "torch" else version(name)\n',
+        "",
+        r"the registrar is made for PyTorch 2\.9 to 2\.\d+, not 3\.1\.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("prepare, compiler, why", NO_REGISTRAR.values(), ids=NO_REGISTRAR)
+def test_without_the_registrar(tmp_path: Path, prepare: str, compiler: str, why: str) -> None:
+    """The same operator, through Python; a warning says so, once."""
+    write_op(tmp_path, "twice", KERNEL.format(factor=2))
+    done = program(
+        f"import importlib.metadata\n{prepare}"
+        """
+import torch, pykernels
+pykernels.load_ops("twice")
+x = torch.tensor([1.0, -2.0], requires_grad=True)
+y = torch.ops.pykernels.twice(x)
+torch.ops.pykernels.twice(y).sum().backward()
+print(y.tolist(), x.grad.tolist(), torch.ops.pykernels.twice.default._schema)
+""",
+        cwd=tmp_path,
+        CXX=compiler,
+        PYKERNELS_CACHE=str(tmp_path / "cache"),
+    )
+    assert done.stdout == "[2.0, -4.0] [4.0, 4.0] pykernels::twice(Tensor data) -> Tensor\n"
+    told = r"PykernelsWarning: ops of PyTorch are called through Python, which takes about ten times as long"
+    assert len(re.findall(rf"{told}.*: {why}", done.stderr)) == 1

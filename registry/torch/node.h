@@ -1,0 +1,37 @@
+// How PyTorch holds the nodes of its graph of gradients: by std::shared_ptr, or c10::intrusive_ptr in later versions.
+#ifndef PYKERNELS_REGISTRY_TORCH_NODE_H_
+#define PYKERNELS_REGISTRY_TORCH_NODE_H_
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "headers.h"
+
+namespace pykernels::torch_ops {
+
+using NodePointer = decltype(torch::autograd::Edge::function);
+
+// The branches name what only some versions have, so both are templates.
+template <typename T, typename Pointer = NodePointer, typename... Args>
+auto MakeNode(Args&&... args) {
+  if constexpr (std::is_same_v<Pointer, std::shared_ptr<torch::autograd::Node>>) {
+    // Takes long chains of nodes apart without recursion.
+    return std::shared_ptr<T>(new T(std::forward<Args>(args)...), [](T* node) { deleteNode(node); });
+  } else {
+    return c10::make_intrusive<T>(std::forward<Args>(args)...);
+  }
+}
+
+template <typename T, typename Pointer = NodePointer>
+Pointer PointerTo(T* node) {
+  if constexpr (std::is_same_v<Pointer, std::shared_ptr<torch::autograd::Node>>) {
+    return node->shared_from_this();
+  } else {
+    return Pointer::reclaim_copy(node);
+  }
+}
+
+}  // namespace pykernels::torch_ops
+
+#endif  // PYKERNELS_REGISTRY_TORCH_NODE_H_
