@@ -45,7 +45,10 @@ def add(commands: Any) -> None:
         "-m", dest="module", nargs=argparse.REMAINDER, default=[], metavar="MODULE", help="run a module, as python -m"
     )
     parser.add_argument(
-        "script", nargs=argparse.REMAINDER, metavar="SCRIPT", help="the script; what follows is what it is called with"
+        "script",
+        nargs=argparse.REMAINDER,
+        metavar="SCRIPT",
+        help="the script, or a program; what follows is what it is called with",
     )
     parser.set_defaults(run=lambda options: _run(options, parser))
 
@@ -91,7 +94,13 @@ def _run_script(script: str) -> None:
 def _run_program(arguments: list[str]) -> int:
     if shutil.which(arguments[0]) is None:
         raise LoadError(f"there is no script {arguments[0]}, nor a program of that name")
-    return subprocess.call(arguments)
+    environment = dict(os.environ)
+    if arguments[0] not in _PROGRAMS:
+        from pykernels.popart import build  # not above: few scripts need it
+
+        environment |= build.environment()
+    code = subprocess.call(arguments, env=environment)
+    return 128 - code if code < 0 else code  # of a signal, as a shell has it
 
 
 def _run_module(name: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from pykernels.compat.poprt.types import describe, fits
 from pykernels.errors import CallError, DefinitionError, LoadError
+from pykernels.popart import build, loading
 
 if TYPE_CHECKING:
     import onnx
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["Speed", "check_libraries", "check_types", "compute", "exposing", "measure", "run", "session"]
 
 _ENTRY = "RegisterCustomOps"
-_TRY = f"import ctypes, sys; sys.exit(not hasattr(ctypes.CDLL(sys.argv[1]), {_ENTRY!r}) and 'no {_ENTRY}')"
+_TRY = f"""import ctypes, sys
+for needed in sys.argv[2:]:
+    ctypes.CDLL(needed, ctypes.RTLD_GLOBAL)
+library = ctypes.CDLL(sys.argv[1])
+sys.exit(None if sys.argv[2:] or hasattr(library, {_ENTRY!r}) else "no {_ENTRY}")
+"""
 # The oldest version of ONNX Runtime that we work with knows this one.
 _IR_VERSION = 9
 _UNKNOWN_OP = re.compile(r"Fatal error: (\S*):(\S+)\(-?\d+\) is not a registered function/op")
@@ -50,7 +56,8 @@ def check_libraries(paths: Sequence[Path]) -> None:
     for path in paths:
         if not path.is_file():
             raise LoadError(f"there is no file {path} (--custom_library_so_paths)")
-        command = [sys.executable, "-I", "-S", "-c", _TRY, str(path.absolute())]
+        needed = [str(build.build())] if loading.is_library(path) else []
+        command = [sys.executable, "-I", "-S", "-c", _TRY, str(path.absolute()), *needed]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode < 0:
             raise LoadError(f"{path} cannot be loaded: a process that tries ends with signal {-done.returncode}")
@@ -61,7 +68,7 @@ def check_libraries(paths: Sequence[Path]) -> None:
                     f"{path} has no symbol {_ENTRY}, so it is no library of custom ops for ONNX Runtime; "
                     "python -m pykernels build --onnx makes one"
                 )
-            raise LoadError(f"{path} cannot be loaded: {reason}")
+            raise LoadError(loading.explain(path, reason) if needed else f"{path} cannot be loaded: {reason}")
 
 
 def session(model: onnx.ModelProto, libraries: Sequence[Path]) -> onnxruntime.InferenceSession:
@@ -76,7 +83,12 @@ def session(model: onnx.ModelProto, libraries: Sequence[Path]) -> onnxruntime.In
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # its errors are raised as well
+    in_cpp = [path for path in libraries if loading.is_library(path)]
+    if in_cpp:
+        loading.register(options, in_cpp)
     for path in libraries:
+        if path in in_cpp:
+            continue
         try:
             options.register_custom_ops_library(str(path.absolute()))
         except Exception as error:

@@ -1,0 +1,203 @@
+#include "node_types.h"
+
+#include <climits>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "dtype.h"
+#include "node.h"
+
+namespace popart_cpu {
+namespace {
+
+// The most combinations of types that an op has a variant for each of.
+constexpr std::size_t kMostVariants = 256;
+
+const Variant& Cast(const OrtCustomOp* op) { return static_cast<const Variant&>(*op); }
+
+// What `body` throws as a status.
+template <typename Body>
+OrtStatus* Report(const OrtApi& api, const Variant& variant, const Body& body) {
+  std::string text;
+  try {
+    body();
+    return nullptr;
+  } catch (const std::exception& error) {
+    text = error.what();
+  } catch (...) {
+    text = "an exception was thrown that is no std::exception";
+  }
+  return api.CreateStatus(ORT_FAIL, (variant.domain + "::" + variant.name + ": " + text).c_str());
+}
+
+OrtStatus* CreateNode(const OrtCustomOp* op, const OrtApi* api, const OrtKernelInfo* info, void** kernel) {
+  return Report(*api, Cast(op), [&] { *kernel = new Node(Cast(op), *api, info); });
+}
+
+OrtStatus* RunNode(void* kernel, OrtKernelContext* context) {
+  const auto& node = *static_cast<const Node*>(kernel);
+  return Report(node.api(), node.variant(), [&] { node.Run(context); });
+}
+
+// What an output is where its inputs are of these types: as an input with the same choice of types, else the only one
+// or the first that it can be.
+int OutputType(const popart::OpDefinition::Output& output, const std::vector<popart::OpDefinition::Input>& inputs,
+               const std::vector<int>& types) {
+  const auto& choice = output.supportedTensors;
+  if (choice.empty()) throw popart::error("its OpDefinition has no types for output '{}'", output.name);
+  for (std::size_t i = 0; i < inputs.size() && choice.size() > 1; ++i) {
+    if (inputs[i].supportedTensors == choice) return types[i];
+  }
+  return OnnxNumber(choice[0]);
+}
+
+// The inputs of nodes; the last one of the definition stands for as many as the op takes.
+std::vector<popart::OpDefinition::Input> InputsOf(const RegisteredOp& op) {
+  auto inputs = op.definition.inputs;
+  const auto most = static_cast<std::size_t>(std::max(op.opid.numInputs.max, 0));
+  while (!inputs.empty() && inputs.size() < most) inputs.push_back(inputs.back());
+  return inputs;
+}
+
+std::vector<const Variant*> MakeVariants(const RegisteredOp& op) {
+  const auto inputs = InputsOf(op);
+  if (op.definition.outputs.empty()) throw popart::error("the OpDefinition of {} has no outputs", op.opid);
+  std::size_t n_variants = 1;
+  for (const auto& each : inputs) {
+    if (each.supportedTensors.empty()) {
+      throw popart::error("the OpDefinition of {} has no types for input '{}'", op.opid, each.name);
+    }
+    n_variants *= n_variants > kMostVariants ? 1 : each.supportedTensors.size();
+  }
+  // Inputs with the same choice of types are of one type, if there would be too many variants otherwise.
+  const bool is_tied = n_variants > kMostVariants;
+  const int n_required = op.opid.numInputs.max > 0 ? op.opid.numInputs.min : static_cast<int>(inputs.size());
+  std::vector<const Variant*> variants;
+  std::vector<std::size_t> choice(inputs.size());
+  while (true) {
+    std::vector<int> types, outputs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) types.push_back(OnnxNumber(inputs[i].supportedTensors[choice[i]]));
+    for (const auto& each : op.definition.outputs) outputs.push_back(OutputType(each, inputs, types));
+    bool is_wanted = true;
+    for (std::size_t i = 0; i < inputs.size() && is_tied; ++i) {
+      for (std::size_t k = 0; k < i; ++k) {
+        is_wanted &= types[i] == types[k] || inputs[i].supportedTensors != inputs[k].supportedTensors;
+      }
+    }
+    if (is_wanted) {
+      variants.push_back(new Variant(op.opid, &op, types, outputs, static_cast<std::size_t>(n_required)));
+    }
+    std::size_t i = 0;
+    while (i < choice.size() && ++choice[i] == inputs[i].supportedTensors.size()) choice[i++] = 0;
+    if (i == choice.size()) return variants;
+  }
+}
+
+std::mutex the_mutex;
+std::vector<const Variant*> the_offered;
+
+}  // namespace
+
+Variant::Variant(const popart::OperatorIdentifier& opid, const RegisteredOp* op, std::vector<int> inputs,
+                 std::vector<int> outputs, std::size_t n_required)
+    : OrtCustomOp{},
+      domain(opid.domain == popart::Domain::ai_onnx ? "" : opid.domain),
+      name(opid.type),
+      version(opid.version),
+      op(op),
+      inputs(std::move(inputs)),
+      outputs(std::move(outputs)),
+      n_required(n_required) {
+  OrtCustomOp::version = kOrtVersion;
+  GetName = [](const OrtCustomOp* op) { return Cast(op).name.c_str(); };
+  GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return nullptr; };
+  GetInputType = [](const OrtCustomOp* op, size_t i) { return Cast(op).inputs[i]; };
+  GetInputTypeCount = [](const OrtCustomOp* op) { return Cast(op).inputs.size(); };
+  GetOutputType = [](const OrtCustomOp* op, size_t i) { return Cast(op).outputs[i]; };
+  GetOutputTypeCount = [](const OrtCustomOp* op) { return Cast(op).outputs.size(); };
+  GetInputCharacteristic = [](const OrtCustomOp* op, size_t i) -> int {
+    return i < Cast(op).n_required ? ORT_REQUIRED : ORT_OPTIONAL;
+  };
+  GetOutputCharacteristic = [](const OrtCustomOp*, size_t i) -> int { return i == 0 ? ORT_REQUIRED : ORT_OPTIONAL; };
+  GetInputMemoryType = [](const OrtCustomOp*, size_t) { return 0; };
+  // For variadic inputs and outputs, of which there are none.
+  GetVariadicInputMinArity = GetVariadicOutputMinArity = [](const OrtCustomOp*) { return 1; };
+  GetVariadicInputHomogeneity = GetVariadicOutputHomogeneity = [](const OrtCustomOp*) { return 1; };
+  CreateKernelV2 = CreateNode;
+  KernelComputeV2 = RunNode;
+  KernelDestroy = [](void* kernel) { delete static_cast<Node*>(kernel); };
+  GetStartVersion = [](const OrtCustomOp*) { return 1; };
+  GetEndVersion = [](const OrtCustomOp*) { return INT_MAX; };
+}
+
+std::vector<const Variant*> VariantsOf(const RegisteredOp& op) {
+  static auto* made = new std::map<const RegisteredOp*, std::vector<const Variant*>>;
+  std::lock_guard<std::mutex> lock(the_mutex);
+  const auto found = made->find(&op);
+  return found != made->end() ? found->second : (*made)[&op] = MakeVariants(op);
+}
+
+const Variant* VariantOf(const popart::OperatorIdentifier& opid, const Infos& inputs, const Infos& outputs) {
+  static auto* made = new std::map<std::tuple<std::string, std::string, std::vector<int>, std::vector<int>>, Variant*>;
+  std::vector<int> in, out;
+  // One that is left out needs a type all the same.
+  for (const auto& each : inputs) in.push_back(each.isSet() ? OnnxNumber(each.dataType()) : 1);
+  for (const auto& each : outputs) out.push_back(OnnxNumber(each.dataType()));
+  std::lock_guard<std::mutex> lock(the_mutex);
+  Variant*& variant = (*made)[std::make_tuple(opid.domain, opid.type, in, out)];
+  if (!variant) variant = new Variant(opid, nullptr, in, out, 0);
+  return variant;
+}
+
+void Offer(std::vector<const Variant*> variants) {
+  std::map<std::pair<std::string, std::string>, const RegisteredOp*> owners;
+  for (const Variant* each : variants) {
+    const auto owner = owners.emplace(std::make_pair(each->domain, each->name), each->op).first;
+    if (owner->second == each->op) continue;
+    throw popart::error("two ops are {}::{}: {} of {} and {} of {}", each->domain, each->name, owner->second->opid,
+                        owner->second->library, each->op->opid, each->op->library);
+  }
+  std::lock_guard<std::mutex> lock(the_mutex);
+  the_offered = std::move(variants);
+}
+
+namespace {
+
+// A domain of a session's options has to outlive all sessions that are made with them, so none is ever deleted.
+OrtCustomOpDomain* FindDomain(const std::string& name, const std::vector<const Variant*>& variants, const OrtApi& api) {
+  static auto* domains = new std::map<std::pair<const OrtApi*, std::vector<const Variant*>>, OrtCustomOpDomain*>;
+  OrtCustomOpDomain*& domain = (*domains)[{&api, variants}];
+  if (domain) return domain;
+  OrtCustomOpDomain* made;
+  Check(api, api.CreateCustomOpDomain(name.c_str(), &made));
+  for (const Variant* each : variants) Check(api, api.CustomOpDomain_Add(made, each));
+  return domain = made;
+}
+
+void AddDomains(OrtSessionOptions* options, const OrtApi& api) {
+  std::lock_guard<std::mutex> lock(the_mutex);
+  std::map<std::string, std::vector<const Variant*>> by_domain;
+  for (const Variant* each : the_offered) by_domain[each->domain].push_back(each);
+  for (const auto& each : by_domain) {
+    Check(api, api.AddCustomOpDomain(options, FindDomain(each.first, each.second, api)));
+  }
+}
+
+}  // namespace
+}  // namespace popart_cpu
+
+// What ONNX Runtime looks for in a library of custom ops.
+extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
+  const OrtApi* api = base->GetApi(kOrtVersion);
+  if (!api) {
+    // The first version has what it takes to say so.
+    return base->GetApi(1)->CreateStatus(ORT_FAIL, "ops of PopART need ONNX Runtime 1.17 or newer");
+  }
+  try {
+    popart_cpu::AddDomains(options, *api);
+    return nullptr;
+  } catch (const std::exception& error) {
+    return api->CreateStatus(ORT_FAIL, error.what());
+  }
+}

@@ -1,0 +1,38 @@
+"""Ops in PopART's C++: built by a Makefile of the user's, run by PopRT's command line."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from process import CHECKOUT, python
+
+EXAMPLE = CHECKOUT / "examples" / "poprt"
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the example, with all that is built in it."""
+    folder = tmp_path_factory.mktemp("popart") / "poprt"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for arguments in (("-m", "pykernels", "run", "make"), ("make_model.py",)):
+        done = python(*arguments, cwd=folder)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    return folder
+
+
+def test_the_example(example: Path) -> None:
+    x = np.linspace(-1, 1, 24, dtype="float32").reshape(4, 6)
+    np.savez(example / "inputs.npz", x=x)
+    done = python(
+        *("-m", "pykernels", "run", "-m", "poprt.cli", "--input_model", "model.onnx"),
+        *("--custom_library_so_paths", "custom_ops.so", "--custom_shape_inference", "shapes.py"),
+        *("--show", "--run", "--input_data", "inputs.npz", "--save_outputs", "outputs.npz"),
+        cwd=example,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ai.graphcore::SoftThreshold pulled: float32 (4, 6)\n" in done.stdout and "\nDevice: CPU" in done.stdout
+    y = (np.sign(x) * np.maximum(np.abs(x) - np.float32(0.25), 0)).sum(axis=1)
+    np.testing.assert_allclose(np.load(example / "outputs.npz")["y"], y, rtol=1e-6)
