@@ -56,6 +56,8 @@ class Framework(Protocol):
 
 #: The package of each framework that ops are entered into, and the module here that does it.
 _PLUGINS = {name: f"pykernels.frameworks.{name}" for name in ("mxnet", "oneflow", "torch")}
+# What stands in for a package that is not installed is one of our own.
+_PLUGINS["pykernels.compat.popxl"] = "pykernels.frameworks.popxl"
 
 _NUMPY = "numpy"
 

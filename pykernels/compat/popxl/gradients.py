@@ -12,6 +12,7 @@ from pykernels.compat.popxl.nodes import integers, node
 from pykernels.compat.popxl.tensor import Constant, Tensor, constant
 
 if TYPE_CHECKING:
+    from pykernels.compat.popxl.graph import Graph
     from pykernels.compat.popxl.op import Node, Op
     from pykernels.compat.popxl.ops.call import Call
 
@@ -19,7 +20,15 @@ __all__ = ["GRADIENTS", "Backward", "sum_to", "zeros"]
 
 
 class Backward(abc.ABC):
-    """What gradients of ops ask the gradient graph for."""
+    """What gradients of ops ask the gradient graph for.
+
+    Attributes
+    ----------
+    graph : Graph
+        The gradient graph.
+    """
+
+    graph: Graph
 
     @abc.abstractmethod
     def activation(self, tensor: Tensor) -> Tensor:

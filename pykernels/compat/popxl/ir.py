@@ -91,6 +91,7 @@ class Ir:
         if not callable(function):
             raise TypeError(f"Ir.create_graph: {fn!r} is no function, and no popxl.Module")
         name = getattr(type(fn) if isinstance(fn, Module) else fn, "__qualname__", type(fn).__qualname__)
+        name = name.rpartition("<locals>.")[2]
         signature = inspect.signature(function)
         try:
             bound = signature.bind(*args, **kwargs)
@@ -110,8 +111,8 @@ class Ir:
     def create_empty_graph(self, name: str | None = None) -> Graph:
         """A graph without ops."""
         self.check_open()
-        base = (name or "graph").replace(".<locals>", "")
-        return Graph(self, next(n for i in itertools.count() if (n := self._take(f"{base}_subgraph({i})"))))
+        numbered = (f"{name or 'graph'}_subgraph({i})" for i in itertools.count())
+        return Graph(self, next(free for each in numbered if (free := self._take(each))))
 
     def get_all_h2d_streams(self) -> set[HostToDeviceStream]:
         """The streams that are loaded from."""

@@ -14,7 +14,6 @@ from pykernels.errors import CallError
 
 if TYPE_CHECKING:
     import onnx
-    import onnxruntime
 
     from pykernels.compat.popxl.graph import Graph
     from pykernels.compat.popxl.ir import Ir
@@ -64,8 +63,8 @@ class Program:
         The inputs for the values of variables.
     updates : dict
         The outputs for their new values, where they change.
-    extensions : list of callable
-        What makes the session options know the ops that are not ONNX's.
+    extensions : dict
+        What makes session options know ops that are not ONNX's: functions of them, and what else each is given.
     """
 
     model: onnx.ModelProto
@@ -73,7 +72,7 @@ class Program:
     stores: dict[DeviceToHostStream, list[str]]
     variables: dict[Variable, str]
     updates: dict[Variable, str]
-    extensions: list[Callable[[onnxruntime.SessionOptions], object]]
+    extensions: dict[Callable[..., object], list[Any]]
 
 
 @dataclass
@@ -86,7 +85,7 @@ class Lowering:
     loads: dict[HostToDeviceStream, list[str]] = field(default_factory=dict)
     stores: dict[DeviceToHostStream, list[str]] = field(default_factory=dict)
     variables: dict[Variable, str] = field(default_factory=dict)
-    extensions: dict[Callable[[onnxruntime.SessionOptions], object], None] = field(default_factory=dict)
+    extensions: dict[Callable[..., object], list[Any]] = field(default_factory=dict)
     domains: dict[str, int] = field(default_factory=lambda: {"": OPSET})
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -110,6 +109,13 @@ class Lowering:
         name = names[0] if names else self._unique(type_)
         self.nodes.append(helper.make_node(type_, inputs, names, name, domain=domain, **attributes))
         return names
+
+    def need(self, domain: str, extend: Callable[..., object], item: Any) -> None:
+        """Have ``extend(options, ...)`` called with `item` among others, so that nodes of a domain are known."""
+        self.domains.setdefault(domain, 1)
+        items = self.extensions.setdefault(extend, [])
+        if item not in items:
+            items.append(item)
 
     def constant(self, tensor: Constant) -> str:
         """The name of a constant's value."""
@@ -194,4 +200,4 @@ def lower(ir: Ir) -> Program:
     opsets = [helper.make_opsetid(domain, version) for domain, version in lowering.domains.items()]
     # ONNX Runtime 1.17 knows this version.
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-    return Program(model, lowering.loads, lowering.stores, lowering.variables, updates, list(lowering.extensions))
+    return Program(model, lowering.loads, lowering.stores, lowering.variables, updates, lowering.extensions)

@@ -62,8 +62,8 @@ class Session:
         options.log_severity_level = 4  # its errors are raised as well
         # Further ones replace nodes by fused ones that not every dtype has, and that round otherwise.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-        for extend in self._program.extensions:
-            extend(options)
+        for extend, items in self._program.extensions.items():
+            extend(options, *items)
         try:
             self._runtime = onnxruntime.InferenceSession(
                 self._program.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
@@ -237,6 +237,10 @@ class Session:
         feeds: dict[str, np.ndarray] = {}
         for stream, data in inputs.items():
             array, shape = to_numpy(data, downcast=downcast), self._shape(stream)
+            if not hasattr(data, "dtype") and array.dtype.kind == "i":
+                # Integers of Python's are of any dtype that has them.
+                converted = array.astype(stream.dtype.as_numpy())
+                array = converted if (converted == array).all() else array
             if array.dtype != stream.dtype.as_numpy():
                 raise CallError(
                     f"Session.run: {_described(array)} is given for {stream!r}; convert it to {stream.dtype.name}"
@@ -248,7 +252,7 @@ class Session:
                     f"Session.run: {_described(array)} is given for {stream!r}{transfers}; shapes must agree"
                 )
             names = self._program.loads[stream]
-            feeds.update(zip(names, array.reshape((len(names), *stream.shape))))
+            feeds.update(zip(names, map(np.asarray, array.reshape((len(names), *stream.shape)))))
         return feeds
 
     def _shape(self, stream: Stream) -> tuple[int, ...]:

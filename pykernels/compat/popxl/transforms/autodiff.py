@@ -160,6 +160,11 @@ def autodiff(
         for tensor in tensors:
             if tensor not in known:
                 raise CallError(f"autodiff: {what.format(tensor, graph)}")
+            if not tensor.dtype.is_floating_point:
+                raise CallError(
+                    f"autodiff: {tensor!r} has no gradient: its elements are no floating point numbers. Say with "
+                    "grads_provided and grads_required which gradients are there and wanted"
+                )
     infos = dict(called_graphs_grad_info or {})
     infos[graph] = _Differentiation(graph, provided, required, infos).run()
     return infos if return_all_grad_graphs else infos[graph]
@@ -175,7 +180,7 @@ class _Differentiation(Backward):
         self._provided = provided
         self._required = required
         self._infos = infos
-        self._backward = graph.ir.create_empty_graph(f"{graph.name}_grad")
+        self.graph = graph.ir.create_empty_graph(f"{graph.name}_grad")
         self._grads: dict[Tensor, Tensor] = {}
         self._activations: dict[Tensor, Tensor] = {}
         self._constants: dict[Constant, Tensor] = {}
@@ -183,7 +188,7 @@ class _Differentiation(Backward):
         self._written = {t._memory for op in graph.ops for t in op.written()}
 
     def run(self) -> GradGraphInfo:
-        with self._backward:
+        with self.graph:
             for output in self._provided:
                 grad = graph_input(output.shape, output.dtype, f"Gradient___{output.name}")
                 self._grads[output] = grad
@@ -202,7 +207,7 @@ class _Differentiation(Backward):
                 graph_output(node("Identity", self._grads[t], name=f"Gradient___{t.name}"))
         fwd, grad_of = ExpectedConnectionType
         return GradGraphInfo(
-            self._backward,
+            self.graph,
             self._forward,
             [
                 *(ExpectedConnection(grad_of, t) for t in self._provided),
