@@ -38,7 +38,11 @@ class Run : public Passes {
       first = CeilOfPart(begin, n_steps_, total);
       last = CeilOfPart(end, n_steps_, total);
     }
-    if (is_at_once_ && last - first == n_steps_) return ComputeAtOnce(data);
+    if (is_at_once_ && last - first == n_steps_) {
+      // A call in pieces has left plans for shorter blocks.
+      if (is_planned_anew_) PlanAtOnce();
+      return ComputeAtOnce(data);
+    }
     Attach(data);
     int at = 0;
     for (int phase = 0; at < pk_counts[kStages]; ++phase) {
@@ -56,6 +60,7 @@ class Run : public Passes {
   // Finds out whether there is but one block, of which each stage computes all at once; then only the addresses of
   // tensors differ between calls.
   void PlanAtOnce() {
+    is_planned_anew_ = false;
     is_at_once_ = n_steps_ == block_ && !some_single_;
     n_links_ = 0;
     for (int s = 0; s < pk_counts[kStages] && is_at_once_; ++s) {
@@ -140,6 +145,7 @@ class Run : public Passes {
     if (pass.planned != length) {
       Plan(s, lengths, &pass);
       pass.planned = length;
+      is_planned_anew_ = true;
     }
     ComputeElements(s, pass, starts, lengths);
   }
@@ -210,6 +216,7 @@ class Run : public Passes {
 
   int64_t n_steps_;  // along all classes that are cut into blocks
   bool is_at_once_;
+  bool is_planned_anew_;  // some pass, since then
   struct {
     void** to;
     int32_t tensor;
