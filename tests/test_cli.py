@@ -37,12 +37,14 @@ def test_no_command_says_how_to_use_it(tmp_path: Path) -> None:
     assert "COMMAND" in done.stderr
 
 
-def test_new_writes_three_files_and_says_what_to_do_next(tmp_path: Path) -> None:
+def test_new_writes_three_files_and_a_test_and_says_what_to_do_next(tmp_path: Path) -> None:
     done = command("new", "twice", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     files = contents(tmp_path)
-    assert sorted(files) == [f"ops/twice/twice_{part}" for part in ("cpp_def.cpp", "py_api.py", "py_kernel.py")]
-    assert "my_op" not in "".join(files.values())
+    assert sorted(files) == [
+        "ops/test_twice.py",
+        *(f"ops/twice/twice_{part}" for part in ("cpp_def.cpp", "py_api.py", "py_kernel.py")),
+    ]
     for file in files:
         assert f"wrote {file}: " in done.stdout
     assert "python -m pykernels list ops/twice\n" in done.stdout

@@ -1,0 +1,1 @@
+"""New op folders, and packages of them."""

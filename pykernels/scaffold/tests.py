@@ -1,0 +1,47 @@
+"""The tests of a new op."""
+
+from __future__ import annotations
+
+from pykernels.scaffold.api import example_value
+from pykernels.scaffold.kernel import formula
+from pykernels.scaffold.sketch import Sketch
+
+__all__ = ["test_text"]
+
+_FILE = '''\
+"""Tests of the op {name}, for pytest."""
+
+from pathlib import Path
+
+import numpy as np
+
+import pykernels
+
+{name} = pykernels.load_ops(Path(__file__).parent / "{name}")["{name}"]
+
+
+def test_values():
+    rng = np.random.default_rng(0)
+{arguments}
+    {results} = {name}.api.{name}({call})
+    np.testing.assert_allclose({outputs[0]}, {formula})
+{others}'''
+
+
+def test_text(sketch: Sketch) -> str:
+    """The text of ``test_<op>.py``."""
+    arguments = [f"{name} = rng.uniform(0.5, 2, (4, 3))" for name in sketch.inputs]
+    arguments += [f"{each.name} = {example_value(each)!r}" for each in sketch.attributes]
+    call = [*sketch.inputs, *(f"{each.name}={each.name}" for each in sketch.attributes)]
+    return _FILE.format(
+        name=sketch.name,
+        arguments="\n".join(f"    {line}" for line in arguments),
+        results=", ".join(sketch.outputs),
+        outputs=sketch.outputs,
+        call=", ".join(call),
+        formula=formula(sketch),
+        others="".join(
+            f"    np.testing.assert_allclose({name}, {number} * {sketch.outputs[0]})\n"
+            for number, name in enumerate(sketch.outputs[1:], 2)
+        ),
+    )

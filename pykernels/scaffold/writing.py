@@ -1,0 +1,60 @@
+"""The files of a new op, written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pykernels.errors import LoadError
+from pykernels.module import CPP_DEF, PY_API, PY_KERNEL
+from pykernels.scaffold.api import api_text
+from pykernels.scaffold.definition import definition_text
+from pykernels.scaffold.kernel import kernel_text
+from pykernels.scaffold.sketch import Sketch
+from pykernels.scaffold.tests import test_text
+
+__all__ = ["write_files", "write_op"]
+
+_PURPOSES = {
+    CPP_DEF: "what the op is: inputs, outputs, attributes, shapes, gradient",
+    PY_KERNEL: "what it computes, in NumPy code",
+    PY_API: "the function that users call",
+}
+_TEXTS = {CPP_DEF: definition_text, PY_KERNEL: kernel_text, PY_API: api_text}
+
+
+def write_op(sketch: Sketch, folder: Path) -> dict[Path, str]:
+    """Write the three files of a new op, which works as it is, and its tests beside them.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    folder : Path
+        The folder of op folders to make it in; made if it is not there.
+
+    Returns
+    -------
+    dict of Path to str
+        The files, each with what it is for.
+
+    Raises
+    ------
+    LoadError
+        The op folder or the file of tests is there already, or cannot be written.
+    """
+    place, tests = folder / sketch.name, folder / f"test_{sketch.name}.py"
+    if place.exists() or tests.exists():
+        there = place if place.exists() else tests
+        raise LoadError(f"{there} is there already; choose another name, or remove it first")
+    texts = {place / f"{sketch.name}{part}": make(sketch) for part, make in _TEXTS.items()}
+    write_files({**texts, tests: test_text(sketch)}, f"the op folder {place}")
+    return {**dict(zip(texts, _PURPOSES.values())), tests: "its tests, for pytest"}
+
+
+def write_files(texts: dict[Path, str], what: str) -> None:
+    """Write files and the folders that they need; `LoadError` if `what` cannot be written."""
+    try:
+        for file, text in texts.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LoadError(f"{what} cannot be written: {error.strerror}") from error
