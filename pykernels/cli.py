@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 
 import pykernels
-from pykernels.commands import bench, build, cache, check, explain, list, new, run, warmup
+from pykernels.commands import bench, build, cache, check, describe, doctor, explain, list, new, run, warmup
 from pykernels.commands.messages import complain, with_code
 from pykernels.errors import PykernelsError
 
 __all__ = ["main"]
 
-_COMMANDS = (new, list, check, explain, bench, warmup, build, cache, run)
+from pykernels.commands import bench, build, cache, check, describe, doctor, explain, list, new, run, warmup
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,7 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read it has seen enough, as `head` has; Python's own flush at the end must not fail, either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except PykernelsError as error:
         complain(with_code(error))
         return 1

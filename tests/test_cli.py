@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -194,6 +196,18 @@ def test_list_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
     done = command("list", "nowhere", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "pykernels: there is no folder nowhere [PK100]\n"
+
+
+def test_whoever_reads_may_stop(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m pykernels describe --quick relu dense tanh | true"],
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stderr == ""
 
 
 def test_starts_without_importing_anything_slow(tmp_path: Path) -> None:

@@ -1,0 +1,54 @@
+"""Which frameworks are installed, and what is wrong with those that are not as ops need them; imports none."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+
+__all__ = ["FRAMEWORKS", "Installed", "find_installed"]
+
+#: The package of each framework, with its name, how it is installed, and the versions that ops are tested with.
+FRAMEWORKS = {
+    "numpy": ("NumPy", "pip install numpy", ("1.", "2.")),
+    "mxnet": ("MXNet", "pip install 'pykernels[mxnet]' (Python 3.10)", ("1.9.",)),
+    "oneflow": ("OneFlow", "pip install 'pykernels[oneflow]' (Python 3.10)", ("0.8.", "0.9.")),
+    "torch": ("PyTorch", "pip install 'pykernels[torch]'", ("2.13.",)),
+    "onnxruntime": ("ONNX Runtime", "pip install 'pykernels[onnx]'", ("1.",)),
+}
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A framework as it is found.
+
+    Attributes
+    ----------
+    package, title : str
+        ``torch``, ``PyTorch``.
+    version : str or None
+        None if it is not installed.
+    note : str
+        What there is to know of this version, or of there being none.
+    """
+
+    package: str
+    title: str
+    version: str | None
+    note: str = ""
+
+
+def find_installed(package: str) -> Installed:
+    """What is known of a framework without importing it."""
+    from importlib import metadata  # not above: it takes as long to import as half of pykernels
+
+    title, install, versions = FRAMEWORKS[package]
+    spec = importlib.util.find_spec(package)
+    # A mere folder of that name has no origin.
+    if spec is None or spec.origin is None:
+        return Installed(package, title, None, f"not installed: {install}")
+    try:
+        version = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return Installed(package, title, "of unknown version", "it has no metadata: install it with pip")
+    note = "" if version.startswith(versions) else f"not tested with this version: {install}"
+    return Installed(package, title, version, note)
