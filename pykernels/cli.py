@@ -14,7 +14,7 @@ from pykernels.errors import PykernelsError
 
 __all__ = ["main"]
 
-from pykernels.commands import bench, build, cache, check, describe, doctor, explain, list, new, run, warmup
+_COMMANDS = (new, list, describe, check, explain, bench, warmup, build, cache, doctor, run)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

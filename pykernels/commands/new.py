@@ -44,7 +44,7 @@ def _next_steps(op: Sketch, folder: Path) -> str:
     place = "" if folder == Path("ops") else repr(str(folder))
     return (
         f"\nChange them to what you need, then check them:\n"
-        f"    python -m pykernels list {folder / op.name}\n"
+        f"    python -m pykernels check {folder / op.name}\n"
         f"    python -m pytest {folder / f'test_{op.name}.py'}\n"
         f"Use the op in MXNet:\n"
         f"    pykernels.load_ops({place})\n"

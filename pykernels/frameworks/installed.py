@@ -12,7 +12,7 @@ FRAMEWORKS = {
     "numpy": ("NumPy", "pip install numpy", ("1.", "2.")),
     "mxnet": ("MXNet", "pip install 'pykernels[mxnet]' (Python 3.10)", ("1.9.",)),
     "oneflow": ("OneFlow", "pip install 'pykernels[oneflow]' (Python 3.10)", ("0.8.", "0.9.")),
-    "torch": ("PyTorch", "pip install 'pykernels[torch]'", ("2.13.",)),
+    "torch": ("PyTorch", "pip install 'pykernels[torch]'", tuple(f"2.{minor}." for minor in range(9, 16))),
     "onnxruntime": ("ONNX Runtime", "pip install 'pykernels[onnx]'", ("1.",)),
 }
 

@@ -69,12 +69,13 @@ def _backward(sketch: Sketch, slopes: Sequence[str]) -> list[str]:
         parts = (f"np.dot({dy}, {weight})", f"np.dot({dy}.T, {x})")
         return [f"return {', '.join(' * '.join([*sketch.factors, part]) for part in parts)}"]
     lines = []
+    if sketch.kind != "elementwise":
+        # With the axis that was summed: it also keeps slopes arrays, whose dtype Python numbers leave as it is.
+        slopes = [f"{name}[..., None]" for name in slopes]
     slope = slopes[0]
     if len(slopes) > 1:
         slope = "gradient"
         lines = [f"gradient = {slopes[0]} + {' + '.join(f'{n} * {name}' for n, name in enumerate(slopes[1:], 2))}"]
-    if sketch.kind != "elementwise":
-        slope = f"{slope}[..., None]"
     factor = " * ".join(["2", *sketch.factors])
     if sketch.kind == "loss":
         prediction, target = sketch.inputs
