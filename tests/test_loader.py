@@ -11,8 +11,9 @@ import pytest
 from process import CHECKOUT, program
 
 import pykernels
-from pykernels import scaffold
 from pykernels.errors import CallError, DefinitionError, KernelError, LoadError
+from pykernels.scaffold.sketch import sketch
+from pykernels.scaffold.writing import write_op
 
 X = np.array([-1.0, 2.0, 3.0], np.float32)
 
@@ -26,7 +27,7 @@ def nothing_stays_loaded() -> Iterator[None]:
 @pytest.fixture
 def square(tmp_path: Path) -> Path:
     """A folder of one op, ``square(x, scale)``."""
-    scaffold.write("square", tmp_path / "ops")
+    write_op(sketch("square"), tmp_path / "ops")
     return tmp_path / "ops" / "square"
 
 
@@ -171,7 +172,7 @@ def test_shipped_ops_load_without_compiling_anything(tmp_path: Path) -> None:
 
 
 def test_where_ops_come_from(square: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scaffold.write("cube", tmp_path / "elsewhere")
+    write_op(sketch("cube"), tmp_path / "elsewhere")
     monkeypatch.chdir(square.parent.parent)
     monkeypatch.setenv("PYKERNELS_PATH", str(tmp_path / "elsewhere"))
     found = pykernels.load_ops()
@@ -180,7 +181,7 @@ def test_where_ops_come_from(square: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_installed_packages_bring_ops(tmp_path: Path) -> None:
-    scaffold.write("cube", tmp_path / "more_ops")
+    write_op(sketch("cube"), tmp_path / "more_ops")
     (tmp_path / "more_ops" / "__init__.py").write_text("")
     info = tmp_path / "more_ops-1.0.dist-info"
     info.mkdir()
@@ -205,7 +206,7 @@ def test_places_that_hold_nothing_are_named(tmp_path: Path) -> None:
 
 
 def test_two_folders_of_one_name_are_both_named(square: Path, tmp_path: Path) -> None:
-    scaffold.write("square", tmp_path / "other")
+    write_op(sketch("square"), tmp_path / "other")
     with pytest.raises(LoadError, match=rf"two folders define the op 'square': {square} and {tmp_path}/other/square"):
         pykernels.load_ops(square.parent, tmp_path / "other")
     assert "square" not in pykernels.list_ops()
