@@ -7,7 +7,6 @@
 #include "oneflow/eager_gradient.cpp"
 #include "oneflow/failures.cpp"
 #include "oneflow/gradient.cpp"
-#include "oneflow/graph_launch.cpp"
 #include "oneflow/kernel.cpp"
 #include "oneflow/module.cpp"
 #include "oneflow/op_type.cpp"
@@ -16,3 +15,4 @@
 
 // One for each version of OneFlow, in a folder that the build chooses.
 #include "graph_gradient.cpp"
+#include "graph_launch.cpp"

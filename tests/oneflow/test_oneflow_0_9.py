@@ -11,7 +11,7 @@ import pytest
 from process import CHECKOUT
 
 VARIABLE = "PYTHON_ONEFLOW_0_9"
-FILES = ("registrar", "gradients", "errors", "training", "guide")
+FILES = ("registrar", "gradients", "errors", "shortcuts", "training", "guide")
 
 
 @pytest.mark.timeout(750)
