@@ -1,5 +1,6 @@
 // The registrar for OneFlow, which goes with host.cpp. One translation unit, as that is.
 #include "oneflow/attributes.cpp"
+#include "oneflow/blas.cpp"
 #include "oneflow/call_object.cpp"
 #include "oneflow/callers.cpp"
 #include "oneflow/calls.cpp"

@@ -18,6 +18,7 @@ from pykernels.definition import OpDef
 from pykernels.errors import BuildError, LoadError
 from pykernels.frameworks.loading import LoadFn, reporting
 from pykernels.frameworks.oneflow_shortcuts import Recipe
+from pykernels.kernel import blas
 
 __all__ = ["Registrar", "build"]
 
@@ -154,6 +155,7 @@ class Registrar:
             space,
             f"{Path(__file__).parent.parent}/",
         )
+        blas.watch_threads(self._module.set_blas_threads)
         #: What has gone wrong in kernels since this was last asked, or None.
         self.take_failures: Callable[[], str | None] = self._module.take_failures
 

@@ -6,6 +6,7 @@ So a framework that brings a BLAS offers it here, and kernels share its threads.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import importlib.machinery
@@ -13,10 +14,10 @@ import importlib.util
 import sys
 import threading
 import types
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
-__all__ = ["attach", "prefer"]
+__all__ = ["attach", "prefer", "watch_threads"]
 
 #: The members of ``Blas`` in kernel_runtime.cpp.
 _NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot")
@@ -26,6 +27,9 @@ Table: TypeAlias = "ctypes.Array[ctypes.c_void_p]"
 _lock = threading.Lock()
 _attached: list[ctypes.CDLL] = []
 _preferred: Table | None = None
+# The library that has the functions.
+_library: ctypes.CDLL | None = None
+_watchers: list[Callable[[int, int], None]] = []
 
 
 def attach(kernel: ctypes.CDLL) -> None:
@@ -33,6 +37,38 @@ def attach(kernel: ctypes.CDLL) -> None:
     with _lock:
         kernel.pk_kernel_set_blas(_preferred or _from_scipy())
         _attached.append(kernel)
+        if len(_attached) == 1:
+            _tell_threads()
+
+
+def watch_threads(watcher: Callable[[int, int], None]) -> None:
+    """Call `watcher` as soon as a kernel has matrix products, and whenever they become those of another library.
+
+    Parameters
+    ----------
+    watcher : callable
+        Takes the addresses of what gives and sets the number of threads of the products, ``int get(void)`` and ``void
+        set(int)``; zeros if the library has no such functions.
+    """
+    with _lock:
+        _watchers.append(watcher)
+        if _attached:
+            _tell_threads()
+
+
+def _tell_threads() -> None:
+    addresses = (0, 0)
+    for prefix in ("scipy_openblas", "openblas"):
+        with contextlib.suppress(AttributeError):
+            get, set_ = (getattr(_library, f"{prefix}_{verb}_num_threads") for verb in ("get", "set"))
+            addresses = (_address(get), _address(set_))
+            break
+    for watcher in _watchers:
+        watcher(*addresses)
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def prefer(library: ctypes.CDLL) -> bool:
@@ -43,15 +79,17 @@ def prefer(library: ctypes.CDLL) -> bool:
     bool
         Whether it has all functions, by their Fortran names with 32-bit integers; if not, nothing changes.
     """
-    global _preferred
+    global _library, _preferred
     try:
         addresses = [ctypes.cast(getattr(library, f"{name}_"), ctypes.c_void_p).value for name in _NAMES]
     except AttributeError:
         return False
     with _lock:
-        _preferred = _table(addresses)
+        _preferred, _library = _table(addresses), library
         for kernel in _attached:
             kernel.pk_kernel_set_blas(_preferred)
+        if _attached:
+            _tell_threads()
     return True
 
 
@@ -61,7 +99,9 @@ def _table(addresses: Sequence[int | None]) -> Table:
 
 def _from_scipy() -> Table:
     """SciPy publishes its BLAS for C callers as capsules (scipy.linalg.cython_blas)."""
+    global _library
     cython_blas = _load_cython_blas()
+    _library = ctypes.CDLL(cython_blas.__file__)
     name_of = ctypes.pythonapi.PyCapsule_GetName
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer

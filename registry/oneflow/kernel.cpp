@@ -1,6 +1,7 @@
 // Runs kernels on OneFlow's CPU tensors.
 #include "../host/dtype.h"
 #include "../host/execute.h"
+#include "blas.h"
 #include "failures.h"
 #include "op_type.h"
 
@@ -77,6 +78,7 @@ void RunOn(const Instance& instance, const std::vector<Buffer>& inputs, const st
     RequireTypes(*specialization, Types(outputs));
     std::vector<const void*> data;
     for (const Buffer& input : inputs) data.push_back(input.data);
+    const OneBlasThread one_blas_thread;
     RunForward(*specialization, data, targets, is_train);
   } catch (const std::exception& problem) {
     FillFailedTargets(Types(outputs), targets);

@@ -1,5 +1,6 @@
 // The Python module. Calls of ops go through it because a call by ctypes costs more than all the rest.
 #include "../host/op.h"
+#include "blas.h"
 #include "call_object.h"
 #include "callers.h"
 #include "failures.h"
@@ -82,6 +83,13 @@ PyObject* remove(PyObject* /*module*/, PyObject* name) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_blas_threads(PyObject* /*module*/, PyObject* arguments) {
+  unsigned long long get = 0, set = 0;
+  if (!PyArg_ParseTuple(arguments, "KK", &get, &set)) return nullptr;
+  SetBlasThreads({reinterpret_cast<int (*)()>(get), reinterpret_cast<void (*)(int)>(set)});
+  Py_RETURN_NONE;
+}
+
 PyObject* take_failures(PyObject* /*module*/, PyObject* /*none*/) {
   const std::string text = TakeFailures();
   if (text.empty()) Py_RETURN_NONE;
@@ -104,6 +112,9 @@ PyMethodDef the_methods[] = {
     {"shorten", Shorten, METH_VARARGS,
      "shorten(function, tensors, attributes, is_list, learn) -> bool: leave out the code of a Python function that does "
      "nothing but call an op, where it is called with tensors; see shortcuts.h."},
+    {"set_blas_threads", set_blas_threads, METH_VARARGS,
+     "set_blas_threads(get, set): the addresses of what gives and sets the number of threads of the BLAS that kernels "
+     "call, or zeros."},
     {"take_failures", take_failures, METH_NOARGS,
      "take_failures() -> str or None: what has gone wrong in kernels since this was last asked."},
     {nullptr, nullptr, 0, nullptr},
