@@ -62,13 +62,13 @@ def test_names_are_added_and_none_is_replaced(tmp_path: Path) -> None:
     """
     done = process.program(text, cwd=tmp_path)
     assert done.stdout.splitlines() == [
-        "oneflow FixedTensorDef MirroredTensorDef checkpoint clear_default_session config data get_all_variables "
-        "get_variable global_function layers load_variables math optimizer regularizers scope sysconfig train "
-        "truncated_normal typing unittest user_op_builder util watch",
+        "oneflow FixedTensorDef MirroredTensorDef checkpoint clear_default_session config data "
+        "enable_eager_execution get_all_variables get_variable global_function layers load_variables math optimizer "
+        "regularizers scope sysconfig train truncated_normal typing unittest user_op_builder util watch",
         "oneflow.experimental custom_op_module load_mnist",
-        "oneflow.nn bias_add conv2d dropout elu leaky_relu logsoftmax max_pool2d relu softmax "
+        "oneflow.nn avg_pool2d bias_add conv2d dropout elu leaky_relu logsoftmax max_pool2d relu softmax "
         "softmax_cross_entropy_with_logits sparse_softmax_cross_entropy_with_logits",
-        "FunctionConfig default_placement_scope",
+        "FunctionConfig __getattribute__ default_placement_scope",
     ]
 
 
@@ -83,7 +83,7 @@ def test_names_that_are_not_provided_are_named() -> None:
         (flow.scope, "pipeline", "flow.scope"),
         (flow.config, "load_library", "flow.config"),
         (flow.optimizer, "LAMB", "flow.optimizer"),
-        (flow.layers, "batch_normalization", "flow.layers"),
+        (flow.layers, "layer_norm", "flow.layers"),
         (flow.math, "l2_normalize", "flow.math"),
         (flow.regularizers, "l1", "flow.regularizers"),
     ]:
@@ -275,6 +275,14 @@ def test_settings_that_graphs_do_not_have_are_refused_by_name() -> None:
         flow.global_function(function_config=config)
 
 
+def test_settings_that_there_are_not_are_named() -> None:
+    config = flow.FunctionConfig()
+    told = "flow.FunctionConfig has no setting 'enable_speed'; it has all_reduce_fp16, .*, enable_cudnn, "
+    with pytest.raises(pykernels.CallError, match=told):
+        config.enable_speed(True)
+    config.enable_cudnn(False)
+
+
 def test_settings_that_change_nothing_are_accepted() -> None:
     config = flow.FunctionConfig()
     config.default_logical_view(flow.scope.consistent_view())
@@ -282,6 +290,9 @@ def test_settings_that_change_nothing_are_accepted() -> None:
     config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
     assert job(tp.Numpy.Placeholder((3,)), type=config)(X).tolist() == X.tolist()
     flow.config.enable_legacy_model_io(False)
+    flow.enable_eager_execution(False)
+    with pytest.warns(pykernels.PykernelsWarning, match=r"flow.enable_eager_execution\(\) has no effect: jobs run as"):
+        flow.enable_eager_execution()
     with pytest.warns(pykernels.PykernelsWarning, match=r"flow.config.enable_debug_mode\(True\) has no effect"):
         flow.config.enable_debug_mode(True)
 

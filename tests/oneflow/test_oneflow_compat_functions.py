@@ -193,6 +193,23 @@ def test_max_pooling(padding: Any, stride: int) -> None:
     close(run(lambda x: flow.nn.max_pool2d(x, 3, stride, padding, name="named"), IMAGE), expected)
 
 
+@pytest.mark.parametrize("padding", PADDINGS, ids=str)
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_average_pooling(padding: Any, stride: int) -> None:
+    pads = [windows(IMAGE.shape[a], 3, stride, padding, a) for a in (2, 3)]
+    x = np.pad(IMAGE, [(0, 0), (0, 0), *pads], constant_values=np.nan)
+    views = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))[:, :, ::stride, ::stride]
+    expected = np.nanmean(views, (-1, -2))
+    close(run(lambda x: flow.nn.avg_pool2d(x, 3, stride, padding, name="named"), IMAGE), expected)
+
+
+def test_the_last_window_of_average_pooling_may_be_cut() -> None:
+    x = np.arange(5, dtype=np.float32).reshape(1, 1, 1, 5)
+    for ceil_mode, expected in ((False, [0.5, 2.5]), (True, [0.5, 2.5, 4])):
+        found = run(lambda x, c=ceil_mode: flow.nn.avg_pool2d(x, (1, 2), (1, 2), "VALID", "NCHW", c), x)
+        close(found, [[[expected]]])
+
+
 def test_dropout_is_for_training() -> None:
     ones = np.ones((100, 10), np.float32)
     np.testing.assert_array_equal(run(lambda x: flow.nn.dropout(x, 0.2), ones), ones)
@@ -242,6 +259,44 @@ def test_a_convolution_with_variables() -> None:
     assert variables["w"].numpy().std() > 0.1
 
 
+@pytest.mark.parametrize("axis", [1, -1])
+def test_batch_normalization(axis: int) -> None:
+    shape = IMAGE.shape
+    channels = [1] * 4
+    channels[axis] = shape[axis]
+    others = tuple(a for a in range(4) if a != axis % 4)
+    mean, variance = (f(IMAGE.astype(float), others).reshape(channels) for f in (np.mean, np.var))
+
+    def layer(x: Any) -> Any:
+        return flow.layers.batch_normalization(
+            x, axis, 0.75, 0.5, beta_initializer=flow.constant_initializer(3.0), name="norm"
+        )
+
+    @flow.global_function("train")
+    def train(x: tp.Numpy.Placeholder(IMAGE.shape)) -> tp.Numpy:
+        y = layer(x)
+        flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler([], [0.0]), momentum=0).minimize(y)
+        return y
+
+    close(run(layer, IMAGE), IMAGE / np.sqrt(1.5) + 3)
+    close(train(IMAGE), (IMAGE - mean) / np.sqrt(variance + 0.5) + 3)
+    kept = {name: variable.numpy() for name, variable in flow.get_all_variables().items()}
+    assert sorted(kept) == ["norm-beta", "norm-gamma", "norm-moving_mean", "norm-moving_variance"]
+    close(kept["norm-moving_mean"].reshape(channels), mean / 4)
+    n = IMAGE.size / shape[axis]
+    close(kept["norm-moving_variance"].reshape(channels), 0.75 + variance * n / (n - 1) / 4)
+    moved = IMAGE - kept["norm-moving_mean"].reshape(channels)
+    close(run(layer, IMAGE), moved / np.sqrt(kept["norm-moving_variance"].reshape(channels) + 0.5) + 3)
+
+
+def test_batch_normalization_without_variables_to_learn() -> None:
+    def layer(x: Any) -> Any:
+        return flow.layers.batch_normalization(x, 1, center=False, scale=False)
+
+    close(run(layer, IMAGE), IMAGE / np.sqrt(1.001))
+    assert sorted(flow.get_all_variables()) == ["BatchNorm-moving_mean", "BatchNorm-moving_variance"]
+
+
 # ---- mistakes
 
 
@@ -257,6 +312,9 @@ def test_a_convolution_with_variables() -> None:
             r"padding must have a pair for each of four axes, \(0, 0\) for",
         ),
         (lambda x: flow.nn.max_pool2d(x, 2, 2, "SAME", "NHWC"), "flow.nn.max_pool2d: data_format must be 'NCHW', not"),
+        (lambda x: flow.nn.avg_pool2d(x, 2, 2, "SAME", "NHWC"), "flow.nn.avg_pool2d: data_format must be 'NCHW', not"),
+        (lambda x: flow.layers.batch_normalization(x, 4), "batch_normalization: axis 4 is none of the input's 4 axes"),
+        (lambda x: flow.layers.batch_normalization(x[0, 0, 0], 0), "its input must have two axes or more"),
         (lambda x: flow.nn.conv2d(x, x, 2, "SAME", "NHWC"), "flow.nn.conv2d: data_format must be 'NCHW', not 'NHWC'"),
         (lambda x: flow.nn.dropout(x, 1), "flow.nn.dropout: rate must be at least 0 and less than 1, not 1"),
         (lambda x: flow.nn.dropout(x, 0.5, x), "flow.nn.dropout: noise_shape is not supported"),

@@ -30,7 +30,7 @@ from pykernels.compat.oneflow import (
     scope,
     typing,
 )
-from pykernels.compat.oneflow.config import Config
+from pykernels.compat.oneflow.config import Config, enable_eager_execution, find_setting
 from pykernels.compat.oneflow.job import clear_default_session, global_function
 from pykernels.compat.oneflow.variables import get_variable
 from pykernels.compat.oneflow.watch import watch
@@ -72,6 +72,7 @@ _add(
     checkpoint=types.SimpleNamespace(get=checkpoint.get, save=checkpoint.save),
     clear_default_session=clear_default_session,
     config=Config(),
+    enable_eager_execution=enable_eager_execution,
     get_all_variables=checkpoint.get_all_variables,
     get_variable=get_variable,
     global_function=global_function,
@@ -92,5 +93,7 @@ _add(
 _add(function_util, distribute_ctx=types.SimpleNamespace(DistributeStrategy=scope.View))
 if not hasattr(flow.FunctionConfig, "default_placement_scope"):
     function_util.oneflow_function_config("default_placement_scope")(_set_placement)
+if "__getattribute__" not in vars(flow.FunctionConfig):
+    flow.FunctionConfig.__getattribute__ = find_setting
 # For `import oneflow.typing`, which looks here.
 sys.modules.setdefault("oneflow.typing", flow.typing)

@@ -1,4 +1,4 @@
-"""``flow.config``: what a job may use, which is the CPU of one machine."""
+"""Settings: ``flow.config``, what jobs may use, which is the CPU of one machine; and those of a single job."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import oneflow as flow
+from oneflow.framework import session_context
+
 from pykernels.compat.oneflow.missing import missing
 from pykernels.errors import CallError, PykernelsWarning
 
-__all__ = ["Config"]
+__all__ = ["Config", "enable_eager_execution", "find_setting"]
 
 #: The settings that must be right, and what is.
 _FIXED = {"machine_num": 1, "cpu_device_num": 1, "gpu_device_num": 0}
@@ -53,3 +56,31 @@ def _ignore(name: str, value: Any = True) -> None:
     if name != _HARMLESS[0]:
         text = f"flow.config.{name}({value!r}) has no effect: OneFlow sets it itself"
         warnings.warn(text, PykernelsWarning, stacklevel=2)
+
+
+def enable_eager_execution(val: bool = True) -> None:
+    """``flow.enable_eager_execution``: has no effect, except for a warning.
+
+    What is called outside of jobs runs at once anyway; jobs run as graphs, with the same results.
+    """
+    if val:
+        text = "flow.enable_eager_execution() has no effect: jobs run as graphs, and what is outside of them at once"
+        warnings.warn(text, PykernelsWarning, stacklevel=2)
+
+
+def find_setting(config: flow.FunctionConfig, name: str) -> Any:
+    """What ``flow.FunctionConfig`` looks its settings up with, which itself has a bare `AssertionError` for others.
+
+    Raises
+    ------
+    CallError
+        There is no such setting; the message tells which there are.
+    """
+    try:
+        return object.__getattribute__(config, name)
+    except AttributeError:
+        flags = session_context.GetDefaultSession().function_flag_name2default_val
+        if name in flags or name.startswith("__"):
+            raise
+        known = sorted(each for each in {*flags, *dir(flow.FunctionConfig)} if not each.startswith("_"))
+        raise CallError(f"flow.FunctionConfig has no setting {name!r}; it has {', '.join(known)}") from None

@@ -8,11 +8,13 @@ from typing import Any
 import oneflow as flow
 
 from pykernels.compat.oneflow import nn, scope
+from pykernels.compat.oneflow.graph import building
 from pykernels.compat.oneflow.missing import missing
 from pykernels.compat.oneflow.nn import Padding, Pair
 from pykernels.compat.oneflow.variables import get_variable
+from pykernels.errors import CallError
 
-__all__ = ["conv2d", "dense"]
+__all__ = ["batch_normalization", "conv2d", "dense"]
 
 
 def dense(
@@ -104,6 +106,85 @@ def conv2d(
         bias = _named("bias", bias_name, name, (filters,), inputs, bias_initializer, bias_regularizer, trainable)
         out = nn.bias_add(out, bias, data_format)
     return out if activation is None else activation(out, name="activation")
+
+
+def batch_normalization(
+    inputs: flow.Tensor,
+    axis: int = -1,
+    momentum: float = 0.99,
+    epsilon: float = 0.001,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = None,
+    gamma_initializer: Any = None,
+    beta_regularizer: Any = None,
+    gamma_regularizer: Any = None,
+    moving_mean_initializer: Any = None,
+    moving_variance_initializer: Any = None,
+    trainable: bool = True,
+    training: bool = True,
+    name: str = "BatchNorm",
+) -> flow.Tensor:
+    """Batch normalization, ``gamma * (x - mean) / sqrt(variance + epsilon) + beta``.
+
+    In a job that trains, `mean` and `variance` are those of the batch, and of each there is a moving one, ``momentum *
+    moving + (1 - momentum) * batch``, which other jobs use. The variables are ``<name>-gamma``, ``<name>-beta``,
+    ``<name>-moving_mean`` and ``<name>-moving_variance``.
+
+    Parameters
+    ----------
+    inputs : Tensor
+    axis : int
+        Of the channels.
+    center, scale : bool
+        Whether there are `beta` and `gamma`.
+    beta_initializer, gamma_initializer : InitializerConf, optional
+        Zeros and ones by default, and for the moving ones as well.
+    trainable, training : bool
+        Without either, jobs that train use the moving ones, too.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `inputs`.
+
+    Raises
+    ------
+    CallError
+        `inputs` has no such axis.
+    """
+    graph = building("flow.layers.batch_normalization")
+    if not isinstance(axis, int) or not -inputs.dim() <= axis < inputs.dim():
+        raise CallError(f"flow.layers.batch_normalization: axis {axis!r} is none of the input's {inputs.dim()} axes")
+    axis %= inputs.dim()
+    if inputs.dim() < 2:
+        raise CallError("flow.layers.batch_normalization: its input must have two axes or more")
+    shape = (inputs.shape[axis],)
+    ones = flow.ones_initializer()
+
+    def affine(kind: str, has: bool, initializer: Any, regularizer: Any, constant: float) -> Any:
+        if has:
+            return _variable(kind, shape, inputs, initializer, regularizer, trainable)
+        return flow.full(shape, constant, dtype=inputs.dtype)
+
+    with scope.namespace(name):
+        beta = affine("beta", center, beta_initializer, beta_regularizer, 0.0)
+        gamma = affine("gamma", scale, gamma_initializer or ones, gamma_regularizer, 1.0)
+        mean = _variable("moving_mean", shape, inputs, moving_mean_initializer, None, False)
+        variance = _variable("moving_variance", shape, inputs, moving_variance_initializer or ones, None, False)
+    # OneFlow's kernel for the CPU ends the process at other axes; its momentum is how much of the batch counts.
+    result = flow._C.normalization(
+        inputs.transpose(axis, 1),
+        mean,
+        variance,
+        gamma,
+        beta,
+        axis=1,
+        epsilon=epsilon,
+        momentum=1 - momentum,
+        is_training=bool(training and trainable and graph.training),
+    )
+    return result.transpose(axis, 1)
 
 
 def _named(kind: str, own_name: str | None, layer: str, *settings: Any) -> flow.Tensor:

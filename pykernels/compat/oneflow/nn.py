@@ -11,6 +11,7 @@ from pykernels.compat.oneflow.graph import building
 from pykernels.errors import CallError
 
 __all__ = [
+    "avg_pool2d",
     "bias_add",
     "conv2d",
     "dropout",
@@ -173,6 +174,29 @@ def max_pool2d(
     pads = _padding("max_pool2d", padding, input.shape[2:], ksize, strides, [1, 1])
     padded = _pad(input, pads, float("-inf"))
     return flow._C.max_pool2d(padded, ksize, strides, [0, 0], [1, 1], False, ceil_mode, "channels_first")[0]
+
+
+def avg_pool2d(
+    input: flow.Tensor,
+    ksize: Pair,
+    strides: Pair,
+    padding: Padding,
+    data_format: str = "NCHW",
+    ceil_mode: bool = False,
+    name: str | None = None,
+) -> flow.Tensor:
+    """The mean of each window of shape `ksize`, without what is padding; otherwise as `max_pool2d`."""
+    _check_format("avg_pool2d", data_format)
+    ksize, strides = _pair(ksize), _pair(strides)
+    pads = _padding("avg_pool2d", padding, input.shape[2:], ksize, strides, [1, 1])
+
+    def means(x: flow.Tensor) -> Any:
+        padded = _pad(x, pads, 0.0)
+        return flow._C.avg_pool2d(padded, ksize, strides, [0, 0], ceil_mode, True, 0, "channels_first")
+
+    if not any(map(any, pads)):
+        return means(input)
+    return means(input) / means(flow.ones(1, 1, *input.shape[2:], dtype=input.dtype))
 
 
 def _check_format(name: str, data_format: str) -> None:
