@@ -13,6 +13,7 @@ from pykernels import discovery, fork
 from pykernels.errors import BuildError, CacheError, CallError, KernelError, LoadError
 from pykernels.frameworks import (
     loading,
+    oneflow_devices,
     oneflow_registrar,
     oneflow_shortcuts,
     oneflow_states,
@@ -35,6 +36,7 @@ _lock = threading.RLock()
 
 def add(module: OpModule) -> None:
     """Make an op known, or replace the one of its name; nothing is built or entered before it is first called."""
+    oneflow_devices.refuse_missing()
     with _lock:
         remove(module)
         _modules[module.name] = module
