@@ -3,6 +3,7 @@
 //
 // numba generates calls to functions of these names and layouts (numba/core/runtime/nrt.h, numba/_helperlib.c);
 // their bodies here are our own.
+#include <pykernels/blas.h>
 #include <pykernels/kernel.h>
 
 #include <climits>
@@ -148,22 +149,10 @@ int numba_attempt_nocopy_reshape(std::intptr_t ndim, const std::intptr_t* dims, 
   return 1;
 }
 
-// ---- BLAS. The functions are those of whatever library the loader hands over, with Fortran's calling convention.
+// ---- BLAS: of whatever library the loader hands over, or of the library that this is a part of.
 
-using Gemm = void (*)(const char*, const char*, const int*, const int*, const int*, const void*, const void*,
-                      const int*, const void*, const int*, const void*, void*, const int*);
-using Gemv = void (*)(const char*, const int*, const int*, const void*, const void*, const int*, const void*,
-                      const int*, const void*, void*, const int*);
-using Dot32 = float (*)(const int*, const void*, const int*, const void*, const int*);
-using Dot64 = double (*)(const int*, const void*, const int*, const void*, const int*);
-
-struct Blas {
-  Gemm sgemm, dgemm;
-  Gemv sgemv, dgemv;
-  Dot32 sdot;
-  Dot64 ddot;
-};
-static Blas blas;
+static pk_blas handed_over;
+static const pk_blas* blas = &pk_library_blas;
 
 // Large arrays are handed over to the plain NumPy run, where that has been found to take less time.
 static pk_kernel_fn plain;
@@ -192,7 +181,10 @@ __attribute__((visibility("default"))) int32_t pk_kernel_run_small(const pk_kern
   return (is_large ? plain : pk_kernel_run)(kernel, data, dims, scalars, begin, end, detail);
 }
 
-__attribute__((visibility("default"))) void pk_kernel_set_blas(const Blas* functions) { blas = *functions; }
+__attribute__((visibility("default"))) void pk_kernel_set_blas(const pk_blas* functions) {
+  handed_over = *functions;
+  blas = &handed_over;
+}
 
 static int AtLeastOne(std::intptr_t n) { return n > 0 ? static_cast<int>(n) : 1; }
 
@@ -202,7 +194,7 @@ int numba_xxgemm(char kind, char transa, char transb, std::intptr_t m, std::intp
   if (m == 0 || n == 0) return 0;
   const int rows = static_cast<int>(m), columns = static_cast<int>(n), inner = static_cast<int>(k);
   const int stride_a = AtLeastOne(lda), stride_b = AtLeastOne(ldb), stride_c = AtLeastOne(ldc);
-  const Gemm gemm = kind == 's' ? blas.sgemm : blas.dgemm;
+  const pk_gemm gemm = kind == 's' ? blas->sgemm : blas->dgemm;
   gemm(&transa, &transb, &rows, &columns, &inner, alpha, a, &stride_a, b, &stride_b, beta, c, &stride_c);
   return 0;
 }
@@ -216,7 +208,7 @@ int numba_xxgemv(char kind, char trans, std::intptr_t m, std::intptr_t n, const 
     return 0;
   }
   const int rows = static_cast<int>(m), columns = static_cast<int>(n), stride = AtLeastOne(lda), one = 1;
-  const Gemv gemv = kind == 's' ? blas.sgemv : blas.dgemv;
+  const pk_gemv gemv = kind == 's' ? blas->sgemv : blas->dgemv;
   gemv(&trans, &rows, &columns, alpha, a, &stride, x, &one, beta, y, &one);
   return 0;
 }
@@ -224,9 +216,9 @@ int numba_xxgemv(char kind, char trans, std::intptr_t m, std::intptr_t n, const 
 int numba_xxdot(char kind, char /*conjugate*/, std::intptr_t n, const void* x, const void* y, void* result) {
   const int length = static_cast<int>(n), one = 1;
   if (kind == 's') {
-    *static_cast<float*>(result) = blas.sdot(&length, x, &one, y, &one);
+    *static_cast<float*>(result) = blas->sdot(&length, x, &one, y, &one);
   } else {
-    *static_cast<double*>(result) = blas.ddot(&length, x, &one, y, &one);
+    *static_cast<double*>(result) = blas->ddot(&length, x, &one, y, &one);
   }
   return 0;
 }

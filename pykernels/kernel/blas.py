@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 __all__ = ["attach", "prefer", "watch_threads"]
 
-#: The members of ``Blas`` in kernel_runtime.cpp.
+#: The members of ``pk_blas`` (pykernels/blas.h).
 _NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot")
 
 Table: TypeAlias = "ctypes.Array[ctypes.c_void_p]"

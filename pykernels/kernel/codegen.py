@@ -35,6 +35,10 @@ class _Library(AOTCodeLibrary):  # type: ignore[misc]
         self._texts: list[str] = []
 
     def add_ir_module(self, ir_module: Any) -> None:
+        for function in ir_module.functions:
+            if function.name.startswith("__excinfo_unwrap_args"):
+                # Each function that may raise an exception of a kind brings the same one along.
+                function.linkage = "linkonce_odr"
         self._texts.append(cgutils.normalize_ir_text(str(ir_module)))
 
     def finalize(self) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import llvmlite.binding as llvm
+
 from pykernels import cache, paths, toolchain
 from pykernels.cpp_def import compile_object
 from pykernels.errors import BuildError
-from pykernels.kernel import linking
+from pykernels.kernel import linking, processor
 from pykernels.library import linker, source
 from pykernels.library.kernels import LibraryKernel
 from pykernels.library.source import LibraryOp
@@ -22,6 +24,7 @@ __all__ = ["assemble", "check_definition"]
 _FLAGS = ("-O2", "-ffunction-sections", "-fdata-sections")
 _INCLUDE = (paths.CPP_DEFS / "include", paths.REGISTRY)
 _PARTS = (paths.REGISTRY / "host.cpp", paths.REGISTRY / "library.cpp")
+_MATRIX_PRODUCT = paths.REGISTRY / "library" / "matrix_product.cpp"
 _DEFINITION = "pykernels_definition"
 
 
@@ -73,9 +76,11 @@ def assemble(
         symbol = source.kernel_symbol(number)
         return linker.isolate(made.path, folder / f"{symbol}.o", linking.ENTRY, symbol)
 
+    products = [_matrix_product()] if any(made.needs_blas for made in flat) else []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # What takes longest goes first.
         objects = [
+            *products,
             *pool.map(_compile, sources),
             *pool.map(definition, itertools.count(), kernels),
             *pool.map(kernel, itertools.count(), flat),
@@ -92,6 +97,16 @@ def _compile(part: Path) -> Path:
     command = [*toolchain.compiler().command, "-std=c++17", "-fPIC", "-fvisibility=hidden", "-O1", *include]
     toolchain.run([*command, "-c", str(part), "-o", str(made)], what=part.name)
     return made
+
+
+def _matrix_product() -> Path:
+    """The object of the matrix products, which is as fast as the chosen processor, like kernels."""
+    flags = ("-O3", f"-march={processor.chosen()}", *_FLAGS[1:])
+    # What the compiler makes for the processor at hand is for no other that may share the cache.
+    features = llvm.get_host_cpu_features().flatten() if processor.chosen() == processor.NATIVE else ""
+    return toolchain.build_object(
+        _MATRIX_PRODUCT.stem, _MATRIX_PRODUCT, kind="runtime", flags=flags, include=_INCLUDE, key=(features,)
+    )
 
 
 def _key() -> str:

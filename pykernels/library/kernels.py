@@ -69,6 +69,8 @@ class LibraryKernel:
         Whether it serves tensors of any number of axes.
     flags : int
         ``pk_kernel_flags``.
+    needs_blas : bool
+        Whether it calls matrix products.
     path : Path
         The object, whose function is `linking.ENTRY`.
     """
@@ -79,6 +81,7 @@ class LibraryKernel:
     signature: Signature
     any_rank: bool
     flags: int
+    needs_blas: bool
     path: Path
 
 
@@ -172,15 +175,10 @@ class _Found:
             raise BuildError(
                 f"op {op.name!r}: {function.where}: {function.name} needs Python at run time: {facts.reason}"
             )
-        if facts.blas:
-            raise BuildError(
-                f"op {op.name!r}: {function.where}: {function.name} calls matrix products (np.dot, @), which come from "
-                f"the BLAS of a framework or of SciPy; write them as loops for a library without Python"
-            )
         flags = abi.KernelFlag.ELEMENTWISE if facts.form == ELEMENTWISE else abi.KernelFlag(0)
         flags |= abi.KernelFlag.ITERATIONS if facts.in_pieces else abi.KernelFlag(0)
         where = f"{function.path.name}:{function.line}"
-        return LibraryKernel(op, where, instance, signature, facts.form == ELEMENTWISE, int(flags), path)
+        return LibraryKernel(op, where, instance, signature, facts.form == ELEMENTWISE, int(flags), facts.blas, path)
 
 
 @dataclass(frozen=True)

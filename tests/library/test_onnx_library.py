@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def library(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     fused = shutil.copytree(paths.OPS / "softmax", tmp_path_factory.mktemp("ops") / "softmax")
     (fused / "softmax_py_kernel.py").write_text(SOFTMAX)
-    ops = [paths.OPS / "leaky_relu", fused, paths.OPS / "softmax_cross_entropy"]
+    ops = [paths.OPS / "leaky_relu", fused, paths.OPS / "softmax_cross_entropy", paths.OPS / "dense"]
     done = build(*ops, "-o", "ops.so", "--dtype", "float32", "--cpu", "x86-64-v2", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
@@ -62,6 +62,8 @@ def library(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "pykernels::softmax_backward: float32 of 1, 2, 3, 4 axes",
         "pykernels::softmax_cross_entropy: float32 of 2 axes",
         "pykernels::softmax_cross_entropy_backward: int64 of 1 axes",
+        "pykernels::dense: float32 of 2 axes",
+        "pykernels::dense_backward: float32 of 2 axes",
     ]
     assert sorted(path.name for path in folder.iterdir()) == ["ops.so"]
     return folder / "ops.so"
@@ -116,6 +118,17 @@ def test_several_outputs_and_whole_numbers(library: Path) -> None:
     loss, probability = run(library, model, [logits, labels])
     np.testing.assert_allclose(probability, softmax(logits), rtol=2e-6)
     np.testing.assert_allclose(loss, -np.log(softmax(logits)[range(4), labels]), rtol=2e-6)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (7, 33, 5), (97, 40, 600), (0, 3, 2), (3, 0, 2), (3, 2, 0)], ids=str)
+def test_matrix_products_need_no_blas(library: Path, shape: tuple[int, int, int]) -> None:
+    rows, outputs, inner = shape
+    rng = np.random.default_rng(0)
+    x, w, dy = (rng.normal(size=size).astype("float32") for size in ((rows, inner), (outputs, inner), (rows, outputs)))
+    (y,) = run(library, one_node("dense", [x, w], ["float32"], bias=0.5), [x, w])
+    dx, dw = run(library, one_node("dense_backward", [x, w, dy], ["float32"] * 2), [x, w, dy])
+    for result, expected in ((y, x @ w.T + 0.5), (dx, dy @ w), (dw, dy.T @ x)):
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_what_it_has_no_kernel_for_is_told(library: Path) -> None:
@@ -235,8 +248,9 @@ def test_a_definition_in_python_is_refused(tmp_path: Path) -> None:
 
 def test_an_unknown_processor_is_refused(tmp_path: Path) -> None:
     said = refusal(paths.OPS / "leaky_relu", "--cpu", "pentium", cwd=tmp_path)
-    assert said == (
-        f"pykernels: there is no processor 'pentium' to compile for here; the choices are native, {', '.join(LEVELS)}\n"
+    choices = f"native, {', '.join(LEVELS)}"
+    assert (
+        said == f"pykernels: there is no processor 'pentium' to compile for here; the choices are {choices} [PK500]\n"
     )
 
 
@@ -272,6 +286,42 @@ def test_a_kernel_that_raises_fails_the_run(tmp_path: Path) -> None:
     np.testing.assert_array_equal(run(tmp_path / "ops.so", model, [good])[0], good)
     with pytest.raises(Exception, match=r"op 'leaky_relu_forward': leaky_relu_py_kernel.py:2: the kernel raised"):
         run(tmp_path / "ops.so", model, [bad])
+
+
+PRODUCTS = """
+    import numpy as np
+
+    def forward(args, *, alpha):
+        (x,) = args
+        y = np.zeros_like(x)
+        y[0] = x @ x[0]
+        y[1] = x.T @ x[1]
+        y[2, 0] = np.dot(x[0], x[1])
+        y[3:] = (x.T @ x)[3:]
+        return y
+
+    def backward(args, *, alpha):
+        x, dy = args
+        return dy
+"""
+
+
+@pytest.mark.parametrize("n", [4, 37])
+def test_products_of_vectors(products: Path, n: int) -> None:
+    for dtype, tolerance in (("float32", 1e-4), ("float64", 1e-12)):
+        x = np.random.default_rng(0).normal(size=(n, n)).astype(dtype)
+        expected = np.concatenate([[x @ x[0], x.T @ x[1], np.eye(n)[0] * (x[0] @ x[1])], (x.T @ x)[3:]])
+        (y,) = run(products, one_node("leaky_relu", [x], [dtype]), [x])
+        np.testing.assert_allclose(y, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("products")
+    arguments = ("-o", "ops.so", "--shape", "x=8,8", "--dtype", "float32", "float64", "--no-gradients")
+    done = build(own(place, PRODUCTS), *arguments, cwd=place)
+    assert done.returncode == 0, done.stderr
+    return place / "ops.so"
 
 
 def test_nodes_can_have_another_domain_and_no_gradients(tmp_path: Path) -> None:
