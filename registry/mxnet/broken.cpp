@@ -1,5 +1,6 @@
 #include "broken.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -14,6 +15,8 @@ namespace {
 struct Broken {
   std::mutex mutex;
   std::unordered_map<const ThreadedVar*, std::exception_ptr> failures;
+  // Those of Python operators that nobody has been told, also when their arrays are gone.
+  std::vector<std::exception_ptr> untold;
   struct Result {
     const ThreadedVar* variable;
     const ResultScope* scope;
@@ -58,8 +61,9 @@ bool IsTold(const std::exception_ptr& exception) {
   return failure && failure->is_told;
 }
 
-void SetTold(const std::exception_ptr& exception) {
+void SetTold(const std::exception_ptr& exception, Broken* broken) {
   if (const Failure* failure = AsFailure(exception)) failure->is_told = true;
+  broken->untold.erase(std::remove(broken->untold.begin(), broken->untold.end(), exception), broken->untold.end());
 }
 
 // Once it has been told, a failure matters to broken arrays only. MXNet clears it in the same way.
@@ -158,22 +162,25 @@ void WaitForVar(Engine* engine, ThreadedVar* variable) {
   } else if (IsTold(failure)) {
     return;  // the array has the value that it had before
   }
-  SetTold(failure);
+  SetTold(failure, &broken);
   if (failure) std::rethrow_exception(failure);
 }
 
 void WaitForAll(Engine* engine) {
   std::exception_ptr failure = Wait([&] { unwatched->WaitForAll(engine); });
-  if (!failure) return;
-  // MXNet has forgotten all others, too.
+  if (!failure && !has_failed) return;
   Broken& broken = TheBroken();
   std::lock_guard<std::mutex> lock(broken.mutex);
+  if (!broken.untold.empty() && (!failure || IsTold(failure))) failure = broken.untold.front();
+  if (!failure) return;
+  // MXNet has forgotten all others, too.
   for (const auto& [variable, other] : broken.failures) {
     if (IsTold(failure) && !IsTold(other)) failure = other;
   }
   const bool is_told = IsTold(failure);
-  SetTold(failure);
-  for (const auto& [variable, other] : broken.failures) SetTold(other);
+  SetTold(failure, &broken);
+  for (const auto& [variable, other] : broken.failures) SetTold(other, &broken);
+  broken.untold.clear();
   if (!is_told) std::rethrow_exception(failure);
 }
 
@@ -231,14 +238,20 @@ ResultScope::~ResultScope() {
   }
 }
 
-void MarkResultsBroken(const std::vector<const void*>& data, const std::exception_ptr& failure) {
-  if (!unwatched) return;
+bool MarkResultsBroken(const std::vector<const void*>& data, const std::exception_ptr& failure) {
+  if (!unwatched) return false;
   Broken& broken = TheBroken();
   std::lock_guard<std::mutex> lock(broken.mutex);
+  size_t n_marked = 0;
   for (const void* each : data) {
     const auto found = broken.results.find(each);
-    if (found != broken.results.end()) Mark(found->second.variable, failure, &broken);
+    if (found == broken.results.end()) continue;
+    Mark(found->second.variable, failure, &broken);
+    ++n_marked;
   }
+  if (n_marked == 0 || n_marked < data.size()) return false;
+  broken.untold.push_back(failure);
+  return true;
 }
 
 KernelScope::KernelScope() { is_in_kernel = true; }

@@ -124,13 +124,13 @@ void Results::CheckAndFill() const {
   }
   if (failure_.empty() && missing.empty()) return;
   FillAll();
-  const Failure error(failure_.empty() ? unassigned_ + missing : failure_);
+  const std::exception_ptr failure =
+      std::make_exception_ptr(Failure(failure_.empty() ? unassigned_ + missing : failure_));
   std::vector<const void*> data;
   for (const Result& result : results_) {
     if (!result.array.is_none && result.request != kReqNull) data.push_back(result.array.data);
   }
-  MarkResultsBroken(data, std::make_exception_ptr(error));
-  throw error;
+  if (!MarkResultsBroken(data, failure)) std::rethrow_exception(failure);
 }
 
 void Results::Conclude(std::unique_ptr<Results> results, const std::string& failure, const std::string& unassigned,
