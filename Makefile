@@ -75,7 +75,7 @@ $(VENV)/.installed-demo: $(METADATA) $(VENV)/.created
 
 $(VENV)/.installed-test: $(VENV)/.installed-demo
 	@echo "installing what the tests need: OneFlow above all, and ONNX Runtime"
-	@$(PIP) --editable '.[mxnet,oneflow,onnx,demo,docs,test]'
+	@$(PIP) --editable '.[mxnet,oneflow,onnx,popxl,demo,docs,test]'
 	@touch $@
 
 $(VENV)/.installed-docs: $(METADATA) $(VENV)/.created

@@ -21,6 +21,7 @@ from pykernels.compat.popxl.context import (
     ipu,
     name_scope,
 )
+from pykernels.compat.popxl.cpp_imports import provide_popart
 from pykernels.compat.popxl.dtypes import DTYPES, dtype
 from pykernels.compat.popxl.graph import Graph
 from pykernels.compat.popxl.ir import Ir
@@ -75,6 +76,7 @@ __all__ = [
 ]
 
 provide("popxl", __name__)
+provide_popart()
 
 _dtypes = {**DTYPES, "half": DTYPES["float16"], "float": DTYPES["float32"], "double": DTYPES["float64"]}
 

@@ -11,6 +11,7 @@ from pykernels.compat.popxl.tensor import Constant, Tensor, Variable
 from pykernels.errors import CallError
 
 if TYPE_CHECKING:
+    from pykernels.compat.popxl.context import Settings
     from pykernels.compat.popxl.ir import Ir
     from pykernels.compat.popxl.op import Op
     from pykernels.compat.popxl.ops.call import Call
@@ -135,6 +136,12 @@ class Graph:
         """Append an op, whose tensors are there."""
         self.ir.check_open()
         self.ops.append(op)
+
+    def _popart_op_created(self, op: int, inputs: dict[int, str], outputs: dict[int, str], settings: Settings) -> Op:
+        """Append an op of that number, which C++ has made; called by `create_op_in_graph` of users' modules."""
+        from pykernels.compat.popxl import cpp_op
+
+        return cpp_op.create(self, op, inputs, outputs, settings)
 
     def add_output(self, t: Tensor) -> None:
         """Make a tensor an output; calls that are there return it as well."""
