@@ -6,12 +6,13 @@ import numpy as np
 def forward(args, outs, *, eps, momentum, axis, is_train):
     (x, gamma, beta, moving_mean, moving_var), (y,) = args, outs
     blocks = _blocks(x, axis)
-    stats = _statistics(blocks, moving_mean, moving_var, is_train)
+    learns = is_train and x.size > 0
+    stats = _statistics(blocks, moving_mean, moving_var, learns)
     mean, var = stats[0], stats[1]
     factors = np.zeros((3, gamma.size), gamma.dtype)
     scale, shift = factors[0], factors[2]
     for c in range(gamma.size):
-        if is_train:
+        if learns:
             moving_mean[c] = momentum * moving_mean[c] + (1 - momentum) * mean[c]
             moving_var[c] = momentum * moving_var[c] + (1 - momentum) * var[c]
         scale[c] = gamma[c] / np.sqrt(var[c] + eps)
@@ -22,7 +23,8 @@ def forward(args, outs, *, eps, momentum, axis, is_train):
 def backward(args, outs, *, eps, axis, is_train):
     (dy, x, gamma, moving_mean, moving_var), (dx, dgamma, dbeta) = args, outs
     blocks, dy_blocks = _blocks(x, axis), _blocks(dy, axis)
-    stats = _statistics(blocks, moving_mean, moving_var, is_train)
+    learns = is_train and x.size > 0
+    stats = _statistics(blocks, moving_mean, moving_var, learns)
     mean, var, along, total = stats[0], stats[1], stats[2], stats[3]
     _add_sums(blocks, dy_blocks, mean, along, total)
     # dx is a * dy + b * x + d. It depends on x since, in training, the statistics do.
@@ -33,26 +35,27 @@ def backward(args, outs, *, eps, axis, is_train):
         rstd = 1 / np.sqrt(var[c] + eps)
         slope = gamma[c] * rstd
         dgamma[c], dbeta[c], a[c] = along[c] * rstd, total[c], slope
-        if is_train:
+        if learns:
             tilt = slope * along[c] * rstd * rstd / n
             b[c], d[c] = -tilt, tilt * mean[c] - slope * total[c] / n
     _combine(dy_blocks, blocks, factors, _blocks(dx, axis))
 
 
-def _statistics(blocks, moving_mean, moving_var, is_train):
+def _statistics(blocks, moving_mean, moving_var, learns):
     """Mean and variance of every channel, in float64: of this batch in training, else the moving ones.
 
-    They are the first two of five rows; the next two are zeros.
+    A batch without elements has none, and nothing is learnt from it. They are the first two of five rows; the next two
+    are zeros.
     """
     stats = np.zeros((5, blocks.shape[1]))
     mean, var = stats[0], stats[1]
     n = blocks.shape[0] * blocks.shape[2]
-    if is_train:
+    if learns:
         _add_sums(blocks, blocks, var, stats[4], mean)
     for c in range(mean.size):
-        mean[c] = mean[c] / n if is_train else moving_mean[c]
-        var[c] = 0 if is_train else moving_var[c]
-    if is_train:
+        mean[c] = mean[c] / n if learns else moving_mean[c]
+        var[c] = 0 if learns else moving_var[c]
+    if learns:
         _add_squares(blocks, mean, var)
         for c in range(mean.size):
             var[c] = var[c] / n

@@ -185,7 +185,8 @@ class TorchOps:
 
         def batched(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
             operator = torch._library.utils.lookup_op(qualified)
-            return torch_vmap.batched(operator, current())(info, in_dims, *args, **kwargs)
+            number = loading.module_of(op_type, self._modules).numbers[op_type]
+            return torch_vmap.batched(operator, current(), number)(info, in_dims, *args, **kwargs)
 
         library = torch.library.Library(qualified.partition("::")[0], "FRAGMENT")
         self._rules.append(library)

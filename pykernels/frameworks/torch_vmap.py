@@ -1,4 +1,4 @@
-"""``torch.func.vmap``: an op called once for each of a batch."""
+"""``torch.func.vmap``: an op called once for each of a batch, or for all of it where its kernel is elementwise."""
 
 from __future__ import annotations
 
@@ -7,13 +7,26 @@ from typing import Any
 
 import torch
 
+from pykernels.abi import KernelFlag
+from pykernels.errors import PykernelsError
+from pykernels.frameworks.torch_fake import specs_of
 from pykernels.frameworks.torch_layout import Layout
+from pykernels.instance import make_instance
+from pykernels.kernel import service
 
 __all__ = ["batched"]
 
 
-def batched(operator: Callable[..., Any], layout: Layout) -> Callable[..., tuple[Any, Any]]:
-    """The rule for an op, as `torch.library.register_vmap` takes it."""
+def batched(operator: Callable[..., Any], layout: Layout, number: int) -> Callable[..., tuple[Any, Any]]:
+    """The rule for an op, as `torch.library.register_vmap` takes it.
+
+    Parameters
+    ----------
+    operator : callable
+    layout : Layout
+    number : int
+        The number under which the op's kernels are resolved.
+    """
     states = [argument.name for argument in layout.op.inputs if argument.mutable]
 
     def rule(info: Any, in_dims: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -22,13 +35,45 @@ def batched(operator: Callable[..., Any], layout: Layout) -> Callable[..., tuple
                 f"op '{layout.op.name}' changes its input '{states[0]}' in place, which vmap cannot do for each of a "
                 "batch; call it in a loop"
             )
+        together = [_together(value, dim, info.batch_size) for value, dim in zip(args, in_dims)]
+        if _is_elementwise(layout, number, args, in_dims, together, kwargs):
+            result = operator(*together, **kwargs)
+            return result, _first_axis(result)
         results = [operator(*_each(args, in_dims, at), **kwargs) for at in range(info.batch_size)]
-        if not isinstance(results[0], tuple):
-            return _stack(results), 0 if not isinstance(results[0], list) else [0] * len(results[0])
-        stacked = tuple(_stack(group) for group in zip(*results))
-        return stacked, tuple([0] * len(group) if isinstance(group, list) else 0 for group in stacked)
+        stacked = tuple(map(_stack, zip(*results))) if isinstance(results[0], tuple) else _stack(results)
+        return stacked, _first_axis(stacked)
 
     return rule
+
+
+def _is_elementwise(
+    layout: Layout, number: int, args: Sequence[Any], in_dims: Sequence[Any], together: Sequence[Any], kwargs: Any
+) -> bool:
+    """Whether one call with all of a batch computes for each what a call of its own would."""
+    one = layout.read(dict(zip(layout.names, _each(args, in_dims, 0))) | kwargs)
+    shapes = {tuple(tensor.shape) for tensor in one.tensors}
+    # Else they are broadcast, for which the axes of the batch would be in the way.
+    if len(shapes) != 1 or not all(isinstance(size, int) for shape in shapes for size in shape):
+        return False
+    call = layout.read(dict(zip(layout.names, together)) | kwargs)
+    try:
+        inputs = specs_of(layout, call)
+        outputs = layout.op.infer(inputs, call.attributes, counts=call.counts)
+        if {spec.shape for group in (*inputs, *outputs) for spec in group} != {tuple(call.tensors[0].shape)}:
+            return False
+        kernel = service.resolve(number, make_instance(layout.op, inputs, outputs, call.attributes))
+    except PykernelsError:
+        return False
+    return bool(kernel.struct.flags & KernelFlag.ELEMENTWISE)
+
+
+def _together(value: Any, dim: Any, size: int) -> Any:
+    """An argument for all of a batch, along its first axis."""
+    if isinstance(value, (list, tuple)) and any(isinstance(each, torch.Tensor) for each in value):
+        return [_together(each, at, size) for each, at in zip(value, dim or [None] * len(value))]
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.expand(size, *value.shape) if dim is None else value.movedim(dim, 0)
 
 
 def _each(values: Sequence[Any], dims: Sequence[Any], at: int) -> list[Any]:
@@ -46,3 +91,10 @@ def _stack(results: Sequence[Any]) -> Any:
     if isinstance(results[0], list):
         return [torch.stack(group) for group in zip(*results)]
     return torch.stack(list(results))
+
+
+def _first_axis(result: Any) -> Any:
+    """Where the batch is in a result."""
+    if isinstance(result, (list, tuple)):
+        return type(result)(map(_first_axis, result))
+    return 0

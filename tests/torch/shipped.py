@@ -41,3 +41,23 @@ def weighted_sum(results: Sequence[torch.Tensor]) -> torch.Tensor:
     generator = torch.Generator().manual_seed(1)
     weights = [torch.randn(y.shape, generator=generator, dtype=torch.float64).to(y.dtype) for y in variables(results)]
     return sum((y * w).sum() for y, w in zip(variables(results), weights))
+
+
+class EveryOp(torch.nn.Module):
+    """A parameter for every differentiable op, with which the op is called; the result depends on all of them."""
+
+    def __init__(self, ops: Any) -> None:
+        super().__init__()
+        self._ops = ops
+        self._cases = {case.op: case for case in ONE_EACH if case.variables}
+        inputs = {name: tensors_of(case, grad=False)[case.variables[0]] for name, case in self._cases.items()}
+        self.weights = torch.nn.ParameterDict(inputs)
+
+    def forward(self, factor: torch.Tensor) -> torch.Tensor:
+        total = factor.new_zeros(())
+        for name, case in self._cases.items():
+            tensors = tensors_of(case, grad=False)
+            tensors[case.variables[0]] = self.weights[name]
+            results = function_of(self._ops, case)(*tensors)
+            total = total + factor * sum(y.square().sum() for y in results if y.is_floating_point())
+        return total

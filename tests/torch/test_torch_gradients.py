@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from cases import CASES, Case
-from shipped import DIFFERENTIABLE, ONE_EACH, function_of, tensors_of, variables, weighted_sum
+from shipped import DIFFERENTIABLE, ONE_EACH, EveryOp, function_of, tensors_of, variables, weighted_sum
 
 import pykernels
 
@@ -135,6 +135,28 @@ def test_vmap(ops: Any, case: Case) -> None:
         torch.testing.assert_close([y.select(1, at) for y in results], run(*tensors), rtol=0, atol=0)
 
 
+def test_vmap_of_an_elementwise_op_is_one_call(ops: Any, road: str) -> None:
+    called = []
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            called.append(func.name())
+            return func(*args, **(kwargs or {}))
+
+    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    both = torch.func.vmap(lambda x: torch.func.grad(lambda x: ops.leaky_relu(x, alpha=0.5).sum())(x), in_dims=1)
+    with Watch():
+        gradient = both(x)
+    assert torch.equal(gradient, torch.where(x > 0, 1.0, 0.5).T)
+    ours = [name for name in called if name.startswith(road)]
+    assert ours == [f"{road}::leaky_relu", f"{road}::leaky_relu_backward"]
+    called.clear()
+    with Watch():
+        torch.func.vmap(ops.leaky_relu_backward, in_dims=(0, None))(x, x[0])
+        torch.func.vmap(torch.func.vmap(ops.sigmoid))(x.view(5, 3, 1).expand(5, 3, 2))
+    assert [name for name in called if name.startswith(road)] == [f"{road}::leaky_relu_backward", f"{road}::sigmoid"]
+
+
 def test_vmap_over_some_inputs_and_of_gradients(ops: Any) -> None:
     data, weight = torch.randn(5, 3, 4), torch.randn(2, 4)
     results = torch.func.vmap(ops.dense, in_dims=(0, None))(data, weight)
@@ -158,3 +180,17 @@ def test_functional_call(ops: Any) -> None:
     gradient = torch.func.grad(lambda w: torch.func.functional_call(layer, {"weight": w}, (x,)).sum())(weight)
     expected = torch.func.grad(lambda w: torch.sigmoid(x @ w.T).sum())(weight)
     torch.testing.assert_close(gradient, expected)
+
+
+def test_functional_call_of_every_op(ops: Any) -> None:
+    module, factor = EveryOp(ops), torch.tensor(2.0, dtype=torch.float64)
+    module(factor).backward()
+    weights = {name: weight.detach().clone() for name, weight in module.named_parameters()}
+    assert len(weights) > 10
+    found = torch.func.grad(lambda w: torch.func.functional_call(module, w, (factor,)))(weights)
+    torch.testing.assert_close(found, {name: weight.grad for name, weight in module.named_parameters()})
+    for weight in weights.values():
+        weight.mul_(0.5)
+    called = torch.func.functional_call(module, weights, (factor,))
+    module.load_state_dict(weights)
+    assert called == module(factor) and not called.isnan()

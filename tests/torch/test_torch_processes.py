@@ -9,9 +9,14 @@ from typing import Any
 import torch
 from process import program, python
 
-PREPARE = """
+from pykernels import paths
+
+TESTS = Path(__file__).parent
+PREPARE = f"""
 import os, sys, torch, pykernels
-pykernels.load_ops()
+sys.path[:0] = [{str(TESTS)!r}, {str(TESTS.parent / "ops")!r}]
+from shipped import ONE_EACH, EveryOp, function_of, tensors_of
+pykernels.load_ops({str(paths.OPS)!r})
 ops = torch.ops.pykernels
 """
 
@@ -39,6 +44,60 @@ assert torch.allclose(torch.cat([batch.flatten() for batch in loader]), expected
         timeout=100,
     )
     assert done.stdout.startswith("tensor([0.2500, 0.1966")
+
+
+def test_every_op_in_workers_of_a_data_loader(tmp_path: Path) -> None:
+    program(
+        PREPARE
+        + """
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return len(ONE_EACH)
+
+    def __getitem__(self, i):
+        case = ONE_EACH[i]
+        return function_of(ops, case)(*tensors_of(case, grad=False))
+
+loader = torch.utils.data.DataLoader(
+    Data(), batch_size=None, num_workers=2, multiprocessing_context="fork", persistent_workers=True
+)
+for _ in range(2):  # the parent has met none of the ops when the workers begin
+    for results, expected in zip(loader, Data(), strict=True):
+        torch.testing.assert_close(results, expected, rtol=0, atol=0)
+""",
+        cwd=tmp_path,
+        timeout=100,
+    )
+
+
+def test_two_ranks_train_every_op(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        PREPARE
+        + """
+import torch.distributed as dist
+
+def work(rank):
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
+    dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meet"), rank=rank, world_size=2)
+    module, factor = EveryOp(ops), torch.tensor(1.0 + rank, dtype=torch.float64)
+    parallel = torch.nn.parallel.DistributedDataParallel(module)
+    parallel(factor).backward()
+    alone = EveryOp(ops)
+    alone(torch.tensor(1.5, dtype=torch.float64)).backward()  # the gradients of the ranks are averaged
+    for (name, ours), other in zip(module.named_parameters(), alone.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, other.grad, msg=lambda text: f'{name}: {text}')
+        assert ours.grad.any(), name
+    dist.barrier()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    torch.multiprocessing.start_processes(work, nprocs=2, start_method="fork")
+    print("trained")
+"""
+    )
+    done = python("train.py", cwd=tmp_path, timeout=150)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip().endswith("trained")
 
 
 def test_a_forked_child_runs_ops_that_its_parent_has_not_met(tmp_path: Path) -> None:

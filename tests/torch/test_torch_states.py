@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +42,23 @@ def test_batch_norm_equals_pytorchs_own(ops: Any, is_train: bool) -> None:
         y.square().sum().backward()
     torch.testing.assert_close(ours[3:], theirs[3:])
     torch.testing.assert_close([x.grad for x in ours[:3]], [x.grad for x in theirs[:3]])
+
+
+@pytest.mark.parametrize("is_train", [False, True])
+@pytest.mark.parametrize("shape", [(0, 3), (2, 3, 0), (4, 0)])
+def test_nothing_is_learnt_from_nothing(ops: Any, is_train: bool, shape: tuple[int, ...]) -> None:
+    _, *rest = (x.detach()[: shape[1]] for x in arguments())
+    x, (gamma, beta, mean, var) = torch.ones(shape, dtype=torch.float64, requires_grad=True), rest
+    gamma.requires_grad_()
+    y = ops.batch_norm(x, gamma, beta, mean, var, is_train=is_train)
+    y.sum().backward()
+    assert y.shape == x.grad.shape == shape
+    assert mean.tolist() == [0] * shape[1] and var.tolist() == [1] * shape[1] and not gamma.grad.any()
+
+
+def test_a_number_has_no_channels(ops: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"batch_norm_py_def.py:\d+: ValueError: axis 1 is not one of the 0 axes"):
+        ops.batch_norm(torch.ones(()), *(torch.ones(3) for _ in range(4)))
 
 
 @pytest.mark.parametrize("is_train", [False, True])
@@ -139,3 +157,23 @@ def test_the_api_is_told_by_modules_and_gradients() -> None:
     assert not mean.any()
     batch_norm(*given, mean, var)
     assert mean.all()
+
+
+def test_exports_with_any_number_of_rows(ops: Any, tmp_path: Path) -> None:
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            _, *rest = (x.detach() for x in arguments())
+            for name, value in zip(("gamma", "beta", "mean", "var"), rest):
+                self.register_buffer(name, value.clone())
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return ops.batch_norm(x, self.gamma, self.beta, self.mean, self.var, is_train=True)
+
+    x = arguments()[0].detach()
+    program = torch.export.export(Layer(), (x,), dynamic_shapes={"x": {0: torch.export.Dim("rows", min=2)}})
+    torch.export.save(program, tmp_path / "program.pt2")
+    loaded, layer = torch.export.load(tmp_path / "program.pt2").module(), Layer()
+    for rows in (2, 5):
+        torch.testing.assert_close(loaded(x[:rows]), layer(x[:rows]))
+    torch.testing.assert_close(dict(loaded.named_buffers()), dict(layer.named_buffers()))
