@@ -11,6 +11,7 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import argparse
+import importlib.util
 import statistics
 import time
 from collections.abc import Callable
@@ -85,10 +86,9 @@ def compare(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]
 
 def extension(x: np.ndarray) -> Callable[[], Any] | None:
     """A leaky ReLU in Python, as onnxruntime-extensions has custom ops."""
-    try:
-        from onnxruntime_extensions import PyOp, get_library_path, onnx_op
-    except ImportError:
+    if importlib.util.find_spec("onnxruntime_extensions") is None:
         return None
+    from onnxruntime_extensions import PyOp, get_library_path, onnx_op
 
     @onnx_op(op_type="PyLeakyRelu", inputs=[PyOp.dt_float], outputs=[PyOp.dt_float], attrs={"alpha": PyOp.dt_float})
     def leaky_relu(x: np.ndarray, **attributes: float) -> np.ndarray:
@@ -102,6 +102,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds
     pykernels.load_ops()
+    if importlib.util.find_spec("onnxruntime_extensions") is None:
+        print("without Python's custom ops, which need: pip install onnxruntime-extensions")
     print(
         f"ONNX Runtime {onnxruntime.__version__}, {len(os.sched_getaffinity(0))} processors; medians of {rounds} rounds"
     )

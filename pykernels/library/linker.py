@@ -72,6 +72,9 @@ def replacing(outputs: Sequence[Path]) -> Iterator[Mapping[Path, Path]]:
     for output in outputs:
         if output.is_dir():
             raise BuildError(f"{output} cannot be written: it is a directory")
+        if output.exists() and not output.is_file():
+            # To replace a device would take it from the whole system.
+            raise BuildError(f"{output} cannot be written: it is no regular file")
     try:
         folder = Path(tempfile.mkdtemp(prefix=".pykernels-", dir=outputs[0].parent))
     except OSError as error:

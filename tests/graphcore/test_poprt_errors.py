@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -169,6 +170,9 @@ def test_outputs_that_cannot_be_written(poprt: Run) -> None:
     assert error == "poprt: folder cannot be written: it is a directory\n"
     error = poprt("--output_dir", "nowhere", "--output_model", "converted.onnx", code=2)
     assert error == "poprt: nowhere/converted.onnx cannot be written: No such file or directory\n"
+    os.mkfifo("pipe")
+    error = poprt("--run", "--save_outputs", "pipe", "--output_model", "converted.onnx", code=2)
+    assert error == "poprt: pipe cannot be written: it is no regular file\n"
 
 
 def test_shapes_of_inputs(poprt: Run) -> None:
@@ -213,6 +217,11 @@ def test_the_traceback_is_shown_if_wanted(place: Path) -> None:
     done = python(*arguments, "-v", cwd=place)
     assert done.returncode == 2 and done.stderr.startswith("Traceback (most recent call last):\n")
     assert done.stderr.endswith("\npoprt: there is no file no.onnx (--input_model)\n")
+
+
+def test_what_nobody_has_foreseen(poprt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pykernels.compat.poprt.cli._show", None)
+    assert poprt("--show", "--output_dir", ".", code=2) == "poprt: TypeError: 'NoneType' object is not callable\n"
 
 
 def test_outputs_that_numpy_cannot_write(poprt: Run) -> None:

@@ -44,10 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"poprt: ignored, since there is no IPU: {', '.join(dict.fromkeys(given.ignored))}", file=sys.stderr)
     try:
         _run(given)
-    except PykernelsError as error:
+    except Exception as error:
         if given.verbose:
             traceback.print_exception(error)
-        print(f"poprt: {' '.join(str(error).split())}", file=sys.stderr)
+        # What none of the checks has foreseen is told as shortly.
+        kind = "" if isinstance(error, PykernelsError) else f"{type(error).__name__}: "
+        print(f"poprt: {kind}{' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
 
