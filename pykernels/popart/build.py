@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pykernels import cache, paths, toolchain
+from pykernels.kernel import target
 from pykernels.popart.refused import REFUSED
 
 __all__ = ["build", "environment", "flags", "headers_symbol"]
@@ -14,6 +15,8 @@ __all__ = ["build", "environment", "flags", "headers_symbol"]
 _KIND = "popart"
 _SOURCES = paths.REGISTRY / "popart"
 _HEADERS = _SOURCES / "include"
+#: What the processor can do, in terms of the compiler.
+_INSTRUCTIONS = dict.fromkeys(("avx2", "avx512"), ("-mavx2", "-mfma", "-mf16c")) | {"sse4.2": ("-msse4.2",)}
 #: What else users link with, all of which is in ``libpopart.so``.
 _OTHER_LIBRARIES = ("poplar", "popops", "poputil", "popart_canonicalization")
 
@@ -33,7 +36,8 @@ def build() -> Path:
         sorted(_SOURCES.glob("*.cpp")),
         kind=_KIND,
         flags=(
-            *("-O3", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=default"),
+            *("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=default"),
+            *_INSTRUCTIONS.get(target.instruction_set().name, ()),
             *(f"-I{folder}" for folder in (_folder() / "include", paths.REGISTRY)),
         ),
         include=(_HEADERS, _SOURCES),

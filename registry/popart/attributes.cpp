@@ -14,11 +14,13 @@ bool FindAs(const std::shared_ptr<const popart_cpu::AttributeSource>& source, co
   if (!found) return false;
   if (!std::holds_alternative<T>(*found)) {
     const popart_cpu::AttributeValue wanted = T();
-    // A list without items is of no type.
     const auto* integers = std::get_if<std::vector<int64_t>>(&*found);
-    if (wanted.index() > 2 && integers && integers->empty()) {
-      *value = T();
+    if (integers && integers->empty() && std::is_same_v<T, std::vector<float>>) {
+      *value = T();  // a list without items is of no type
       return true;
+    }
+    if (integers && integers->empty() && std::is_same_v<T, std::vector<std::string>>) {
+      throw error("attribute '{}' cannot be read: ONNX Runtime has no lists of strings for ops", key);
     }
     throw error("attribute '{}' is {}, and not {}", key, kNames[found->index()], kNames[wanted.index()]);
   }

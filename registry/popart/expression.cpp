@@ -142,7 +142,9 @@ class Compiler {
       return formula_.constants.back().out;
     }
     const Type natural = Infer(term);
-    if (natural != kOpen && natural != type) Fail(Join(NameOfTerm(term), " gives ", natural, " where ", type, " is needed"));
+    if (natural != kOpen && natural != type) {
+      Fail(Join(NameOfTerm(term), " gives ", natural, " where ", type, " is needed"));
+    }
     Formula::Instruction instruction{nullptr, -1, {-1, -1, -1}};
     Type operand;
     if (term.kind == Term::Kind::kCast) {

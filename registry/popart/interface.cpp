@@ -51,7 +51,7 @@ int Tell(char* text, std::size_t size, const Body& body) {
   int result = 0;
   try {
     told = body();
-    if (told.size() >= size) throw popart::error("what is to be told takes {} bytes, for which there is no room", told.size());
+    if (told.size() >= size) throw popart::error("there is no room for the {} bytes of the answer", told.size());
   } catch (const std::exception& error) {
     told = error.what();
     result = -1;
@@ -124,8 +124,8 @@ int64_t keep(std::unique_ptr<popart::Op> op) { return Keep(std::move(op), Librar
 
 using namespace popart_cpu;
 
-int popart_cpu_infer(int64_t op, int32_t n, const int32_t* dtypes, const int32_t* ranks, const int64_t* dims, char* text,
-                     size_t size) {
+int popart_cpu_infer(int64_t op, int32_t n, const int32_t* dtypes, const int32_t* ranks, const int64_t* dims,
+                     char* text, size_t size) {
   return Tell(text, size, [&] {
     Kept& kept = FindKept(op);
     return Named(*kept.op, [&] {

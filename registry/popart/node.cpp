@@ -24,8 +24,12 @@ class NodeAttributes final : public AttributeSource {
     float real;
     if (Holds(api_.KernelInfoGetAttribute_float(info_, name.c_str(), &real))) return real;
     if (auto text = ReadAll<char>(api_.KernelInfoGetAttribute_string, name)) return std::string(text->data());
-    if (auto integers = ReadAll<int64_t>(api_.KernelInfoGetAttributeArray_int64, name)) return *integers;
-    if (auto reals = ReadAll<float>(api_.KernelInfoGetAttributeArray_float, name)) return *reals;
+    const auto integers = ReadAll<int64_t>(api_.KernelInfoGetAttributeArray_int64, name);
+    const auto reals = ReadAll<float>(api_.KernelInfoGetAttributeArray_float, name);
+    // Some versions have an empty list where the attribute is one of another type.
+    if (reals && !reals->empty()) return *reals;
+    if (integers) return *integers;
+    if (reals) return *reals;
     return std::nullopt;
   }
 
@@ -116,9 +120,9 @@ void Node::Run(OrtKernelContext* context) const {
     if (value) Check(api_, api_.GetTensorMutableData(value, &outputs[i]));
   }
   prepared->plan.Run(inputs, outputs, [&](std::size_t n, const std::function<void(std::size_t)>& body) {
-    const auto call = [](void* data, std::size_t i) { (*static_cast<const std::function<void(std::size_t)>*>(data))(i); };
-    OrtStatus* status =
-        api_.KernelContext_ParallelFor(context, call, n, 0, const_cast<std::function<void(std::size_t)>*>(&body));
+    using Body = std::function<void(std::size_t)>;
+    const auto call = [](void* data, std::size_t i) { (*static_cast<const Body*>(data))(i); };
+    OrtStatus* status = api_.KernelContext_ParallelFor(context, call, n, 0, const_cast<Body*>(&body));
     if (!status) return;
     // Nothing has run then.
     api_.ReleaseStatus(status);

@@ -21,10 +21,12 @@ using ParallelFor = std::function<void(std::size_t n, const std::function<void(s
 class Plan {
  public:
   // `outputs` are the tensors of the op's outputs, each with the type that the output has.
-  Plan(const poplar::program::Sequence& program, const std::vector<std::pair<poplar::Tensor, poplar::Type>>& outputs);
+  Plan(const poplar::program::Sequence& program,
+       const std::vector<std::pair<poplar::Tensor, poplar::Type>>& outputs);
 
   // What inputs are in is only read. Several threads may run it at the same time.
-  void Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs, const ParallelFor& parallel) const;
+  void Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
+           const ParallelFor& parallel) const;
 
  private:
   // Memory of its own, of an input or of an output, or a constant.

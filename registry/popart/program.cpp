@@ -133,8 +133,8 @@ void Add(const expr::Expr& expr, const std::vector<poplar::Tensor>& ts, const po
   for (const poplar::Tensor& each : ts) inputs.push_back(popart_cpu::BroadcastTo(each, out.shape()));
   auto step = popart_cpu::MakeStep(expr.term(), std::move(inputs), out);
   if (step->formula.type != out.elementType()) {
-    throw poputil::poplibs_error(pykernels::Join("the expression is ", step->formula.type, ", but the tensor for it is ",
-                                                 out.elementType()));
+    throw poputil::poplibs_error(
+        pykernels::Join("the expression is ", step->formula.type, ", but the tensor for it is ", out.elementType()));
   }
   prog.add(std::move(step));
 }

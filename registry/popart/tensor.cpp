@@ -211,7 +211,9 @@ Tensor Tensor::slice(const Interval& region, unsigned dimension) const {
 }
 
 Tensor Tensor::slice(ArrayRef<std::size_t> begin, ArrayRef<std::size_t> end) const {
-  if (begin.size() != rank() || end.size() != rank()) Refuse(*this, "a slice has a begin and an end for each dimension");
+  if (begin.size() != rank() || end.size() != rank()) {
+    Refuse(*this, "a slice has a begin and an end for each dimension");
+  }
   Tensor tensor = *this;
   for (unsigned i = 0; i < rank(); ++i) tensor = tensor.slice(begin[i], end[i], i);
   return tensor;

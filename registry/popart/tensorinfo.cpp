@@ -17,6 +17,8 @@ std::string Text(const Shape& shape) {
   return "(" + text + (shape.size() == 1 ? ",)" : ")");
 }
 
+std::string Before(const std::string& name) { return name.empty() ? "" : name + ": "; }
+
 // Aligned at their ends; nothing if they do not go together.
 bool Broadcast(const Shape& a, const Shape& b, Shape* out) {
   *out = a.size() < b.size() ? b : a;
@@ -62,7 +64,9 @@ int64_t TensorInfo::nelms() const {
   return count;
 }
 
-int64_t TensorInfo::nbytes() const { return nelms() * static_cast<int64_t>(popart_cpu::DeviceType(dataType()).size()); }
+int64_t TensorInfo::nbytes() const {
+  return nelms() * static_cast<int64_t>(popart_cpu::DeviceType(dataType()).size());
+}
 
 void TensorInfo::append(std::ostream& stream) const { stream << popart_cpu::NumpyName(type_) << ' ' << Text(shape_); }
 
@@ -83,16 +87,14 @@ DataType dataTypeFromString(const std::string& name) {
 Shape npOut(const Shape& a, const Shape& b, const std::string& debugName) {
   Shape out;
   if (!Broadcast(a, b, &out)) {
-    throw error("{}shapes {} and {} cannot be broadcast to one shape", debugName.empty() ? "" : debugName + ": ",
-                Text(a), Text(b));
+    throw error("{}shapes {} and {} cannot be broadcast to one shape", Before(debugName), Text(a), Text(b));
   }
   return out;
 }
 
 TensorInfo npOut(const TensorInfo& a, const TensorInfo& b, bool checkDataType, const std::string& debugName) {
   if (checkDataType && a.dataType() != b.dataType()) {
-    throw error("{}the inputs are {} and {}, which have to be of one type", debugName.empty() ? "" : debugName + ": ", a,
-                b);
+    throw error("{}the inputs are {} and {}, which have to be of one type", Before(debugName), a, b);
   }
   return TensorInfo(a.dataType(), npOut(a.shape(), b.shape(), debugName));
 }

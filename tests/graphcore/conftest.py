@@ -60,3 +60,17 @@ def poprt(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         return err if code else out
 
     return run
+
+
+@pytest.fixture(scope="session")
+def cpp_libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The libraries of ops in C++ that the tests have, by name."""
+    from popart_libraries import SOURCES, compile_library
+
+    folder = tmp_path_factory.mktemp("cpp")
+    made = {}
+    for name in ("operators", "failures"):
+        made[name] = folder / f"{name}.so"
+        done = compile_library(SOURCES / f"{name}.cpp", made[name], "-Wall", "-Wextra", "-Werror")
+        assert done.returncode == 0, done.stderr
+    return made

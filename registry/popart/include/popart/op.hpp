@@ -120,6 +120,9 @@ class Op {
     return npOut(a, b, checkDataType, debugName());
   }
 
+  __attribute__((error("PopART on the CPU has no graph of ops"))) int getIr() const;
+  __attribute__((error("PopART on the CPU has no graph of ops"))) int getGraph() const;
+
   const std::string& name() const { return settings.name; }
   const std::string& getName() const { return settings.name; }
   std::string str() const;

@@ -63,19 +63,23 @@ class OpManager {
   using OpFactoryFunc = std::function<std::unique_ptr<Op>(const OpCreatorInfo&)>;
 
   // Of the library that calls it. It never throws: what is wrong is told when the library is used.
-  static void registerOp(const OperatorIdentifier& opid, const OpDefinition& definition, OpFactoryFunc function) noexcept;
+  static void registerOp(const OperatorIdentifier& opid, const OpDefinition& definition,
+                         OpFactoryFunc function) noexcept;
 };
 
 template <typename OP>
 class OpCreator {
  public:
   explicit OpCreator(const OpDefinitions& definitions, bool isPublic = true)
-      : OpCreator(
-            definitions,
-            [](const OpCreatorInfo& info) { return std::unique_ptr<Op>(new OP(info.opid, info.settings)); }, isPublic) {}
+      : OpCreator(definitions, OpManager::OpFactoryFunc(&Create), isPublic) {}
 
   OpCreator(const OpDefinitions& definitions, OpManager::OpFactoryFunc function, bool /*isPublic*/ = true) {
     for (const auto& each : definitions) OpManager::registerOp(each.first, each.second, function);
+  }
+
+ private:
+  static std::unique_ptr<Op> Create(const OpCreatorInfo& info) {
+    return std::unique_ptr<Op>(new OP(info.opid, info.settings));
   }
 };
 

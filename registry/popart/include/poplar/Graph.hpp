@@ -13,12 +13,10 @@
 #include <poplar/Tensor.hpp>
 #include <poplar/exceptions.hpp>
 
-// What there is no counterpart of on a CPU stops the compiler, which says where.
-#define POPART_CPU_REFUSE(name, what)                                                              \
-  template <typename... Arguments>                                                                 \
-  void name(Arguments&&...) {                                                                      \
-    static_assert(sizeof...(Arguments) + 1 == 0, #name ": PopART on the CPU has no " what);        \
-  }
+// What there is no counterpart of on a CPU stops the compiler, which says where it is called and why.
+#define POPART_CPU_REFUSE(name, what)         \
+  template <typename... Arguments>            \
+  __attribute__((error("PopART on the CPU has no " what))) int name(Arguments&&...);
 
 namespace poplar {
 
@@ -89,6 +87,8 @@ class Graph {
   POPART_CPU_REFUSE(addFunction, "functions: add the steps to the sequence")
   POPART_CPU_REFUSE(createVirtualGraph, "virtual graphs")
   POPART_CPU_REFUSE(setInitialValue, "initial values: copy a constant")
+  POPART_CPU_REFUSE(createHostWrite, "streams: an op's data are its inputs and outputs")
+  POPART_CPU_REFUSE(createHostRead, "streams: an op's data are its inputs and outputs")
 
  private:
   static std::size_t Count(ArrayRef<std::size_t> shape);

@@ -1,0 +1,187 @@
+"""What is wrong with ops in PopART's C++ is told with the op and the reason, and never ends the process."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from model_files import guide_model
+from popart_libraries import compile_library, run
+from process import python
+
+from pykernels.compat.poprt import running
+from pykernels.errors import LoadError
+from pykernels.popart import loading
+
+#: What `failures.cpp` does by name, when a session is made and when it runs.
+WHILE_MADE = {
+    "creator": "no such op today",
+}
+WHILE_RUN = {
+    "opx": "no such Opx",
+    "setup": "the input is float32 (4, 6)",
+    "second input": "there is no tensor 1 among 1",
+    "second output": "setup() does not say what output 0 is",
+    "no outputs": "setup() says of no output what it is",
+    "integer": "setup() says that output 0 is int32 (4, 6), but by the OpDefinition it is float32",
+    "negative": "setup() gives output 0 the shape of float32 (-1,)",
+    "error": "one of 3",
+    "no standard exception": "an exception was thrown that is no std::exception",
+    "another shape": "setup() says that output 0 is float32 (4, 6), but grow() makes it float{24}",
+    "another type": "setup() says that output 0 is float32 (4, 6), but grow() makes it int{4,6}",
+    "types": "popops::map 'step': popops expression: ADD combines float and int, which have to be the same (use Cast)",
+    "operator": "popops::map 'step': popops expression: BITWISE_AND is not for float",
+    "condition": "popops::map 'step': popops expression: _1 is float where bool is needed",
+    "placeholder": "popops::map 'step': popops expression: there is _2 in it, but 1 tensors are given",
+    "shapes": "popops::map 'step': tensors of the shapes {4,6}, {2,6} cannot be broadcast to one shape",
+    "in place": "popops::mapInPlace 'step': the expression is bool, but the tensor for it is float",
+    "wider in place": "popops::mapInPlace: a tensor of shape {4,6} cannot be broadcast to shape {6}",
+    "constant": "a constant is written to",
+    "slice": "a tensor of shape {4,6}: there are no elements 3 to 9 of dimension 0",
+    "dimension": "a tensor of shape {4,6}: there is no dimension 7",
+    "reshape": "a tensor of shape {4,6}: it cannot be reshaped to {5,5}",
+    "copy": "Copy from float{4,6} to float{1,6}: they need the same element type and as many elements",
+    "no tensor": "setOutTensor(): output 0 is no tensor",
+    "unset tensor": "popops::map: there is no such tensor: poplar::Tensor() was never set",
+    "input": "there is no input 4",
+    "no output": "grow() does not set output 0: setOutTensor()",
+}
+X = np.ones((4, 6), "float32")
+
+
+@pytest.mark.parametrize("case", [*WHILE_MADE, *WHILE_RUN])
+def test_what_fails_in_an_op_is_an_error_of_the_session(cpp_libraries: dict[str, Path], case: str) -> None:
+    told = re.escape(f"test::Fail: {WHILE_MADE.get(case) or WHILE_RUN[case]}")
+    with pytest.raises(Exception, match=f"{told}$"):
+        run(cpp_libraries["failures"], "Fail", X, case=case)
+
+
+def test_attributes_of_other_types(cpp_libraries: dict[str, Path]) -> None:
+    with pytest.raises(Exception, match="test::Fail: attribute 'case' is an integer, and not a string$"):
+        run(cpp_libraries["failures"], "Fail", X, case=3)
+    with pytest.raises(Exception, match="test::Fail: there is no attribute 'sizes', which has no default$"):
+        run(cpp_libraries["failures"], "Fail", X, case="attribute")
+    with pytest.raises(Exception, match="attribute 'sizes' is a list of floats, and not a list of integers$"):
+        run(cpp_libraries["failures"], "Fail", X, case="attribute", sizes=[0.5])
+    with pytest.raises(Exception, match="attribute 'sizes' cannot be read: ONNX Runtime has no lists of strings"):
+        run(cpp_libraries["failures"], "Fail", X, case="strings", sizes=["a"])
+
+
+def test_an_op_without_opx(cpp_libraries: dict[str, Path]) -> None:
+    with pytest.raises(Exception, match="test::WithoutOpx: no Opx is registered for test.WithoutOpx:1: a static "):
+        run(cpp_libraries["failures"], "WithoutOpx", X)
+
+
+def test_types_that_an_op_does_not_take(cpp_libraries: dict[str, Path]) -> None:
+    with pytest.raises(Exception, match=r"Type 'tensor\(double\)' of input parameter \(x0\) of operator \(Fail\)"):
+        run(cpp_libraries["failures"], "Fail", X.astype("float64"))
+
+
+LONELY = """
+#include <popart/popx/opxmanager.hpp>
+struct Opx : popart::popx::Opx { using popart::popx::Opx::Opx; };
+static popart::popx::OpxCreator<Opx> creator(popart::OperatorIdentifier("test", "Lonely", 1));
+"""
+EMPTY = "#include <popart/op.hpp>\n"
+TWICE = """
+#include "test_op.hpp"
+static bool added = [] {
+  for (int i = 0; i < 2; ++i) {
+    test::add("Twice", {{popart::DataType::FLOAT}}, popart::DataType::UNDEFINED, [](const auto& c) { return c.in[0]; });
+  }
+  return true;
+}();
+"""
+# A function that PopART has, but not here.
+UNDEFINED = """
+#include <popart/op.hpp>
+namespace popart { int lookInside(const Op&, float); }
+int look(const popart::Op& op) { return popart::lookInside(op, 1.5f); }
+"""
+THROWS = '#include <popart/op.hpp>\nstatic int n = (throw popart::error("while it is loaded"), 0);\n'
+LIBRARIES = {
+    "lonely": (LONELY, "registers an Opx for test.Lonely:1, but no op: a static popart::OpCreator is missing"),
+    "empty": (EMPTY, "registers no op: a static popart::OpCreator is missing"),
+    "twice": (TWICE, "registers test.Twice:1 twice"),
+    "undefined": (
+        UNDEFINED,
+        "needs popart::lookInside(popart::Op const&, float), which PopART on the CPU does not have",
+    ),
+    "throws": (THROWS, "cannot be loaded: a process that tries ends with signal 6"),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_libraries_that_are_wrong(tmp_path: Path, name: str) -> None:
+    text, told = LIBRARIES[name]
+    source, library = tmp_path / "ops.cpp", tmp_path / "ops.so"
+    source.write_text(text)
+    done = compile_library(source, library)
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(LoadError, match=f"ops.so.* {re.escape(told)}"):
+        running.check_libraries([library])
+        loading.register(onnxruntime.SessionOptions(), [library])
+
+
+def test_a_library_for_other_headers_or_for_graphcores(tmp_path: Path) -> None:
+    source, library = tmp_path / "ops.cpp", tmp_path / "ops.so"
+    source.write_text('extern "C" const char popart_cpu_headers_old;\nconst char* mark = &popart_cpu_headers_old;\n')
+    assert compile_library(source, library).returncode == 0
+    with pytest.raises(LoadError, match="ops.so is built with the headers of another version of pykernels: build it"):
+        running.check_libraries([library])
+    source.write_text("namespace popart { extern int n; }\nint* mark = &popart::n;\n")
+    assert compile_library(source, library, "-Wl,--no-as-needed").returncode == 0
+    with pytest.raises(LoadError, match="ops.so is built for Graphcore's PopART; build it again with our headers"):
+        running.check_libraries([library])
+
+
+def test_two_libraries_with_one_op(cpp_libraries: dict[str, Path], tmp_path: Path) -> None:
+    other = tmp_path / "other.so"
+    shutil.copy(cpp_libraries["failures"], other)
+    with pytest.raises(
+        LoadError, match="two ops are test::Fail: test.Fail:1 of .*failures.so and test.Fail:1 of .*other.so"
+    ):
+        loading.register(onnxruntime.SessionOptions(), [cpp_libraries["failures"], other])
+
+
+#: What does not compile, and what the compiler says, at the user's own line.
+REFUSED = {
+    "#include <poplin/MatMul.hpp>": "<poplin/MatMul.hpp> is not provided: PopART on the CPU has no matrix products and",
+    "#include <popops/Reduce.hpp>": "<popops/Reduce.hpp> is not provided: PopART on the CPU has no operations but el",
+    'void f(poplar::Graph& g) { g.addCodelets("a"); }': "ops.cpp:3:.* PopART on the CPU has no codelets: write the",
+    "auto f(poplar::Graph& g) { return g.addComputeSet(); }": "ops.cpp:3:.* PopART on the CPU has no compute sets",
+    "auto f(popart::Op& op) { return op.getIr(); }": "ops.cpp:3:.* PopART on the CPU has no graph of ops",
+    "auto f() { return popops::reduce(1); }": "ops.cpp:3:.* 'reduce' is not a member of 'popops'",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_there_is_nothing_for_does_not_compile(tmp_path: Path, line: str) -> None:
+    source = tmp_path / "ops.cpp"
+    source.write_text(f"#include <popart/op.hpp>\n#include <popops/ElementWise.hpp>\n{line}\n")
+    done = compile_library(source, tmp_path / "ops.so")
+    assert done.returncode != 0
+    assert re.search(REFUSED[line], done.stderr.replace("\u2018", "'").replace("\u2019", "'")), done.stderr
+
+
+def test_one_line_on_the_command_line(cpp_libraries: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(guide_model().SerializeToString())
+    shutil.copy(cpp_libraries["failures"], tmp_path / "custom_ops.so")
+    arguments = ("--input_model", "model.onnx", "--custom_library_so_paths", "custom_ops.so", "--run")
+    done = python("-m", "pykernels", "run", "-m", "poprt.cli", *arguments, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "the model has a node of ai.graphcore::LeakyRelu, but there is no such op: custom_ops.so has" in done.stderr
+
+
+def test_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    monkeypatch.setenv("PYKERNELS_CACHE", str(tmp_path / "cache"))
+    done = python("-m", "pykernels", "run", "make", "--version", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "$CXX names 'no-such-compiler', which is not on the PATH. Install one" in done.stderr
+    assert not os.listdir(tmp_path) or os.listdir(tmp_path) == ["cache"]
