@@ -8,13 +8,13 @@ import sys
 from collections.abc import Sequence
 
 import pykernels
-from pykernels.commands import bench, build, cache, check, describe, doctor, explain, list, new, run, warmup
+from pykernels.commands import bench, build, cache, check, describe, doctor, explain, list, new, popart, run, warmup
 from pykernels.commands.messages import complain, with_code
 from pykernels.errors import PykernelsError
 
 __all__ = ["main"]
 
-_COMMANDS = (new, list, describe, check, explain, bench, warmup, build, cache, doctor, run)
+_COMMANDS = (new, list, describe, check, explain, bench, warmup, build, cache, doctor, popart, run)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

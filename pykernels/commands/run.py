@@ -16,9 +16,10 @@ import sys
 import types
 from typing import Any
 
+from pykernels.commands.messages import complain, with_code
 from pykernels.compat.programs import provide_program
 from pykernels.compat.providing import provide
-from pykernels.errors import LoadError
+from pykernels.errors import BuildError, CacheError, LoadError
 from pykernels.importing import after_import
 
 __all__ = ["add"]
@@ -94,13 +95,21 @@ def _run_script(script: str) -> None:
 def _run_program(arguments: list[str]) -> int:
     if shutil.which(arguments[0]) is None:
         raise LoadError(f"there is no script {arguments[0]}, nor a program of that name")
-    environment = dict(os.environ)
-    if arguments[0] not in _PROGRAMS:
-        from pykernels.popart import build  # not above: few scripts need it
-
-        environment |= build.environment()
-    code = subprocess.call(arguments, env=environment)
+    code = subprocess.call(arguments, env={**os.environ, **_compiler_environment(arguments[0])})
     return 128 - code if code < 0 else code  # of a signal, as a shell has it
+
+
+def _compiler_environment(program: str) -> dict[str, str]:
+    """The variables by which compilers that a program calls find what pykernels provides: PopART."""
+    if program in _PROGRAMS:
+        return {}
+    from pykernels.popart import build  # not above: few scripts need it
+
+    try:
+        return build.environment()
+    except (BuildError, CacheError) as error:
+        complain(f"{program} is run without PopART's headers and library: {with_code(error)}")
+        return {}
 
 
 def _run_module(name: str) -> None:

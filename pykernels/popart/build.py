@@ -10,7 +10,7 @@ from pykernels import cache, paths, toolchain
 from pykernels.kernel import target
 from pykernels.popart.refused import REFUSED
 
-__all__ = ["build", "environment", "flags", "headers_symbol"]
+__all__ = ["build", "environment", "flags", "headers_symbol", "variables"]
 
 _KIND = "popart"
 _SOURCES = paths.REGISTRY / "popart"
@@ -57,19 +57,22 @@ def flags() -> list[str]:
     return [*(f"-I{folder}" for folder in _include()), f"-L{library.parent}", f"-L{_folder() / 'lib'}", "-lpopart"]
 
 
-def environment() -> dict[str, str]:
-    """The variables by which compilers and programs find the headers and the library.
-
-    Raises as `build`.
-    """
+def variables() -> dict[str, str]:
+    """The variables by which compilers and programs find the headers and the library; raises as `build`."""
     library = build()
     folders = {
         "CPLUS_INCLUDE_PATH": _include(),
         "LIBRARY_PATH": [library.parent, _folder() / "lib"],
         "LD_LIBRARY_PATH": [library.parent],
     }
-    before = {name: [value] if (value := os.environ.get(name)) else [] for name in folders}
-    return {name: os.pathsep.join([*map(str, found), *before[name]]) for name, found in folders.items()}
+    return {name: os.pathsep.join(map(str, found)) for name, found in folders.items()}
+
+
+def environment() -> dict[str, str]:
+    """`variables` in front of what they are in this process; raises as `build`."""
+    return {
+        name: os.pathsep.join([value, *filter(None, [os.environ.get(name)])]) for name, value in variables().items()
+    }
 
 
 def _include() -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -181,7 +180,10 @@ def test_one_line_on_the_command_line(cpp_libraries: dict[str, Path], tmp_path: 
 def test_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     monkeypatch.setenv("PYKERNELS_CACHE", str(tmp_path / "cache"))
-    done = python("-m", "pykernels", "run", "make", "--version", cwd=tmp_path)
+    told = "$CXX names 'no-such-compiler', which is not on the PATH. Install one"
+    done = python("-m", "pykernels", "run", "false", cwd=tmp_path)
     assert done.returncode == 1
-    assert "$CXX names 'no-such-compiler', which is not on the PATH. Install one" in done.stderr
-    assert not os.listdir(tmp_path) or os.listdir(tmp_path) == ["cache"]
+    assert done.stderr.startswith(f"pykernels: false is run without PopART's headers and library: {told}")
+    done = python("-m", "pykernels", "popart", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"pykernels: {told}")

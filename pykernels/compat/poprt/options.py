@@ -40,7 +40,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--input_shape", nargs="+", type=_shape, default=[], metavar="NAME=N,N,...", help="shapes of inputs")
     add("--batch_size", type=int, metavar="N", help="the size of all inputs along the axis of the batch")
     add("--batch_axis", type=int, default=0, metavar="AXIS", help="the axis of the batch (0)")
-    libraries = "libraries of custom ops, made by python -m pykernels build --onnx"
+    libraries = "libraries of custom ops, made by python -m pykernels build --onnx or in PopART's C++"
     add("--custom_library_so_paths", nargs="+", type=Path, default=[], metavar="LIBRARY", help=libraries)
     shapes = "Python files with shape functions, with commas between them"
     add("--custom_shape_inference", type=_paths, default=[], metavar="FILE,...", help=shapes)
