@@ -71,6 +71,11 @@ class _Alias(importlib.abc.Loader):
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         module = importlib.import_module(self._name)
         self._own = module.__spec__
+        # Parts that it has imported are there under both names. Importing one again would set it as an attribute of its
+        # package, where a function may have its name.
+        for name, part in list(sys.modules.items()):
+            if name.startswith(f"{self._name}."):
+                sys.modules.setdefault(f"{spec.name}{name.removeprefix(self._name)}", part)
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:

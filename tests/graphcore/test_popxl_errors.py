@@ -32,10 +32,32 @@ def graph(function: Callable[..., Any], *tensors: Any) -> popxl.Graph:
     return IR.create_graph(function, *(tensors or [A]))
 
 
-def changed(x: Any) -> Any:
-    y = ops.exp(x)
+def changed(x: Any, y: Any) -> Any:
+    z = x * y
+    ops.var_updates.accumulator_zero_(y)
+    return z
+
+
+def read_later(x: Any, y: Any) -> Any:
     ops.relu_(x)
-    return y * x
+    return x + y
+
+
+def returned_itself(x: Any, y: Any) -> Any:
+    ops.add_(x, y)
+    return x, y
+
+
+def changed_by_a_call(x: Any, y: Any) -> Any:
+    info = ops.call_with_info(graph(lambda t: ops.relu_(t), x), x)
+    info.set_parent_input_modified(x)
+    return x + y
+
+
+def state(x: Any, y: Any) -> Any:
+    """`y` gets a value that depends on `x`."""
+    ops.var_updates.copy_var_update_(y, x * 2.0)
+    return y + x
 
 
 def by_value_of_main(x: Any) -> Any:
@@ -176,11 +198,14 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "has no gradient: none of [",
     ),
     "of integers": (lambda: autodiff(graph(lambda x: x + x, N)), ValueError, "has no gradient: "),
-    "changed in place": (
-        lambda: autodiff(graph(changed)),
-        ValueError,
-        "is needed for gradients, but changed in place in Graph[changed_subgraph(",
-    ),
+    **{
+        f"changed in place: {function.__name__}": (
+            lambda function=function: autodiff(graph(function, A, A)),
+            ValueError,
+            f"is needed for gradients, but changed in place in Graph[{function.__name__}_subgraph(",
+        )
+        for function in (changed, read_later, returned_itself, changed_by_a_call, state)
+    },
     "required": (
         lambda: autodiff(ADD, grads_required=[A]),
         ValueError,

@@ -199,6 +199,25 @@ def test_return_all_grad_graphs_and_use_them_again() -> None:
     np.testing.assert_allclose(run(function, X)[0], 9 * X * X)
 
 
+def test_states_may_be_updated_in_a_graph_that_is_differentiated() -> None:
+    """As long as nothing that has a gradient uses them afterwards."""
+
+    def forward(x: Any, mean: popxl.TensorByRef) -> Any:
+        ops.var_updates.accumulate_moving_average_(mean, x, 0.5)
+        return x * x
+
+    def function(x: Any, mean: Any) -> Any:
+        graph = popxl.gir().create_graph(forward, x, mean)
+        info = autodiff(graph, grads_required=[graph.inputs[0]])
+        call = ops.call_with_info(graph, x, mean)
+        one = popxl.constant(np.ones(x.shape), x.dtype)
+        return *ops.call(info.graph, one, inputs_dict=info.inputs_dict(call)), mean + 0.0
+
+    grad, mean = run(function, X, 0 * X)
+    np.testing.assert_allclose(grad, 2 * X)
+    np.testing.assert_allclose(mean, X / 2)
+
+
 def test_detach_stops_gradients() -> None:
     (found,) = gradients(lambda x: ops.detach(x) * x, [X], [np.ones(X.shape)])
     np.testing.assert_array_equal(found, X)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +53,14 @@ def test_variables_keep_their_values_from_run_to_run() -> None:
     with session as same:
         assert same is session and session.is_attached
         np.testing.assert_array_equal(session.run({added: ONES})[stored], 4 * ONES)
+
+
+def test_threads_run_a_session_in_turns() -> None:
+    ir, added, total, _ = counter()
+    with popxl.Session(ir) as session, ThreadPoolExecutor(8) as pool:
+        for run in [pool.submit(session.run, {added: ONES}) for _ in range(200)]:
+            run.result()
+        np.testing.assert_array_equal(session.get_tensor_data(total), 200 * ONES)
 
 
 def test_without_copying_at_the_end_the_host_keeps_its_values() -> None:
@@ -336,7 +345,9 @@ from popxl.context import get_current_context, op_debug_context
 from popxl.tensor import Tensor
 from popxl.ops.call import CallSiteInfo
 import popxl.transforms as transforms
+from popxl.transforms.autodiff import GradGraphInfo
 print(popxl.__name__, ops.CallSiteInfo is CallSiteInfo, isinstance(popxl.float32, popxl.dtype))
+print(ops.call.__name__, transforms.autodiff.__name__)  # the functions, not the modules of these names
 print(popxl.ops.conv)
 """
 
@@ -344,7 +355,7 @@ print(popxl.ops.conv)
 def test_scripts_get_the_package_and_errors_that_name_what_it_lacks(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     done = python("-m", "pykernels", "run", "script.py", cwd=tmp_path)
-    assert done.stdout == "pykernels.compat.popxl True True\n"
+    assert done.stdout == "pykernels.compat.popxl True True\ncall autodiff\n"
     assert done.stderr.splitlines()[-1].startswith(
         "AttributeError: popxl.ops.conv is not provided by pykernels.compat.popxl, which stands in for popxl on the "
         "CPU: popxl.ops has CallSiteInfo, abs, add,"

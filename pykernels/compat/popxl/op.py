@@ -45,6 +45,10 @@ class Op(abc.ABC):
         The chosen graph is the gradient graph. None stands for a gradient that is zero.
         """
 
+    def read(self) -> list[Tensor]:
+        """The inputs whose values it uses."""
+        return self.inputs
+
     def written(self) -> list[Tensor]:
         """The inputs that it changes in place."""
         return []
@@ -105,6 +109,10 @@ class Assign(Op):
     def gradient(self, backward: Backward, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """As `Op.gradient`."""
         raise backward.no_gradient(self)
+
+    def read(self) -> list[Tensor]:
+        """As `Op.read`."""
+        return [self.inputs[1]]
 
     def written(self) -> list[Tensor]:
         """As `Op.written`."""

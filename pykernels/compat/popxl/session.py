@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -77,6 +78,8 @@ class Session:
         self._device: dict[Variable, np.ndarray] = {}
         self._depth = 0
         self._in_sync = True
+        # Threads may run it, one after the other.
+        self._lock = threading.Lock()
 
     @property
     def is_attached(self) -> bool:
@@ -114,16 +117,17 @@ class Session:
         """
         self._check_attached("run")
         feeds = self._feeds(inputs or {}, downcast_inputs)
-        feeds.update((name, self._device[variable]) for variable, name in self._program.variables.items())
         stores = [name for names in self._program.stores.values() for name in names]
         wanted = [*stores, *self._program.updates.values()]
-        try:
-            results = dict(zip(wanted, self._runtime.run(wanted, feeds) if wanted else []))
-        except Exception as error:
-            raise CallError(f"Session.run: {error}") from error
-        for variable, name in self._program.updates.items():
-            self._device[variable] = results[name]
-        self._in_sync = self._in_sync and not self._program.updates
+        with self._lock:
+            feeds.update((name, self._device[variable]) for variable, name in self._program.variables.items())
+            try:
+                results = dict(zip(wanted, self._runtime.run(wanted, feeds) if wanted else []))
+            except Exception as error:
+                raise CallError(f"Session.run: {error}") from error
+            for variable, name in self._program.updates.items():
+                self._device[variable] = results[name]
+            self._in_sync = self._in_sync and not self._program.updates
         return {
             stream: np.stack([results[name] for name in names]) if len(names) > 1 else results[names[0]]
             for stream, names in self._program.stores.items()

@@ -186,6 +186,7 @@ class _Differentiation(Backward):
         self._constants: dict[Constant, Tensor] = {}
         self._dependent = _dependent(graph, required)
         self._written = {t._memory for op in graph.ops for t in op.written()}
+        self._check_changes()
 
     def run(self) -> GradGraphInfo:
         with self.graph:
@@ -216,6 +217,26 @@ class _Differentiation(Backward):
             [ExpectedConnection(grad_of, t) for t in self._required],
         )
 
+    def _check_changes(self) -> None:
+        """Raise where a gradient would have to go through a change in place."""
+        useful, changed, late = set(self._provided), set[Tensor](), []
+        for op in self._forward.ops:
+            late += [(op, t) for t in op.read() if t._memory in changed]
+            if not self._dependent.isdisjoint(op.inputs):
+                changed.update(t._memory for t in op.written())
+        for op in reversed(self._forward.ops):
+            if not useful.isdisjoint(op.outputs):
+                useful.update(op.inputs)
+        for t in (*(t for op, t in late if not useful.isdisjoint(op.outputs)), *self._provided):
+            if t._memory in changed:
+                raise self._changed(t)
+
+    def _changed(self, tensor: Tensor) -> CallError:
+        return CallError(
+            f"autodiff: {tensor!r} is needed for gradients, but changed in place in {self._forward!r}. Use ops whose names "
+            "do not end in _"
+        )
+
     def activation(self, tensor: Tensor) -> Tensor:
         if isinstance(tensor, Constant):
             if tensor not in self._constants:
@@ -223,10 +244,7 @@ class _Differentiation(Backward):
             return self._constants[tensor]
         if tensor not in self._activations:
             if tensor._memory in self._written:
-                raise CallError(
-                    f"autodiff: {tensor!r} is needed for gradients, but changed in place in {self._forward!r}. Use ops "
-                    "whose names do not end in _"
-                )
+                raise self._changed(tensor)
             if tensor not in (*self._forward.inputs, *self._forward.outputs):
                 self._forward.add_output(tensor)
             self._activations[tensor] = graph_input(tensor.shape, tensor.dtype, tensor.name)
