@@ -47,21 +47,7 @@ def call(
     attributes: Mapping[str, Any],
     counts: Sequence[int],
 ) -> list[Tensor]:
-    """Append an op to the chosen graph.
-
-    Parameters
-    ----------
-    inputs : sequence of sequence of Tensor
-        The tensors of each input argument.
-    attributes : mapping
-        A value for every attribute of the definition.
-    counts : sequence of int
-        How many tensors each output argument stands for.
-
-    Returns
-    -------
-    list of Tensor
-        New tensors, argument after argument.
+    """Append an op to the chosen graph; parameters and result are those of `Framework.call`.
 
     Raises
     ------

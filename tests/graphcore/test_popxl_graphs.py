@@ -218,6 +218,15 @@ def test_states_may_be_updated_in_a_graph_that_is_differentiated() -> None:
     np.testing.assert_allclose(mean, X / 2)
 
 
+def test_an_output_that_is_there_twice_has_two_gradients() -> None:
+    def function(x: Any) -> Any:
+        y = x * 2.0
+        return y, y
+
+    (found,) = gradients(function, [X], [X, X + 1])
+    np.testing.assert_allclose(found, 4 * X + 2)
+
+
 def test_detach_stops_gradients() -> None:
     (found,) = gradients(lambda x: ops.detach(x) * x, [X], [np.ones(X.shape)])
     np.testing.assert_array_equal(found, X)

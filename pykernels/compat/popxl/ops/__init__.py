@@ -6,7 +6,7 @@ from typing import Any
 
 from pykernels.compat.popxl.missing import missing
 from pykernels.compat.popxl.ops import utils, var_updates
-from pykernels.compat.popxl.ops.call import CallSiteInfo, call, call_with_info, repeat, repeat_with_info
+from pykernels.compat.popxl.ops.call import CallSiteInfo, call, call_with_info
 from pykernels.compat.popxl.ops.elementwise import (
     abs,
     add,
@@ -83,6 +83,7 @@ from pykernels.compat.popxl.ops.reductions import (
     sumsquare,
     topk,
 )
+from pykernels.compat.popxl.ops.repeat import repeat, repeat_with_info
 from pykernels.compat.popxl.ops.shapes import (
     concat,
     flatten,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pykernels.compat.popxl.gradients import Backward
     from pykernels.compat.popxl.lowering import Lowering, Values
 
-__all__ = ["Call", "CallSiteInfo", "call", "call_with_info", "repeat", "repeat_with_info"]
+__all__ = ["Call", "CallSiteInfo", "call", "call_with_info", "make_call"]
 
 
 @dataclass(eq=False, repr=False)
@@ -177,61 +177,17 @@ def call_with_info(
     CallError
         There are too many inputs or too few, one is given twice, one is of another graph, shape or dtype.
     """
-    return _call(graph, inputs, inputs_dict, check_inputs, 1)
+    return make_call(graph, inputs, inputs_dict, check_inputs, 1)
 
 
-def repeat(
-    graph: Graph,
-    repeat_count: int,
-    *inputs: Tensor | Iterable[Tensor],
-    inputs_dict: Mapping[Tensor, Any] | None = None,
-) -> tuple[Tensor, ...]:
-    """Call a graph several times; parameters and errors are those of `repeat_with_info`."""
-    return repeat_with_info(graph, repeat_count, *inputs, inputs_dict=inputs_dict).outputs
-
-
-@op_debug_context("repeat")
-def repeat_with_info(
-    graph: Graph,
-    repeat_count: int,
-    *inputs: Tensor | Iterable[Tensor],
-    inputs_dict: Mapping[Tensor, Any] | None = None,
-    check_inputs: bool = True,
-) -> CallSiteInfo:
-    """Call a graph several times: the outputs of one call are the first inputs of the next.
-
-    The model that runs has the graph's nodes as often as it is repeated.
-
-    Parameters
-    ----------
-    graph : Graph
-        With as many inputs as outputs or more.
-    repeat_count : int
-    *inputs, inputs_dict, check_inputs
-        As for `call_with_info`.
-
-    Raises
-    ------
-    RuntimeError, TypeError, CallError
-        As `call_with_info`; outputs are more than inputs, or unlike them; the count is not positive.
-    """
-    if not isinstance(repeat_count, int) or repeat_count < 1:
-        raise CallError(f"repeat: repeat_count is {repeat_count!r}; it must be a positive integer")
-    for at, (t, output) in enumerate(zip(graph.inputs, graph.outputs)):
-        if t.spec != output.spec:
-            raise CallError(f"repeat: output {at} of {graph!r} is {output!r}, which cannot become its input {t!r}")
-    if len(graph.outputs) > len(graph.inputs):
-        raise CallError(f"repeat: {graph!r} has {len(graph.outputs)} outputs, but only {len(graph.inputs)} inputs")
-    return _call(graph, inputs, inputs_dict, check_inputs, repeat_count)
-
-
-def _call(
+def make_call(
     graph: Graph,
     inputs: Iterable[Any],
     inputs_dict: Mapping[Tensor, Any] | None,
     check_inputs: bool,
     count: int,
 ) -> CallSiteInfo:
+    """Append a `Call`; parameters and errors are those of `call_with_info`, and how often it is to be made."""
     context = get_current_context()
     parent = context.graph
     if not isinstance(graph, Graph):
