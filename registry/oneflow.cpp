@@ -17,3 +17,4 @@
 // One for each version of OneFlow, in a folder that the build chooses.
 #include "graph_gradient.cpp"
 #include "graph_launch.cpp"
+#include "watcher.cpp"

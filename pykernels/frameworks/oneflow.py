@@ -23,7 +23,7 @@ from pykernels.frameworks import (
 from pykernels.kernel import service
 from pykernels.module import OpModule
 
-__all__ = ["add", "bind", "owns", "prepare", "remove"]
+__all__ = ["add", "bind", "owns", "prepare", "remove", "tell_tensors"]
 
 _modules: dict[str, OpModule] = {}
 _entered: dict[str, tuple[str, ...]] = {}
@@ -103,6 +103,12 @@ def prepare() -> None:
     # Where it cannot be built, OneFlow is as it is, and ops say why.
     with _lock, contextlib.suppress(LoadError, BuildError, CacheError):
         _registrar()
+
+
+def tell_tensors(tell: Callable[[bytes, int], None]) -> bool:
+    """Have OneFlow tell of tensors in graphs, see `Registrar.tell_tensors`."""
+    with _lock:
+        return _registrar().tell_tensors(tell)
 
 
 @functools.lru_cache(maxsize=1)

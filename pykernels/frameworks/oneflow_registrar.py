@@ -27,6 +27,8 @@ _VERSIONS = ("0.8", "0.9")
 _NAME = "oneflow_registrar"
 #: The libraries beside the wheel that the registrar calls; their names carry a digest.
 _LIBRARIES = ("liboneflow-*.so", "libof_protoobj-*.so", "libprotobuf-*.so*")
+#: Where OneFlow looks for it.
+_WATCHER = "_ZZN7oneflow9SingletonISt10shared_ptrINS_14ForeignWatcherEEvE7GetPPtrEvE3ptr"
 _FLAGS = (
     "-O2",
     # OneFlow's own headers are full of warnings.
@@ -136,7 +138,7 @@ class Registrar:
         in_kernels: tuple[set[int], Callable[[str], None]],
         space: dict[str, Any],
     ) -> None:
-        internal = ctypes.CDLL(importlib.import_module("oneflow._oneflow_internal").__file__)
+        self._internal = internal = ctypes.CDLL(importlib.import_module("oneflow._oneflow_internal").__file__)
         # The registrar keeps pointers to both for as long as the process lives.
         self._services = services
         self._load = LoadFn(reporting(load))
@@ -207,6 +209,20 @@ class Registrar:
             return recipe.find_call(values, self._module.Call)
 
         self._module.shorten(function, recipe.tensors, tuple(recipe.given.values()), recipe.is_list, learn)
+
+    def tell_tensors(self, tell: Callable[[bytes, int], None]) -> bool:
+        """Have OneFlow call `tell` with the name of a watcher, and a tensor in a graph, for good.
+
+        Returns
+        -------
+        bool
+            Whether OneFlow is of a version that does.
+        """
+        self._tell = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64)(tell)
+        watcher = self._module.make_watcher(ctypes.cast(self._tell, ctypes.c_void_p).value)
+        if watcher:
+            ctypes.c_void_p.in_dll(self._internal, _WATCHER).value = watcher
+        return bool(watcher)
 
 
 def _import(library: Path) -> Any:

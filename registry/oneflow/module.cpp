@@ -8,6 +8,7 @@
 #include "python.h"
 #include "shortcuts.h"
 #include "threads.h"
+#include "watcher.h"
 
 namespace pykernels::oneflow {
 namespace {
@@ -90,6 +91,12 @@ PyObject* set_blas_threads(PyObject* /*module*/, PyObject* arguments) {
   Py_RETURN_NONE;
 }
 
+PyObject* make_watcher(PyObject* /*module*/, PyObject* arguments) {
+  unsigned long long told = 0;
+  if (!PyArg_ParseTuple(arguments, "K", &told)) return nullptr;
+  return PyLong_FromVoidPtr(MakeWatcher(reinterpret_cast<Told>(told)));
+}
+
 PyObject* take_failures(PyObject* /*module*/, PyObject* /*none*/) {
   const std::string text = TakeFailures();
   if (text.empty()) Py_RETURN_NONE;
@@ -115,6 +122,8 @@ PyMethodDef the_methods[] = {
     {"set_blas_threads", set_blas_threads, METH_VARARGS,
      "set_blas_threads(get, set): the addresses of what gives and sets the number of threads of the BLAS that kernels "
      "call, or zeros."},
+    {"make_watcher", make_watcher, METH_VARARGS,
+     "make_watcher(told): the address of what tells a function of tensors in graphs; see watcher.h."},
     {"take_failures", take_failures, METH_NOARGS,
      "take_failures() -> str or None: what has gone wrong in kernels since this was last asked."},
     {nullptr, nullptr, 0, nullptr},

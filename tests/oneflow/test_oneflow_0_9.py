@@ -11,7 +11,7 @@ import pytest
 from process import CHECKOUT
 
 VARIABLE = "PYTHON_ONEFLOW_0_9"
-FILES = ("registrar", "gradients", "errors", "shortcuts", "training", "guide")
+FILES = ("blas", "compat_results", "devices", "errors", "gradients", "guide", "registrar", "shortcuts", "training")
 
 
 @pytest.mark.timeout(750)

@@ -64,7 +64,7 @@ def test_names_are_added_and_none_is_replaced(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "oneflow FixedTensorDef MirroredTensorDef checkpoint clear_default_session config data "
         "enable_eager_execution get_all_variables get_variable global_function layers load_variables math optimizer "
-        "regularizers scope sysconfig train truncated_normal typing unittest user_op_builder util watch",
+        "regularizers scope sysconfig train truncated_normal typing unittest user_op_builder util watch watch_diff",
         "oneflow.experimental custom_op_module load_mnist",
         "oneflow.nn avg_pool2d bias_add conv2d dropout elu leaky_relu logsoftmax max_pool2d relu softmax "
         "softmax_cross_entropy_with_logits sparse_softmax_cross_entropy_with_logits",

@@ -134,3 +134,50 @@ def test_mistakes_in_watching_are_refused() -> None:
         job(lambda x: flow.watch(x, lambda a, b: None), None)(X)
     with pytest.raises(pykernels.CallError, match="flow.watch takes a tensor of the job, not 3"):
         job(lambda x: flow.watch(3), None)(X)
+
+
+def training(body: Any) -> Any:
+    @flow.global_function("train")
+    def train(x: tp.Numpy.Placeholder((3,))) -> tp.Numpy:
+        w = flow.get_variable("w", (3,), initializer=flow.ones_initializer())
+        loss = body(x, w)
+        flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler([], [0.1]), momentum=0).minimize(loss)
+        return loss
+
+    return train
+
+
+@pytest.mark.skipif(flow.__version__ != "0.8.0", reason="OneFlow 0.9 tells nobody of gradients in graphs")
+def test_gradients_are_watched(capfd: pytest.CaptureFixture[str]) -> None:
+    flow.clear_default_session()
+    seen: list[tuple[str, list[float]]] = []
+
+    def body(x: Any, w: Any) -> Any:
+        y = x * w
+        loss = y * y + y
+        flow.watch_diff(y, lambda blob: seen.append(("y", blob.numpy().tolist())))
+        flow.watch_diff(w, lambda blob: seen.append(("w", blob.numpy().tolist())))
+        flow.watch_diff(y, "gradient")
+        return loss
+
+    train, w = training(body), np.ones(3, np.float32)
+    for _ in range(20):
+        seen.clear()
+        y = X * w
+        np.testing.assert_allclose(train(X), y * y + y, rtol=1e-5)
+        gradient = 2 * y + 1  # of the sum; the optimizer divides
+        assert [name for name, _ in seen] == ["y", "w"]
+        np.testing.assert_allclose([each for _, each in seen], [gradient, gradient * X], rtol=1e-5)
+        w = w - np.float32(0.1) * gradient * X / 3
+    assert capfd.readouterr().out.count("gradient\n[") == 20
+
+
+@pytest.mark.skipif(flow.__version__ != "0.8.0", reason="OneFlow 0.9 tells nobody of gradients in graphs")
+def test_gradients_that_there_are_none_of_are_refused() -> None:
+    flow.clear_default_session()
+    with pytest.raises(pykernels.CallError, match="flow.watch_diff is called outside of a job"):
+        flow.watch_diff(flow.ones(3))
+    with pytest.raises(pykernels.CallError, match="flow.watch_diff is called in a job that does not train"):
+        job(lambda x: flow.watch_diff(x), None)(X)
+    with pytest.raises(pykernels.CallError, match="job train: flow.watch_diff: the tensor has no gradient"):
+        training(lambda x, w: [flow.watch_diff(x * 2), x * w][1])(X)

@@ -33,7 +33,7 @@ from pykernels.compat.oneflow import (
 from pykernels.compat.oneflow.config import Config, enable_eager_execution, find_setting
 from pykernels.compat.oneflow.job import clear_default_session, global_function
 from pykernels.compat.oneflow.variables import get_variable
-from pykernels.compat.oneflow.watch import watch
+from pykernels.compat.oneflow.watch import watch, watch_diff
 from pykernels.module import custom_op_module
 
 __all__: list[str] = []
@@ -88,6 +88,7 @@ _add(
     user_op_builder=user_op_builder,
     util=types.SimpleNamespace(unique_str=id_util.UniqueStr),
     watch=watch,
+    watch_diff=watch_diff,
 )
 # What the setters of flow.FunctionConfig need, and one that it lacks.
 _add(function_util, distribute_ctx=types.SimpleNamespace(DistributeStrategy=scope.View))

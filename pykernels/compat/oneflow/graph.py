@@ -12,6 +12,7 @@ from oneflow.framework import c_api_util, graph_build_util
 from oneflow.framework.tensor_tuple_util import convert_to_tensor_tuple
 from oneflow.nn.graph.optimizer import VariableConfig
 
+from pykernels.compat.oneflow.gradients import Gradients
 from pykernels.compat.oneflow.results import Outputs, arrange
 from pykernels.errors import CallError
 from pykernels.frameworks.oneflow import prepare
@@ -78,21 +79,28 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
         self._losses: list[flow.Tensor] = []
         self._optimizer: Callable[[list[str]], Any] | None = None
         self._watched: list[tuple[flow.Tensor, Callable[[np.ndarray], None]]] = []
+        self._gradients = Gradients()
         #: The variables that there were none of before.
         self.created: list[str] = []
 
     def run(self, inputs: Sequence[flow.Tensor]) -> Outputs:
         """Run the job."""
+        self._gradients.begin()
         tensors = self(*inputs)
         count = len(tensors) - len(self._watched)
         for (_, watcher), tensor in zip(self._watched, tensors[count:]):
             watcher(tensor.numpy())
+        self._gradients.hand_out()
         return Outputs(self._arrangement, tensors[:count], self._wait)
 
     def make(self, inputs: Sequence[flow.Tensor]) -> None:
         """Build the job for inputs like these."""
         prepare()
         self._compile(*inputs)
+        try:
+            self._gradients.check(self._compiled_job_proto)
+        except CallError as error:
+            raise CallError(f"{self._where}: {error}") from None
 
     def variable(self, name: str) -> flow.Tensor | None:
         """A variable that the function has asked for before."""
@@ -146,6 +154,20 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
     def watch(self, tensor: flow.Tensor, watcher: Callable[[np.ndarray], None]) -> None:
         """Have `watcher` called with the numbers of a tensor each time that the job has run."""
         self._watched.append((tensor, watcher))
+
+    def watch_gradient(self, tensor: flow.Tensor, watcher: Callable[[np.ndarray], None]) -> None:
+        """Have `watcher` called with the gradient of the losses by a tensor.
+
+        Raises
+        ------
+        CallError
+            The job does not train, or OneFlow is of a version that tells no gradients.
+        """
+        if not self.training:
+            raise CallError(
+                "flow.watch_diff is called in a job that does not train: flow.global_function(type='train')"
+            )
+        self._gradients.add(tensor, watcher)
 
     def build(self, *tensors: flow.Tensor) -> list[flow.Tensor]:
         """Run the function, for OneFlow to record the ops in it."""
