@@ -14,4 +14,11 @@ CHECKS = {
     "shapes": "shapes",
     "compiled": "compiled",
     "gradient": "gradient",
+    "second-derivative": "second_derivative",
+    "determinism": "determinism",
+    "inputs-unwritten": "inputs_unwritten",
+    "bounds": "bounds",
+    "threads": "threads",
+    "fork": "forks",
+    "speed": "speed",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pykernels.checking.execution import run_plain
+from pykernels.checking.execution import Refused, run_plain
 from pykernels.checking.findings import Wrong
 from pykernels.checking.forms import Form
 from pykernels.checking.search import Subject
@@ -38,7 +38,7 @@ def check(subject: Subject) -> str:
 
 def _check_dtype(subject: Subject, forms: Sequence[Form]) -> None:
     """Of all the calls in a dtype, the kernel must take one."""
-    refused: list[tuple[Sample, KernelError]] = []
+    refused: list[tuple[Sample, Exception]] = []
     for form in forms:
         sample = draw_sample(form, [Kind.OWN], 0)
         try:
@@ -46,7 +46,7 @@ def _check_dtype(subject: Subject, forms: Sequence[Form]) -> None:
             with subject.limited():
                 run_plain(step)
             return
-        except KernelError as error:
+        except (KernelError, Refused) as error:
             refused.append((sample, error))
     sample, reason = refused[0]
     raise Wrong(f"the definition accepts {forms[0].dtype}, but the kernel does not: {reason}", sample) from reason

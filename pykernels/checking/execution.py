@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from pykernels.definition import OpDef
+from pykernels.errors import KernelError
 from pykernels.kernel import python_form, reference
 from pykernels.kernel.signature import group_shapes
 from pykernels.steps import Step
 
-__all__ = ["filled", "names", "run_compiled", "run_exact", "run_plain"]
+__all__ = ["Refused", "filled", "names", "run_compiled", "run_exact", "run_plain"]
 
 #: What is in the outputs before a kernel runs: bytes that no kernel is likely to write.
 _FILL = 0xA5
@@ -26,6 +27,10 @@ _WIDER: dict[Any, Any] = {
     np.complex64: np.complex128,
     np.complex128: np.clongdouble,
 }
+
+
+class Refused(Exception):
+    """A kernel raised an exception of its own, which is the cause of this one."""
 
 
 def run_compiled(step: Step, fill: int = _FILL) -> list[np.ndarray]:
@@ -45,15 +50,27 @@ def run_compiled(step: Step, fill: int = _FILL) -> list[np.ndarray]:
 
 
 def run_plain(step: Step, fill: int = _FILL) -> list[np.ndarray]:
-    """The same of plain NumPy. What raised in the function is the cause of the error."""
+    """The same of plain NumPy.
+
+    Raises
+    ------
+    Refused
+        The function raised.
+    KernelError
+        It gave the wrong count, shapes or dtypes.
+    """
     kernel = step.call.kernel
     outputs = [filled(np.empty_like(array), fill) for array in _outputs(step)]
     arguments, keywords = _arguments(step), _keywords(step)
     outs = group_shapes(kernel.signature.outputs, iter(outputs))
+    mutable = kernel.signature.mutable
     with _kept(_states(step.op, step.inputs)) as states:
-        reference.run(
-            kernel.function, step.op.name, arguments, outs, kernel.output_names, keywords, kernel.signature.mutable
-        )
+        try:
+            reference.run(kernel.function, step.op.name, arguments, outs, kernel.output_names, keywords, mutable)
+        except KernelError as error:
+            if isinstance(error.__cause__, Exception):
+                raise Refused(str(error)) from error.__cause__
+            raise
         return [*outputs, *(array.copy() for array in states)]
 
 

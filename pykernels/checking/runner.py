@@ -99,6 +99,7 @@ class _Worker:
     def __init__(
         self, folder: Path, checks: Sequence[str], calls: Sequence[Mapping[str, Any]] | None, said: IO[str]
     ) -> None:
+        from pykernels.bench.measure import ONE_THREAD
         from pykernels.checking.worker import Request
 
         self._directory = tempfile.TemporaryDirectory(prefix="pykernels-check-")
@@ -112,8 +113,8 @@ class _Worker:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=said,
-            # Threads that wait for work must not keep other processes from theirs.
-            env={"OMP_WAIT_POLICY": "passive", **os.environ},
+            # What libraries compute on several threads cannot be timed beside other processes.
+            env={**os.environ, **ONE_THREAD},
             start_new_session=True,
         )
 

@@ -11,16 +11,17 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from pykernels.checking.execution import Refused
 from pykernels.checking.findings import Wrong
 from pykernels.checking.forms import Form, forms_of
 from pykernels.checking.values import Kind, draw_sample, sample_strategy
-from pykernels.errors import KernelError, PykernelsError
+from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 from pykernels.samples import Sample
 
 __all__ = ["Judge", "Subject", "search"]
 
-#: Raises `Wrong`, or an error of ours, if a call shows something wrong.
+#: Raises `Wrong`, or an error of ours, if a call shows something wrong; `Refused` if the kernel does not take it.
 Judge = Callable[[Sample], None]
 
 # The seconds that plain NumPy may take for one call, and how many calls that take longer are put up with.
@@ -79,10 +80,17 @@ class TooLong(BaseException):
     """A kernel takes too long. Not an `Exception`, so that nothing takes it for the kernel's own."""
 
 
-def search(subject: Subject, judge: Judge, forms: Sequence[Form], kinds: Sequence[Kind]) -> int:
+def search(
+    subject: Subject, judge: Judge, forms: Sequence[Form], kinds: Sequence[Kind], *, examples: int | None = None
+) -> int:
     """Try calls of `forms` with numbers of `kinds`; how many were tried, not counting those that the kernel refused.
 
     A kernel refuses a call by an exception of its own.
+
+    Parameters
+    ----------
+    examples : int, optional
+        How many calls hypothesis draws, besides one of each form and kind; by default those of `subject`.
 
     Raises
     ------
@@ -90,6 +98,7 @@ def search(subject: Subject, judge: Judge, forms: Sequence[Form], kinds: Sequenc
         Something is wrong; with the smallest call found that shows it.
     """
     trial = _Trial(judge)
+    count = subject.examples if examples is None else examples
     if subject.given is not None:
         for sample in subject.given:
             trial(sample, may_refuse=False)
@@ -101,12 +110,12 @@ def search(subject: Subject, judge: Judge, forms: Sequence[Form], kinds: Sequenc
         if trial.wrong is not None:
             smaller = [each for each in forms if each.size <= form.size]
             # From one kind of number to another hypothesis does not find.
-            for each in kinds:
-                _draw(subject, trial, smaller, [each])
+            for each in kinds if count else ():
+                _draw(subject, trial, smaller, [each], count)
             break
     else:
-        if forms and subject.is_patient():
-            _draw(subject, trial, forms, kinds)
+        if forms and count and subject.is_patient():
+            _draw(subject, trial, forms, kinds, count)
     trial.conclude()
     if not trial.tried and forms:
         raise Wrong(
@@ -134,8 +143,8 @@ class _Trial:
             return False
         except Wrong as error:
             message = str(error)
-        except KernelError as error:
-            if may_refuse and isinstance(error.__cause__, Exception):
+        except Refused as error:
+            if may_refuse:
                 self.refusal = str(error)
                 return False
             message = str(error)
@@ -153,14 +162,14 @@ class _Trial:
             raise self.wrong
 
 
-def _draw(subject: Subject, trial: _Trial, forms: Sequence[Form], kinds: Sequence[Kind]) -> None:
+def _draw(subject: Subject, trial: _Trial, forms: Sequence[Form], kinds: Sequence[Kind], examples: int) -> None:
     """Let hypothesis look for smaller calls than `trial` has."""
     from hypothesis import HealthCheck, Phase, Verbosity, errors, given, settings
 
     end = time.monotonic() + _BUDGET
 
     @settings(
-        max_examples=subject.examples,
+        max_examples=examples,
         phases=[Phase.generate, Phase.shrink],
         database=None,
         derandomize=True,

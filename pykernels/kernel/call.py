@@ -72,12 +72,13 @@ class KernelCall:
         self.scalars = _scalars(self.kernel.struct, instance, is_train)
         self.elements = math.prod(results[0].shape) if results else 0
 
-    def run(self) -> None:
-        """Run the kernel; `KernelError` if it fails."""
+    def run(self, begin: int = 0, end: int | None = None) -> None:
+        """Run the kernel, for a range of elements if it can be computed in pieces; `KernelError` if it fails."""
         detail = (ctypes.c_int64 * abi.DETAIL_SIZE)()
         scalars = ctypes.addressof(self.scalars)
+        end = self.elements if end is None else end
         entry = ctypes.cast(self.kernel.struct.run, abi.KernelFn)
-        status = entry(self.kernel.struct, self.data, self.dims, scalars, 0, self.elements, detail)
+        status = entry(self.kernel.struct, self.data, self.dims, scalars, begin, end, detail)
         if status != abi.Status.OK:
             raise KernelError(service.explain(self.kernel, status, self.data, self.dims, scalars, detail))
 

@@ -1,0 +1,56 @@
+"""The same inputs give the same results, to the last bit: again, and in pieces."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from pykernels.abi import KernelFlag
+from pykernels.checking.execution import filled, names, run_compiled
+from pykernels.checking.findings import Wrong
+from pykernels.checking.search import Subject, search
+from pykernels.checking.steps_of import steps_of
+from pykernels.checking.values import Kind
+from pykernels.samples import Sample
+from pykernels.steps import Step
+
+__all__ = ["check"]
+
+# How often, and what is in the outputs before.
+_FILLS = (0xA5, 0x5A, 0x00, 0xFF)
+# Into how many pieces a framework may cut a call.
+_PIECES = 3
+
+
+def check(subject: Subject) -> str:
+    """Run every kernel several times, and in pieces where it says that it can be."""
+    in_pieces: set[str] = set()
+
+    def judge(sample: Sample) -> None:
+        for step in steps_of(subject, sample):
+            first = run_compiled(step)
+            for fill in _FILLS:
+                _compare(step, first, run_compiled(step, fill), "run again on the same inputs")
+            if step.call.kernel.struct.flags & (KernelFlag.ELEMENTWISE | KernelFlag.ITERATIONS):
+                in_pieces.add(step.op.name)
+                _compare(step, first, _run_in_pieces(step), f"run in {_PIECES} pieces")
+
+    tried = search(subject, judge, subject.forms, [Kind.OWN, Kind.ORDINARY])
+    return f"{tried} calls{f', in pieces as well: {chr(44).join(sorted(in_pieces))}' if in_pieces else ''}"
+
+
+def _run_in_pieces(step: Step) -> list[np.ndarray]:
+    outputs = [filled(array, 0) for group in step.outputs for array in group]
+    cuts = [step.call.elements * i // _PIECES for i in range(_PIECES + 1)]
+    # From the last on, as threads may.
+    for begin, end in reversed(list(itertools.pairwise(cuts))):
+        if begin < end:
+            step.call.run(begin, end)
+    return [array.copy() for array in outputs]
+
+
+def _compare(step: Step, first: list[np.ndarray], again: list[np.ndarray], how: str) -> None:
+    for name, one, other in zip(names(step), first, again):
+        if one.tobytes() != other.tobytes():
+            raise Wrong(f"{step.op.name}: {name} is another one when the kernel is {how}: {one} and then {other}")

@@ -1,0 +1,58 @@
+"""Kernels work in forked processes, also where the parent is in the middle of a call."""
+
+from __future__ import annotations
+
+import copy
+import threading
+
+from pykernels.checking.children import run_child
+from pykernels.checking.execution import names, run_compiled
+from pykernels.checking.findings import Wrong
+from pykernels.checking.search import Subject, search
+from pykernels.checking.steps_of import steps_of
+from pykernels.checking.values import Kind
+from pykernels.samples import Sample
+from pykernels.steps import Step
+
+__all__ = ["check"]
+
+_FORKS, _LIMIT = 5, 10
+_FORMS = 2
+
+
+def check(subject: Subject) -> str:
+    """Fork while a thread calls the kernel, and compare what it gives in the child with what it gives here."""
+
+    def judge(sample: Sample) -> None:
+        # Arrays of its own for the thread, which may change states.
+        for step, busy in zip(steps_of(subject, sample), steps_of(subject, copy.deepcopy(sample))):
+            _fork(step, busy)
+
+    forms = [form for form in subject.forms if form.size][:_FORMS]
+    return f"{search(subject, judge, forms, [Kind.OWN], examples=0)} calls, {_FORKS} forks each"
+
+
+def _fork(step: Step, busy: Step) -> None:
+    expected = run_compiled(step)
+    is_over = threading.Event()
+
+    def keep_calling() -> None:
+        while not is_over.is_set():
+            run_compiled(busy)
+
+    def call_again(_: object) -> None:
+        for name, found, wanted in zip(names(step), run_compiled(step), expected):
+            if found.tobytes() != wanted.tobytes():
+                raise Wrong(f"gives other numbers for {name} than in the parent")
+
+    caller = threading.Thread(target=keep_calling, daemon=True)
+    caller.start()
+    try:
+        for _ in range(_FORKS):
+            done = run_child(call_again, _LIMIT)
+            if done.code:
+                said = done.said[-1] if done.said else done.how
+                raise Wrong(f"{step.op.name}: in a forked process, the kernel {said}")
+    finally:
+        is_over.set()
+        caller.join(_LIMIT)
