@@ -20,5 +20,6 @@ CHECKS = {
     "bounds": "bounds",
     "threads": "threads",
     "fork": "forks",
+    "frameworks": "frameworks",
     "speed": "speed",
 }

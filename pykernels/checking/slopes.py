@@ -15,7 +15,7 @@ from pykernels.module import OpModule
 from pykernels.samples import Sample
 from pykernels.steps import Gradient, Step, forward_step, gradient
 
-__all__ = ["compare", "compare_dtypes", "differentiable", "in_float64"]
+__all__ = ["compare", "compare_dtypes", "differentiable", "in_float64", "read_seeds"]
 
 _F64 = np.dtype(np.float64)
 _STEP = 1e-6
@@ -52,7 +52,7 @@ def compare(module: OpModule, step: Step) -> list[str]:
         They differ.
     """
     found = _gradients(module, step)
-    seeds = _read_seeds(found)
+    seeds = read_seeds(found)
     names = []
     for (name, index), values in found.bound.items():
         if not any(seed is not None for seed in seeds):
@@ -119,7 +119,7 @@ def _run(step: Step, found: Gradient) -> None:
         run_compiled(each)
 
 
-def _read_seeds(found: Gradient) -> list[np.ndarray | None]:
+def read_seeds(found: Gradient) -> list[np.ndarray | None]:
     """The gradients of the outputs; None for those that the gradient does not read, whose outputs are constant."""
     read = [id(array) for step in found.steps for array in chain(*step.inputs)]
     read += [id(array) for array in found.bound.values()]

@@ -1,0 +1,86 @@
+"""The plug-in for pytest: ``pytest --pykernels ops/`` checks the op folders that it finds, a test for each check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+__all__: list[str] = []
+
+_KERNEL = "_py_kernel.py"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("pykernels", "ops")
+    group.addoption("--pykernels", action="store_true", help="check the op folders in the paths that are given")
+    group.addoption(
+        "--pykernels-checks", metavar="CHECK,...", default="", help="which checks, separated by commas; all without any"
+    )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The checks of the op folder that a file is the kernel of."""
+    if parent.config.getoption("--pykernels") and file_path.name == file_path.parent.name + _KERNEL:
+        return _OpFile.from_parent(parent, path=file_path)
+    return None
+
+
+class _Failed(Exception):
+    """What a check has found."""
+
+
+class _OpFile(pytest.File):
+    """An op folder, by its kernel."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._results: dict[str, Any] | None = None
+
+    def collect(self) -> Iterator[_CheckItem]:
+        """A test for each check."""
+        from pykernels.checking import runner
+        from pykernels.errors import CallError
+
+        given = self.config.getoption("--pykernels-checks")
+        try:
+            names = runner.choose([name for name in given.split(",") if name])
+        except CallError as error:
+            raise pytest.UsageError(f"--pykernels-checks: {error}") from error
+        for name in names:
+            yield _CheckItem.from_parent(self, name=name)
+
+    def results(self) -> dict[str, Any]:
+        """What was found, by the name of the check; all that are to be run are run by the first that asks."""
+        if self._results is None:
+            from pykernels.checking import runner
+
+            names = [item.name for item in self.session.items if item.parent is self]
+            self._results = {each.check: each for each in runner.run_checks(self.path.parent, names)}
+        return self._results
+
+
+class _CheckItem(pytest.Item):
+    """One check of an op."""
+
+    def runtest(self) -> None:
+        """Raise what was found."""
+        from pykernels.checking import findings
+
+        assert isinstance(self.parent, _OpFile)
+        result = self.parent.results()[self.name]
+        if result.outcome == findings.SKIPPED:
+            pytest.skip(result.message)
+        if result.outcome == findings.FAILED:
+            raise _Failed(findings.describe(result))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The message alone: there is nothing to see in this file."""
+        return str(excinfo.value) if isinstance(excinfo.value, _Failed) else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """What the headline of a failure says."""
+        return self.path, None, f"{self.path.parent.name}: {self.name}"
