@@ -66,11 +66,13 @@ def roi_align(
     )
 
 
-def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
-    """Arguments for benchmarks: 16 regions of an image of up to 64 by 64 pixels, pooled to 7 by 7."""
+def sample_inputs(elements: int, dtype: Any) -> list[dict[str, Any]]:
+    """Arguments for benchmarks: 16 regions of an image of up to 64 by 64 pixels, pooled to 7 by 7; and aligned ones."""
     side = min(64, math.isqrt(elements))
     rng = np.random.default_rng(0)
     data = rng.standard_normal((1, elements // (side * side), side, side))
     begin = rng.uniform(0, side / 2, (16, 2))
     rois = np.concatenate([np.zeros((16, 1)), begin, begin + side / 2], axis=1)
-    return {"data": data.astype(dtype), "rois": rois.astype(dtype), "pooled_height": 7, "pooled_width": 7}
+    tensors = {"data": data.astype(dtype), "rois": rois.astype(dtype)}
+    aligned = {"pooled_height": 2, "pooled_width": 3, "spatial_scale": 0.5, "sampling_ratio": 2, "aligned": True}
+    return [{**tensors, "pooled_height": 7, "pooled_width": 7}, {**tensors, **aligned}]

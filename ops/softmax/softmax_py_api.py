@@ -35,8 +35,8 @@ def softmax(x: Any, axis: int = -1) -> Any:
     )
 
 
-def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
-    """Arguments for benchmarks: rows of up to 1000 numbers."""
+def sample_inputs(elements: int, dtype: Any) -> list[dict[str, Any]]:
+    """Arguments for benchmarks: rows of up to 1000 numbers; and columns."""
     width = min(1000, math.isqrt(elements))
     x = np.random.default_rng(0).standard_normal((elements // width, width))
-    return {"x": x.astype(dtype)}
+    return [{"x": x.astype(dtype)}, {"x": x.astype(dtype), "axis": 0}]

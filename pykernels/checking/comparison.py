@@ -57,7 +57,7 @@ def _alike(
     if expected.dtype.kind not in "fc":
         return same
     real = np.finfo(expected.dtype)
-    wide = np.complex256 if expected.dtype.kind == "c" else np.longdouble
+    wide = np.clongdouble if expected.dtype.kind == "c" else np.longdouble
     with np.errstate(all="ignore"):
         ours, theirs = found.astype(wide), expected.astype(wide)
         limit = allowed

@@ -23,7 +23,7 @@ MAX_NDIM = 5
 _ELEMENTS = (1, 6, 24)
 # How many shapes are made up, of which the definition accepts some.
 _TRIES = 600
-# How many forms are kept: of each combination of ranks, and in each dtype but the first.
+# How many forms are kept: of each combination of ranks and attributes, and in each dtype but the first.
 _PER_RANKS, _PER_DTYPE = 4, 3
 _PREFERRED = tuple(map(np.dtype, ("float32", "float64", "float16")))
 
@@ -95,7 +95,7 @@ def _samples(module: OpModule, dtype: np.dtype) -> Iterator[Sample]:
 def _with_other_shapes(module: OpModule, samples: Sequence[Sample], *, is_first: bool) -> Iterator[Form]:
     op = module.forward
     bases = [_form(module, each) for each in samples]
-    by_ranks: dict[tuple[int, ...], list[Form]] = {}
+    alike: dict[tuple[tuple[int, ...], str], list[Form]] = {}
     seen = set()
     made_up = _made_up(bases) if is_first else iter(())
     for form in itertools.chain(bases, made_up):
@@ -104,8 +104,8 @@ def _with_other_shapes(module: OpModule, samples: Sequence[Sample], *, is_first:
             continue
         seen.add(key)
         ranks = tuple(len(spec.shape or ()) for group in form.specs for spec in group)
-        by_ranks.setdefault(ranks, []).append(form)
-    kept = [form for forms in by_ranks.values() for form in _few(forms)]
+        alike.setdefault((ranks, repr(form.attributes)), []).append(form)
+    kept = [form for forms in alike.values() for form in _few(forms)]
     yield from sorted(kept, key=lambda form: (form.size == 0, form.size))
 
 
