@@ -173,6 +173,8 @@ def test_outputs_that_cannot_be_written(poprt: Run) -> None:
     os.mkfifo("pipe")
     error = poprt("--run", "--save_outputs", "pipe", "--output_model", "converted.onnx", code=2)
     assert error == "poprt: pipe cannot be written: it is no regular file\n"
+    error = poprt("--run", "--save_outputs", "out", "--output_model", "out", "--output_dir", ".", code=2)
+    assert error == "poprt: out cannot be both the converted model and the outputs (--save_outputs)\n"
 
 
 def test_shapes_of_inputs(poprt: Run) -> None:

@@ -192,14 +192,15 @@ def test_other_versions_load_it(library: Path, model: Path) -> None:
 
 
 def test_a_program_in_cpp_loads_it(library: Path, model: Path) -> None:
+    folder = model.parent / "linked"
+    folder.mkdir()
     (runtime,) = Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so.*")
-    program = model.parent / "run_model"
-    source = PROGRAMS / "run_model.cpp"
-    toolchain.run(
-        [*toolchain.compiler().command, "-std=c++17", str(source), "-ldl", "-o", str(program)], what="program"
-    )
+    (folder / "libonnxruntime.so.1").symlink_to(runtime)  # the name that it has for programs
+    source, program = PROGRAMS / "run_model.cpp", folder / "run_model"
+    linked = [str(runtime), f"-Wl,-rpath,{folder}", "-o", str(program)]
+    toolchain.run([*toolchain.compiler().command, "-std=c++17", str(source), *linked], what="program")
     numbers = ["-2", "-0.5", "0", "4"]
-    done = subprocess.run([program, runtime, library, model, *numbers], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program, library, model, *numbers], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "-1 -0.25 0 4 \n"), done.stderr
 
 

@@ -147,7 +147,10 @@ def _show(model: onnx.ModelProto) -> None:
 
 
 def _written(given: argparse.Namespace) -> list[Path]:
-    return [path for path in (_output_model(given), given.save_outputs) if path is not None]
+    model, outputs = _output_model(given), given.save_outputs
+    if model is not None and outputs is not None and model.absolute() == outputs.absolute():
+        raise CallError(f"{model} cannot be both the converted model and the outputs (--save_outputs)")
+    return [path for path in (model, outputs) if path is not None]
 
 
 def _output_model(given: argparse.Namespace) -> Path | None:

@@ -1,7 +1,5 @@
 // Runs a model of one float32 input and output in ONNX Runtime, with a library of custom ops, and no Python.
-// Arguments: libonnxruntime.so, the library, the model, numbers. Prints the output.
-#include <dlfcn.h>
-
+// Arguments: the library, the model, numbers. Prints the output.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -29,18 +27,17 @@ void Call(int place, Arguments... arguments) {
 
 }  // namespace
 
+extern "C" const ApiBase* OrtGetApiBase();
+
 int main(int argc, char** argv) {
-  void* runtime = dlopen(argv[1], RTLD_NOW);
-  if (!runtime) return std::printf("%s\n", dlerror()), 1;
-  const auto base = reinterpret_cast<const ApiBase* (*)()>(dlsym(runtime, "OrtGetApiBase"))();
-  api = base->GetApi(17);
+  api = OrtGetApiBase()->GetApi(17);
   void *environment, *options, *session, *memory, *input, *output = nullptr;
   Call(3, 2, "test", &environment);  // CreateEnv
   Call(10, &options);                // CreateSessionOptions
-  Call(228, options, static_cast<const char*>(argv[2]));  // RegisterCustomOpsLibrary_V2
-  Call(7, environment, static_cast<const char*>(argv[3]), options, &session);  // CreateSession
+  Call(228, options, static_cast<const char*>(argv[1]));  // RegisterCustomOpsLibrary_V2
+  Call(7, environment, static_cast<const char*>(argv[2]), options, &session);  // CreateSession
   std::vector<float> numbers;
-  for (int i = 4; i < argc; ++i) numbers.push_back(std::strtof(argv[i], nullptr));
+  for (int i = 3; i < argc; ++i) numbers.push_back(std::strtof(argv[i], nullptr));
   const int64_t size = static_cast<int64_t>(numbers.size());
   Call(69, 0, 0, &memory);  // CreateCpuMemoryInfo
   Call(49, memory, numbers.data(), numbers.size() * sizeof(float), &size, size_t{1}, 1, &input);
