@@ -70,36 +70,6 @@ for _ in range(2):  # the parent has met none of the ops when the workers begin
     )
 
 
-def test_two_ranks_train_every_op(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(
-        PREPARE
-        + """
-import torch.distributed as dist
-
-def work(rank):
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
-    dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meet"), rank=rank, world_size=2)
-    module, factor = EveryOp(ops), torch.tensor(1.0 + rank, dtype=torch.float64)
-    parallel = torch.nn.parallel.DistributedDataParallel(module)
-    parallel(factor).backward()
-    alone = EveryOp(ops)
-    alone(torch.tensor(1.5, dtype=torch.float64)).backward()  # the gradients of the ranks are averaged
-    for (name, ours), other in zip(module.named_parameters(), alone.parameters(), strict=True):
-        torch.testing.assert_close(ours.grad, other.grad, msg=lambda text: f'{name}: {text}')
-        assert ours.grad.any(), name
-    dist.barrier()
-    dist.destroy_process_group()
-
-if __name__ == "__main__":
-    torch.multiprocessing.start_processes(work, nprocs=2, start_method="fork")
-    print("trained")
-"""
-    )
-    done = python("train.py", cwd=tmp_path, timeout=150)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.strip().endswith("trained")
-
-
 def test_a_forked_child_runs_ops_that_its_parent_has_not_met(tmp_path: Path) -> None:
     program(
         PREPARE
@@ -119,12 +89,48 @@ for _ in range(5):
     )
 
 
-def test_two_ranks_train_one_model(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(
-        PREPARE
-        + """
+#: Calls ``train(rank)`` on two ranks.
+ON_TWO_RANKS = """
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
+def work(rank):
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
+    dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meet"), rank=rank, world_size=2)
+    train(rank)
+    dist.barrier()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    torch.multiprocessing.start_processes(work, nprocs=2, start_method="fork")
+    print("trained")
+"""
+
+
+def on_two_ranks(train: str, folder: Path) -> None:
+    (folder / "train.py").write_text(PREPARE + train + ON_TWO_RANKS)
+    done = python("train.py", cwd=folder, timeout=150)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip().endswith("trained")
+
+
+def test_two_ranks_train_every_op(tmp_path: Path) -> None:
+    train = """
+def train(rank):
+    module, factor = EveryOp(ops), torch.tensor(1.0 + rank, dtype=torch.float64)
+    parallel = DistributedDataParallel(module)
+    parallel(factor).backward()
+    alone = EveryOp(ops)
+    alone(torch.tensor(1.5, dtype=torch.float64)).backward()  # the gradients of the ranks are averaged
+    for (name, ours), other in zip(module.named_parameters(), alone.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, other.grad, msg=lambda text: f"{name}: {text}")
+        assert ours.grad.any(), name
+"""
+    on_two_ranks(train, tmp_path)
+
+
+def test_two_ranks_train_one_model(tmp_path: Path) -> None:
+    train = """
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -135,34 +141,23 @@ class Model(torch.nn.Module):
         loss, _ = ops.softmax_cross_entropy(ops.dense(ops.sigmoid(ops.dense(x, self.w1)), self.w2), labels)
         return loss.mean()
 
-def train(model, x, labels):
+def take_steps(model, x, labels):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     for _ in range(3):
         optimizer.zero_grad()
         model(x, labels).backward()
         optimizer.step()
 
-def work(rank):
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo"}
-    dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meet"), rank=rank, world_size=2)
+def train(rank):
     torch.manual_seed(1)
     x, labels = torch.randn(12, 4), torch.randint(3, (12,), dtype=torch.int32)
     model = Model()
-    train(torch.nn.parallel.DistributedDataParallel(model), x[rank::2], labels[rank::2])
+    take_steps(DistributedDataParallel(model), x[rank::2], labels[rank::2])
     alone = Model()
-    train(alone, x, labels)
+    take_steps(alone, x, labels)
     torch.testing.assert_close(list(model.parameters()), list(alone.parameters()))
-    dist.barrier()
-    dist.destroy_process_group()
-
-if __name__ == "__main__":
-    torch.multiprocessing.start_processes(work, nprocs=2, start_method="fork")
-    print("trained")
 """
-    )
-    done = python("train.py", cwd=tmp_path, timeout=150)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.strip().endswith("trained")
+    on_two_ranks(train, tmp_path)
 
 
 def test_many_threads_at_once(ops: Any) -> None:
