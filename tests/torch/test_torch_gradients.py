@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +40,91 @@ def test_second_derivatives(ops: Any, case: Case) -> None:
         return  # the op is linear, so its gradient is a constant
     with pytest.raises(RuntimeError, match=rf"op '\w+::{case.op}_backward' has no gradient: .*{case.op}_backward'"):
         torch.autograd.grad(sum(g.square().sum() for g in first), variables(tensors))
+
+
+#: x * x, whose gradient has one of its own that depends on both of its inputs.
+SQUARE_DEFINITION = """
+#include "oneflow/core/framework/framework.h"
+
+namespace oneflow {
+namespace {
+
+Maybe<void> PlanGradient(user_op::BackwardOpConfContext* ctx) {
+  ctx->DefineOp("first", [&](user_op::BackwardOpBuilder& builder) {
+    return builder.OpTypeName("square_backward")
+        .InputBind("dy", ctx->FwOp().output_grad("y", 0))
+        .InputBind("x", ctx->FwOp().input("x", 0))
+        .Output("dx")
+        .Build();
+  });
+  ctx->FwOp().InputGradBind(user_op::OpArg("x", 0), [&] { return ctx->GetOp("first").output("dx", 0); });
+  return Maybe<void>::Ok();
+}
+
+Maybe<void> PlanSecondGradient(user_op::BackwardOpConfContext* ctx) {
+  ctx->DefineOp("second", [&](user_op::BackwardOpBuilder& builder) {
+    return builder.OpTypeName("square_second")
+        .InputBind("ddx", ctx->FwOp().output_grad("dx", 0))
+        .InputBind("dy", ctx->FwOp().input("dy", 0))
+        .InputBind("x", ctx->FwOp().input("x", 0))
+        .Output("ddy")
+        .Output("dx")
+        .Build();
+  });
+  ctx->FwOp().InputGradBind(user_op::OpArg("dy", 0), [&] { return ctx->GetOp("second").output("ddy", 0); });
+  ctx->FwOp().InputGradBind(user_op::OpArg("x", 0), [&] { return ctx->GetOp("second").output("dx", 0); });
+  return Maybe<void>::Ok();
+}
+
+Maybe<void> InferSecondShape(user_op::InferContext* ctx) {
+  for (const char* name : {"ddy", "dx"}) ctx->SetOutputShape(name, 0, ctx->InputShape("x", 0));
+  return Maybe<void>::Ok();
+}
+
+}  // namespace
+
+REGISTER_USER_OP("square_forward")
+    .Input("x").Output("y").SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged);
+REGISTER_USER_OP("square_backward")
+    .Input("dy").Input("x").Output("dx").SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged);
+REGISTER_USER_OP("square_second")
+    .Input("ddx").Input("dy").Input("x").Output("ddy").Output("dx").SetTensorDescInferFn(InferSecondShape);
+REGISTER_USER_OP_GRAD("square_forward").SetBackwardOpConfGenFn(PlanGradient);
+REGISTER_USER_OP_GRAD("square_backward").SetBackwardOpConfGenFn(PlanSecondGradient);
+
+}  // namespace oneflow
+"""
+SQUARE_KERNEL = """
+def forward(args):
+    (x,) = args
+    return x * x
+
+
+def backward(args):
+    dy, x = args
+    return 2 * dy * x
+
+
+def second(args):
+    ddx, dy, x = args
+    return 2 * ddx * x, 2 * ddx * dy
+"""
+
+
+def test_a_second_derivative_that_depends_on_all_of_the_first(tmp_path: Path, enter: Callable[[str], Any]) -> None:
+    folder = tmp_path / "square"
+    folder.mkdir()
+    for name, text in (("cpp_def.cpp", SQUARE_DEFINITION), ("py_kernel.py", SQUARE_KERNEL), ("py_api.py", "")):
+        (folder / f"square_{name}").write_text(text)
+    pykernels.load_ops(folder)
+    try:
+        square = enter("square")
+        x = torch.tensor([-1.5, 0.5, 2.0], dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(square, x)
+        assert torch.autograd.gradgradcheck(square, x)
+        assert torch.autograd.functional.hessian(lambda x: square(x).sum(), x.detach()).diagonal().tolist() == [2.0] * 3
+    finally:
+        pykernels.unload_ops("square")
 
 
 def test_which_results_have_a_gradient(ops: Any) -> None:
