@@ -36,9 +36,11 @@ def batched(operator: Callable[..., Any], layout: Layout, number: int) -> Callab
                 "batch; call it in a loop"
             )
         together = [_together(value, dim, info.batch_size) for value, dim in zip(args, in_dims)]
-        if _is_elementwise(layout, number, args, in_dims, together, kwargs):
+        if _is_elementwise(layout, number, together, kwargs):
             result = operator(*together, **kwargs)
             return result, _first_axis(result)
+        if not info.batch_size:
+            raise RuntimeError(f"op '{layout.op.name}': vmap calls it for each of a batch, and the batch is empty")
         results = [operator(*_each(args, in_dims, at), **kwargs) for at in range(info.batch_size)]
         stacked = tuple(map(_stack, zip(*results))) if isinstance(results[0], tuple) else _stack(results)
         return stacked, _first_axis(stacked)
@@ -46,20 +48,17 @@ def batched(operator: Callable[..., Any], layout: Layout, number: int) -> Callab
     return rule
 
 
-def _is_elementwise(
-    layout: Layout, number: int, args: Sequence[Any], in_dims: Sequence[Any], together: Sequence[Any], kwargs: Any
-) -> bool:
+def _is_elementwise(layout: Layout, number: int, together: Sequence[Any], kwargs: Any) -> bool:
     """Whether one call with all of a batch computes for each what a call of its own would."""
-    one = layout.read(dict(zip(layout.names, _each(args, in_dims, 0))) | kwargs)
-    shapes = {tuple(tensor.shape) for tensor in one.tensors}
-    # Else they are broadcast, for which the axes of the batch would be in the way.
-    if len(shapes) != 1 or not all(isinstance(size, int) for shape in shapes for size in shape):
-        return False
-    call = layout.read(dict(zip(layout.names, together)) | kwargs)
     try:
+        call = layout.read(dict(zip(layout.names, together)) | kwargs)
+        shapes = {tuple(tensor.shape) for tensor in call.tensors}
+        # Else they are broadcast, for which the axis of the batch would be in the way.
+        if len(shapes) != 1 or not all(isinstance(size, int) for shape in shapes for size in shape):
+            return False
         inputs = specs_of(layout, call)
         outputs = layout.op.infer(inputs, call.attributes, counts=call.counts)
-        if {spec.shape for group in (*inputs, *outputs) for spec in group} != {tuple(call.tensors[0].shape)}:
+        if {spec.shape for group in outputs for spec in group} != shapes:
             return False
         kernel = service.resolve(number, make_instance(layout.op, inputs, outputs, call.attributes))
     except PykernelsError:

@@ -198,6 +198,15 @@ def test_forward_mode_is_refused(ops: Any, case: Case) -> None:
             run(*dual)
 
 
+def test_a_forward_derivative_of_a_gradient_is_refused(ops: Any) -> None:
+    x = torch.randn(3, requires_grad=True)
+    y = ops.sigmoid(x)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(torch.ones(3), torch.ones(3))
+        with pytest.raises(NotImplementedError, match="no forward-mode derivative"):
+            torch.autograd.grad(y, x, dual)
+
+
 def test_jvp_is_refused(ops: Any) -> None:
     x = torch.randn(3)
     with pytest.raises(NotImplementedError, match="no forward-mode derivative"):
@@ -242,6 +251,12 @@ def test_vmap_of_an_elementwise_op_is_one_call(ops: Any, road: str) -> None:
         torch.func.vmap(ops.leaky_relu_backward, in_dims=(0, None))(x, x[0])
         torch.func.vmap(torch.func.vmap(ops.sigmoid))(x.view(5, 3, 1).expand(5, 3, 2))
     assert [name for name in called if name.startswith(road)] == [f"{road}::leaky_relu_backward", f"{road}::sigmoid"]
+
+
+def test_vmap_of_an_empty_batch(ops: Any) -> None:
+    assert torch.func.vmap(ops.sigmoid)(torch.ones(0, 3)).shape == (0, 3)
+    with pytest.raises(RuntimeError, match="op 'softmax_forward': vmap calls it for each of a batch, and the batch is"):
+        torch.func.vmap(ops.softmax)(torch.ones(0, 3))
 
 
 def test_vmap_over_some_inputs_and_of_gradients(ops: Any) -> None:
