@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import shutil
@@ -12,6 +13,9 @@ from process import CHECKOUT, program, python
 
 #: A folder with the files that the guide includes: leaky_relu_op_impl.cpp, leaky_relu_op.py and run_leaky_relu.py.
 GUIDE = os.environ.get("PYKERNELS_TEST_POPXL_FILES", "")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("cppimport") is None, reason="cppimport is not installed: pip install 'pykernels[popxl]'"
+)
 IMPORTS = """
     import sys
     sys.path.insert(0, "")

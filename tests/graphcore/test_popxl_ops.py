@@ -54,6 +54,7 @@ SMOOTH: dict[str, Case] = {
     "div broadcast": (ops.div, np.divide, (ROW, POSITIVE)),
     "pow": (lambda x: x**3, lambda x: x**3, (X,)),
     "pow of tensors": (ops.pow, np.power, (POSITIVE, Y)),
+    "powers": (ops.pow, np.power, (np.array([0.0, 2.0, 3.0]), np.array([2.0, 0.0, -1.0]))),
     "rpow": (lambda x: 2**x, lambda x: 2**x, (X,)),
     "operators": (lambda x, y: -(1 - x) / 2 + 3 * y - x, lambda x, y: -(1 - x) / 2 + 3 * y - x, (X, Y)),
     "negate": (ops.negate, np.negative, (X,)),
@@ -171,7 +172,7 @@ OTHERS: dict[str, Case] = {
     "isnan": (ops.isnan, np.isnan, (np.array([0, np.nan, np.inf]),)),
     "isinf": (ops.isinf, np.isinf, (np.array([0, np.nan, np.inf], "f4"),)),
     "isfinite": (ops.isfinite, np.isfinite, (np.array([0, np.nan, np.inf], "f4"),)),
-    "prod": (lambda x: ops.prod(x, 0), lambda x: x.prod(0), (X,)),
+    "prod": (lambda x: ops.prod(x, 0), lambda x: x.prod(0), (X.astype("f4"),)),
     "argmax": (lambda x: ops.argmax(x, 1), lambda x: x.argmax(1).astype("int32"), (X,)),
     "argmin": (lambda x: ops.argmin(x, 0, True), lambda x: x.argmin(0)[None].astype("int32"), (X,)),
     "topk": (
@@ -213,6 +214,11 @@ def test_nll_loss_with_softmax_grad_is_the_gradient_of_softmax_and_nll_loss(redu
     value, found = run(with_grad, X, LABELS, grad)
     np.testing.assert_allclose(value, run(loss, X, LABELS)[0], rtol=1e-12)
     np.testing.assert_allclose(found, gradients(loss, [X, LABELS], [grad])[0], rtol=1e-6, atol=1e-12)
+
+
+def test_a_power_of_zero_is_constant_at_zero() -> None:
+    (found,) = gradients(lambda x: x**0, [np.zeros(3)], [np.ones(3)])
+    np.testing.assert_array_equal(found, 0)
 
 
 def test_a_mean_of_no_labels_is_zero() -> None:

@@ -117,7 +117,9 @@ def _div(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
 
 def _pow(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
     base, exponent = map(backward.activation, op.inputs)
-    lower = node("Pow", base, exponent - scalar(exponent, 1))
+    # 0 to the power of 0 - 1 is infinite, and 0 times that no number.
+    regular = node("Where", node("Equal", exponent, scalar(exponent, 0)), scalar(base, 1), base)
+    lower = node("Pow", regular, exponent - scalar(exponent, 1))
     of_base = sum_to(grad * exponent * lower, base.shape)
     if isinstance(op.inputs[1], Constant):
         return [of_base, None]

@@ -101,7 +101,7 @@ def integers(*values: int) -> Tensor:
 def _infer(
     op: str, type_: str, inputs: Sequence[Tensor], count: int, attributes: dict[str, Any]
 ) -> list[tuple[tuple[int, ...], dtype]]:
-    import onnx
+    import onnx.shape_inference
     from onnx import helper, numpy_helper
 
     ins, outs = [f"i{at}" for at in range(len(inputs))], [f"o{at}" for at in range(count)]
