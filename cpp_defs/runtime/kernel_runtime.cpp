@@ -27,8 +27,36 @@ struct MemInfo {
   void* external_allocator;
 };
 
+// Memory for small arrays, of each thread: blocks are put on top of one another, and all of it is free again once each
+// of them is. Where an exception leaves one behind, the memory at hand is as good as full.
+struct Arena {
+  static constexpr std::size_t kBytes = 4096;
+  alignas(64) char memory[kBytes];
+  std::size_t used;
+  std::size_t blocks;
+
+  void* Take(std::size_t size) {
+    if (size > kBytes) return nullptr;
+    size = (size + 63) & ~std::size_t{63};
+    if (size > kBytes - used) return nullptr;
+    void* const block = memory + used;
+    used += size;
+    ++blocks;
+    return block;
+  }
+  // Whether the block was one of these.
+  bool GiveBack(void* block) {
+    if (block < memory || block >= memory + kBytes) return false;
+    if (--blocks == 0) used = 0;
+    return true;
+  }
+};
+thread_local Arena arena;
+
 MemInfo* Allocate(std::size_t size, std::size_t alignment) {
-  auto* base = static_cast<char*>(std::malloc(sizeof(MemInfo) + size + alignment));
+  const std::size_t total = sizeof(MemInfo) + size + alignment;
+  auto* base = static_cast<char*>(arena.Take(total));
+  if (base == nullptr) base = static_cast<char*>(std::malloc(total));
   if (base == nullptr) return nullptr;
   auto address = reinterpret_cast<std::uintptr_t>(base + sizeof(MemInfo));
   if (alignment != 0) address = (address + alignment - 1) & ~std::uintptr_t{alignment - 1};  // a power of two
@@ -97,7 +125,7 @@ void* NRT_MemInfo_varsize_realloc(MemInfo* info, std::size_t size) {
 
 void NRT_MemInfo_call_dtor(MemInfo* info) {
   if (info->destructor != nullptr) info->destructor(info->data, info->size, info->destructor_info);
-  std::free(info);
+  if (!arena.GiveBack(info)) std::free(info);
 }
 
 void* NRT_MemInfo_data_fast(MemInfo* info) { return info->data; }

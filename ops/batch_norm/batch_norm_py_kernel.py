@@ -5,64 +5,90 @@ import numpy as np
 
 def forward(args, outs, *, eps, momentum, axis, is_train):
     (x, gamma, beta, moving_mean, moving_var), (y,) = args, outs
-    blocks = _blocks(x, axis)
+    shape = _blocks(x.shape, axis)
+    blocks = x.reshape(shape)
+    # From a batch without elements nothing is learnt.
     learns = is_train and x.size > 0
-    stats = _statistics(blocks, moving_mean, moving_var, learns)
+    stats = _statistics(blocks, learns)
     mean, var = stats[0], stats[1]
-    factors = np.zeros((3, gamma.size), gamma.dtype)
-    scale, shift = factors[0], factors[2]
+    factors = np.empty((2, gamma.size), gamma.dtype)
+    scale, shift = factors[0], factors[1]
     for c in range(gamma.size):
         if learns:
             moving_mean[c] = momentum * moving_mean[c] + (1 - momentum) * mean[c]
             moving_var[c] = momentum * moving_var[c] + (1 - momentum) * var[c]
+        else:
+            mean[c], var[c] = moving_mean[c], moving_var[c]
         scale[c] = gamma[c] / np.sqrt(var[c] + eps)
         shift[c] = beta[c] - mean[c] * scale[c]
-    _combine(blocks, blocks, factors, _blocks(y, axis))
+    _scale(blocks, scale, shift, y.reshape(shape))
 
 
 def backward(args, outs, *, eps, axis, is_train):
     (dy, x, gamma, moving_mean, moving_var), (dx, dgamma, dbeta) = args, outs
-    blocks, dy_blocks = _blocks(x, axis), _blocks(dy, axis)
+    shape = _blocks(x.shape, axis)
+    blocks, dy_blocks = x.reshape(shape), dy.reshape(shape)
     learns = is_train and x.size > 0
-    stats = _statistics(blocks, moving_mean, moving_var, learns)
+    stats = _statistics(blocks, learns)
     mean, var, along, total = stats[0], stats[1], stats[2], stats[3]
+    if not learns:
+        for c in range(gamma.size):
+            mean[c], var[c] = moving_mean[c], moving_var[c]
     _add_sums(blocks, dy_blocks, mean, along, total)
     # dx is a * dy + b * x + d. It depends on x since, in training, the statistics do.
-    factors = np.zeros((3, gamma.size), gamma.dtype)
+    factors = np.empty((3, gamma.size), gamma.dtype)
     a, b, d = factors[0], factors[1], factors[2]
-    n = blocks.shape[0] * blocks.shape[2]
+    n = shape[0] * shape[2]
     for c in range(gamma.size):
         rstd = 1 / np.sqrt(var[c] + eps)
-        slope = gamma[c] * rstd
-        dgamma[c], dbeta[c], a[c] = along[c] * rstd, total[c], slope
+        slope, tilt = gamma[c] * rstd, 0.0
+        dgamma[c], dbeta[c], a[c], d[c] = along[c] * rstd, total[c], slope, 0
         if learns:
             tilt = slope * along[c] * rstd * rstd / n
-            b[c], d[c] = -tilt, tilt * mean[c] - slope * total[c] / n
-    _combine(dy_blocks, blocks, factors, _blocks(dx, axis))
+            d[c] = tilt * mean[c] - slope * total[c] / n
+        b[c] = -tilt
+    _combine(dy_blocks, blocks, a, b, d, dx.reshape(shape))
 
 
-def _statistics(blocks, moving_mean, moving_var, learns):
-    """Mean and variance of every channel, in float64: of this batch in training, else the moving ones.
-
-    A batch without elements has none, and nothing is learnt from it. They are the first two of five rows; the next two
-    are zeros.
-    """
-    stats = np.zeros((5, blocks.shape[1]))
-    mean, var = stats[0], stats[1]
-    n = blocks.shape[0] * blocks.shape[2]
+def _statistics(blocks, learns):
+    """Mean and variance of every channel of a batch, if it counts, in float64, and two rows of zeros."""
+    outer, channels, inner = blocks.shape
+    stats = np.zeros((4, channels))
     if learns:
-        _add_sums(blocks, blocks, var, stats[4], mean)
-    for c in range(mean.size):
-        mean[c] = mean[c] / n if learns else moving_mean[c]
-        var[c] = 0 if learns else moving_var[c]
-    if learns:
-        _add_squares(blocks, mean, var)
-        for c in range(mean.size):
-            var[c] = var[c] / n
+        n = outer * inner
+        # The first value of a channel is near its mean: from there, one pass finds the variance as exactly as two.
+        near, mean, var = stats[2], stats[0], stats[1]
+        for c in range(channels):
+            near[c] = blocks[0, c, 0]
+        _add_moments(blocks, near, mean, var)
+        for c in range(channels):
+            offset = mean[c] / n
+            mean[c], var[c], near[c] = near[c] + offset, max(var[c] / n - offset * offset, 0.0), 0
     return stats
 
 
 # Where the channels lie side by side in memory, the loops go along them.
+
+
+def _add_moments(blocks, near, sums, squares):
+    """For every channel, add the sums of ``x - near`` and of its square."""
+    outer, channels, inner = blocks.shape
+    for o in range(outer):
+        if inner == 1:
+            x = blocks[o].reshape(channels)
+            for c in range(channels):
+                offset = x[c] - near[c]
+                sums[c] += offset
+                squares[c] += offset * offset
+        else:
+            for c in range(channels):
+                origin, s, q = near[c], np.float64(0), np.float64(0)
+                for i in range(inner):
+                    offset = blocks[o, c, i] - origin
+                    s += offset
+                    q += offset * offset
+                sums[c] += s
+                squares[c] += q
 
 
 def _add_sums(blocks, dy_blocks, mean, along, total):
@@ -84,31 +110,29 @@ def _add_sums(blocks, dy_blocks, mean, along, total):
                 total[c] += t
 
 
-def _add_squares(blocks, mean, squares):
-    """For every channel, add the sum of ``(x - mean) ** 2``."""
+def _scale(blocks, scale, shift, results):
+    """``scale * x + shift`` in every channel."""
     outer, channels, inner = blocks.shape
     for o in range(outer):
         if inner == 1:
-            x = blocks[o].reshape(channels)
+            x, y = blocks[o].reshape(channels), results[o].reshape(channels)
             for c in range(channels):
-                squares[c] += (x[c] - mean[c]) ** 2
+                y[c] = scale[c] * x[c] + shift[c]
         else:
             for c in range(channels):
-                centre, s = mean[c], np.float64(0)
+                a, b = scale[c], shift[c]
                 for i in range(inner):
-                    s += (blocks[o, c, i] - centre) ** 2
-                squares[c] += s
+                    results[o, c, i] = a * blocks[o, c, i] + b
 
 
-def _combine(p, q, factors, results):
-    """``a * p + b * q + d`` in every channel; these are the rows of `factors`."""
-    a, b, d = factors[0], factors[1], factors[2]
+def _combine(p, q, a, b, d, results):
+    """``a * p + b * q + d`` in every channel."""
     outer, channels, inner = p.shape
     for o in range(outer):
         if inner == 1:
-            p_row, q_row, r = p[o].reshape(channels), q[o].reshape(channels), results[o].reshape(channels)
+            p_row, q_row, row = p[o].reshape(channels), q[o].reshape(channels), results[o].reshape(channels)
             for c in range(channels):
-                r[c] = a[c] * p_row[c] + b[c] * q_row[c] + d[c]
+                row[c] = a[c] * p_row[c] + b[c] * q_row[c] + d[c]
         else:
             for c in range(channels):
                 a_c, b_c, d_c = a[c], b[c], d[c]
@@ -116,13 +140,13 @@ def _combine(p, q, factors, results):
                     results[o, c, i] = a_c * p[o, c, i] + b_c * q[o, c, i] + d_c
 
 
-def _blocks(x, axis):
-    """`x` with the axes before `axis` made one, and those after it: ``(outer, channels, inner)``."""
-    axis %= x.ndim
+def _blocks(shape, axis):
+    """`shape` with the axes before `axis` made one, and those after it: ``(outer, channels, inner)``."""
+    axis %= len(shape)
     outer, inner = 1, 1
-    for i, size in enumerate(x.shape):
+    for i, size in enumerate(shape):
         if i < axis:
             outer *= size
         elif i > axis:
             inner *= size
-    return x.reshape(outer, x.shape[axis], inner)
+    return outer, shape[axis], inner

@@ -79,10 +79,9 @@ def _taps(begin, end, scale, bins, ratio, size, aligned):
     for i in range(bins):
         for k in range(n):
             at = begin + (i + (k + 0.5) / n) * step
-            is_inside = -1 <= at <= size
+            share = 1 / n if -1 <= at <= size else 0.0
             at = min(max(at, 0.0), size - 1.0)
             low = int(at)
             pixels[i, 2 * k], pixels[i, 2 * k + 1] = low, min(low + 1, size - 1)
-            weights[i, 2 * k] = (low + 1 - at) / n if is_inside else 0.0
-            weights[i, 2 * k + 1] = (at - low) / n if is_inside else 0.0
+            weights[i, 2 * k], weights[i, 2 * k + 1] = (low + 1 - at) * share, (at - low) * share
     return pixels, weights

@@ -70,6 +70,19 @@ class _Codegen(AOTCPUCodegen):  # type: ignore[misc]
         pass  # of processes that change their locale: numba's own target looks for it
 
 
+def _load_once(context: Any, load: Callable[[], None]) -> None:
+    """Load the registries of a context; later, when numba asks at every call in a kernel, what is new in these."""
+    if not context._registries:
+        load()
+    for registry in list(context._registries):
+        context.install_registry(registry)
+
+
+class _TypingContext(typing.Context):  # type: ignore[misc]
+    def load_additional_registries(self) -> None:
+        _load_once(self, super().load_additional_registries)
+
+
 class _Context(cpu.CPUContext):  # type: ignore[misc]
     def init(self) -> None:
         super().init()
@@ -82,7 +95,7 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
     def load_additional_registries(self) -> None:
         # numba's runtime is made once per process, and must stay callable.
         rtsys.initialize(cpu_target.target_context)
-        super().load_additional_registries()
+        _load_once(self, super().load_additional_registries)
 
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
         if isinstance(fn, nb.Dispatcher) and fn.dispatcher.targetdescr is cpu_target:
@@ -112,7 +125,7 @@ class _Target(CPUTarget):  # type: ignore[misc]
 
     @functools.cached_property
     def _toplevel_typing_context(self) -> Any:
-        return typing.Context()
+        return _TypingContext()
 
 
 #: What to compile for.

@@ -23,11 +23,13 @@ PIECE, PART = "__pykernels_piece__", "__pykernels_part__"
 
 def part(n: int, at: int, total: int) -> int:
     """Of `n` iterations, the first that belongs to the elements from `at` of `total` on."""
+    if at <= 0:
+        return 0
     if at >= total:
         return n
     # ceil(at * n / total), where the product may be too large.
     whole, rest = n // total, n % total
-    return max(at * whole + (at * rest + total - 1) // total, 0)
+    return at * whole + (at * rest + total - 1) // total
 
 
 def is_declared(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> bool:

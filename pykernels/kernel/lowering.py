@@ -17,7 +17,7 @@ from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 
 from pykernels.kernel import bounds, iterations, raising, weak
-from pykernels.kernel.codegen import compile_function
+from pykernels.kernel.codegen import compile_function, kernel_target
 
 __all__ = ["OPTIONS", "make_callable", "narrow", "read_only", "rewritten", "widen"]
 
@@ -31,11 +31,11 @@ _part = compile_function(error_model="numpy")(iterations.part)
 @functools.cache
 def make_callable(helper: Any) -> None:
     """Let compiled code call a plain function of the user's."""
-    compiled = rewritten(helper, ())
+    compiled = functools.cache(lambda: rewritten(helper, ()))
 
     @overload(helper, jit_options=OPTIONS, strict=False)
     def typed(*args: Any, **kwargs: Any) -> Any:
-        return compiled
+        return compiled()
 
 
 def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False) -> Any:
@@ -55,6 +55,16 @@ def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False)
 
     names = {bounds.FITS: fits, bounds.LOAD: load, bounds.STORE: store, iterations.PART: _part}
     return weak.rewrite(function, numbers, apply_weak, prepare=prepare, names=names)
+
+
+@overload(arrayobj.raise_with_shape_context, target=kernel_target.name)
+def raise_without_shapes(given: Any, wanted: Any) -> Any:
+    """What an assignment of another shape raises; to compile numba's text takes longer than most kernels do."""
+
+    def raise_it(given: Any, wanted: Any) -> None:
+        raise ValueError
+
+    return raise_it
 
 
 @intrinsic(prefer_literal=True)

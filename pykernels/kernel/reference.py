@@ -10,6 +10,7 @@ import numpy as np
 
 from pykernels.errors import KernelError
 from pykernels.kernel.source import KernelFunction
+from pykernels.kernel.strong_numbers import find_strong_number
 
 __all__ = ["failure_text", "leaves", "run", "wrong_shape_text"]
 
@@ -115,8 +116,11 @@ def _store(kernel: KernelFunction, op_name: str, result: Any, outs: Sequence[np.
         if value.shape != out.shape:
             raise KernelError(wrong_shape_text(kernel, op_name, name, value.shape, out.shape))
         if value.dtype != out.dtype and not _legacy_scalar(value, out):
+            strong = "" if _LEGACY_PROMOTION else find_strong_number(kernel, value.dtype)
+            cure = f". {strong} is a {value.dtype} number, which widens the array: write float({strong})"
             raise KernelError(
                 f"{where} returned dtype {value.dtype} for output {name!r}, but the definition infers {out.dtype}"
+                f"{cure if strong else ''}"
             )
         out[...] = value
 

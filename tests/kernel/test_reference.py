@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compiled import build
 
 from pykernels.errors import KernelError
 from pykernels.kernel import reference
@@ -61,3 +62,34 @@ def test_a_0d_result_keeps_the_definitions_dtype(tmp_path: Path) -> None:
     out = np.empty_like(x)
     run(tmp_path, "return 1 / (1.0 + args[0])", x, out)
     assert out == np.float32(1 / 3)
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="before NumPy 2, no number widens an array")
+@pytest.mark.parametrize("number", ["np.sqrt(2 / np.pi)", "np.float64(3)", "SCALE", "np.exp(SCALE)"])
+def test_a_number_that_widens_is_named_with_its_cure(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "op_py_kernel.py"
+    text = "import numpy as np\nSCALE = np.float64(2)\ndef forward(args):\n    return args[0] * 2 + {}\n"
+    x, out = np.ones(3, np.float32), np.zeros(3, np.float32)
+    path.write_text(text.format(number))
+    kernel = KernelSource(path).functions["forward"]
+    with pytest.raises(KernelError) as raised:
+        reference.run(kernel, "op_forward", (x,), (out,), ["y"], {})
+    assert f"infers float32. {number} is a float64 number, which widens the array: write float({number})" in str(
+        raised.value
+    )
+    path.write_text(text.format(f"float({number})"))
+    kernel = KernelSource(path).functions["forward"]
+    reference.run(kernel, "op_forward", (x,), (out,), ["y"], {})
+    built = build(kernel, [x], [np.zeros_like(x)])
+    assert built.facts.form == "elementwise"
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="before NumPy 2, no number widens an array")
+def test_other_widened_results_name_no_number(tmp_path: Path) -> None:
+    with pytest.raises(KernelError, match="infers float32$"):
+        run(
+            tmp_path,
+            "return args[0] * np.sqrt(args[0].sum(dtype=float))",
+            np.ones(3, np.float32),
+            np.ones(3, np.float32),
+        )

@@ -91,6 +91,19 @@ def test_needs_the_c_library_alone(library: Path) -> None:
     assert [line.split()[-1] for line in symbols if " T " in line] == ["RegisterCustomOps"]
 
 
+@pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3"])
+def test_fast_math(tmp_path: Path, cpu: str) -> None:
+    op = shutil.copytree(paths.OPS / "leaky_relu", tmp_path / "leaky_relu")
+    kernel = "FAST_MATH = True\n\n\ndef forward(args, *, alpha):\n    (x,) = args\n    return x * x - alpha\n"
+    (op / "leaky_relu_py_kernel.py").write_text(kernel)
+    done = build(op, "-o", "ops.so", "--dtype", "float32", "--no-gradients", "--cpu", cpu, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    x = np.full(300, 1 + 2**-12, np.float32)
+    (y,) = run(tmp_path / "ops.so", one_node("leaky_relu", [x], ["float32"], alpha=1.0), [x])
+    # The last bit of the square does not fit float32: it counts where the difference is not rounded by itself.
+    assert (y == np.float32(2**-11 + (2**-24 if cpu == "x86-64-v3" else 0))).all()
+
+
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3, 4, 5, 6), (0, 2)], ids=str)
 def test_elementwise_kernels_serve_any_shape(library: Path, shape: tuple[int, ...]) -> None:
     x = np.asarray(np.random.default_rng(0).normal(size=shape), np.float32)
