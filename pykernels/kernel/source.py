@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from pykernels.errors import KernelError, LoadError
+from pykernels.kernel.loaded_source import SOURCE, read_source
 from pykernels.kernel.ownership import is_users
 from pykernels.kernel.plain import check_plain
-from pykernels.kernel.weak import SOURCE
 
 __all__ = ["KernelFunction", "KernelSource", "compiled", "execute"]
 
@@ -66,7 +66,7 @@ class KernelSource:
     Raises
     ------
     LoadError
-        The file is missing or does not execute.
+        The file is missing or does not execute, or a helper's has been edited since it was imported.
     KernelError
         A function does not have the signature of a kernel, or uses a framework; ``FAST_MATH`` is no truth value.
     """
@@ -211,9 +211,7 @@ def _survey(module: types.ModuleType) -> tuple[tuple[str | bytes, ...], tuple[Ca
         if file in seen:
             continue
         seen.add(file)
-        if file != module.__file__:
-            namespace[SOURCE] = Path(file).read_bytes()
-        parts += [Path(file).name, namespace[SOURCE]]
+        parts += [Path(file).name, namespace[SOURCE] if file == module.__file__ else read_source(namespace)]
         for name, value in sorted(namespace.items()):
             if isinstance(value, (bool, int, float, complex, str, bytes, tuple)) and not name.startswith("__"):
                 parts.append(f"{name}={value!r}")

@@ -17,10 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-__all__ = ["MARKER", "SOURCE", "definition_of", "rewrite"]
+from pykernels.kernel.loaded_source import SOURCE
 
-#: In the namespace of a kernel file, or of a helper's: its content as it was when it was loaded.
-SOURCE = "__pykernels_source__"
+__all__ = ["MARKER", "definition_of", "rewrite"]
 
 #: Names in the rewritten code: the function ``(function, mask, like, operands)``, and Python's ``operator``.
 MARKER = "__pykernels_weak__"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import textwrap
 from pathlib import Path
@@ -126,3 +127,61 @@ def test_two_files_of_one_name_do_not_meet(tmp_path: Path) -> None:
     first = KernelSource(kernel_file(tmp_path / "a", PLAIN)).functions["forward"].function
     second = KernelSource(kernel_file(tmp_path / "b", PLAIN)).functions["forward"].function
     assert first.__module__ != second.__module__
+
+
+def test_a_helper_that_was_edited_since_it_was_imported_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is compiled would not be what is loaded."""
+    monkeypatch.syspath_prepend(str(tmp_path / "tools"))
+    (tmp_path / "tools").mkdir()
+    helper = kernel_file(tmp_path / "tools", "FACTOR = 2\ndef scale(x):\n    return FACTOR * x\n", "scaling_tools.py")
+    path = kernel_file(tmp_path, "import scaling_tools\ndef forward(args):\n    return scaling_tools.scale(args[0])\n")
+    try:
+        first = KernelSource(path).functions["forward"].fingerprint
+        kernel_file(tmp_path / "tools", "# scales\n" + helper.read_text(), "scaling_tools.py")
+        with pytest.raises(
+            LoadError, match=r"scaling_tools\.py has been edited since it was imported: scale is another"
+        ):
+            KernelSource(path)
+        kernel_file(tmp_path / "tools", "def scale(x):\n    return 5 ** x\n", "scaling_tools.py")
+        with pytest.raises(LoadError, match=r"importlib\.reload\(sys\.modules\['scaling_tools'\]\)"):
+            KernelSource(path)
+        importlib.reload(sys.modules["scaling_tools"])
+        assert KernelSource(path).functions["forward"].fingerprint != first
+        helper.unlink()
+        with pytest.raises(LoadError, match=r"scaling_tools\.py cannot be read: No such file"):
+            KernelSource(path)
+    finally:
+        sys.modules.pop("scaling_tools", None)
+
+
+def test_helpers_of_all_kinds_are_as_they_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path / "tools"))
+    (tmp_path / "tools").mkdir()
+    text = """
+        import functools
+
+        if True:
+            def plain(x):
+                def inner(y):
+                    assert y is not None
+                    return y
+                return inner(x)
+
+        made = lambda x: x
+        exec("def written(x): return x")
+
+        @functools.wraps(plain)
+        def wrapper(x):
+            return plain(x)
+    """
+    kernel_file(tmp_path / "tools", text, "kinds_of_tools.py")
+    path = kernel_file(
+        tmp_path, "import kinds_of_tools\ndef forward(args):\n    return kinds_of_tools.plain(args[0])\n"
+    )
+    try:
+        assert KernelSource(path).functions["forward"].function((3,)) == 3
+        assert KernelSource(path).functions["forward"].helpers
+    finally:
+        sys.modules.pop("kinds_of_tools", None)
