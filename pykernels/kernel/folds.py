@@ -7,7 +7,8 @@ import math
 import llvmlite.ir as ir
 import numpy as np
 
-from pykernels.kernel.vector_operations import OPERATIONS, Writer, lane_type
+from pykernels.kernel.vector_operations import OPERATIONS
+from pykernels.kernel.vector_writer import Writer, lane_type
 
 __all__ = ["across", "combine", "identity"]
 

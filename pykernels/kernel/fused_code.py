@@ -22,7 +22,7 @@ from pykernels.kernel.graph import within
 from pykernels.kernel.planning import make_plan
 from pykernels.kernel.stage_code import StageCode
 from pykernels.kernel.stages import Plan, Stage, adds_rows, arguments_of, extents_of, is_costly, is_plain, widest
-from pykernels.kernel.vector_operations import Writer
+from pykernels.kernel.vector_writer import Writer
 
 __all__ = ["compile_kernel"]
 

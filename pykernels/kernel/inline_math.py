@@ -19,7 +19,7 @@ import llvmlite.ir as ir
 from pykernels.kernel.inline_steps import bits, constant, fma, integer, polynomial
 
 if TYPE_CHECKING:
-    from pykernels.kernel.vector_operations import Writer
+    from pykernels.kernel.vector_writer import Writer
 
 __all__ = ["INLINE", "SLOWER"]
 

@@ -9,7 +9,7 @@ import llvmlite.ir as ir
 import numpy as np
 
 if TYPE_CHECKING:
-    from pykernels.kernel.vector_operations import Writer
+    from pykernels.kernel.vector_writer import Writer
 
 __all__ = ["bits", "constant", "fma", "greatest", "integer", "least", "polynomial"]
 

@@ -22,7 +22,7 @@ import numpy as np
 from pykernels.kernel.inline_steps import bits, constant, fma, greatest, integer, least, polynomial
 
 if TYPE_CHECKING:
-    from pykernels.kernel.vector_operations import Writer
+    from pykernels.kernel.vector_writer import Writer
 
 __all__ = ["INLINE"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import llvmlite.ir as ir
 
 from pykernels.kernel import target
-from pykernels.kernel.vector_operations import Writer
+from pykernels.kernel.vector_writer import Writer
 
 __all__ = ["LoopMath"]
 

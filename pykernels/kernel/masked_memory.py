@@ -6,7 +6,7 @@ import llvmlite.ir as ir
 import numpy as np
 
 from pykernels.kernel.vector_code import constant, storage_type
-from pykernels.kernel.vector_operations import Writer
+from pykernels.kernel.vector_writer import Writer
 
 __all__ = ["from_memory", "load", "store", "to_memory"]
 

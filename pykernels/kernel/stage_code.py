@@ -20,7 +20,8 @@ from pykernels.kernel.graph import within
 from pykernels.kernel.masked_memory import from_memory, load, store, to_memory
 from pykernels.kernel.stages import Array, Plan, Stage, arguments_of, nodes_of
 from pykernels.kernel.vector_code import constant, spread, storage_type
-from pykernels.kernel.vector_operations import OPERATIONS, Writer, convert
+from pykernels.kernel.vector_operations import OPERATIONS
+from pykernels.kernel.vector_writer import Writer, convert
 
 __all__ = ["StageCode"]
 

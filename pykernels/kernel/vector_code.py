@@ -20,7 +20,8 @@ from pykernels.kernel.elementwise import Elementwise
 from pykernels.kernel.expression import Input, Keyword, Node, Operand, Operation, dtype_of, in_order, is_array
 from pykernels.kernel.facts import ELEMENTWISE, Facts
 from pykernels.kernel.fast_math import FLAGS
-from pykernels.kernel.vector_operations import OPERATIONS, Writer, convert, lane_type
+from pykernels.kernel.vector_operations import OPERATIONS
+from pykernels.kernel.vector_writer import Writer, convert, lane_type
 
 __all__ = ["compile_kernel", "constant", "spread", "storage_type"]
 

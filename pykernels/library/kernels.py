@@ -15,8 +15,8 @@ from pykernels import abi
 from pykernels.definition import OpDef
 from pykernels.errors import BuildError, CallError, CompileFailed, KernelError
 from pykernels.kernel import linking, service
-from pykernels.kernel.build import compile_kernel
 from pykernels.kernel.facts import ELEMENTWISE, PYTHON
+from pykernels.kernel.forms import compile_kernel
 from pykernels.kernel.signature import Signature, read_shapes, signature_of
 from pykernels.module import OpModule
 from pykernels.samples import MAX_NDIM, Sample, sample
