@@ -62,7 +62,7 @@ class Run : public Passes {
   void PlanAtOnce() {
     is_planned_anew_ = false;
     is_at_once_ = n_steps_ == block_ && !some_single_;
-    n_links_ = 0;
+    n_links_ = n_fills_ = 0;
     for (int s = 0; s < pk_counts[kStages] && is_at_once_; ++s) {
       Pass& pass = passes_[s];
       Plan(s, sizes_, &pass);
@@ -73,16 +73,34 @@ class Run : public Passes {
         pass.data[i] = array.data;
         if (array.tensor >= 0) links_[n_links_++] = {&pass.data[i], array.tensor, array.offset};
       }
+      for (int i = pass.first_fold; i < pass.first_fold + pass.n_folds && is_at_once_; ++i) {
+        // All of these lie in memory of our own, which is filled in whole words.
+        const Array& array = arrays_[pk_folds[i]];
+        const int64_t bytes = counts_[pk_folds[i]] * array.item;
+        fills_[n_fills_++] = {reinterpret_cast<uint64_t*>(array.data), (bytes + 7) / 8, Word(i, array.item)};
+      }
     }
+  }
+
+  // As many of what a fold begins with as there is room for in a word.
+  static uint64_t Word(int fold, int64_t item) {
+    uint64_t word = pk_identities[fold];
+    for (int64_t bits = 8 * item; bits < 64; bits *= 2) {
+      word &= (uint64_t{1} << bits) - 1;
+      word |= word << bits;
+    }
+    return word;
   }
 
   void ComputeAtOnce(void* const* data) {
     for (int i = 0; i < n_links_; ++i) {
       *links_[i].to = static_cast<char*>(data[links_[i].tensor]) + links_[i].offset;
     }
+    for (int i = 0; i < n_fills_; ++i) {
+      for (int64_t k = 0; k < fills_[i].words; ++k) fills_[i].to[k] = fills_[i].word;
+    }
     for (int s = 0; s < pk_counts[kStages]; ++s) {
       const Pass& pass = passes_[s];
-      Begin(pass, true);
       if (pass.is_empty) continue;
       if (pass.is_simple) {
         pk_stages[s][pass.code](pass.data, pass.steps, numbers_, pass.rows, pass.columns);
@@ -223,6 +241,12 @@ class Run : public Passes {
     int64_t offset;
   } links_[kMaxLinks];
   int n_links_;
+  struct {
+    uint64_t* to;
+    int64_t words;
+    uint64_t word;
+  } fills_[kMaxArrays];
+  int n_fills_;
   enum { kAll = -1, kAllEven = -2 };
   int only_ = kAll;  // or a reduction
 };

@@ -75,13 +75,14 @@ def _taps(begin, end, scale, bins, ratio, size, aligned):
         raise ValueError("every region must be finite and, if aligned, have a height and a width greater than 0")
     step = length / bins
     n = ratio if ratio > 0 else math.ceil(step)
+    share = 1 / n
     pixels, weights = np.empty((bins, 2 * n), np.int64), np.empty((bins, 2 * n))
     for i in range(bins):
         for k in range(n):
-            at = begin + (i + (k + 0.5) / n) * step
-            share = 1 / n if -1 <= at <= size else 0.0
+            at = begin + (i + (k + 0.5) * share) * step
+            weight = share if -1 <= at <= size else 0.0
             at = min(max(at, 0.0), size - 1.0)
             low = int(at)
             pixels[i, 2 * k], pixels[i, 2 * k + 1] = low, min(low + 1, size - 1)
-            weights[i, 2 * k], weights[i, 2 * k + 1] = (low + 1 - at) * share, (at - low) * share
+            weights[i, 2 * k], weights[i, 2 * k + 1] = (low + 1 - at) * weight, (at - low) * weight
     return pixels, weights
