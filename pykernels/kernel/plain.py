@@ -14,7 +14,7 @@ from pykernels.errors import KernelError
 from pykernels.kernel.bytecode import instructions
 from pykernels.kernel.ownership import framework_of, is_dependency, is_installed, is_users
 
-__all__ = ["check_plain"]
+__all__ = ["check_plain", "uses"]
 
 _UNKNOWN = object()
 
@@ -38,7 +38,7 @@ def check_plain(kernel: types.FunctionType, path: Path) -> None:
         if function in seen:
             continue
         seen.add(function)
-        for name, value, line in _uses(function) if _may_use(function) else ():
+        for name, value, line in uses(function) if _may_use(function) else ():
             framework = framework_of(value)
             if framework is not None:
                 raise KernelError(
@@ -71,7 +71,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _uses(function: types.FunctionType) -> Iterator[tuple[str, Any, int]]:
+def uses(function: types.FunctionType) -> Iterator[tuple[str, Any, int]]:
     """What the code of a function reads from outside: name (``tools.scale``), current value, and line."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
     codes = [function.__code__]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from _ctypes import CFuncPtr
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ from pykernels.kernel import iterations, lowering, weak
 from pykernels.kernel.adapter import Result, computed_in
 from pykernels.kernel.codegen import compile_function
 from pykernels.kernel.numba_errors import line_of, reason_of
+from pykernels.kernel.plain import uses
 from pykernels.kernel.signature import Group, Signature, group_shapes
 from pykernels.kernel.source import KernelFunction
 
@@ -28,6 +31,8 @@ class NotNative(Exception):
 
 def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.Type]:
     """The kernel compiled by numba for the signature, and the type that it returns."""
+    for function in (kernel.function, *kernel.helpers):
+        _check_addresses(function)
     for helper in kernel.helpers:
         lowering.make_callable(helper)
     in_pieces = is_in_pieces(kernel)
@@ -51,6 +56,13 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     except Exception as error:  # numba breaks on some code that it cannot type
         raise NotNative(f"numba breaks on {kernel.where}: {type(error).__name__}: {error}") from error
     return dispatcher, dispatcher.overloads[argument_types].signature.return_type
+
+
+def _check_addresses(function: Any) -> None:
+    """Raise `NotNative` if a function calls one of C, whose address numba compiles in: each process has another."""
+    for name, value, line in uses(inspect.unwrap(function)):
+        if isinstance(value, CFuncPtr) or type(value).__module__ == "_cffi_backend":
+            raise NotNative(f"{function.__code__.co_filename}:{line}: {name} lies elsewhere in each process")
 
 
 def is_in_pieces(kernel: KernelFunction) -> bool:

@@ -209,6 +209,26 @@ def test_a_kernel_that_needs_python_at_run_time_runs_as_python(tmp_path: Path) -
     np.testing.assert_allclose(out, np.linalg.inv(x))
 
 
+def test_a_kernel_that_calls_c_by_its_address_runs_as_python(tmp_path: Path) -> None:
+    """The address would be compiled in, and is another in the next process, which finds the kernel in the cache."""
+    text = """
+        import ctypes
+
+        def twice(x):
+            ctypes.memset(x.ctypes.data, 0, 0)
+            return x * 2
+
+        def forward(args):
+            return twice(args[0])
+    """
+    x = np.array([2.0, 3.0])
+    out = np.empty_like(x)
+    with pytest.warns(PykernelsWarning, match=r"op_py_kernel.py:7: ctypes.memset lies elsewhere in each process"):
+        built = build(kernel_of(tmp_path, text), [x], [out])
+    assert run(built, [x], [out]) is None
+    np.testing.assert_array_equal(out, x * 2)
+
+
 def test_without_a_compiler_a_kernel_runs_as_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYKERNELS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path))
