@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pykernels.checking.execution import Refused, run_plain
 from pykernels.checking.findings import Wrong
 from pykernels.checking.forms import Form
-from pykernels.checking.search import Subject
+from pykernels.checking.search import Subject, TooLong
 from pykernels.checking.values import Kind, draw_sample
 from pykernels.errors import CallError, KernelError
 from pykernels.samples import Sample
@@ -45,6 +45,8 @@ def _check_dtype(subject: Subject, forms: Sequence[Form]) -> None:
             step = forward_step(subject.module, sample)
             with subject.limited():
                 run_plain(step)
+            return
+        except TooLong:
             return
         except (KernelError, Refused) as error:
             refused.append((sample, error))

@@ -15,7 +15,7 @@ from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 from pykernels.samples import HOOK, Sample, declared, sample
 
-__all__ = ["MAX_NDIM", "Form", "forms_of"]
+__all__ = ["MAX_NDIM", "Form", "form_of", "forms_of"]
 
 #: The most axes that are tried.
 MAX_NDIM = 5
@@ -94,7 +94,7 @@ def _samples(module: OpModule, dtype: np.dtype) -> Iterator[Sample]:
 
 def _with_other_shapes(module: OpModule, samples: Sequence[Sample], *, is_first: bool) -> Iterator[Form]:
     op = module.forward
-    bases = [_form(module, each) for each in samples]
+    bases = [form_of(module, each) for each in samples]
     alike: dict[tuple[tuple[int, ...], str], list[Form]] = {}
     seen = set()
     made_up = _made_up(bases) if is_first else iter(())
@@ -116,7 +116,8 @@ def _few(forms: list[Form]) -> list[Form]:
     return [*rest[: _PER_RANKS - len(empty)], *empty]
 
 
-def _form(module: OpModule, given: Sample) -> Form:
+def form_of(module: OpModule, given: Sample) -> Form:
+    """What a call is like."""
     has_hook = hasattr(module.api, HOOK)
     values = tuple(np.concatenate([a.ravel() for a in group]) if has_hook and group else None for group in given.inputs)
     specs = tuple(tuple(TensorSpec(a.shape, a.dtype) for a in group) for group in given.inputs)

@@ -12,8 +12,8 @@ from itertools import chain
 from typing import Any
 
 from pykernels.checking.execution import Refused
-from pykernels.checking.findings import Wrong
-from pykernels.checking.forms import Form, forms_of
+from pykernels.checking.findings import Skipped, Wrong
+from pykernels.checking.forms import Form, form_of, forms_of
 from pykernels.checking.values import Kind, draw_sample, sample_strategy
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
@@ -50,8 +50,8 @@ class Subject:
 
     @cached_property
     def forms(self) -> list[Form]:
-        """The forms of calls that the definition accepts."""
-        return forms_of(self.module)
+        """The forms of calls that the definition accepts; of those that are given, if some are."""
+        return forms_of(self.module) if self.given is None else [form_of(self.module, each) for each in self.given]
 
     def is_patient(self) -> bool:
         """Whether made-up numbers are worth trying: not where the kernel takes too long for them."""
@@ -103,6 +103,8 @@ def search(
         for sample in subject.given:
             trial(sample, may_refuse=False)
         trial.conclude()
+        if not trial.tried:
+            raise Skipped(f"no call could be tried: {trial.refusal}")
         return trial.tried
     for seed, (form, kind) in enumerate((form, kind) for form in forms for kind in kinds):
         if kind is Kind.OWN or subject.is_patient():

@@ -11,6 +11,7 @@ from pykernels.checking.execution import run_compiled
 from pykernels.checking.findings import Skipped, Wrong
 from pykernels.checking.forms import Form
 from pykernels.checking.search import Subject
+from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 from pykernels.samples import Sample
 from pykernels.steps import Gradient, Step, forward_step, gradient
@@ -30,11 +31,20 @@ _MORE = 8
 
 
 def differentiable(subject: Subject) -> list[Form]:
-    """The forms whose arrays are real numbers of a dtype that float64 can stand for, if the op takes float64."""
+    """The forms whose first array holds real numbers, if the op takes these in float64."""
     forms = [form for form in subject.forms if form.dtype.kind == "f" and form.size]
-    if not any(form.dtype == _F64 for form in subject.forms):
+    if not any(_takes_float64(subject.module, form) for form in forms):
         raise Skipped("the definition does not take float64, in which finite differences are exact enough")
     return forms
+
+
+def _takes_float64(module: OpModule, form: Form) -> bool:
+    specs = [[t._replace(dtype=_F64) if t.dtype and t.dtype.kind == "f" else t for t in group] for group in form.specs]
+    try:
+        module.forward.infer(specs, form.attributes)
+    except PykernelsError:
+        return False
+    return True
 
 
 def in_float64(sample: Sample) -> Sample:

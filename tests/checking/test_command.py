@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planted import instead, plant
+from planted import DEFINITION, instead, plant
 from process import program, python
 
 import pykernels
@@ -82,6 +82,17 @@ def test_opcheck_takes_the_names_of_loaded_ops_and_calls(tmp_path: Path) -> None
             opcheck("planted", [{"x": np.ones(2), "size": 1.0}], checks=["shapes"])
     finally:
         pykernels.unload_ops()
+
+
+def test_calls_that_are_given_are_the_only_ones(tmp_path: Path) -> None:
+    """What is made up may be nothing that the op takes."""
+    refuse = "return in_shape, in_shape, []"
+    definition = instead(refuse, f"assert in_shape == [[7, 3]]\n            {refuse}", DEFINITION)
+    folder = plant(tmp_path, definition=definition)
+    values = np.linspace(-1, 1, 21, dtype=np.float32).reshape(7, 3)
+    opcheck(folder, [{"x": values}], checks=["definition", "compiled", "gradient", "bounds", "threads", "speed"])
+    with pytest.raises(AssertionError, match=r"planted, definition: op planted_forward: .*sample_inputs"):
+        opcheck(folder, checks=["definition"])
 
 
 def test_a_crash_and_a_hang_are_findings_and_the_other_checks_go_on(tmp_path: Path) -> None:
