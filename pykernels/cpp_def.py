@@ -10,13 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pykernels import abi, paths, toolchain
+from pykernels import abi, paths, shipped, toolchain
 from pykernels.definition import Definition
 from pykernels.definition_reader import read_definition
 from pykernels.diagnostics import first_error
 from pykernels.errors import CompileFailed, DefinitionError
 
-__all__ = ["compile_object", "load_cpp_def"]
+__all__ = ["build_definition", "compile_object", "definition_parts", "load_cpp_def"]
 
 # A definition is compiled for the sake of a few calls, so what counts is the time that this takes, and the size,
 # which every process reads: -Og compiles as fast as -O0, to less than half of it. With -Bsymbolic, the standard
@@ -46,19 +46,33 @@ def load_cpp_def(path: Path) -> Definition:
     path = Path(path).resolve()
     if not path.is_file():
         raise DefinitionError(f"{path}: there is no such file")
+    store = shipped.store_of(path.parent)
+    found = None if store is None else store.find(path.parent, definition_parts(path))
+    if found is not None:
+        return _read(found[0], path)
+    built = build_definition(path)
+    _probe(built, path)
+    return _read(built, path)
+
+
+def build_definition(path: Path, *flags: str) -> Path:
+    """The C++ definition at `path`, compiled with these flags as well; errors are those of `load_cpp_def`."""
     try:
-        built = toolchain.build_shared(
+        return toolchain.build_shared(
             path.stem,
             [path],
             kind="definitions",
-            flags=_FLAGS,
+            flags=(*_FLAGS, *flags),
             include=[paths.CPP_DEFS / "include"],
             key=_headers_beside(path),
         )
     except CompileFailed as error:
         raise DefinitionError(first_error(error.output, path)) from error
-    _probe(built, path)
-    return _read(built, path)
+
+
+def definition_parts(path: Path) -> list[str | bytes]:
+    """What a compiled definition follows from, whatever compiles it."""
+    return [str(abi.DEFINITION_ABI), path.read_bytes(), *_headers_beside(path)]
 
 
 def compile_object(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import threading
@@ -14,7 +15,7 @@ from pykernels import frameworks, paths
 from pykernels.errors import CallError, ClashError, LoadError
 from pykernels.module import CPP_DEF, PY_API, PY_DEF, PY_KERNEL, OpModule
 
-__all__ = ["ENTRY_POINTS", "find", "find_op", "install", "list_ops", "load_ops", "reload_ops", "unload_ops"]
+__all__ = ["ENTRY_POINTS", "find", "find_op", "install", "list_ops", "load_ops", "owner_of", "reload_ops", "unload_ops"]
 
 #: The entry-point group of packages that carry op folders.
 ENTRY_POINTS = "pykernels.ops"
@@ -182,15 +183,34 @@ def _is_op_folder(path: Path) -> bool:
 def _default_places() -> list[tuple[Path, bool]]:
     places = [(paths.OPS, True), (Path("ops"), False)]
     places += [(Path(p), True) for p in os.environ.get("PYKERNELS_PATH", "").split(os.pathsep) if p]
+    return [*places, *((place, True) for place, _ in _packages())]
+
+
+def _packages() -> Iterator[tuple[Path, str]]:
+    """The folders of op folders of installed packages, with the names and versions of these."""
     from importlib import metadata  # not above: it takes a third of the time of importing pykernels
 
     for point in metadata.entry_points(group=ENTRY_POINTS):
+        owner = f"{point.dist.name} {point.dist.version}" if point.dist else point.name
         spec = importlib.util.find_spec(point.module)
         if spec is None:
-            raise LoadError(f"the installed package behind entry point {point.name!r} has no module {point.module!r}")
+            raise LoadError(
+                f"the installed package {owner} names a module {point.module!r} for its ops (entry point "
+                f"{point.name!r}), which is not there; install it again"
+            )
         locations = spec.submodule_search_locations or ([spec.origin] if spec.origin else [])
-        places += [(p if p.is_dir() else p.parent, True) for p in map(Path, locations)]
-    return places
+        yield from ((p if p.is_dir() else p.parent, owner) for p in map(Path, locations))
+
+
+def owner_of(folder: Path) -> str:
+    """The installed package, with its version, that an op folder belongs to; empty if it belongs to none."""
+    if folder.parent.resolve() == paths.OPS:
+        return "pykernels itself"
+    with contextlib.suppress(LoadError):
+        for place, owner in _packages():
+            if folder.parent.resolve() == place.resolve():
+                return owner
+    return ""
 
 
 def _forget_plans() -> None:
@@ -205,8 +225,10 @@ def _check_clash(module: OpModule) -> None:
         raise ClashError(_clash(module.name, known.path, module.path))
 
 
-def _clash(name: str, first: Path, second: Path) -> str:
+def _clash(name: str, *folders: Path) -> str:
+    owners = (owner_of(folder) for folder in folders)
+    both = " and ".join(f"{folder} (of {owner})" if owner else f"{folder}" for folder, owner in zip(folders, owners))
     return (
-        f"two folders define the op {name!r}: {first} and {second}. Rename one, or unload the first with "
+        f"two folders define the op {name!r}: {both}. Rename one, or unload the first with "
         f"pykernels.unload_ops({name!r})"
     )

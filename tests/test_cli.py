@@ -189,7 +189,8 @@ def test_list_shows_both_folders_of_one_name(tmp_path: Path) -> None:
     shutil.copytree(CHECKOUT / "ops/relu", tmp_path / "ops/relu")
     done = command("list", cwd=tmp_path)
     assert done.returncode == 1
-    assert f"pykernels: relu: two folders define the op 'relu': {paths.OPS / 'relu'} and " in done.stderr
+    said = f"pykernels: relu: two folders define the op 'relu': {paths.OPS / 'relu'} (of pykernels itself) and "
+    assert said in done.stderr
 
 
 def test_list_of_a_folder_that_is_not_there(tmp_path: Path) -> None:

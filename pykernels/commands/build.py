@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pykernels.commands import arguments
-from pykernels.errors import PykernelsError
+from pykernels.errors import BuildError, PykernelsError
 
 if TYPE_CHECKING:
     from pykernels.library.kernels import LibraryKernel, Wanted
@@ -20,16 +20,24 @@ if TYPE_CHECKING:
 
 __all__ = ["add"]
 
+# Every x86-64 processor that was made since 2015 or so is of this level.
+_WHEEL_CPU = "x86-64-v3"
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("build", help="make a library that needs no Python", description=_run.__doc__)
+    parser = commands.add_parser("build", help="make a library or a wheel of compiled ops", description=_run.__doc__)
     kind = parser.add_mutually_exclusive_group(required=True)
     kind.add_argument("--onnx", action="store_true", help="of custom ops for ONNX Runtime")
     kind.add_argument("--c", action="store_true", help="of functions for C, with a header beside it")
-    arguments.add_ops(parser, required=True)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the library to write")
-    parser.add_argument("--cpu", default="native", help="the processor to compile for, such as x86-64-v3 (this one)")
+    kind.add_argument("--wheel", action="store_true", help="a wheel for pip, of the package in the folder named (here)")
+    arguments.add_ops(parser)
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="the library to write; the folder for a wheel (dist)"
+    )
+    parser.add_argument(
+        "--cpu", help="the processor to compile for, such as x86-64-v3 (this one; for a wheel, x86-64-v3)"
+    )
     parser.add_argument(
         "--dtype",
         dest="dtypes",
@@ -45,11 +53,17 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="how many processes compile at once"
     )
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=lambda options: _run(options, parser))
 
 
-def _run(options: argparse.Namespace) -> int:
-    """Make a library that runs ops without Python, numba or pykernels."""
+def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    """Make a library that runs ops without Python, numba or pykernels; or a wheel whose ops need no compiler."""
+    if options.wheel:
+        return _build_wheel(options)
+    if not options.ops:
+        parser.error("an op is missing: a name, an op folder or a folder of op folders")
+    if options.output is None:
+        parser.error("-o is missing: the library to write")
     from pykernels.kernel import processor
     from pykernels.library.assembly import check_definition
     from pykernels.library.c_library import build_c_library
@@ -62,8 +76,9 @@ def _run(options: argparse.Namespace) -> int:
         check_definition(module)
     dtypes = [str(dtype) for dtype in options.dtypes or ()]
     wanted = Wanted(dtypes, options.shapes, options.attributes, options.gradients)
-    with processor.compiling_for(options.cpu):
-        _prepare(modules, wanted, options.cpu, options.jobs)
+    cpu = options.cpu or processor.NATIVE
+    with processor.compiling_for(cpu):
+        _prepare(modules, wanted, cpu, options.jobs)
         kernels = {}
         for module in modules:
             kernels[module], left_out = compile_kernels(module, wanted)
@@ -77,6 +92,35 @@ def _run(options: argparse.Namespace) -> int:
     for op in ops:
         name = f"{PREFIX}{op.name}" if options.c else f"{op.domain}::{op.name}"
         print(f"{name}: {_served(kernel for kernel in flat if kernel.op is op.op)}")
+    return 0
+
+
+def _build_wheel(options: argparse.Namespace) -> int:
+    from pykernels.kernel import linking, processor
+    from pykernels.library.kernels import Wanted, compile_kernels
+    from pykernels.library.wheel import build_wheel, find_project
+
+    project = find_project(Path(*options.ops or ["."]).absolute())
+    modules = arguments.find_modules([str(collection) for collection in project.collections])
+    dtypes = [str(dtype) for dtype in options.dtypes or ()]
+    wanted = Wanted(dtypes, options.shapes, options.attributes, options.gradients, linking.LOADABLE)
+    cpu = options.cpu or (_WHEEL_CPU if _WHEEL_CPU in processor.known() else processor.NATIVE)
+    kernels: dict[OpModule, list[LibraryKernel]] = {}
+    with processor.compiling_for(cpu):
+        _prepare(modules, wanted, cpu, options.jobs)
+        for module in modules:
+            try:
+                kernels[module], left_out = compile_kernels(module, wanted)
+            except BuildError as error:
+                kernels[module], left_out = [], [str(error)]
+            for reason in left_out:
+                print(f"pykernels: not compiled: {reason}", file=sys.stderr)
+        wheel = build_wheel(project, kernels, options.output or project.root / "dist", cpu=cpu)
+    for module, group in kernels.items():
+        for op in module.definition.ops.values():
+            served = _served(kernel for kernel in group if kernel.op is op)
+            print(f"{op.name}: {served or 'as it is'}")
+    print(f"wrote {wheel}")
     return 0
 
 

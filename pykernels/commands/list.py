@@ -54,5 +54,8 @@ def _run(options: argparse.Namespace) -> int:
 def _origin(folder: Path) -> str:
     if folder.parent == paths.OPS:
         return "shipped"
+    owner = discovery.owner_of(folder)
+    if owner:
+        return owner
     here = Path.cwd().resolve()
     return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)

@@ -6,17 +6,24 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from pykernels.scaffold.package import write_package
 from pykernels.scaffold.sketch import ATTRIBUTE_TYPES, KINDS, Sketch, read_attribute, sketch
 from pykernels.scaffold.writing import write_op
 
 __all__ = ["add"]
 
+# The op of a package, if none is named.
+_FIRST = "my_op"
+
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("new", help="write the files of a new op", description=_run.__doc__)
-    parser.add_argument("name", metavar="NAME", help="the op's name, a Python identifier")
-    parser.add_argument("--path", type=Path, default=Path("ops"), metavar="DIR", help="where to make its folder (ops)")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the op's name, a Python identifier")
+    parser.add_argument(
+        "--package", metavar="PACKAGE", help="write a package to be shipped with pip, with this op in it"
+    )
+    parser.add_argument("--path", type=Path, metavar="DIR", help="where to make the folder (ops; for a package: here)")
     parser.add_argument("--like", choices=KINDS, default="elementwise", help="what kind of op (elementwise)")
     parser.add_argument("--inputs", type=_names, default=(), metavar="X,W", help="the names of its inputs")
     parser.add_argument("--outputs", type=_names, default=(), metavar="Y,Z", help="the names of its outputs")
@@ -27,17 +34,31 @@ def add(commands: Any) -> None:
         metavar="NAME:TYPE=DEFAULT",
         help=f"an attribute, such as alpha:float=0.01; may be repeated. Types: {', '.join(ATTRIBUTE_TYPES)}",
     )
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=lambda options: _run(options, parser))
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Write the folder of a new op: a small one that works, with its gradient and tests, to be changed."""
     attributes = None if options.attributes is None else [read_attribute(text) for text in options.attributes]
-    wanted = sketch(options.name, options.like, options.inputs, options.outputs, attributes)
-    for file, purpose in write_op(wanted, options.path).items():
+    if options.name is None and options.package is None:
+        parser.error("a name is missing: of an op, or after --package")
+    wanted = sketch(
+        _FIRST if options.name is None else options.name, options.like, options.inputs, options.outputs, attributes
+    )
+    folder = options.path or Path("." if options.package else "ops")
+    written = write_package(options.package, wanted, folder) if options.package else write_op(wanted, folder)
+    for file, purpose in written.items():
         print(f"wrote {file}: {purpose}")
-    print(_next_steps(wanted, options.path))
+    print(_next_steps_of_package(folder / options.package) if options.package else _next_steps(wanted, folder))
     return 0
+
+
+def _next_steps_of_package(root: Path) -> str:
+    return (
+        f"\nCheck it, and build a wheel with compiled ops:\n"
+        f"    python -m pykernels check {root / root.name}\n"
+        f"    python -m pykernels build --wheel {root}"
+    )
 
 
 def _next_steps(op: Sketch, folder: Path) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from pykernels.errors import BuildError
 
-__all__ = ["LEVELS", "NATIVE", "chosen", "compiling_for"]
+__all__ = ["LEVELS", "NATIVE", "chosen", "compiling_for", "known"]
 
 #: The one at hand.
 NATIVE = "native"
@@ -24,6 +24,11 @@ def chosen() -> str:
     return _chosen.get()
 
 
+def known() -> tuple[str, ...]:
+    """Those that code can be made for here."""
+    return (NATIVE, *LEVELS) if platform.machine() in ("x86_64", "AMD64") else (NATIVE,)
+
+
 @contextlib.contextmanager
 def compiling_for(cpu: str) -> Iterator[None]:
     """Compile for another processor in this block.
@@ -33,9 +38,8 @@ def compiling_for(cpu: str) -> Iterator[None]:
     BuildError
         It is no processor that code can be made for here.
     """
-    known = (NATIVE, *LEVELS) if platform.machine() in ("x86_64", "AMD64") else (NATIVE,)
-    if cpu not in known:
-        raise BuildError(f"there is no processor {cpu!r} to compile for here; the choices are {', '.join(known)}")
+    if cpu not in known():
+        raise BuildError(f"there is no processor {cpu!r} to compile for here; the choices are {', '.join(known())}")
     token = _chosen.set(cpu)
     try:
         yield

@@ -15,7 +15,7 @@ from pykernels import abi
 from pykernels.definition import OpDef
 from pykernels.errors import BuildError, CallError, CompileFailed, KernelError
 from pykernels.kernel import linking, service
-from pykernels.kernel.facts import ELEMENTWISE, PYTHON
+from pykernels.kernel.facts import ELEMENTWISE, PYTHON, Facts
 from pykernels.kernel.forms import compile_kernel
 from pykernels.kernel.signature import Signature, read_shapes, signature_of
 from pykernels.module import OpModule
@@ -45,17 +45,20 @@ class Wanted:
         Values of attributes. Numbers need not be said, since kernels take them at run time.
     gradients : bool
         Whether the ops of gradients are wanted, too.
+    filename : str
+        As for `kernel.forms.compile_kernel`: what the objects are for.
     """
 
     dtypes: Sequence[str] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     attributes: Mapping[str, Any] = field(default_factory=dict)
     gradients: bool = True
+    filename: str = linking.RELOCATABLE
 
 
 @dataclass(frozen=True, eq=False)
 class LibraryKernel:
-    """A kernel as a relocatable object.
+    """A kernel as an object.
 
     Attributes
     ----------
@@ -73,6 +76,9 @@ class LibraryKernel:
         Whether it calls matrix products.
     path : Path
         The object, whose function is `linking.ENTRY`.
+    facts : Facts
+    given : Signature
+        That of the use, before the values of numbers were compiled in.
     """
 
     op: OpDef
@@ -83,6 +89,8 @@ class LibraryKernel:
     flags: int
     needs_blas: bool
     path: Path
+    facts: Facts
+    given: Signature
 
 
 def compile_kernels(module: OpModule, wanted: Wanted) -> tuple[list[LibraryKernel], list[str]]:
@@ -106,7 +114,7 @@ def compile_kernels(module: OpModule, wanted: Wanted) -> tuple[list[LibraryKerne
     PykernelsError
         What else is wrong with the folder.
     """
-    found = _Found(module)
+    found = _Found(module, wanted.filename)
     for variant in _variants(module, wanted):
         try:
             for use in variant.uses:
@@ -123,10 +131,11 @@ def compile_kernels(module: OpModule, wanted: Wanted) -> tuple[list[LibraryKerne
 class _Found:
     """The kernels of a folder as they are found."""
 
-    def __init__(self, module: OpModule) -> None:
+    def __init__(self, module: OpModule, filename: str) -> None:
         self.kernels: list[LibraryKernel] = []
         self.left_out: list[str] = []
         self._module = module
+        self._filename = filename
         self._served: set[tuple[str, Signature]] = set()
 
     def add(self, use: Use) -> None:
@@ -169,7 +178,7 @@ class _Found:
         names, shapes = service.output_names(op, instance), read_shapes(instance)
         values = {} if any_values else {name: use.attributes[name] for name, at in given.scalars if at >= 0}
         path, facts, signature = compile_kernel(
-            function, op.name, given, names, shapes, values, filename=linking.RELOCATABLE
+            function, op.name, given, names, shapes, values, filename=self._filename
         )
         if facts.form == PYTHON:
             raise BuildError(
@@ -177,8 +186,8 @@ class _Found:
             )
         flags = abi.KernelFlag.ELEMENTWISE if facts.form == ELEMENTWISE else abi.KernelFlag(0)
         flags |= abi.KernelFlag.ITERATIONS if facts.in_pieces else abi.KernelFlag(0)
-        where = f"{function.path.name}:{function.line}"
-        return LibraryKernel(op, where, instance, signature, facts.form == ELEMENTWISE, int(flags), facts.blas, path)
+        where, any_rank = f"{function.path.name}:{function.line}", facts.form == ELEMENTWISE
+        return LibraryKernel(op, where, instance, signature, any_rank, int(flags), facts.blas, path, facts, given)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pykernels.abi import AttrType
-from pykernels.definition import REQUIRED
 from pykernels.scaffold.kernel import formula
 from pykernels.scaffold.sketch import Sketch, SketchAttribute
 
@@ -51,15 +50,15 @@ def api_text(sketch: Sketch) -> str:
 
 def example_value(attribute: SketchAttribute) -> object:
     """The default of an attribute, or a value that does for one without."""
-    if attribute.default is not REQUIRED:
+    if attribute.has_default:
         return attribute.default
     return {AttrType.BOOL: True, AttrType.STRING: "text"}.get(attribute.type, 2)
 
 
 def _parameters(sketch: Sketch) -> Iterator[str]:
     yield from sketch.inputs
-    yield from (each.name for each in sketch.attributes if each.default is REQUIRED)
-    yield from (f"{each.name}={each.default!r}" for each in sketch.attributes if each.default is not REQUIRED)
+    yield from (each.name for each in sketch.attributes if not each.has_default)
+    yield from (f"{each.name}={each.default!r}" for each in sketch.attributes if each.has_default)
 
 
 def _docstring(sketch: Sketch) -> Iterator[str]:
@@ -77,7 +76,7 @@ def _docstring(sketch: Sketch) -> Iterator[str]:
 
 def _needs_sample(sketch: Sketch) -> bool:
     """Whether arguments cannot be made up from the definition."""
-    return sketch.kind == "matmul" or any(each.default is REQUIRED for each in sketch.attributes)
+    return sketch.kind == "matmul" or any(not each.has_default for each in sketch.attributes)
 
 
 def _sample(sketch: Sketch) -> Iterator[str]:
@@ -88,6 +87,6 @@ def _sample(sketch: Sketch) -> Iterator[str]:
     yield "    return {"
     yield from (f'        "{name}": rng.uniform(0.5, 2, shape).astype(dtype),' for name in sketch.inputs)
     for each in sketch.attributes:
-        if each.default is REQUIRED:
+        if not each.has_default:
             yield f'        "{each.name}": {example_value(each)!r},'
     yield "    }"

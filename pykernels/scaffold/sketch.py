@@ -42,6 +42,11 @@ class SketchAttribute:
     default: Any = REQUIRED
 
     @property
+    def has_default(self) -> bool:
+        """Whether it need not be given."""
+        return self.default is not REQUIRED
+
+    @property
     def is_number(self) -> bool:
         """Whether the op is multiplied by it."""
         return self.type not in (AttrType.BOOL, AttrType.STRING)

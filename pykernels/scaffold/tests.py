@@ -17,7 +17,7 @@ import numpy as np
 
 import pykernels
 
-{name} = pykernels.load_ops(Path(__file__).parent / "{name}")["{name}"]
+{name} = pykernels.load_ops({folder})["{name}"]
 
 
 def test_values():
@@ -28,13 +28,14 @@ def test_values():
 {others}'''
 
 
-def test_text(sketch: Sketch) -> str:
-    """The text of ``test_<op>.py``."""
+def test_text(sketch: Sketch, folder: str) -> str:
+    """The text of ``test_<op>.py``, where `folder` is an expression for the op folder."""
     arguments = [f"{name} = rng.uniform(0.5, 2, (4, 3))" for name in sketch.inputs]
     arguments += [f"{each.name} = {example_value(each)!r}" for each in sketch.attributes]
     call = [*sketch.inputs, *(f"{each.name}={each.name}" for each in sketch.attributes)]
     return _FILE.format(
         name=sketch.name,
+        folder=folder,
         arguments="\n".join(f"    {line}" for line in arguments),
         results=", ".join(sketch.outputs),
         outputs=sketch.outputs,

@@ -12,7 +12,7 @@ from pykernels.scaffold.kernel import kernel_text
 from pykernels.scaffold.sketch import Sketch
 from pykernels.scaffold.tests import test_text
 
-__all__ = ["write_files", "write_op"]
+__all__ = ["op_texts", "write_files", "write_op"]
 
 _PURPOSES = {
     CPP_DEF: "what the op is: inputs, outputs, attributes, shapes, gradient",
@@ -45,9 +45,16 @@ def write_op(sketch: Sketch, folder: Path) -> dict[Path, str]:
     if place.exists() or tests.exists():
         there = place if place.exists() else tests
         raise LoadError(f"{there} is there already; choose another name, or remove it first")
-    texts = {place / f"{sketch.name}{part}": make(sketch) for part, make in _TEXTS.items()}
-    write_files({**texts, tests: test_text(sketch)}, f"the op folder {place}")
-    return {**dict(zip(texts, _PURPOSES.values())), tests: "its tests, for pytest"}
+    texts = op_texts(sketch, folder)
+    texts[tests] = (test_text(sketch, f'Path(__file__).parent / "{sketch.name}"'), "its tests, for pytest")
+    write_files({file: text for file, (text, _) in texts.items()}, f"the op folder {place}")
+    return {file: purpose for file, (_, purpose) in texts.items()}
+
+
+def op_texts(sketch: Sketch, folder: Path) -> dict[Path, tuple[str, str]]:
+    """The three files of an op in a folder of op folders: their texts, and what they are for."""
+    place = folder / sketch.name
+    return {place / f"{sketch.name}{part}": (make(sketch), _PURPOSES[part]) for part, make in _TEXTS.items()}
 
 
 def write_files(texts: dict[Path, str], what: str) -> None:

@@ -1,0 +1,179 @@
+"""A wheel of a package of ops, with their compiled objects in it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pykernels
+from pykernels import cache, shipped
+from pykernels.cpp_def import build_definition, definition_parts
+from pykernels.errors import BuildError, LoadError
+from pykernels.kernel.shipping import FIXED, kernel_parts
+from pykernels.library.kernels import LibraryKernel
+from pykernels.module import CPP_DEF, OpModule
+
+__all__ = ["Project", "build_wheel", "find_project"]
+
+# What a copy of a project does without.
+_LEFT = shutil.ignore_patterns("__pycache__", "build", "dist", "*.egg-info", ".git", ".venv*", shipped.FOLDER)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A package of ops as its author has it.
+
+    Attributes
+    ----------
+    root : Path
+        The folder of its ``pyproject.toml``.
+    collections : tuple of Path
+        Its folders of op folders.
+    """
+
+    root: Path
+    collections: tuple[Path, ...]
+
+
+def find_project(root: Path) -> Project:
+    """The package in a folder.
+
+    Raises
+    ------
+    LoadError
+        There is none, or it has no entry point of the group ``pykernels.ops``, or the folder behind one is not there.
+    """
+    file = root / "pyproject.toml"
+    if not file.is_file():
+        raise LoadError(
+            f"there is no {file}; name the folder of a package, such as python -m pykernels new --package NAME writes"
+        )
+    modules = _entry_points(file.read_text(encoding="utf-8"))
+    if not modules:
+        raise LoadError(f'{file}: it has no table [project.entry-points."pykernels.ops"]; write NAME = "MODULE" in it')
+    collections = []
+    for module in modules:
+        places = [root.joinpath(*parts, *module.split(".")) for parts in ((), ("src",))]
+        found = next((place for place in places if place.is_dir()), None)
+        if found is None:
+            raise LoadError(f"{file}: the entry point is for {module!r}, but there is no folder {places[0]}")
+        collections.append(found)
+    return Project(root, tuple(collections))
+
+
+def _entry_points(text: str) -> list[str]:
+    """The modules that a ``pyproject.toml`` names for the group; Python 3.10 has no parser of these files."""
+    import re
+
+    table = re.search(r"^\[project\.entry-points\.[\"']pykernels\.ops[\"']\]\s*$(.*?)(?=^\[|\Z)", text, re.M | re.S)
+    found = re.findall(r"^\s*[\w.\"'-]+\s*=\s*[\"']([\w.]+)[\"']\s*(?:#.*)?$", table[1] if table else "", re.M)
+    return list(dict.fromkeys(found))
+
+
+def build_wheel(
+    project: Project, kernels: Mapping[OpModule, Sequence[LibraryKernel]], output: Path, *, cpu: str
+) -> Path:
+    """Build the wheel of a package with the objects of its ops in it; the project stays as it is.
+
+    Parameters
+    ----------
+    kernels : mapping of OpModule to sequence of LibraryKernel
+        For each op, those to load. Its definition goes with them.
+    output : Path
+        The folder to write it to.
+    cpu : str
+        The processor that the kernels are compiled for.
+
+    Returns
+    -------
+    Path
+        The wheel.
+
+    Raises
+    ------
+    BuildError
+        pip, setuptools or wheel is missing, or fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="pykernels-wheel-") as scratch:
+        copy = Path(scratch, "project")
+        shutil.copytree(project.root, copy, ignore=_LEFT)
+        for collection in project.collections:
+            inside = copy / collection.relative_to(project.root)
+            own = {module: group for module, group in kernels.items() if module.path.parent == collection.resolve()}
+            write_store(inside / shipped.FOLDER, own, project.root, cpu)
+        made = Path(scratch, "wheel")
+        _run("pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(made), str(copy))
+        (pure,) = made.glob("*.whl")
+        tag = f"manylinux_{_libc()}_{platform.machine()}"
+        _run("wheel", "tags", "--remove", "--platform-tag", tag, str(pure))
+        (wheel,) = made.glob("*.whl")
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+            return Path(shutil.copy(wheel, output / wheel.name))
+        except OSError as error:
+            raise BuildError(f"{output / wheel.name} cannot be written: {error.strerror}") from error
+
+
+def write_store(
+    folder: Path, kernels: Mapping[OpModule, Sequence[LibraryKernel]], root: Path, cpu: str
+) -> dict[str, Any]:
+    """Write the ``compiled`` folder of a collection, and return its manifest."""
+    folder.mkdir()
+    ops = {}
+    for module, group in kernels.items():
+        objects: dict[str, Any] = {}
+        path = module.files[CPP_DEF]
+        if path.suffix != ".py":
+            # Messages of a definition name its file, which lies elsewhere where it is used.
+            built = build_definition(path, f"-fmacro-prefix-map={root.resolve()}{os.sep}=")
+            _add(objects, folder, f"{module.name}_definition.so", definition_parts(path), built, {})
+        for number, kernel in enumerate(group):
+            function = module.kernel(kernel.op.name)
+            signature = kernel.signature.without_ranks() if kernel.any_rank else kernel.signature
+            name = f"{kernel.op.name}_{number}.so"
+            _add(objects, folder, name, kernel_parts(function, signature), kernel.path, kernel.facts.to_json())
+            fixed = [name for name, _ in kernel.given.scalars if name not in dict(kernel.signature.scalars)]
+            if fixed and not kernel.any_rank:
+                marker = cache.digest((*kernel_parts(function, kernel.given), FIXED))
+                objects[marker] = {**objects[cache.digest(kernel_parts(function, signature))], "facts": {FIXED: fixed}}
+        ops[module.name] = {"files": shipped.contents(module.path), "objects": objects}
+    manifest = {"pykernels": pykernels.__version__, "made_for": shipped.made_for(cpu), "ops": ops}
+    (folder / shipped.MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    return manifest
+
+
+def _add(
+    objects: dict[str, Any], folder: Path, name: str, parts: Sequence[str | bytes], path: Path, facts: dict[str, Any]
+) -> None:
+    shutil.copy(path, folder / name)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    objects[cache.digest(parts)] = {"file": name, "digest": digest, "facts": facts}
+
+
+def _run(module: str, *arguments: str) -> None:
+    command = [sys.executable, "-m", module, *arguments]
+    environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+    if done.returncode:
+        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-5:])
+        raise BuildError(
+            f"the wheel cannot be built: python -m {module} {arguments[0]}: {said}\n"
+            f"It needs pip, setuptools and wheel: {sys.executable} -m pip install setuptools wheel"
+        )
+
+
+def _libc() -> str:
+    with contextlib.suppress(ValueError, OSError):
+        return (os.confstr("CS_GNU_LIBC_VERSION") or "").split()[1].replace(".", "_")
+    raise BuildError("a wheel with compiled objects is made for the GNU C library, which this system does not have")

@@ -1,0 +1,226 @@
+"""Packages of ops: written, built into a wheel with compiled objects, installed, and used without a compiler."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+
+import pytest
+from process import CHECKOUT, program, python
+
+from pykernels import cli, shipped
+
+NOWHERE = {"CXX": "/nowhere/c++"}
+USE = """
+    import sys
+    import numpy as np
+    import demo_ops
+
+    x = np.ones((3, 4), np.float32)
+    assert demo_ops.gain(x, scale=2.0).tolist() == (2 * x).tolist()
+    assert "numba" not in sys.modules
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package of two ops as its author has it, one of which calls BLAS."""
+    folder = tmp_path_factory.mktemp("author")
+    assert cli.main(["new", "gain", "--package", "demo_ops", "--path", str(folder)]) == 0
+    assert cli.main(["new", "product", "--like", "matmul", "--path", str(folder / "demo_ops/demo_ops")]) == 0
+    return folder / "demo_ops"
+
+
+@pytest.fixture(scope="module")
+def wheel(package: Path) -> Path:
+    done = python("-m", "pykernels", "build", "--wheel", package, "--dtype", "float32", cwd=package)
+    assert done.returncode == 0, done.stderr
+    assert "gain_backward: float32 of any number of axes" in done.stdout
+    (path,) = (package / "dist").iterdir()
+    assert f"wrote {path}" in done.stdout
+    return path
+
+
+@pytest.fixture
+def site(wheel: Path, tmp_path: Path) -> Path:
+    """Where the wheel is installed."""
+    target = tmp_path / "site"
+    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", str(target)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, timeout=120)
+    return target
+
+
+def use(site: Path, text: str = USE, *, code: int = 0, **environment: str) -> str:
+    """Run a program with the installed package and an empty cache; what it says on the standard error output."""
+    path = f"{CHECKOUT}:{site}"
+    done = python(
+        *("-W", "default", "-c", textwrap.dedent(text)),
+        cwd=site.parent,
+        PYTHONPATH=path,
+        PYKERNELS_CACHE=str(site.parent / "cache"),
+        **environment,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stderr
+
+
+def test_a_new_package_works_from_its_sources(package: Path) -> None:
+    done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests", cwd=package)
+    assert "1 passed" in done.stdout, done.stdout
+    assert sorted(p.name for p in package.iterdir() if p.name != "dist") == [
+        "README.md",
+        "demo_ops",
+        "pyproject.toml",
+        "tests",
+    ]
+
+
+def test_the_wheel_holds_objects_and_says_what_they_are_for(wheel: Path) -> None:
+    assert wheel.name.startswith("demo_ops-0.1.0-py3-none-manylinux_")
+    archive = zipfile.ZipFile(wheel)
+    manifest = json.loads(archive.read("demo_ops/compiled/manifest.json"))
+    assert set(manifest["ops"]) == {"gain", "product"}
+    assert manifest["made_for"]["cpu"] in ("x86-64-v3", "native")
+    files = {entry["file"] for op in manifest["ops"].values() for entry in op["objects"].values()}
+    assert {f"demo_ops/compiled/{name}" for name in files} <= set(archive.namelist())
+    # What a definition says of itself has no path of the author's machine.
+    assert str(wheel.parent.parent).encode() not in archive.read("demo_ops/compiled/gain_definition.so")
+
+
+def test_users_need_no_compiler_and_nothing_is_built(site: Path) -> None:
+    assert use(site, **NOWHERE) == ""
+    assert not (site.parent / "cache").exists()
+
+
+def test_gradients_and_matrix_products_need_none_either(site: Path) -> None:
+    text = """
+        import sys
+        import numpy as np
+        import pykernels
+        from pykernels.samples import sample
+        from pykernels.steps import forward_step, gradient_steps
+
+        for name in ("gain", "product"):
+            module = pykernels.load_ops()[name]
+            forward = forward_step(module, sample(module, 16, np.dtype(np.float32)))
+            (backward,) = gradient_steps(module, forward)
+            forward.call.run()
+            backward.call.run()
+            assert np.isfinite(backward.outputs[0][0]).all()
+        assert "numba" not in sys.modules
+        """
+    assert use(site, text, **NOWHERE) == ""
+    assert not (site.parent / "cache").exists()
+
+
+def test_the_definition_names_its_file_in_the_package(site: Path) -> None:
+    text = """
+        import numpy as np
+        import demo_ops
+        import pykernels
+
+        assert pykernels.list_ops()["gain"].forward.file == "demo_ops/gain/gain_cpp_def.cpp"
+        try:
+            demo_ops.gain(np.arange(3))
+        except pykernels.CallError as error:
+            print(error)
+        """
+    use(site, text, **NOWHERE)
+
+
+@pytest.mark.parametrize(
+    ("made_for", "problem"),
+    [
+        ({"kernel ABI": 0}, "they are made for kernel ABI 0, and this is "),
+        ({"definition ABI": 0}, "they are made for definition ABI 0, and this is "),
+        ({"machine": "riscv64"}, "they are made for machine riscv64, and this is "),
+        ({"libc": "glibc 99.0"}, "they are made for glibc 99.0, and this is "),
+        ({"cpu": "x86-64-v3"}, "they are made for x86-64-v3, and this processor has no avx2, fma, bmi2"),
+    ],
+)
+def test_what_is_made_for_another_machine_does_not_fit(
+    site: Path, monkeypatch: pytest.MonkeyPatch, made_for: dict[str, object], problem: str
+) -> None:
+    store = site / "demo_ops/compiled"
+    values = json.loads((store / "manifest.json").read_text())
+    assert shipped.Store(store, values).problem(site / "demo_ops/gain") == ""
+    monkeypatch.setattr(shipped, "_processor_flags", lambda: frozenset())
+    values["made_for"] |= {"cpu": "any", **made_for}
+    assert problem in shipped.Store(store, values).problem(site / "demo_ops/gain")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "problem"),
+    [
+        ("gain/gain_py_kernel.py", b"# edited\n", "gain_py_kernel.py is not the file that they were made of"),
+        ("compiled/gain_definition.so", b"damaged", "gain_definition.so is damaged"),
+        ("compiled/manifest.json", b"{", "manifest.json cannot be read: JSONDecodeError"),
+    ],
+)
+def test_what_does_not_fit_is_refused_without_a_compiler(site: Path, file: str, content: bytes, problem: str) -> None:
+    path = site / "demo_ops" / file
+    path.write_bytes(path.read_bytes() + content if path.suffix == ".py" else content)
+    said = use(site, code=1, **NOWHERE)
+    assert "PackageError: op 'gain': the compiled objects in " in said and problem in said
+    assert "$CXX names '/nowhere/c++'" in said and "python -m pykernels build --wheel" in said
+
+
+def test_what_does_not_fit_is_compiled_here_where_there_is_a_compiler(site: Path) -> None:
+    with (site / "demo_ops/gain/gain_py_kernel.py").open("a") as file:
+        file.write("# edited\n")
+    said = use(site, USE.replace('assert "numba" not in sys.modules', ""))
+    assert "PykernelsWarning: op 'gain': the compiled objects in " in said
+    assert said.count("It is compiled here instead") == 1
+    assert (site.parent / "cache/definitions").is_dir()
+
+
+def test_objects_can_be_left_aside(site: Path) -> None:
+    assert use(site, PYKERNELS_SHIPPED="0").count("PackageError") == 0
+    assert (site.parent / "cache/definitions").is_dir()
+
+
+def test_clashes_name_both_packages(site: Path) -> None:
+    other = site / "other_ops"
+    shutil.copytree(site / "demo_ops", other, ignore=shutil.ignore_patterns("compiled", "product"))
+    info = site / "other_ops-2.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other_ops\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text("[pykernels.ops]\nother_ops = other_ops\n")
+    # Names of packages have both spellings.
+    said = use(site, "import pykernels\npykernels.load_ops()\n", code=1).replace("-ops", "_ops")
+    assert "ClashError: two folders define the op 'gain': " in said
+    assert f"{site / 'demo_ops/gain'} (of demo_ops 0.1.0)" in said
+    assert f"{other / 'gain'} (of other_ops 2.0)" in said
+
+
+def test_what_is_no_package_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["build", "--wheel", str(tmp_path)]) == 1
+    assert f"there is no {tmp_path / 'pyproject.toml'}; name the folder of a package" in capsys.readouterr().err
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert cli.main(["build", "--wheel", str(tmp_path)]) == 1
+    assert 'it has no table [project.entry-points."pykernels.ops"]' in capsys.readouterr().err
+    (tmp_path / "pyproject.toml").write_text("[project.entry-points.'pykernels.ops']\nx = 'x.ops'\n")
+    assert cli.main(["build", "--wheel", str(tmp_path)]) == 1
+    assert "the entry point is for 'x.ops', but there is no folder" in capsys.readouterr().err
+    for name, message in (
+        ("a b", "use letters, digits"),
+        ("pykernels", "cannot be the name"),
+        ("gain", "both be called"),
+    ):
+        assert cli.main(["new", "gain", "--package", name, "--path", str(tmp_path)]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_an_installed_package_is_told_by_list(site: Path) -> None:
+    done = program(
+        "import sys\nfrom pykernels import cli\nsys.exit(cli.main(['list']))",
+        cwd=site.parent,
+        path=CHECKOUT,
+        PYTHONPATH=f"{CHECKOUT}:{site}",
+    )
+    assert "demo_ops 0.1.0" in done.stdout.replace("-ops", "_ops")
