@@ -17,7 +17,6 @@ from pykernels.errors import (
     PackageError,
     PykernelsError,
     PykernelsWarning,
-    ReloadError,
 )
 from pykernels.kernel.prange import prange
 from pykernels.module import OpModule, custom_op_module
@@ -40,7 +39,6 @@ __all__ = [
     "PackageError",
     "PykernelsError",
     "PykernelsWarning",
-    "ReloadError",
     "custom_op_module",
     "fork",
     "list_ops",

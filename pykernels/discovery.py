@@ -28,7 +28,7 @@ _stamps: dict[str, tuple[object, ...]] = {}
 _lock = threading.RLock()
 
 
-def load_ops(*paths: str | Path) -> Mapping[str, OpModule]:
+def load_ops(*paths: str | Path, watch: bool = False) -> Mapping[str, OpModule]:
     """Load op folders: from now on their ops exist in every supported framework that is, or will be, imported.
 
     Only names are entered; an op's files are compiled when it is first used.
@@ -39,6 +39,9 @@ def load_ops(*paths: str | Path) -> Mapping[str, OpModule]:
         Op folders, or folders of op folders. Without any: the ops that ship with pykernels, ``ops`` in the current
         directory, the folders that ``$PYKERNELS_PATH`` lists, and those of installed packages (entry-point group
         ``pykernels.ops``).
+    watch : bool
+        Whether to load an op again whenever its folder changes, as `reload_ops` does: for a notebook beside an editor.
+        What cannot be loaded is told on the standard error output, and the op stays as it was.
 
     Returns
     -------
@@ -67,6 +70,10 @@ def load_ops(*paths: str | Path) -> Mapping[str, OpModule]:
                 modules[name] = known
             else:
                 install(module)
+    if watch:
+        from pykernels import watching  # not above: it needs this module
+
+        watching.watch(modules)
     return MappingProxyType(modules)
 
 

@@ -20,7 +20,6 @@ __all__ = [
     "PackageError",
     "PykernelsError",
     "PykernelsWarning",
-    "ReloadError",
 ]
 
 
@@ -66,16 +65,6 @@ class PackageError(LoadError):
     """
 
     code = "PK102"
-
-
-class ReloadError(LoadError):
-    """An op cannot be loaded again: a framework has it already and cannot forget what has changed.
-
-    The op stays as it was loaded. The message says which framework and what has changed; undo the change, or start
-    Python again.
-    """
-
-    code = "PK103"
 
 
 class DefinitionError(PykernelsError):

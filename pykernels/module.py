@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import types
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pykernels.collection import read_library
 from pykernels.cpp_def import load_cpp_def
 from pykernels.definition import Definition, OpDef
-from pykernels.errors import DefinitionError, KernelError, LoadError
+from pykernels.errors import DefinitionError, KernelError, LoadError, PykernelsError
 from pykernels.kernel import service
 from pykernels.kernel.agreement import check_agreement
 from pykernels.kernel.source import KernelFunction, KernelSource, compiled, execute
@@ -45,6 +47,26 @@ class OpModule:
 
     def __repr__(self) -> str:
         return f"OpModule({self.name!r}, {str(self.path)!r})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What a notebook shows."""
+        printer.text(f"{self!r}\n{self._schema()}")
+
+    def _schema(self) -> str:
+        try:
+            return self.forward.schema()
+        except PykernelsError as error:
+            return f"it cannot be used: {error}"
+
+    def _help(self) -> str:
+        """What `help` of a loaded op shows: its schema, and what its API file says of it."""
+        try:
+            function = getattr(self.api, self.name, None) if PY_API in self._parts else None
+        except PykernelsError:
+            function = None
+        said = inspect.getdoc(function) or "" if function is not None else ""
+        call = f"{self.name}{inspect.signature(function)}" if callable(function) else ""
+        return "\n\n".join(filter(None, (self._schema(), call, said)))
 
     # ---- the steps of the loader
 
@@ -214,6 +236,19 @@ class OpModule:
                 f"{definition.path}: op type {prefix}backward is not registered, but {self.source.path.name} has "
                 f"a function backward"
             )
+
+
+class _Help:
+    """The docstring of the class, and of each op its own."""
+
+    def __init__(self, text: str | None) -> None:
+        self._text = text
+
+    def __get__(self, module: OpModule | None, owner: type) -> str | None:
+        return self._text if module is None else module._help()
+
+
+OpModule.__doc__ = _Help(OpModule.__doc__)  # type: ignore[assignment]
 
 
 def custom_op_module(op_type_name: str, module_path: str | Path = "") -> OpModule:

@@ -33,7 +33,6 @@ def test_codes_stay_the_same() -> None:
         "LoadError": "PK100",
         "ClashError": "PK101",
         "PackageError": "PK102",
-        "ReloadError": "PK103",
         "DefinitionError": "PK200",
         "KernelError": "PK300",
         "CallError": "PK400",

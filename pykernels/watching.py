@@ -1,0 +1,62 @@
+"""Op folders that are watched: an edited one is loaded again by itself."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable
+
+from pykernels import discovery
+from pykernels.errors import PykernelsError
+
+__all__ = ["INTERVAL", "watch"]
+
+#: How often folders are looked at, in seconds.
+INTERVAL = 0.3
+
+_lock = threading.Lock()
+_watched: set[str] = set()
+_thread: threading.Thread | None = None
+# What folders were like when they were looked at last: an editor may still be writing what has just changed.
+_seen: dict[str, object] = {}
+# What cannot be loaded, and has been told of.
+_failed: dict[str, object] = {}
+
+
+def watch(names: Iterable[str]) -> None:
+    """Load these ops again whenever their folders change, as long as they are loaded; in this process alone."""
+    global _thread
+    with _lock:
+        _watched.update(names)
+        if _watched and (_thread is None or not _thread.is_alive()):
+            _thread = threading.Thread(target=_run, name="pykernels watch", daemon=True)
+            _thread.start()
+
+
+def _run() -> None:
+    pause = threading.Event()
+    while True:
+        pause.wait(INTERVAL)
+        with _lock:
+            _watched.intersection_update(discovery.list_ops())
+            if not _watched:
+                return
+            names = sorted(_watched)
+        for name in names:
+            _look(name)
+
+
+def _look(name: str) -> None:
+    """Load an op again if its folder has changed, and is what it was a moment ago."""
+    try:
+        now = discovery.list_ops()[name].stamp()
+    except (KeyError, OSError):
+        return
+    settled, _seen[name] = _seen.get(name) == now, now
+    if not settled or _failed.get(name) == now:
+        return
+    try:
+        discovery.reload_ops(name)
+    except PykernelsError as error:
+        _failed[name] = now
+        sys.stderr.write(f"pykernels: {error} [{error.code}]; op {name!r} stays as it was\n")

@@ -1,0 +1,159 @@
+"""Ops that are watched: an edit takes effect by itself, in every framework; a broken one leaves the op as it was."""
+
+from __future__ import annotations
+
+import importlib.util
+import pydoc
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from process import program
+
+import pykernels
+from pykernels import watching
+from pykernels.scaffold.sketch import sketch
+from pykernels.scaffold.writing import write_op
+
+X = np.array([1.0, 2.0, 3.0], np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """An op ``gain``, which is watched."""
+    write_op(sketch("gain"), tmp_path)
+    pykernels.load_ops(tmp_path, watch=True)
+    yield tmp_path / "gain"
+    pykernels.unload_ops()
+
+
+def soon(is_so: Callable[[], bool]) -> bool:
+    """Whether it comes true within some seconds."""
+    end = time.monotonic() + 20
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.05)
+    return is_so()
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def gain() -> list[float]:
+    return list(pykernels.list_ops()["gain"].api.gain(X))
+
+
+def test_an_edited_kernel_takes_effect(folder: Path) -> None:
+    assert gain() == [1, 4, 9]
+    edit(folder / "gain_py_kernel.py", "return scale * x * x", "return scale * x + 10")
+    assert soon(lambda: gain() == [11, 12, 13])
+
+
+def test_an_edited_definition_takes_effect(folder: Path) -> None:
+    assert "scale: double = 1.0" in pykernels.list_ops()["gain"].forward.schema()
+    edit(folder / "gain_cpp_def.cpp", '.Attr<double>("scale", 1.0)', '.Attr<double>("scale", 3.0)')
+    assert soon(lambda: "scale: double = 3.0" in pykernels.list_ops()["gain"].forward.schema())
+
+
+def test_what_cannot_be_loaded_is_told_once_and_leaves_the_op(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    kernel = folder / "gain_py_kernel.py"
+    good = kernel.read_text()
+    assert gain() == [1, 4, 9]
+    kernel.write_text("def forward(args:\n")
+    said = ""
+
+    def told() -> bool:
+        nonlocal said
+        said += capfd.readouterr().err
+        return "stays as it was" in said
+
+    assert soon(told)
+    assert f"pykernels: {kernel}:1: syntax error: " in said and said.rstrip().endswith("op 'gain' stays as it was")
+    assert gain() == [1, 4, 9]
+    time.sleep(4 * watching.INTERVAL)
+    assert capfd.readouterr().err == ""
+    kernel.write_text(good.replace("return scale * x * x", "return scale * x"))
+    assert soon(lambda: gain() == [1, 2, 3])
+
+
+def test_the_thread_ends_with_the_ops(folder: Path) -> None:
+    thread = watching._thread
+    assert thread is not None and thread.is_alive()
+    pykernels.unload_ops()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_nothing_is_watched_unless_asked(tmp_path: Path) -> None:
+    program(
+        """
+        import threading
+        import pykernels
+
+        pykernels.load_ops()
+        assert [thread.name for thread in threading.enumerate()] == ["MainThread"]
+        """,
+        cwd=tmp_path,
+    )
+
+
+@pytest.mark.parametrize("framework", ["mxnet", "oneflow", "torch"])
+def test_frameworks_see_an_edited_definition(framework: str, tmp_path: Path) -> None:
+    spec = importlib.util.find_spec(framework)
+    # A folder of tests is found, too, but has no origin.
+    if spec is None or spec.origin is None:
+        pytest.skip(f"{framework} is in another environment")
+    write_op(sketch("gain"), tmp_path / "ops")
+    done = program(
+        f"""
+        import sys, time
+        import numpy as np
+        import {framework} as framework
+        import pykernels
+        from pathlib import Path
+        from pykernels.scaffold.definition import definition_text
+        from pykernels.scaffold.sketch import SketchAttribute, sketch
+        from pykernels.abi import AttrType
+
+        module = pykernels.load_ops(watch=True)["gain"]
+        make = {{"mxnet": lambda a: framework.nd.array(a)}}.get("{framework}", lambda a: framework.tensor(a))
+        x = make(np.full(3, 2, np.float32))
+        assert module.api.gain(x).sum() == 12
+        other = sketch("gain", attributes=[SketchAttribute("scale", AttrType.DOUBLE, 5.0)])
+        Path("ops/gain/gain_cpp_def.cpp").write_text(definition_text(other))
+        Path("ops/gain/gain_py_api.py").write_text(Path("ops/gain/gain_py_api.py").read_text().replace("1.0", "5.0"))
+        end = time.monotonic() + 60
+        while pykernels.list_ops()["gain"].api.gain(x).sum() != 60:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        print("seen")
+        """,
+        cwd=tmp_path,
+    )
+    assert done.stdout.endswith("seen\n")
+
+
+def test_help_and_notebooks_show_the_schema(tmp_path: Path) -> None:
+    write_op(sketch("gain"), tmp_path)
+    module = pykernels.custom_op_module("gain", tmp_path).py_api().cpp_def().py_kernel()
+    text = pydoc.plain(pydoc.render_doc(module))
+    assert "gain_forward(x, *, scale: double = 1.0) -> y" in text
+    assert "gain(x, scale=1.0)" in text and "A factor." in text
+    assert "One op folder." in (pykernels.OpModule.__doc__ or "")
+
+    class Printer:
+        shown = ""
+
+        def text(self, text: str) -> None:
+            self.shown += text
+
+    printer = Printer()
+    module._repr_pretty_(printer, False)
+    assert printer.shown == f"{module!r}\ngain_forward(x, *, scale: double = 1.0) -> y"
+    (tmp_path / "gain/gain_cpp_def.cpp").write_text("int x = y;\n")
+    broken = pykernels.custom_op_module("gain", tmp_path).py_api().cpp_def().py_kernel()
+    assert "it cannot be used: " in pydoc.plain(pydoc.render_doc(broken))
