@@ -50,13 +50,7 @@ class Store:
         self._manifest = manifest
 
     def find(self, op_folder: Path, parts: Sequence[str | bytes]) -> tuple[Path, dict[str, Any]] | None:
-        """An object and its facts by what it was made of; None if there is none, or it cannot be used here.
-
-        Raises
-        ------
-        PackageError
-            It cannot be used, and there is no compiler to make another.
-        """
+        """An object and its facts by what it was made of; None if there is none."""
         objects = self._manifest["ops"].get(op_folder.name, {}).get("objects", {})
         entry = objects.get(cache.digest(parts))
         return None if entry is None else (self.folder / entry["file"], entry["facts"])
