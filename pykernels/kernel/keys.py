@@ -6,9 +6,10 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from pykernels import abi, cache
+from pykernels import cache
 from pykernels.kernel import linking, vector_math
 from pykernels.kernel.environment import environment
+from pykernels.kernel.shipping import kernel_parts
 from pykernels.kernel.signature import Signature
 from pykernels.kernel.source import KernelFunction
 
@@ -67,13 +68,7 @@ def _key(
 ) -> str:
     return cache.digest(
         [
-            function.name,
-            *function.fingerprint,
-            str(signature),
-            repr(signature.scalars),
-            repr(sorted(signature.reals)),
-            repr(sorted(signature.flags)),
-            str(abi.KERNEL_ABI),
+            *kernel_parts(function, signature),
             *environment(),
             filename,
             *names,
