@@ -69,7 +69,7 @@ def cpp_libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
     folder = tmp_path_factory.mktemp("cpp")
     made = {}
-    for name in ("operators", "failures"):
+    for name in ("operators", "failures", "gradients"):
         made[name] = folder / f"{name}.so"
         done = compile_library(SOURCES / f"{name}.cpp", made[name], "-Wall", "-Wextra", "-Werror")
         assert done.returncode == 0, done.stderr

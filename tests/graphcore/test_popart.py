@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 from process import CHECKOUT, python
 
 EXAMPLE = CHECKOUT / "examples" / "poprt"
+#: Folders with the files that the guide includes, of versions of PopRT.
+GUIDES = [Path(folder) for folder in os.environ.get("PYKERNELS_TEST_POPRT_EXAMPLES", "").split(os.pathsep) if folder]
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +40,16 @@ def test_the_example(example: Path) -> None:
     assert "ai.graphcore::SoftThreshold pulled: float32 (4, 6)\n" in done.stdout and "\nDevice: CPU" in done.stdout
     y = (np.sign(x) * np.maximum(np.abs(x) - np.float32(0.25), 0)).sum(axis=1)
     np.testing.assert_allclose(np.load(example / "outputs.npz")["y"], y, rtol=1e-6)
+
+
+@pytest.mark.skipif(not GUIDES, reason="PYKERNELS_TEST_POPRT_EXAMPLES names no folders with PopRT's own examples")
+@pytest.mark.parametrize("folder", GUIDES, ids=str)
+def test_the_guide(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    assert python("-m", "pykernels", "run", "make", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "build" / "custom_ops.so").exists()
+    # Its script builds by another way, and calls `poprt`.
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    done = python("-m", "pykernels", "run", "python", "create_onnx_with_custom_op.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Bs: 8\nLatency: ")

@@ -37,6 +37,8 @@ class OpSerialiserBase {
  private:
   template <typename T>
   static std::string Number(T value) {
+    if (value != value) return "NaN";
+    if (value - value != 0) return value > 0 ? "Infinity" : "-Infinity";
     std::ostringstream text;
     text.precision(std::is_same<T, float>::value ? 9 : 17);
     text << +value;

@@ -42,7 +42,8 @@ void makeParameterizedOpBindings(pybind11::module m, const char* name) {
     const int64_t number = popart_cpu::keep(std::unique_ptr<Op>(new OP(id, params, Op::Settings())));
     return graph.attr("_popart_op_created")(number, inputs, outputs, settings);
   };
-  py::class_<popart_cpu::Binding<OP>> binding(m, name);
+  // Modules of the same op, old and new, do not know of each other.
+  py::class_<popart_cpu::Binding<OP>> binding(m, name, py::module_local());
   binding.def_static("create_op_in_graph", create, py::arg("graph"), py::arg("inputs"), py::arg("outputs"),
                      py::arg("opid"), py::arg("params"), py::arg("settings"));
   binding.def_static(
