@@ -23,6 +23,12 @@ void CheckOutput(int i, const poplar::Tensor& tensor, const popart::TensorInfo& 
 
 }  // namespace
 
+std::unique_ptr<popart::Op> Clone(const popart::Op& op) {
+  std::unique_ptr<popart::Op> clone = op.clone();
+  if (!clone) throw popart::error("clone() gives no op");
+  return clone;
+}
+
 Infos Setup(popart::Op* op, const Infos& inputs) {
   op->input->clear();
   op->output->clear();
@@ -46,7 +52,7 @@ Infos Setup(popart::Op* op, const Infos& inputs) {
 }
 
 std::unique_ptr<const Prepared> Prepare(const Instance& instance, const Infos& inputs) {
-  const std::unique_ptr<popart::Op> op = instance.op->clone();
+  const std::unique_ptr<popart::Op> op = Clone(*instance.op);
   Infos outputs = Setup(op.get(), inputs);
   popart::popx::Devicex device;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -59,6 +65,7 @@ std::unique_ptr<const Prepared> Prepare(const Instance& instance, const Infos& i
   }
   const auto make = FindOpx(op->opid, instance.library);
   const std::unique_ptr<popart::popx::Opx> opx = make(op.get(), &device);
+  if (!opx) throw popart::error("its popart::popx::OpxCreator makes no Opx");
   poplar::program::Sequence program;
   opx->grow(program);
   std::vector<std::pair<poplar::Tensor, poplar::Type>> tensors;

@@ -27,10 +27,12 @@ struct Prepared {
   Plan plan;
 };
 
+std::unique_ptr<popart::Op> Clone(const popart::Op& op);
+
 // Gives an op its inputs and calls its setup(); gives the types of its outputs.
 Infos Setup(popart::Op* op, const Infos& inputs);
 
-// What computes it. Both throw what is wrong, and also what the op throws.
+// What computes it. All throw what is wrong, and also what the op throws.
 std::unique_ptr<const Prepared> Prepare(const Instance& instance, const Infos& inputs);
 
 }  // namespace popart_cpu

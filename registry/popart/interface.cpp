@@ -110,7 +110,7 @@ Kept& FindKept(int64_t number) {
 }
 
 int64_t Keep(std::unique_ptr<popart::Op> op, std::string library) {
-  std::shared_ptr<popart::Op> own = op->clone();
+  std::shared_ptr<popart::Op> own = Clone(*op);
   std::lock_guard<std::mutex> lock(the_mutex);
   const auto number = static_cast<int64_t>(the_kept.size()) + 1;
   the_kept[number] = {{std::move(op), std::move(library)}, std::move(own), {}, {}};

@@ -112,6 +112,9 @@ void Node::Run(OrtKernelContext* context) const {
     inputs[i] = data;
   }
   const std::shared_ptr<const Prepared> prepared = Find(infos);
+  if (n_outputs > prepared->outputs.size()) {
+    throw popart::error("the node has {} outputs, but setup() gives {}", n_outputs, prepared->outputs.size());
+  }
   std::vector<void*> outputs(prepared->outputs.size());
   for (std::size_t i = 0; i < outputs.size() && i < n_outputs; ++i) {
     const popart::Shape& shape = prepared->outputs[i].shape();

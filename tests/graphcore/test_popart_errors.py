@@ -23,6 +23,7 @@ WHILE_MADE = {
 }
 WHILE_RUN = {
     "opx": "no such Opx",
+    "clone": "clone() gives no op",
     "setup": "the input is float32 (4, 6)",
     "second input": "there is no tensor 1 among 1",
     "second output": "setup() does not say what output 0 is",

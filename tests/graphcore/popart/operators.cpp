@@ -4,6 +4,10 @@
 #include <popops/Zero.hpp>
 #include <poputil/Broadcast.hpp>
 
+#include <onnx/defs/schema.h>
+#include <onnx/defs/shape_inference.h>
+#include <popart/shapeinference.hpp>
+
 #include "test_op.hpp"
 
 namespace pe = popops::expr;
@@ -148,3 +152,28 @@ const bool added = [] {
 }();
 
 }  // namespace
+
+// As PopART's users say it for PopART's own checks.
+namespace ONNX_NAMESPACE {
+
+ONNX_OPERATOR_SET_SCHEMA_EX(
+    Unary, tests, "test", 1, false,
+    OpSchema()
+        .SetDoc("An operator by its number.")
+        .Input(0, "x", "numbers", "T")
+        .Output(0, "y", "numbers", "T")
+        .TypeConstraint("T", {"tensor(float)", "tensor(float16)"}, "floats")
+        .Attr("number", "which", AttributeProto::INT, static_cast<int64_t>(0))
+        .TypeAndShapeInferenceFunction([](InferenceContext& ctx) { propagateShapeAndTypeFromFirstInput(ctx); }))
+
+static const bool registered = [] {
+  OpSchemaRegistry::DomainToVersionRange::Instance().AddDomainToVersion("test", 1, 1);
+  RegisterSchema(GetOpSchema<ONNX_OPERATOR_SET_SCHEMA_CLASS_NAME(tests, 1, Unary)>());
+  return true;
+}();
+
+}  // namespace ONNX_NAMESPACE
+
+static const popart::RegisterShapeInferenceFunction
+    shapes(popart::OperatorIdentifier("test", "Unary", 1),
+           [](popart::ShapeInferenceContext& ctx) { ctx.outInfo(0) = ctx.inInfo(0); });
