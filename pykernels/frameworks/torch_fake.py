@@ -20,7 +20,10 @@ __all__ = ["fake_outputs", "specs_of"]
 _UNKNOWN = itertools.cycle(range(10007, 20000, 2))
 
 #: What kernels compute with.
-_SUPPORTED = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool")
+_SUPPORTED = (
+    *("float16", "float32", "float64", "int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64", "bool"),
+)
 
 
 def specs_of(layout: Layout, call: Call, sizes: Callable[[Any], Sequence[int]] = tuple) -> list[list[TensorSpec]]:

@@ -18,9 +18,9 @@ struct Row {
 
 constexpr Row kRows[] = {
     {PK_FLOAT16, "float16", 2},    {PK_FLOAT32, "float32", 4}, {PK_FLOAT64, "float64", 8},
-    {PK_INT8, "int8", 1},          {PK_INT32, "int32", 4},     {PK_INT64, "int64", 8},
-    {PK_UINT8, "uint8", 1},        {PK_BOOL, "bool", 1},       {PK_INT16, "int16", 0},
-    {PK_UINT16, "uint16", 0},      {PK_UINT32, "uint32", 0},   {PK_UINT64, "uint64", 0},
+    {PK_INT8, "int8", 1},          {PK_INT16, "int16", 2},     {PK_INT32, "int32", 4},
+    {PK_INT64, "int64", 8},        {PK_UINT8, "uint8", 1},     {PK_UINT16, "uint16", 2},
+    {PK_UINT32, "uint32", 4},      {PK_UINT64, "uint64", 8},   {PK_BOOL, "bool", 1},
     {PK_BFLOAT16, "bfloat16", 0},  {PK_CHAR, "char", 0},       {PK_COMPLEX64, "complex64", 0},
     {PK_COMPLEX128, "complex128", 0},
 };
@@ -144,8 +144,12 @@ void Accumulate(int32_t dtype, void* target, const void* source, size_t count) {
     case PK_FLOAT64: return Add<double>(target, source, count);
     case PK_INT8:
     case PK_UINT8: return Add<uint8_t>(target, source, count);
-    case PK_INT32: return Add<uint32_t>(target, source, count);
-    case PK_INT64: return Add<uint64_t>(target, source, count);
+    case PK_INT16:
+    case PK_UINT16: return Add<uint16_t>(target, source, count);
+    case PK_INT32:
+    case PK_UINT32: return Add<uint32_t>(target, source, count);
+    case PK_INT64:
+    case PK_UINT64: return Add<uint64_t>(target, source, count);
     case PK_BOOL: return Or(target, source, count);
     default: Fail("cannot add to a tensor of dtype ", DtypeName(dtype));
   }

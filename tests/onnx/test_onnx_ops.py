@@ -41,6 +41,16 @@ def test_nodes_equal_the_plain_run(case: Case, dtype: str, options: onnxruntime.
     check(options, case.op, forward_step(case, dtype), TOLERANCES[dtype])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_nodes_compute_with_integers(dtype: str, options: onnxruntime.SessionOptions) -> None:
+    limits = np.iinfo(dtype)
+    x = np.array([limits.min, 0, 3, limits.max], dtype)
+    model = one_node("relu", [x], [x.dtype])
+    (y,) = onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, feed([x]))
+    assert y.dtype == x.dtype
+    np.testing.assert_array_equal(y, [0, 0, 3, limits.max])
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if case.variables], ids=str)
 def test_nodes_of_gradients_equal_the_plain_run(case: Case, options: onnxruntime.SessionOptions) -> None:
     step = backward_step(case)
