@@ -118,7 +118,9 @@ def _parse_double(value: Any) -> float:
 
 
 def _parse_float(value: Any) -> float:
-    return _shortest(_parse_double(value))
+    exact = _parse_double(value)
+    # The zeros of both signs are equal, so one of them would be remembered for both.
+    return _shortest(exact) if exact else exact
 
 
 @functools.lru_cache(maxsize=1024)  # a search that takes longer than calling an op

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -18,6 +19,11 @@ size_t CountIntegers(const pk_attr& attr) {
   size_t at = 0;
   for (int32_t i = 0; i < attr.count; ++i) at += 1 + attr.integers[at];
   return at;
+}
+
+// The zeros of both signs are different, and a NaN is like itself.
+bool SameBits(const double* a, const double* b, size_t count) {
+  return count == 0 || std::memcmp(a, b, count * sizeof *a) == 0;
 }
 
 // Appends the value to `to` if there is one.
@@ -128,9 +134,9 @@ bool SameValue(const pk_attr& a, const pk_attr& b) {
     case PK_ATTR_BOOL:
     case PK_ATTR_DTYPE: return a.integer == b.integer;
     case PK_ATTR_FLOAT:
-    case PK_ATTR_DOUBLE: return a.real == b.real;
+    case PK_ATTR_DOUBLE: return SameBits(&a.real, &b.real, 1);
     case PK_ATTR_STRING: return std::string(a.text) == b.text;
-    case PK_ATTR_LIST_FLOAT: return std::equal(a.reals, a.reals + a.count, b.reals);
+    case PK_ATTR_LIST_FLOAT: return SameBits(a.reals, b.reals, a.count);
     case PK_ATTR_LIST_STRING:
       return std::equal(a.texts, a.texts + a.count, b.texts,
                         [](const char* x, const char* y) { return std::string(x) == y; });

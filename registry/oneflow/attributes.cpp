@@ -1,5 +1,6 @@
 #include "attributes.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "../host/literal.h"
@@ -174,6 +175,7 @@ std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type
 bool Holds(const pk_attr& attribute, int64_t value) { return attribute.integer == value; }
 
 bool Holds(const pk_attr& attribute, double value) {
+  if (std::signbit(attribute.real) != std::signbit(value)) return false;  // of zeros, which are equal
   if (attribute.type != PK_ATTR_FLOAT) return attribute.real == value;
   return static_cast<float>(attribute.real) == static_cast<float>(value);
 }

@@ -1,5 +1,6 @@
 #include "values.h"
 
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -120,7 +121,10 @@ IValue ToValue(const pk_attr& attribute) {
 }
 
 bool SameValue(const IValue& a, const IValue& b) {
-  if (a.isDouble() && b.isDouble()) return a.toDouble() == b.toDouble();
+  if (a.isDouble() && b.isDouble()) {
+    const double x = a.toDouble(), y = b.toDouble();
+    return x == y && std::signbit(x) == std::signbit(y);
+  }
   if (a.isInt() && b.isInt()) return a.toInt() == b.toInt();
   if (a.isBool() && b.isBool()) return a.toBool() == b.toBool();
   return a == b;

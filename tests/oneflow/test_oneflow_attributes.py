@@ -11,6 +11,7 @@ import pytest
 from every_op import GIVEN, call, write_every_op
 
 import pykernels
+from pykernels import paths
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -107,3 +108,10 @@ def test_dtypes(dtype: str) -> None:
     result = relu(flow.tensor(values)).numpy()
     assert result.dtype == dtype
     np.testing.assert_array_equal(result, relu(values))
+
+
+def test_the_zeros_of_both_signs_are_different() -> None:
+    leaky_relu = pykernels.load_ops(paths.OPS / "leaky_relu")["leaky_relu"].api.leaky_relu
+    x = flow.tensor([-1.0])
+    for alpha in (0.0, -0.0, 0.0):
+        assert np.signbit(leaky_relu(x, alpha=alpha).numpy()).tolist() == [not np.signbit(alpha)]

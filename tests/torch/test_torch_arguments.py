@@ -155,3 +155,9 @@ def test_names_that_python_keeps(enter: Callable[..., Any], tmp_path: Any) -> No
         assert enter("kept")(in_=torch.ones(2)).tolist() == [2, 2]
     finally:
         pykernels.unload_ops("kept")
+
+
+def test_the_zeros_of_both_signs_are_different(ops: Any) -> None:
+    x = torch.tensor([-1.0])
+    for alpha in (0.0, -0.0, 0.0):
+        assert torch.signbit(ops.leaky_relu(x, alpha=alpha)).tolist() == [not np.signbit(alpha)]
