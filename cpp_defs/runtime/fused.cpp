@@ -27,16 +27,20 @@ class Run : public Passes {
     if (const int32_t status = Placing::Prepare(kernel, dims, scalars, detail)) return status;
     n_steps_ = 1;
     for (int i = 0; i < n_blocked_; ++i) n_steps_ *= sizes_[blocked_[i]];
+    n_elements_ = 1;
+    int first = 0;
+    for (int i = 0; i < pk_counts[kInputs]; ++i) first += kernel->ranks[i];
+    for (int32_t axis = 0; axis < kernel->ranks[pk_counts[kInputs]]; ++axis) n_elements_ *= dims[first + axis];
     PlanAtOnce();
     return PK_OK;
   }
 
-  // Computes the iterations from `begin` to `end` of `total`, or all if `total` is 0.
-  void Compute(void* const* data, int64_t begin, int64_t end, int64_t total) {
+  // Computes the elements from `begin` to `end` of the first output, and their part of the others; all if it has none.
+  void Compute(void* const* data, int64_t begin, int64_t end) {
     int64_t first = 0, last = n_steps_;
-    if (total > 0 && end - begin != total) {
-      first = CeilOfPart(begin, n_steps_, total);
-      last = CeilOfPart(end, n_steps_, total);
+    if (n_elements_ > 0 && end - begin != n_elements_) {
+      first = CeilOfPart(begin, n_steps_, n_elements_);
+      last = CeilOfPart(end, n_steps_, n_elements_);
     }
     if (is_at_once_ && last - first == n_steps_) {
       // A call in pieces has left plans for shorter blocks.
@@ -232,7 +236,8 @@ class Run : public Passes {
     }
   }
 
-  int64_t n_steps_;  // along all classes that are cut into blocks
+  int64_t n_steps_;     // along all classes that are cut into blocks
+  int64_t n_elements_;  // of the first output
   bool is_at_once_;
   bool is_planned_anew_;  // some pass, since then
   struct {
@@ -251,8 +256,14 @@ class Run : public Passes {
   int only_ = kAll;  // or a reduction
 };
 
-// What was prepared for the last call, unless a call has taken it: the next is likely to be of the same shapes.
+// What was prepared for the last call, since the next is likely to be of the same shapes; null if there is nothing, and
+// `Taken()` while a call uses it. That call alone puts it back, for which a plain store is enough.
 std::atomic<Run*> g_kept{nullptr};
+
+Run* Taken() {
+  alignas(Run) static char mark[1];
+  return reinterpret_cast<Run*>(mark);
+}
 
 void Delete(Run* run) {
   if (run == nullptr) return;
@@ -260,35 +271,43 @@ void Delete(Run* run) {
   std::free(run);
 }
 
-Run* Take() {
-  if (Run* const kept = g_kept.exchange(nullptr, std::memory_order_acquire)) return kept;
-  void* const memory = std::aligned_alloc(alignof(Run), sizeof(Run));
-  return memory != nullptr ? new (memory) Run : nullptr;
-}
+// A run for one call.
+class Lease {
+ public:
+  Lease() : run_(g_kept.exchange(Taken(), std::memory_order_acquire)), is_kept_(run_ != Taken()) {
+    if (is_kept_ && run_ != nullptr) return;
+    void* const memory = std::aligned_alloc(alignof(Run), sizeof(Run));
+    run_ = memory != nullptr ? new (memory) Run : nullptr;
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  ~Lease() {
+    const bool is_put_back = is_kept_ && is_complete_ && run_->IsSmall();
+    if (!is_put_back) Delete(run_);
+    if (is_kept_) g_kept.store(is_put_back ? run_ : nullptr, std::memory_order_release);
+  }
 
-void GiveBack(Run* run) {
-  if (run->IsSmall()) run = g_kept.exchange(run, std::memory_order_acq_rel);
-  Delete(run);
-}
+  Run* run() const { return run_; }
+  void SetComplete() { is_complete_ = true; }
+
+ private:
+  Run* run_;
+  const bool is_kept_;
+  bool is_complete_ = false;
+};
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int32_t pk_kernel_run(const pk_kernel* kernel, void* const* data,
                                                                         const int64_t* dims, const pk_scalar* scalars,
                                                                         int64_t begin, int64_t end, int64_t* detail) {
-  Run* const run = Take();
+  Lease lease;
+  Run* const run = lease.run();
   if (run == nullptr) return PK_RAISED;
   if (!run->IsFor(dims, scalars)) {
-    if (const int32_t status = run->Prepare(kernel, dims, scalars, detail)) {
-      Delete(run);
-      return status;
-    }
+    if (const int32_t status = run->Prepare(kernel, dims, scalars, detail)) return status;
   }
-  int64_t total = 1;
-  int first = 0;
-  for (int i = 0; i < pk_counts[kInputs]; ++i) first += kernel->ranks[i];
-  for (int32_t axis = 0; axis < kernel->ranks[pk_counts[kInputs]]; ++axis) total *= dims[first + axis];
-  run->Compute(data, begin, end, total);
-  GiveBack(run);
+  run->Compute(data, begin, end);
+  lease.SetComplete();
   return PK_OK;
 }
