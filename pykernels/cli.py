@@ -8,7 +8,21 @@ import sys
 from collections.abc import Sequence
 
 import pykernels
-from pykernels.commands import bench, build, cache, check, describe, doctor, explain, list, new, popart, run, warmup
+from pykernels.commands import (
+    bench,
+    build,
+    cache,
+    check,
+    completion,
+    describe,
+    doctor,
+    explain,
+    list,
+    new,
+    popart,
+    run,
+    warmup,
+)
 from pykernels.commands.messages import complain, with_code
 from pykernels.errors import PykernelsError
 
@@ -45,4 +59,5 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in _COMMANDS:
         command.add(commands)
+    completion.add(commands, parser)
     return parser

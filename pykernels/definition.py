@@ -117,7 +117,7 @@ class Definition:
         return abi.Definition.from_address(self.address)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OpDef:
     """One op type.
 
@@ -147,6 +147,9 @@ class OpDef:
     index: int
     gradient: int | None
     definition: Definition = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"OpDef({self.schema()!r})"
 
     def schema(self) -> str:
         """The signature of the op, such as ``leaky_relu_forward(x, *, alpha: float = 0.01) -> y``."""

@@ -15,6 +15,7 @@ from process import CHECKOUT, program, python
 
 import pykernels
 from pykernels import cli, paths
+from pykernels.commands import completion
 
 SHIPPED = [folder.name for folder in paths.OPS.iterdir() if folder.is_dir()]
 
@@ -209,6 +210,52 @@ def test_whoever_reads_may_stop(tmp_path: Path) -> None:
         timeout=120,
     )
     assert done.stderr == ""
+
+
+def test_colours_are_for_terminals_and_can_be_turned_off(tmp_path: Path) -> None:
+    def told_at_a_terminal(**environment: str) -> str:
+        terminal, end = os.openpty()
+        try:
+            subprocess.run(
+                [sys.executable, "-m", "pykernels", "list", "nowhere"],
+                env={**os.environ, "PYTHONPATH": str(CHECKOUT), "TERM": "xterm", **environment},
+                cwd=tmp_path,
+                stderr=end,
+                timeout=60,
+            )
+            return os.read(terminal, 4096).decode()
+        finally:
+            os.close(terminal)
+            os.close(end)
+
+    red = "\x1b[1;31mpykernels:"
+    assert red in told_at_a_terminal()
+    told = told_at_a_terminal(NO_COLOR="1")
+    assert "there is no folder nowhere [PK100]" in told and red not in told
+
+
+def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
+    done = command("completion", "bash", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    (tmp_path / "completion.sh").write_text(done.stdout)
+    asked = """
+        source completion.sh
+        COMP_WORDS=(pykernels che) COMP_CWORD=1; _shtab_pykernels; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(pykernels bench --js) COMP_CWORD=2; _shtab_pykernels; echo "${COMPREPLY[@]}"
+    """
+    completed = subprocess.run(["bash", "-c", asked], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert completed.stdout.split() == ["check", "--json"]
+
+
+@pytest.mark.parametrize("shell", completion.SHELLS)
+def test_every_shell_gets_a_script(shell: str, tmp_path: Path) -> None:
+    assert "pykernels" in command("completion", shell, cwd=tmp_path).stdout
+
+
+def test_an_unknown_shell_is_told(tmp_path: Path) -> None:
+    done = command("completion", "fish", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "invalid choice: 'fish' (choose from 'bash', 'zsh', 'tcsh')" in done.stderr
 
 
 def test_starts_without_importing_anything_slow(tmp_path: Path) -> None:
