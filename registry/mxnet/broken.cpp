@@ -61,9 +61,8 @@ bool IsTold(const std::exception_ptr& exception) {
   return failure && failure->is_told;
 }
 
-void SetTold(const std::exception_ptr& exception, Broken* broken) {
+void SetTold(const std::exception_ptr& exception) {
   if (const Failure* failure = AsFailure(exception)) failure->is_told = true;
-  broken->untold.erase(std::remove(broken->untold.begin(), broken->untold.end(), exception), broken->untold.end());
 }
 
 // Once it has been told, a failure matters to broken arrays only. MXNet clears it in the same way.
@@ -162,8 +161,10 @@ void WaitForVar(Engine* engine, ThreadedVar* variable) {
   } else if (IsTold(failure)) {
     return;  // the array has the value that it had before
   }
-  SetTold(failure, &broken);
-  if (failure) std::rethrow_exception(failure);
+  if (!failure) return;
+  SetTold(failure);
+  broken.untold.erase(std::remove(broken.untold.begin(), broken.untold.end(), failure), broken.untold.end());
+  std::rethrow_exception(failure);
 }
 
 void WaitForAll(Engine* engine) {
@@ -178,8 +179,8 @@ void WaitForAll(Engine* engine) {
     if (IsTold(failure) && !IsTold(other)) failure = other;
   }
   const bool is_told = IsTold(failure);
-  SetTold(failure, &broken);
-  for (const auto& [variable, other] : broken.failures) SetTold(other, &broken);
+  SetTold(failure);
+  for (const auto& [variable, other] : broken.failures) SetTold(other);
   broken.untold.clear();
   if (!is_told) std::rethrow_exception(failure);
 }

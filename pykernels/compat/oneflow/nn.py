@@ -169,9 +169,7 @@ def max_pool2d(
     name: str | None = None,
 ) -> flow.Tensor:
     """The maximum of each window of shape `ksize`; the other parameters, and the errors, are those of `conv2d`."""
-    _check_format("max_pool2d", data_format)
-    ksize, strides = _pair(ksize), _pair(strides)
-    pads = _padding("max_pool2d", padding, input.shape[2:], ksize, strides, [1, 1])
+    ksize, strides, pads = _windows("max_pool2d", input, ksize, strides, padding, data_format)
     padded = _pad(input, pads, float("-inf"))
     return flow._C.max_pool2d(padded, ksize, strides, [0, 0], [1, 1], False, ceil_mode, "channels_first")[0]
 
@@ -186,9 +184,7 @@ def avg_pool2d(
     name: str | None = None,
 ) -> flow.Tensor:
     """The mean of each window of shape `ksize`, without what is padding; otherwise as `max_pool2d`."""
-    _check_format("avg_pool2d", data_format)
-    ksize, strides = _pair(ksize), _pair(strides)
-    pads = _padding("avg_pool2d", padding, input.shape[2:], ksize, strides, [1, 1])
+    ksize, strides, pads = _windows("avg_pool2d", input, ksize, strides, padding, data_format)
 
     def means(x: flow.Tensor) -> Any:
         padded = _pad(x, pads, 0.0)
@@ -206,6 +202,15 @@ def _check_format(name: str, data_format: str) -> None:
 
 def _pair(value: Pair) -> list[int]:
     return [value, value] if isinstance(value, int) else list(value)
+
+
+def _windows(
+    name: str, input: flow.Tensor, ksize: Pair, strides: Pair, padding: Padding, data_format: str
+) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+    """The shape, the strides and the padding of the windows of a pooling function."""
+    _check_format(name, data_format)
+    ksize, strides = _pair(ksize), _pair(strides)
+    return ksize, strides, _padding(name, padding, input.shape[2:], ksize, strides, [1, 1])
 
 
 def _padding(
