@@ -11,7 +11,6 @@ import numpy as np
 
 from pykernels.kernel.array_nodes import Extent, Reduction
 from pykernels.kernel.axes import UNIT, Shape
-from pykernels.kernel.evaluation import Evaluation
 from pykernels.kernel.expression import Node, Operation, dtype_of
 from pykernels.kernel.functions import BINARY, LIKE, Function, find
 from pykernels.kernel.view_evaluation import ViewEvaluation
@@ -41,8 +40,8 @@ _OPTIONS = {"var": ("ddof",), "std": ("ddof",), "max": ("initial",), "min": ("in
 class ArrayEvaluation(ViewEvaluation):
     """The evaluation of one call of a function on arrays whose numbers of axes are known."""
 
-    def _nested(self, function: Callable[..., Any]) -> Evaluation:
-        return ArrayEvaluation(function, self._helpers, self._depth + 1, self._axes)
+    def _nested(self, function: Callable[..., Any], positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        return ArrayEvaluation(function, self._helpers, self._depth + 1, self._axes).run(positional, keywords)
 
     def _apply(self, node: ast.AST, function: Function, operands: Sequence[Any]) -> Any:
         if function.name == "add" and all(isinstance(operand, tuple) for operand in operands):

@@ -19,9 +19,9 @@ __all__ = ["compiled_key", "elementwise_key", "fused_key"]
 _GENERATOR = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
-        *("construction", "elementwise", "evaluation", "expression", "fast_math", "functions", "linking"),
-        *("inline_math", "inline_steps", "inline_tables", "target", "vector_code", "vector_divisions"),
-        *("vector_math", "vector_operations", "vector_writer"),
+        *("construction", "elementwise", "evaluation", "expression", "expression_evaluation", "fast_math"),
+        *("functions", "inline_math", "inline_steps", "inline_tables", "linking", "target", "vector_code"),
+        *("vector_divisions", "vector_math", "vector_operations", "vector_writer"),
     )
 )
 # The same for fused kernels.
