@@ -4,6 +4,7 @@
 #include "torch/cpu.cpp"
 #include "torch/gradient_plan.cpp"
 #include "torch/layout.cpp"
+#include "torch/meta.cpp"
 #include "torch/op.cpp"
 #include "torch/registrar.cpp"
 #include "torch/threads.cpp"

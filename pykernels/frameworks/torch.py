@@ -189,8 +189,7 @@ class TorchOps:
             return torch_vmap.batched(operator, current(), number)(info, in_dims, *args, **kwargs)
 
         library = torch.library.Library(qualified.partition("::")[0], "FRAGMENT")
-        self._rules.append(library)
-        torch.library.register_fake(qualified, fake, lib=library)
+        self._rules += [library, self._road().infer_with(qualified, fake)]
         torch.library.register_vmap(qualified, batched, lib=library)
 
     def _road(self) -> Any:

@@ -57,6 +57,12 @@ class Python:
             self._names.setdefault(layout.op.name, qualified)
             self._kernels[qualified] = self._add_kernels(layout.op.name, library, name)
 
+    def infer_with(self, qualified: str, fake: Callable[..., Any]) -> Any:
+        """Have PyTorch call `fake` with tensors that have no data, as long as what is returned lives."""
+        library = torch.library.Library(qualified.partition("::")[0], "FRAGMENT")
+        torch.library.register_fake(qualified, fake, lib=library)
+        return library
+
     def unload(self, op_type: str) -> None:
         """Forget an op type, so that it is loaded again when it is next wanted."""
         self._loaded.pop(op_type, None)

@@ -7,7 +7,7 @@ import importlib.metadata
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pykernels import abi, cache, paths, toolchain
 from pykernels.errors import BuildError, LoadError
@@ -22,6 +22,8 @@ __all__ = ["VERSIONS", "Registrar", "build"]
 _FIRST, _LAST = (2, 9), (2, 15)
 #: The same in words.
 VERSIONS = f"{'.'.join(map(str, _FIRST))} to {'.'.join(map(str, _LAST))}"
+# As in registry/torch/kernels.h.
+_SYMBOLIC_PREFIX = "_symbolic_"
 _FLAGS = (
     "-O2",
     "-std=c++20",
@@ -132,6 +134,18 @@ class Registrar:
         """
         texts = (layout.op.name, library, name, f"{name}{layout.schema}")
         self._call(self._functions.pykernels_torch_define, *(text.encode() for text in texts))
+
+    def infer_with(self, qualified: str, fake: Callable[..., Any]) -> Any:
+        """Have the registrar call `fake` with tensors that have no data and whose sizes are symbols.
+
+        It does as long as what is returned lives. `registry/torch/meta.cpp` infers from numbers.
+        """
+        import torch  # which the rest of this module is there without, for whoever only builds
+
+        library, _, name = qualified.partition("::")
+        symbolic = torch.library.Library(f"{_SYMBOLIC_PREFIX}{library}", "FRAGMENT")
+        symbolic.impl(name, fake, "Meta")
+        return symbolic
 
     def unload(self, op_type: str) -> None:
         """Forget an op type, so that it is loaded again when it is next wanted."""

@@ -1,7 +1,6 @@
 #include "../host/dtype.h"
 #include "../host/specialization.h"
 #include "kernels.h"
-#include "values.h"
 
 namespace pykernels::torch_ops {
 namespace {
@@ -11,14 +10,6 @@ alignas(64) char the_nothing[64];
 
 bool IsAsKernelsWantIt(const Tensor& tensor) {
   return tensor.is_contiguous() && reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % tensor.element_size() == 0;
-}
-
-Tensors MakeOutputs(const pykernels::Tensors& types) {
-  Tensors outputs;
-  for (const pk_tensor& type : types) {
-    outputs.push_back(at::detail::empty_cpu({type.dims, static_cast<size_t>(type.ndim)}, ToScalarType(type.dtype)));
-  }
-  return outputs;
 }
 
 void* Data(const Tensor& tensor) { return tensor.numel() ? const_cast<void*>(tensor.const_data_ptr()) : the_nothing; }
@@ -51,7 +42,9 @@ void RunOnCpu(const TorchOp& op, const c10::OperatorHandle& /*handle*/, c10::Dis
   const Tensors inputs = layout.Inputs(arguments);
   const std::shared_ptr<const Specialization> specialization = use->Specialize(inputs);
   if (instance.n_states()) RequireSeparateStates(instance, inputs);
-  Tensors outputs = MakeOutputs(specialization->outputs());
+  Tensors outputs = MakeOutputs(specialization->outputs(), [](at::IntArrayRef sizes, at::ScalarType dtype) {
+    return at::detail::empty_cpu(sizes, dtype);
+  });
   // Of the inputs that are laid out otherwise than kernels take them, by position.
   c10::SmallVector<std::pair<size_t, Tensor>, 4> copies;
   std::vector<void*> data;

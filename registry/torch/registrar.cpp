@@ -24,6 +24,7 @@ class Functor : public c10::OperatorKernel {
 
 constexpr std::pair<c10::DispatchKey, Kernel> kKernels[] = {
     {c10::DispatchKey::CPU, RunOnCpu},
+    {c10::DispatchKey::Meta, RunOnMeta},
     {c10::DispatchKey::Autograd, RunAutograd},
     {c10::DispatchKey::AutocastCPU, RunAutocast},
 };
@@ -41,19 +42,27 @@ class Entry {
 
   void Define(const std::string& library, const std::string& schema) {
     if (schema == schema_) return;
-    definition_.reset();
-    definition_ = std::make_unique<torch::Library>(MakeLibrary(library));
-    definition_->def(torch::schema(schema.c_str()), {at::Tag::pt2_compliant_tag});
+    definition_ = nullptr;
+    definition_ = MakeDefinition(library, schema);
+    symbolic_ = nullptr;
+    symbolic_ = MakeDefinition(kSymbolicPrefix + library, schema);
     schema_ = schema;
   }
 
  private:
+  static std::unique_ptr<torch::Library> MakeDefinition(const std::string& library, const std::string& schema) {
+    auto made = std::make_unique<torch::Library>(MakeLibrary(library));
+    made->def(torch::schema(schema.c_str()), {at::Tag::pt2_compliant_tag});
+    return made;
+  }
+
   static torch::Library MakeLibrary(const std::string& library) {
     return {torch::Library::FRAGMENT, library, std::nullopt, "pykernels", 0};
   }
 
   torch::Library kernels_;
   std::unique_ptr<torch::Library> definition_;
+  std::unique_ptr<torch::Library> symbolic_;
   std::string schema_;
 };
 

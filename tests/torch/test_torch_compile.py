@@ -204,14 +204,6 @@ def test_an_exported_program_runs_in_another_process(tmp_path: Path) -> None:
     assert done.stdout.strip() == "[-1.0, 0.0, 4.0]"
 
 
-def test_tensors_without_data(ops: Any) -> None:
-    data = torch.empty(3, 4, device="meta", requires_grad=True)
-    y = ops.dense(data, torch.empty(2, 4, device="meta"))
-    assert y.shape == (3, 2) and y.is_meta
-    y.sum().backward()
-    assert data.grad.shape == (3, 4)
-
-
 def test_sizes_of_which_nothing_is_known(ops: Any) -> None:
     """As of nonzero(), whose result has as many rows as the numbers say."""
 
