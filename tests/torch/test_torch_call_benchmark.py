@@ -14,5 +14,5 @@ def test_torch_call(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for shown in ("torch.sigmoid", "pykernels", "forward + backward", "10,000", "<= 2"):
         assert shown in done.stdout
-    for peer in ("custom_op of NumPy", "custom_op of torch"):
-        assert re.search(rf"{peer}: \d+\.\d times ours \(torch.sigmoid's \d+\.\d\), >= 5: (yes|no)", done.stdout)
+    for peer in ("NumPy custom_op", "torch custom_op"):
+        assert re.search(rf"{peer} ÷ ours \d+\.\d \(÷ torch.sigmoid \d+\.\d\) >= 5: (yes|no)", done.stdout)
