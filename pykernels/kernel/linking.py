@@ -25,7 +25,7 @@ RUNTIME = {
 }
 
 _HEADERS = sorted((CPP_DEFS / "include" / "pykernels").glob("*.h"))
-_FLAGS = ("-fPIC", "-std=c++17", "-O2", "-fvisibility=hidden")
+_FLAGS = ("-fPIC", "-std=c++17", "-O3", "-fvisibility=hidden")
 
 
 def link(code: bytes, part: str, libraries: Sequence[str], output: Path, what: str) -> None:

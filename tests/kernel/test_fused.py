@@ -265,6 +265,23 @@ def test_parts(tmp_path: Path, body: str) -> None:
         check(tmp_path / str(shape), body, [numbers(*shape)])
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("step", [2, 3, 4, 5])
+def test_parts_of_every_few_elements(tmp_path: Path, step: int, dtype: type) -> None:
+    # Rows of these parts follow each other where the step divides their length; the last has the most bytes between.
+    for shape in ((3, 4 * step), (3, 4 * step + 1), (1, step), (2, 1200 * step), (700, step), (300, 20 * step)):
+        x = np.abs(numbers(*shape, dtype=dtype))
+        check(tmp_path, f"x[:, ::{step}] + x[:, :1]", [x])
+        check(tmp_path, f"x[:, 0] + x[:, {step - 1}]", [x])
+    check(tmp_path, f"x[:, ::{step}, 1:] + x[:, 1::{step}, :-1]", [np.abs(numbers(3, 4 * step, 5, dtype=dtype))])
+
+
+@pytest.mark.parametrize("n", [1, 127, 129, 5000])
+def test_reductions_of_single_elements(tmp_path: Path, n: int) -> None:
+    for x in (numbers(1, n), numbers(n, 1)):
+        check(tmp_path, "x.sum(axis=0), x.sum(axis=1), x.max(axis=0), x.max(axis=1), x.mean(axis=0), x.std(axis=1)", [x])
+
+
 def test_an_index_past_the_end_is_an_error(tmp_path: Path) -> None:
     function = kernel(tmp_path, "x[3] * x[-4]")
     x, y = numbers(6, 2), np.zeros(2, np.float32)

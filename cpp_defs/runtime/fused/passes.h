@@ -12,8 +12,10 @@ namespace {
 
 // So many numbers are added up in their own precision, before they are added to a sum of higher precision.
 constexpr int64_t kMostFolded = 4096;
-// So many elements of an array are put side by side at once, and of so many arrays.
+// So many elements of an array are put side by side at once, out of so many bytes, and of so many arrays.
 constexpr int64_t kCopied = 512;
+constexpr int64_t kCopiedFrom = 32768;
+constexpr int64_t kFewestCopied = 64;
 constexpr int kMostCopies = 4;
 
 struct Pass {
@@ -161,6 +163,8 @@ class Passes : public Placing {
                             pk_arrays[pass.given[i]][kTensor] < pk_counts[kInputs];
       if (is_input && n_copies < kMostCopies) {
         copy_of[i] = n_copies++;
+        // Where all of them lie in the same lines, these are still in the caches for the next.
+        most = std::min(most, std::max(kCopiedFrom / std::max(array.strides[pass.column], int64_t{1}), kFewestCopied));
       } else {
         most = 1;
       }
@@ -182,16 +186,30 @@ class Passes : public Placing {
     }
   }
 
-  static void Collect(char* to, const char* from, int64_t item, int64_t stride, int64_t n) {
+  template <int64_t kStep>
+  static void CollectEvery(void* to, const void* from, int64_t item, int64_t step, int64_t n) {
     const auto collect = [&](auto element) {
       using T = decltype(element);
-      for (int64_t i = 0; i < n; ++i) reinterpret_cast<T*>(to)[i] = *reinterpret_cast<const T*>(from + i * stride);
+      auto* const target = static_cast<T*>(to);
+      const auto* const source = static_cast<const T*>(from);
+      // A step that the compiler knows is taken in vectors.
+      for (int64_t i = 0; i < n; ++i) target[i] = source[i * (kStep != 0 ? kStep : step)];
     };
     switch (item) {
       case 1: return collect(uint8_t{});
       case 2: return collect(uint16_t{});
       case 4: return collect(uint32_t{});
       default: return collect(uint64_t{});
+    }
+  }
+
+  static void Collect(void* to, const void* from, int64_t item, int64_t stride, int64_t n) {
+    const int64_t step = stride / item;
+    switch (step) {
+      case 2: return CollectEvery<2>(to, from, item, step, n);
+      case 3: return CollectEvery<3>(to, from, item, step, n);
+      case 4: return CollectEvery<4>(to, from, item, step, n);
+      default: return CollectEvery<0>(to, from, item, step, n);
     }
   }
 };

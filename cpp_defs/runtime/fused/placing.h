@@ -14,9 +14,10 @@
 namespace {
 
 // What a block touches stays in the first-level cache, and is small enough for the next to be fetched meanwhile; where
-// its columns are cut, it stays in the second.
+// its columns are cut, it stays in the second, unless it is but one row that is read again.
 constexpr int64_t kBlockBytes = 8192;
 constexpr int64_t kCutBlockBytes = 262144;
+constexpr int64_t kRowBlockBytes = 16384;
 constexpr int64_t kFewestColumns = 128;
 constexpr int64_t kStackBytes = 8192;
 constexpr int64_t kAlignment = 64;
@@ -184,15 +185,20 @@ class Placing {
       const bool is_part = view - first == 3 * kernel->ranks[array->tensor] && pk_arrays[i][kIsLocal];
       const int64_t* const whole = dims_ + starts[array->tensor];
       int64_t stride = array->item;
-      bool is_void = false;
+      bool is_void = false, is_even = true;
+      int64_t even = 0;  // the stride of an axis whose rows follow each other
       for (const int32_t* axis = view - 3; axis >= first; axis -= 3) {
         if (axis[0] >= 0) array->offset += dims_[axis[0]] * stride;
         if (axis[2] >= 0) PlaceAxis(array, axis[2], stride * axis[1]);
         is_void |= axis[2] >= 0 && dims_[axis[2]] == 0;
+        if (axis[2] >= 0 && dims_[axis[2]] != 1) {
+          is_even &= even == 0 || stride * axis[1] == even;
+          even = stride * axis[1] * dims_[axis[2]];
+        }
         stride *= is_part ? whole[(axis - first) / 3] : dims_[axis[2]];
       }
-      // The rows of a part do not follow each other.
-      if (is_part) uneven_ |= array->classes;
+      // The rows of a part need not follow each other.
+      if (is_part && !is_even) uneven_ |= array->classes;
       if (is_void && lost_ != 0) Detach(array);
     }
   }
@@ -250,17 +256,22 @@ class Placing {
     for (int i = 0; i < n_blocked_; ++i) blocked_classes_ |= int32_t{1} << blocked_[i];
     const int cut = blocked_[n_blocked_ - 1];
     int64_t bytes = 1;  // for one step along the class that is cut
+    int64_t rows = 1;
+    bool some_local = false;
     for (int i = 0; i < pk_counts[kArrays]; ++i) {
       const int32_t* const array = pk_arrays[i];
       if (!Has(array[kArrayClasses], cut)) continue;
-      int64_t own = array[kItemSize];
+      int64_t own = 1;
       for (int c = 0; c < n_classes_; ++c) {
         if (Has(array[kArrayClasses], c) && !Has(blocked_classes_, c)) own *= sizes_[c];
       }
-      bytes += own;
+      bytes += own * array[kItemSize];
+      rows = std::max(rows, own);
+      some_local |= i >= n_given_ && array[kIsLocal];
     }
     const bool cuts_columns = cut >= last;
-    block_ = (cuts_columns ? kCutBlockBytes : kBlockBytes) / bytes;
+    const bool is_row = rows == 1 && some_local;
+    block_ = (!cuts_columns ? kBlockBytes : is_row ? kRowBlockBytes : kCutBlockBytes) / bytes;
     if (cuts_columns) block_ = std::max(block_ / kFewestColumns, int64_t{1}) * kFewestColumns;
     block_ = std::max<int64_t>(1, std::min(block_, sizes_[cut]));
   }
