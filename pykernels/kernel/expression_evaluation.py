@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.kernel import functions
+from pykernels.kernel import functions, substitutes
 from pykernels.kernel.construction import apply, convert, inputs_of, power_operator
 from pykernels.kernel.expression import Node, NotElementwise, Operation, dtype_of, is_array
 from pykernels.kernel.functions import Function
@@ -154,6 +154,9 @@ class ExpressionEvaluation(abc.ABC):
 
     def _called(self, node: ast.Call, called: Any, positional: list[Any], keywords: dict[str, Any]) -> Any:
         """What a function that is not the user's returns."""
+        substitute = substitutes.find(called, len(positional) + len(keywords))
+        if substitute is not None:
+            return self._substituted(node, substitute, positional, keywords)
         function = functions.find(called)
         if function is not None:
             return self._apply(node, function, self._operands(node, function, positional, keywords))
@@ -166,6 +169,14 @@ class ExpressionEvaluation(abc.ABC):
         if any(called is known for known in functions.STATIC):
             return self._static(node, lambda *values: called(*values, **keywords), (*positional, *keywords.values()))
         raise self._refusal(node, f"a call of {ast.unparse(node.func)}")
+
+    def _substituted(
+        self, node: ast.Call, substitute: Callable[..., Any], positional: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
+        try:
+            return self._nested(substitute, positional, keywords)
+        except NotElementwise:
+            raise self._refusal(node, f"a call of {ast.unparse(node.func)} with these arguments") from None
 
     def _operands(
         self, node: ast.Call, function: Function, positional: list[Any], keywords: dict[str, Any]
@@ -194,6 +205,8 @@ class ExpressionEvaluation(abc.ABC):
             return self._apply(node, Function("clip", np.clip), [owner, *positional])
         if name == "copy" and not positional and not keywords:
             return self._convert(node, owner, owner.sample)
+        if name in substitutes.METHODS:
+            return self._substituted(node, substitutes.METHODS[name], [owner, *positional], keywords)
         raise self._refusal(node, f"the method {name!r}")
 
     def _like(self, node: ast.Call, called: Any, positional: list[Any], keywords: dict[str, Any]) -> Node:

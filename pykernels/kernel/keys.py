@@ -20,7 +20,16 @@ _GENERATOR = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
         *("construction", "elementwise", "evaluation", "expression", "expression_evaluation", "fast_math"),
-        *("functions", "inline_math", "inline_steps", "inline_tables", "linking", "target", "vector_code"),
+        *(
+            "functions",
+            "inline_math",
+            "inline_steps",
+            "inline_tables",
+            "linking",
+            "substitutes",
+            "target",
+            "vector_code",
+        ),
         *("vector_divisions", "vector_math", "vector_operations", "vector_writer"),
     )
 )

@@ -1,0 +1,180 @@
+"""Functions of NumPy's in terms of others, which elementwise and fused kernels can have.
+
+They are evaluated as if the kernel had their bodies. Where one raises, or its parameters do not fit the call, the call
+is left to other forms. The values are NumPy's but for the rounding of sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["METHODS", "find"]
+
+# Arrays and numbers of theirs, or the nodes that stand for these.
+_Value = Any
+
+
+def _allclose(a: _Value, b: _Value, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> _Value:
+    return bool(np.all(np.isclose(a, b, rtol, atol, equal_nan)))
+
+
+def _count_nonzero(a: _Value, axis: _Value = None, *, keepdims: bool = False) -> _Value:
+    if axis is None:
+        if keepdims:
+            raise NotImplementedError
+        return int(np.sum(a != 0))
+    return np.sum(a != 0, axis=axis, keepdims=keepdims)
+
+
+def _diff(a: _Value, n: int = 1, axis: int = -1) -> _Value:
+    if n != 1:
+        raise NotImplementedError
+    if a.dtype == np.bool_:
+        raise NotImplementedError
+    if axis in (-1, a.ndim - 1):
+        return a[..., 1:] - a[..., :-1]
+    if axis == 0:
+        return a[1:] - a[:-1]
+    raise NotImplementedError
+
+
+def _ediff1d(ary: _Value) -> _Value:
+    if ary.ndim != 1:
+        raise NotImplementedError
+    return np.diff(ary)
+
+
+def _isclose(a: _Value, b: _Value, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> _Value:
+    if np.float16 in (a.dtype, b.dtype):
+        raise NotImplementedError
+    if b.dtype.kind != "f":
+        b = b.astype(np.float64)
+    close = np.abs(a - b) <= atol + rtol * np.abs(b)
+    found = np.where(np.isfinite(a) & np.isfinite(b), close, a == b)
+    if equal_nan:
+        return found | (np.isnan(a) & np.isnan(b))
+    return found
+
+
+def _nanmax(a: _Value, axis: _Value = None, out: None = None, keepdims: bool = False) -> _Value:
+    if out is not None:
+        raise NotImplementedError
+    if a.dtype.kind != "f":
+        return np.max(a, axis=axis, keepdims=keepdims)
+    is_nan = np.isnan(a)
+    found = np.max(np.where(is_nan, a.dtype.type(-np.inf), a), axis=axis, keepdims=keepdims)
+    return np.where(np.all(is_nan, axis=axis, keepdims=keepdims), a.dtype.type(np.nan), found)
+
+
+def _nanmin(a: _Value, axis: _Value = None, out: None = None, keepdims: bool = False) -> _Value:
+    if out is not None:
+        raise NotImplementedError
+    if a.dtype.kind != "f":
+        return np.min(a, axis=axis, keepdims=keepdims)
+    is_nan = np.isnan(a)
+    found = np.min(np.where(is_nan, a.dtype.type(np.inf), a), axis=axis, keepdims=keepdims)
+    return np.where(np.all(is_nan, axis=axis, keepdims=keepdims), a.dtype.type(np.nan), found)
+
+
+def _nansum(a: _Value, axis: _Value = None, dtype: None = None, out: None = None, keepdims: bool = False) -> _Value:
+    if dtype is not None:
+        raise NotImplementedError
+    if out is not None:
+        raise NotImplementedError
+    if a.dtype.kind != "f":
+        return np.sum(a, axis=axis, keepdims=keepdims)
+    return np.sum(np.where(np.isnan(a), a.dtype.type(0), a), axis=axis, keepdims=keepdims)
+
+
+def _nanmean(a: _Value, axis: _Value = None, dtype: None = None, out: None = None, keepdims: bool = False) -> _Value:
+    if a.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    total = np.nansum(a, axis, dtype, out, keepdims)
+    return total / np.sum(np.isnan(a) == 0, axis=axis, dtype=a.dtype, keepdims=keepdims)
+
+
+def _norm(x: _Value, ord: None = None, axis: _Value = None, keepdims: bool = False) -> _Value:
+    if ord is not None:
+        raise NotImplementedError
+    if x.dtype == np.float16:
+        raise NotImplementedError
+    if x.dtype.kind != "f":
+        x = x.astype(np.float64)
+    return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
+
+
+def _ptp(a: _Value, axis: _Value = None, out: None = None, keepdims: bool = False) -> _Value:
+    if out is not None:
+        raise NotImplementedError
+    return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
+
+
+def _round(a: _Value, decimals: int = 0) -> _Value:
+    if a.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    if decimals == 0:
+        return np.rint(a)
+    if decimals < 0:
+        return np.rint(a / 10.0**-decimals) * 10.0**-decimals
+    return np.rint(a * 10.0**decimals) / 10.0**decimals
+
+
+def _sinc(x: _Value) -> _Value:
+    if x.dtype == np.float16:
+        raise NotImplementedError
+    y = np.pi * np.where(x == 0, 1.0e-20, x)
+    return np.sin(y) / y
+
+
+def _trapezoid(y: _Value, x: _Value = None, dx: float = 1.0, axis: int = -1) -> _Value:
+    if y.ndim != 1:
+        raise NotImplementedError
+    if x is None:
+        return np.sum(dx * (y[1:] + y[:-1]) / 2.0)
+    if x.ndim != 1:
+        raise NotImplementedError
+    return np.sum((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2.0)
+
+
+def _tril(m: _Value, k: int = 0) -> _Value:
+    rows, columns = np.arange(m.shape[-2]), np.arange(m.shape[-1])
+    return np.where(columns <= rows[:, None] + k, m, m.dtype.type(0))
+
+
+def _triu(m: _Value, k: int = 0) -> _Value:
+    rows, columns = np.arange(m.shape[-2]), np.arange(m.shape[-1])
+    return np.where(columns >= rows[:, None] + k, m, m.dtype.type(0))
+
+
+_SUBSTITUTES: Mapping[Any, Callable[..., Any]] = {
+    np.allclose: _allclose,
+    np.count_nonzero: _count_nonzero,
+    np.diff: _diff,
+    np.ediff1d: _ediff1d,
+    np.isclose: _isclose,
+    np.linalg.norm: _norm,
+    np.nanmax: _nanmax,
+    np.nanmean: _nanmean,
+    np.nanmin: _nanmin,
+    np.nansum: _nansum,
+    np.ptp: _ptp,
+    np.sinc: _sinc,
+    getattr(np, "trapezoid", getattr(np, "trapz", None)): _trapezoid,
+    np.tril: _tril,
+    np.triu: _triu,
+}
+# Without decimals, it is an elementwise function.
+_WITH_MORE: Mapping[Any, Callable[..., Any]] = {np.round: _round, np.around: _round}
+#: Those that are methods of arrays as well.
+METHODS: Mapping[str, Callable[..., Any]] = {"ptp": _ptp, "round": _round}
+
+
+def find(function: Any, arguments: int) -> Callable[..., Any] | None:
+    """What a function of NumPy's that is given so many arguments can be put in terms of; None if there is nothing."""
+    try:
+        return _SUBSTITUTES.get(function) or (_WITH_MORE.get(function) if arguments > 1 else None)
+    except TypeError:  # unhashable
+        return None

@@ -1,0 +1,90 @@
+"""Functions of NumPy's that elementwise and fused kernels have in terms of others: their values are NumPy's."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compiled import build, kernel_of, run
+
+RNG = np.random.default_rng(3)
+X = RNG.standard_normal((7, 9)).astype(np.float32)
+WITH_NAN = np.where(np.abs(X) > 1.2, np.float32(np.nan), X)
+WITH_NAN[2] = np.nan
+LONG = RNG.standard_normal(300).astype(np.float32)
+
+
+def check(folder: Path, expression: str, inputs: Sequence[np.ndarray], form: str = "fused") -> None:
+    """Check values, dtype and form of a kernel that returns one expression of `x` and `y`."""
+    names = "".join(f"{name}, " for name, _ in zip("xy", inputs))
+    kernel = kernel_of(folder, f"def forward(args):\n    {names}= args\n    return {expression}\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # nothing but NaN
+        wanted = np.asarray(kernel.function(tuple(inputs)))
+    made = np.full_like(wanted, 7)
+    built = build(kernel, inputs, [made])
+    assert run(built, inputs, [made]) is None
+    assert built.facts.form == form, built.facts.reason
+    digits = {"f2": 2e-3, "f4": 1e-5, "f8": 1e-12}.get(wanted.dtype.str[1:], 0)
+    np.testing.assert_allclose(made, wanted, rtol=digits, atol=digits)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *("np.ptp(x)", "np.ptp(x, axis=0)", "x.ptp(1)", "np.ptp(x, axis=1, keepdims=True)"),
+        *("np.diff(x)", "np.diff(x, axis=0)", "np.diff(x, axis=1)", "np.diff(x, 1, -1)"),
+        *("np.triu(x)", "np.triu(x, 2)", "np.tril(x)", "np.tril(x, -1)", "np.tril(x * 2, k=1)"),
+        *("np.linalg.norm(x)", "np.linalg.norm(x, axis=1)", "x / np.linalg.norm(x, axis=-1, keepdims=True)"),
+        *("np.count_nonzero(x > 0)", "np.count_nonzero(x > 0, axis=1)", "x * np.count_nonzero(x)"),
+        *("np.nansum(x, axis=0)", "np.nanmax(x, axis=1)", "np.nanmin(x)", "np.allclose(x, x)"),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_functions_of_whole_arrays(tmp_path: Path, expression: str, dtype: type) -> None:
+    check(tmp_path, expression, [np.abs(4 * X).astype(dtype)])
+
+
+@pytest.mark.parametrize("name", ["nansum", "nanmax", "nanmin", "nanmean"])
+def test_functions_that_pass_over_nan(tmp_path: Path, name: str) -> None:
+    for arguments in ("", ", axis=0", ", axis=1", ", axis=1, keepdims=True"):
+        check(tmp_path, f"np.{name}(x{arguments})", [WITH_NAN])
+
+
+def test_functions_of_one_axis(tmp_path: Path) -> None:
+    check(tmp_path, "np.ediff1d(x)", [LONG])
+    check(tmp_path, "np.trapz(x)", [LONG])
+    check(tmp_path, "np.trapz(x, y)", [LONG, np.sort(LONG)])
+    check(tmp_path, "np.trapz(x, dx=0.5)", [LONG])
+
+
+@pytest.mark.parametrize(
+    "expression", ["np.round(x, 2)", "x.round(1)", "np.around(x, decimals=3)", "np.round(x, -1)", "np.sinc(x)"]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_elementwise_functions(tmp_path: Path, expression: str, dtype: type) -> None:
+    check(tmp_path, expression, [(40 * X).astype(dtype)], "elementwise")
+
+
+def test_closeness(tmp_path: Path) -> None:
+    special = np.array([np.inf, 1, np.inf, -np.inf, 1e9, np.nan, np.nan, 0, 3])
+    other = np.array([np.inf, np.inf, -np.inf, 1, 1e9 + 1, np.nan, 1, 1e-9, 3.1])
+    check(tmp_path, "np.isclose(x, y)", [special, other], "elementwise")
+    check(tmp_path, "np.isclose(x, y, 0.1, equal_nan=True)", [special, other], "elementwise")
+    check(tmp_path, "np.isclose(x, y)", [X, X * np.float32(1.00001)], "elementwise")
+    check(tmp_path, "np.isclose(x, y)", [np.arange(9), np.arange(9) // 2 * 2], "elementwise")
+    check(tmp_path, "np.allclose(x, y)", [special[:1], other[:1]])
+
+
+@pytest.mark.parametrize("expression", ["np.diff(x, 2)", "np.diff(x > 0)", "np.linalg.norm(x, 1)", "np.triu(x[0])"])
+def test_calls_with_other_arguments_are_left_to_other_forms(tmp_path: Path, expression: str) -> None:
+    check(tmp_path, expression, [X], "whole-array")
+
+
+def test_explanations_name_what_the_kernel_calls(tmp_path: Path) -> None:
+    kernel = kernel_of(tmp_path, "def forward(args):\n    return np.diff(args[0], 2)\n")
+    built = build(kernel, [LONG], [LONG[2:].copy()])
+    assert "op_py_kernel.py:4: a call of np.diff with these arguments" in built.facts.reason
