@@ -1,12 +1,11 @@
 #include "attributes.h"
 
 #include <charconv>
-#include <optional>
-#include <vector>
 
 #include "../host/dtype.h"
 #include "../host/error.h"
 #include "dtype.h"
+#include "node_attributes.h"
 
 namespace pykernels::onnxruntime {
 namespace {
@@ -26,70 +25,33 @@ std::string Text(const std::vector<T>& values) {
   return text + "]";
 }
 
+const std::string& Text(const std::string& value) { return value; }
+
 std::string DtypeText(int64_t type) {
   const int32_t dtype = DtypeFromOnnx(type);
   return dtype == PK_INVALID_DTYPE ? Join("ONNX's type ", type) : DtypeName(dtype);
 }
 
-class Reader {
- public:
-  Reader(const OrtApi& api, const OrtKernelInfo* info) : api_(api), info_(info) {}
-
-  // The value as a text, or nothing if the node has no such attribute.
-  std::optional<std::string> Read(const char* name, int32_t type) const {
-    const bool is_dtype = type == PK_ATTR_DTYPE || type == PK_ATTR_LIST_DTYPE;
-    int64_t integer;
-    float real;
-    if (Holds(api_.KernelInfoGetAttribute_int64(info_, name, &integer))) {
-      return is_dtype ? DtypeText(integer) : Text(integer);
-    }
-    if (Holds(api_.KernelInfoGetAttribute_float(info_, name, &real))) return Text(real);
-    const auto string = ReadArray<char>(api_.KernelInfoGetAttribute_string, name);
-    if (string) return std::string(string->data());
-    const auto integers = ReadArray<int64_t>(api_.KernelInfoGetAttributeArray_int64, name);
-    const auto reals = ReadArray<float>(api_.KernelInfoGetAttributeArray_float, name);
-    // Some versions have an empty list where the attribute is one of the other type.
-    if (reals && !reals->empty()) return Text(*reals);
-    if (integers && is_dtype) {
-      std::string text = "[";
-      for (int64_t each : *integers) text += (text.size() > 1 ? ", '" : "'") + DtypeText(each) + "'";
-      return text + "]";
-    }
-    if (integers) return Text(*integers);
-    if (reals) return Text(*reals);
-    return std::nullopt;
-  }
-
- private:
-  bool Holds(OrtStatus* status) const {
-    if (!status) return true;
-    api_.ReleaseStatus(status);
-    return false;
-  }
-
-  template <typename T, typename Get>
-  std::optional<std::vector<T>> ReadArray(Get get, const char* name) const {
-    size_t size = 0;
-    if (!Holds(get(info_, name, nullptr, &size))) return std::nullopt;
-    std::vector<T> values(size);
-    // A list without items has been read already; a null pointer would only ask for its size again.
-    if (size > 0 && !Holds(get(info_, name, values.data(), &size))) return std::nullopt;
-    return values;
-  }
-
-  const OrtApi& api_;
-  const OrtKernelInfo* info_;
-};
+std::string Text(const NodeAttribute& value, bool is_dtype) {
+  const auto* integer = std::get_if<int64_t>(&value);
+  if (integer && is_dtype) return DtypeText(*integer);
+  const auto* integers = std::get_if<std::vector<int64_t>>(&value);
+  if (!integers || !is_dtype) return std::visit([](const auto& each) { return std::string(Text(each)); }, value);
+  std::string text = "[";
+  for (int64_t each : *integers) text += (text.size() > 1 ? ", '" : "'") + DtypeText(each) + "'";
+  return text + "]";
+}
 
 }  // namespace
 
 Attributes ReadAttributes(const pk_op& op, const std::string& label, const OrtApi& api, const OrtKernelInfo* info) {
-  const Reader reader(api, info);
+  const NodeAttributes attributes(api, info);
   Attributes::Strings given;
   for (int32_t i = 0; i < op.n_attributes; ++i) {
     const pk_attr& initial = op.attributes[i].initial;
-    const std::optional<std::string> text = reader.Read(initial.name, initial.type);
-    if (text) given.emplace_back(initial.name, *text);
+    const bool is_dtype = initial.type == PK_ATTR_DTYPE || initial.type == PK_ATTR_LIST_DTYPE;
+    const std::optional<NodeAttribute> value = attributes.Read(initial.name);
+    if (value) given.emplace_back(initial.name, Text(*value, is_dtype));
   }
   return Attributes::Parse(op, label, given);
 }

@@ -1,39 +1,19 @@
 #include "domains.h"
 
 #include <cstdio>
-#include <map>
-#include <mutex>
 
 #include "../host/error.h"
 #include "node.h"
 #include "values.h"
 
 namespace pykernels::onnxruntime {
-namespace {
-
-// A domain of a session's options has to outlive all sessions that are made with them, so none is ever deleted.
-OrtCustomOpDomain* FindDomain(const std::string& name, const std::vector<const NodeType*>& types, const OrtApi& api) {
-  static std::mutex mutex;
-  static auto* domains = new std::map<std::pair<const OrtApi*, std::vector<const NodeType*>>, OrtCustomOpDomain*>;
-  std::lock_guard<std::mutex> lock(mutex);
-  OrtCustomOpDomain*& domain = (*domains)[{&api, types}];
-  if (domain) return domain;
-  OrtCustomOpDomain* made;
-  Check(api, api.CreateCustomOpDomain(name.c_str(), &made));
-  for (const NodeType* type : types) {
-    for (const auto& variant : type->variants()) Check(api, api.CustomOpDomain_Add(made, variant.get()));
-  }
-  return domain = made;
-}
-
-}  // namespace
 
 void AddDomains(const std::vector<const NodeType*>& types, OrtSessionOptions* options, const OrtApi& api) {
-  std::map<std::string, std::vector<const NodeType*>> by_name;
-  for (const NodeType* type : types) by_name[type->domain()].push_back(type);
-  for (const auto& [name, of_domain] : by_name) {
-    Check(api, api.AddCustomOpDomain(options, FindDomain(name, of_domain, api)));
+  OpsByDomain ops;
+  for (const NodeType* type : types) {
+    for (const auto& variant : type->variants()) ops[type->domain()].push_back(variant.get());
   }
+  Check(api, AddDomains(ops, options, api));
 }
 
 }  // namespace pykernels::onnxruntime

@@ -1,7 +1,5 @@
 #include "node_type.h"
 
-#include <climits>
-
 #include "../host/error.h"
 #include "dtype.h"
 #include "node.h"
@@ -44,25 +42,14 @@ OrtStatus* RunNode(void* kernel, OrtKernelContext* context) {
 
 }  // namespace
 
-Variant::Variant(const NodeType& type) : OrtCustomOp{}, type(type) {
-  version = kOrtVersion;
+Variant::Variant(const NodeType& type) : type(type) {
   GetName = [](const OrtCustomOp* op) { return Cast(op).type.name().c_str(); };
-  GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return nullptr; };
   GetInputType = [](const OrtCustomOp* op, size_t i) { return DtypeToOnnx(Cast(op).inputs[i]); };
-  GetInputTypeCount = [](const OrtCustomOp* op) { return Cast(op).inputs.size(); };
   GetOutputType = [](const OrtCustomOp* op, size_t i) { return DtypeToOnnx(Cast(op).outputs[i]); };
-  GetOutputTypeCount = [](const OrtCustomOp* op) { return Cast(op).outputs.size(); };
   GetInputCharacteristic = [](const OrtCustomOp* op, size_t i) { return Characteristic(Cast(op).type.inputs()[i]); };
   GetOutputCharacteristic = [](const OrtCustomOp* op, size_t i) { return Characteristic(Cast(op).type.outputs()[i]); };
-  GetInputMemoryType = [](const OrtCustomOp*, size_t) { return 0; };
-  // For variadic inputs and outputs, of which there are none.
-  GetVariadicInputMinArity = GetVariadicOutputMinArity = [](const OrtCustomOp*) { return 1; };
-  GetVariadicInputHomogeneity = GetVariadicOutputHomogeneity = [](const OrtCustomOp*) { return 1; };
   CreateKernelV2 = CreateNode;
   KernelComputeV2 = RunNode;
-  KernelDestroy = [](void* kernel) { delete static_cast<Node*>(kernel); };
-  GetStartVersion = [](const OrtCustomOp*) { return 1; };
-  GetEndVersion = [](const OrtCustomOp*) { return INT_MAX; };
 }
 
 NodeType::NodeType(std::string domain, std::string name, std::shared_ptr<const Op> op,

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../host/op.h"
-#include "declarations/onnxruntime.h"
+#include "custom_op.h"
 
 namespace pykernels::onnxruntime {
 
@@ -20,10 +20,11 @@ struct Slot {
   bool is_optional;
 };
 
+class Node;
 class NodeType;
 
 // A node type for some types of its tensors.
-struct Variant : OrtCustomOp {
+struct Variant : CustomOp<Variant, Node> {
   explicit Variant(const NodeType& type);
 
   const NodeType& type;

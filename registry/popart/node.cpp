@@ -1,5 +1,7 @@
 #include "node.h"
 
+#include <onnxruntime/node_attributes.h>
+
 #include "attributes.h"
 #include "dtype.h"
 #include "kept.h"
@@ -11,51 +13,25 @@ namespace {
 constexpr std::size_t kMostPrepared = 8;
 
 // The attributes of a node, as long as it is being made.
-class NodeAttributes final : public AttributeSource {
+class OpenAttributes final : public AttributeSource {
  public:
-  NodeAttributes(const OrtApi& api, const OrtKernelInfo* info) : api_(api), info_(info) {}
+  OpenAttributes(const OrtApi& api, const OrtKernelInfo* info) : attributes_({api, info}) {}
 
-  void Close() { info_ = nullptr; }
+  void Close() { attributes_.reset(); }
 
   std::optional<AttributeValue> Read(const std::string& name) const override {
-    if (!info_) throw popart::error("attribute '{}' is asked for when the op has been made already", name);
-    int64_t integer;
-    if (Holds(api_.KernelInfoGetAttribute_int64(info_, name.c_str(), &integer))) return integer;
-    float real;
-    if (Holds(api_.KernelInfoGetAttribute_float(info_, name.c_str(), &real))) return real;
-    if (auto text = ReadAll<char>(api_.KernelInfoGetAttribute_string, name)) return std::string(text->data());
-    const auto integers = ReadAll<int64_t>(api_.KernelInfoGetAttributeArray_int64, name);
-    const auto reals = ReadAll<float>(api_.KernelInfoGetAttributeArray_float, name);
-    // Some versions have an empty list where the attribute is one of another type.
-    if (reals && !reals->empty()) return *reals;
-    if (integers) return *integers;
-    if (reals) return *reals;
-    return std::nullopt;
+    if (!attributes_) throw popart::error("attribute '{}' is asked for when the op has been made already", name);
+    const auto value = attributes_->Read(name.c_str());
+    if (!value) return std::nullopt;
+    return std::visit([](const auto& each) -> AttributeValue { return each; }, *value);
   }
 
  private:
-  bool Holds(OrtStatus* status) const {
-    if (!status) return true;
-    api_.ReleaseStatus(status);
-    return false;
-  }
-
-  template <typename T, typename Get>
-  std::optional<std::vector<T>> ReadAll(Get get, const std::string& name) const {
-    std::size_t size = 0;
-    if (!Holds(get(info_, name.c_str(), nullptr, &size))) return std::nullopt;
-    std::vector<T> values(size);
-    // A null pointer would only ask for the size again.
-    if (size > 0 && !Holds(get(info_, name.c_str(), values.data(), &size))) return std::nullopt;
-    return values;
-  }
-
-  const OrtApi& api_;
-  const OrtKernelInfo* info_;
+  std::optional<pykernels::onnxruntime::NodeAttributes> attributes_;
 };
 
 Instance MakeInstance(const Variant& variant, const OrtApi& api, const OrtKernelInfo* info) {
-  const auto source = std::make_shared<NodeAttributes>(api, info);
+  const auto source = std::make_shared<OpenAttributes>(api, info);
   const popart::Attributes attributes(source);
   if (attributes.hasAttribute(kInstanceAttribute)) {
     return FindKept(attributes.getAttribute<int64_t>(kInstanceAttribute)).instance;

@@ -1,6 +1,5 @@
 #include "node_types.h"
 
-#include <climits>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -101,34 +100,22 @@ std::vector<const Variant*> the_offered;
 
 Variant::Variant(const popart::OperatorIdentifier& opid, const RegisteredOp* op, std::vector<int> inputs,
                  std::vector<int> outputs, std::size_t n_required)
-    : OrtCustomOp{},
-      domain(opid.domain == popart::Domain::ai_onnx ? "" : opid.domain),
+    : domain(opid.domain == popart::Domain::ai_onnx ? "" : opid.domain),
       name(opid.type),
       version(opid.version),
       op(op),
       inputs(std::move(inputs)),
       outputs(std::move(outputs)),
       n_required(n_required) {
-  OrtCustomOp::version = kOrtVersion;
   GetName = [](const OrtCustomOp* op) { return Cast(op).name.c_str(); };
-  GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return nullptr; };
   GetInputType = [](const OrtCustomOp* op, size_t i) { return Cast(op).inputs[i]; };
-  GetInputTypeCount = [](const OrtCustomOp* op) { return Cast(op).inputs.size(); };
   GetOutputType = [](const OrtCustomOp* op, size_t i) { return Cast(op).outputs[i]; };
-  GetOutputTypeCount = [](const OrtCustomOp* op) { return Cast(op).outputs.size(); };
   GetInputCharacteristic = [](const OrtCustomOp* op, size_t i) -> int {
     return i < Cast(op).n_required ? ORT_REQUIRED : ORT_OPTIONAL;
   };
   GetOutputCharacteristic = [](const OrtCustomOp*, size_t i) -> int { return i == 0 ? ORT_REQUIRED : ORT_OPTIONAL; };
-  GetInputMemoryType = [](const OrtCustomOp*, size_t) { return 0; };
-  // For variadic inputs and outputs, of which there are none.
-  GetVariadicInputMinArity = GetVariadicOutputMinArity = [](const OrtCustomOp*) { return 1; };
-  GetVariadicInputHomogeneity = GetVariadicOutputHomogeneity = [](const OrtCustomOp*) { return 1; };
   CreateKernelV2 = CreateNode;
   KernelComputeV2 = RunNode;
-  KernelDestroy = [](void* kernel) { delete static_cast<Node*>(kernel); };
-  GetStartVersion = [](const OrtCustomOp*) { return 1; };
-  GetEndVersion = [](const OrtCustomOp*) { return INT_MAX; };
 }
 
 std::vector<const Variant*> VariantsOf(const RegisteredOp& op) {
@@ -164,24 +151,11 @@ void Offer(std::vector<const Variant*> variants) {
 
 namespace {
 
-// A domain of a session's options has to outlive all sessions that are made with them, so none is ever deleted.
-OrtCustomOpDomain* FindDomain(const std::string& name, const std::vector<const Variant*>& variants, const OrtApi& api) {
-  static auto* domains = new std::map<std::pair<const OrtApi*, std::vector<const Variant*>>, OrtCustomOpDomain*>;
-  OrtCustomOpDomain*& domain = (*domains)[{&api, variants}];
-  if (domain) return domain;
-  OrtCustomOpDomain* made;
-  Check(api, api.CreateCustomOpDomain(name.c_str(), &made));
-  for (const Variant* each : variants) Check(api, api.CustomOpDomain_Add(made, each));
-  return domain = made;
-}
-
-void AddDomains(OrtSessionOptions* options, const OrtApi& api) {
+void AddOffered(OrtSessionOptions* options, const OrtApi& api) {
   std::lock_guard<std::mutex> lock(the_mutex);
-  std::map<std::string, std::vector<const Variant*>> by_domain;
-  for (const Variant* each : the_offered) by_domain[each->domain].push_back(each);
-  for (const auto& each : by_domain) {
-    Check(api, api.AddCustomOpDomain(options, FindDomain(each.first, each.second, api)));
-  }
+  pykernels::onnxruntime::OpsByDomain ops;
+  for (const Variant* each : the_offered) ops[each->domain].push_back(each);
+  Check(api, pykernels::onnxruntime::AddDomains(ops, options, api));
 }
 
 }  // namespace
@@ -195,7 +169,7 @@ extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApi
     return base->GetApi(1)->CreateStatus(ORT_FAIL, "ops of PopART need ONNX Runtime 1.17 or newer");
   }
   try {
-    popart_cpu::AddDomains(options, *api);
+    popart_cpu::AddOffered(options, *api);
     return nullptr;
   } catch (const std::exception& error) {
     return api->CreateStatus(ORT_FAIL, error.what());

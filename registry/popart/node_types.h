@@ -2,7 +2,7 @@
 #ifndef PYKERNELS_REGISTRY_POPART_NODE_TYPES_H_
 #define PYKERNELS_REGISTRY_POPART_NODE_TYPES_H_
 
-#include <onnxruntime/declarations/onnxruntime.h>
+#include <onnxruntime/custom_op.h>
 
 #include <string>
 #include <vector>
@@ -15,8 +15,10 @@ namespace popart_cpu {
 // The attribute of a node that is an op which exists already: its number.
 constexpr const char* kInstanceAttribute = "popart_op";
 
+class Node;
+
 // A node type for some types of its tensors, as ONNX's numbers.
-struct Variant : OrtCustomOp {
+struct Variant : pykernels::onnxruntime::CustomOp<Variant, Node> {
   Variant(const popart::OperatorIdentifier& opid, const RegisteredOp* op, std::vector<int> inputs,
           std::vector<int> outputs, std::size_t n_required);
 

@@ -1,0 +1,60 @@
+// What all our custom ops have in common, those of PopART's C++ included; how sessions are offered them.
+#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_CUSTOM_OP_H_
+#define PYKERNELS_REGISTRY_ONNXRUNTIME_CUSTOM_OP_H_
+
+#include <climits>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "declarations/onnxruntime.h"
+
+namespace pykernels::onnxruntime {
+
+// The base of a `Variant`, which has `inputs` and `outputs`, one for each input and output of the `Node` that it is
+// the type of.
+template <typename Variant, typename Node>
+struct CustomOp : OrtCustomOp {
+  CustomOp() : OrtCustomOp{} {
+    version = kOrtVersion;
+    GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return nullptr; };
+    GetInputTypeCount = [](const OrtCustomOp* op) { return static_cast<const Variant*>(op)->inputs.size(); };
+    GetOutputTypeCount = [](const OrtCustomOp* op) { return static_cast<const Variant*>(op)->outputs.size(); };
+    GetInputMemoryType = [](const OrtCustomOp*, size_t) { return 0; };
+    // For variadic inputs and outputs, of which there are none.
+    GetVariadicInputMinArity = GetVariadicOutputMinArity = [](const OrtCustomOp*) { return 1; };
+    GetVariadicInputHomogeneity = GetVariadicOutputHomogeneity = [](const OrtCustomOp*) { return 1; };
+    KernelDestroy = [](void* kernel) { delete static_cast<Node*>(kernel); };
+    GetStartVersion = [](const OrtCustomOp*) { return 1; };
+    GetEndVersion = [](const OrtCustomOp*) { return INT_MAX; };
+  }
+};
+
+using OpsByDomain = std::map<std::string, std::vector<const OrtCustomOp*>>;
+
+// Adds these ops, which live as long as the process, to a session's options.
+inline OrtStatus* AddDomains(const OpsByDomain& ops, OrtSessionOptions* options, const OrtApi& api) {
+  // A domain of a session's options has to outlive all sessions that are made with them, so none is ever deleted.
+  static std::mutex mutex;
+  static auto* domains = new std::map<std::pair<const OrtApi*, std::vector<const OrtCustomOp*>>, OrtCustomOpDomain*>;
+  std::lock_guard<std::mutex> lock(mutex);
+  for (const auto& [name, of_domain] : ops) {
+    OrtCustomOpDomain*& domain = (*domains)[{&api, of_domain}];
+    if (!domain) {
+      OrtCustomOpDomain* made;
+      if (OrtStatus* status = api.CreateCustomOpDomain(name.c_str(), &made)) return status;
+      for (const OrtCustomOp* op : of_domain) {
+        if (OrtStatus* status = api.CustomOpDomain_Add(made, op)) return status;
+      }
+      domain = made;
+    }
+    if (OrtStatus* status = api.AddCustomOpDomain(options, domain)) return status;
+  }
+  return nullptr;
+}
+
+}  // namespace pykernels::onnxruntime
+
+#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_CUSTOM_OP_H_
