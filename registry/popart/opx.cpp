@@ -1,7 +1,7 @@
 #include <popart/popx/opx.hpp>
 
+#include "broadcast.h"
 #include "devicex.h"
-#include "view.h"
 
 namespace popart {
 namespace popx {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "../host/error.h"
+#include "broadcast.h"
 #include "expression.h"
 #include "half.h"
 #include "step.h"

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,18 +43,18 @@ struct View {
   std::size_t n_elements() const;
 };
 
-// All of a variable.
+// All of a variable, and all of a table.
 poplar::Tensor TensorOf(std::shared_ptr<const Variable> variable, std::vector<std::size_t> shape);
+poplar::Tensor TensorOfTable(std::shared_ptr<const Table> table, poplar::Type type, std::vector<std::size_t> shape);
+
+// Puts the elements of a view behind those of a table.
+void AppendTo(Table* table, const View& view);
 
 std::vector<int64_t> DenseStrides(const std::vector<std::size_t>& shape);
 // Whether the elements lie one after the other.
 bool IsDense(const View& view);
 std::size_t Product(const std::vector<std::size_t>& shape);
 std::string ShapeText(const std::vector<std::size_t>& shape);
-
-// The shape that NumPy's broadcasting gives; throws if it gives none.
-std::vector<std::size_t> BroadcastShape(const std::vector<poplar::Tensor>& tensors);
-poplar::Tensor BroadcastTo(const poplar::Tensor& tensor, const std::vector<std::size_t>& shape);
 
 }  // namespace popart_cpu
 

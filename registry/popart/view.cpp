@@ -1,0 +1,100 @@
+#include "view.h"
+
+#include <algorithm>
+
+namespace popart_cpu {
+namespace {
+
+// The indices of a view's elements in its variable or table, in order.
+std::vector<int64_t> Indices(const View& view) {
+  std::vector<int64_t> indices;
+  indices.reserve(view.n_elements());
+  if (view.n_elements() == 0) return indices;
+  std::vector<std::size_t> at(view.shape.size());
+  int64_t index = view.offset;
+  while (true) {
+    indices.push_back(index);
+    std::size_t i = at.size();
+    for (; i-- > 0;) {
+      index += view.strides[i];
+      if (++at[i] < view.shape[i]) break;
+      index -= view.strides[i] * static_cast<int64_t>(view.shape[i]);
+      at[i] = 0;
+    }
+    if (i == static_cast<std::size_t>(-1)) return indices;
+  }
+}
+
+}  // namespace
+
+std::size_t View::n_elements() const { return Product(shape); }
+
+std::size_t Product(const std::vector<std::size_t>& shape) {
+  std::size_t product = 1;
+  for (std::size_t size : shape) product *= size;
+  return product;
+}
+
+std::string ShapeText(const std::vector<std::size_t>& shape) {
+  std::string text;
+  for (std::size_t size : shape) text += (text.empty() ? "" : ",") + std::to_string(size);
+  return "{" + text + "}";
+}
+
+std::vector<int64_t> DenseStrides(const std::vector<std::size_t>& shape) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (std::size_t i = shape.size(); i-- > 0; stride *= static_cast<int64_t>(shape[i])) strides[i] = stride;
+  return strides;
+}
+
+bool IsDense(const View& view) {
+  int64_t stride = 1;
+  for (std::size_t i = view.shape.size(); i-- > 0; stride *= static_cast<int64_t>(view.shape[i])) {
+    if (view.shape[i] != 1 && view.strides[i] != stride) return view.n_elements() == 0;
+  }
+  return true;
+}
+
+poplar::Tensor TensorOf(std::shared_ptr<const Variable> variable, std::vector<std::size_t> shape) {
+  auto view = std::make_shared<View>();
+  view->type = variable->type;
+  view->strides = DenseStrides(shape);
+  view->shape = std::move(shape);
+  view->variable = std::move(variable);
+  return poplar::Tensor(view);
+}
+
+void AppendTo(Table* table, const View& view) {
+  std::vector<uint32_t> numbers;  // of the view's variables, in `table`
+  const auto number = [&](const std::shared_ptr<const Variable>& variable) {
+    const auto found = std::find(table->variables.begin(), table->variables.end(), variable);
+    const auto place = static_cast<uint32_t>(found - table->variables.begin());
+    if (place == table->variables.size()) table->variables.push_back(variable);
+    return place;
+  };
+  if (view.variable) {
+    numbers.push_back(number(view.variable));
+  } else {
+    for (const auto& variable : view.table->variables) numbers.push_back(number(variable));
+  }
+  for (int64_t index : Indices(view)) {
+    if (view.variable) {
+      table->elements.push_back({numbers[0], index});
+    } else {
+      const Table::Element& element = view.table->elements[index];
+      table->elements.push_back({numbers[element.variable], element.index});
+    }
+  }
+}
+
+poplar::Tensor TensorOfTable(std::shared_ptr<const Table> table, poplar::Type type, std::vector<std::size_t> shape) {
+  auto view = std::make_shared<View>();
+  view->type = type;
+  view->strides = DenseStrides(shape);
+  view->shape = std::move(shape);
+  view->table = std::move(table);
+  return poplar::Tensor(view);
+}
+
+}  // namespace popart_cpu
