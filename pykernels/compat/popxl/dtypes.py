@@ -8,7 +8,7 @@ import numpy as np
 
 from pykernels.errors import CallError
 
-__all__ = ["DTYPES", "dtype"]
+__all__ = ["DTYPES", "check_dtype", "dtype"]
 
 
 class dtype:  # noqa: N801
@@ -100,3 +100,9 @@ for _name in (
     *("float16", "float32", "float64"),
 ):
     DTYPES[_name] = dtype(_name)
+
+
+def check_dtype(what: str, given: Any) -> None:
+    """Raise TypeError unless `given` is a dtype of popxl's."""
+    if not isinstance(given, dtype):
+        raise TypeError(f"{what}: dtype is {given!r}; it must be one of popxl's: {', '.join(DTYPES)}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pykernels.compat.popxl.context import gmg
-from pykernels.compat.popxl.dtypes import dtype
+from pykernels.compat.popxl.dtypes import check_dtype, dtype
 from pykernels.compat.popxl.graph import Graph
-from pykernels.compat.popxl.tensor import TensorSpec, check_dtype
+from pykernels.compat.popxl.tensor import TensorSpec
 
 __all__ = ["DeviceToHostStream", "HostToDeviceStream", "Stream", "d2h_stream", "h2d_stream"]
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from pykernels.compat.popxl.arrays import to_numpy
 from pykernels.compat.popxl.context import get_current_context
-from pykernels.compat.popxl.dtypes import DTYPES, dtype
+from pykernels.compat.popxl.dtypes import check_dtype, dtype
 from pykernels.compat.popxl.errors import UndefinedValue
+from pykernels.compat.popxl.operators import Operators
 from pykernels.errors import CallError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class TensorSpec(NamedTuple):
     meta_shape: tuple[int, ...] = ()
 
 
-class Tensor:
+class Tensor(Operators):
     """A tensor of a graph; ops, variables and inputs make them.
 
     Attributes
@@ -51,8 +52,6 @@ class Tensor:
     """
 
     meta_shape: tuple[int, ...] = ()
-    #: Arrays leave operators with tensors to the tensors.
-    __array_ufunc__ = None
     # What Python would otherwise try with __getitem__.
     __iter__ = None
     __contains__ = None
@@ -142,15 +141,6 @@ class Tensor:
             raise CallError(f"diag: {self!r} has {self.rank} axes; it must have 2")
         return self.flatten()[: min(self.shape) * (self.shape[1] + 1) : self.shape[1] + 1]
 
-    def _ensure_tensor(self, value: Any, dtype: dtype | None = None) -> Tensor:
-        """`value`, or a constant of it with this tensor's dtype."""
-        if isinstance(value, Tensor):
-            return value
-        made = constant(value, dtype or self.dtype)
-        if made.nelms == 0:
-            raise CallError(f"{value!r} has no elements; if that is meant, make a popxl.constant of it")
-        return made
-
     def __getitem__(self, key: Any) -> Tensor:
         from pykernels.compat.popxl.ops import indexing
 
@@ -163,77 +153,6 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{self.id} {self.dtype} {self.shape}]"
-
-    def _apply(self, op: str, *operands: Any) -> Tensor:
-        """An op of `ops`, of tensors or of what becomes constants like this one."""
-        from pykernels.compat.popxl import ops
-
-        made: Tensor = getattr(ops, op)(*map(self._ensure_tensor, operands))
-        return made
-
-    def __neg__(self) -> Tensor:
-        return self._apply("negate", self)
-
-    def __invert__(self) -> Tensor:
-        return self._apply("logical_not", self)
-
-    def __iadd__(self, other: Any) -> Tensor:
-        self._apply("add_", self, other)
-        return self
-
-    def __add__(self, other: Any) -> Tensor:
-        return self._apply("add", self, other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return self._apply("add", other, self)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return self._apply("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return self._apply("sub", other, self)
-
-    def __mul__(self, other: Any) -> Tensor:
-        return self._apply("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return self._apply("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return self._apply("div", self, other)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return self._apply("div", other, self)
-
-    def __mod__(self, other: Any) -> Tensor:
-        return self._apply("fmod", self, other)
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return self._apply("fmod", other, self)
-
-    def __pow__(self, other: Any) -> Tensor:
-        return self._apply("pow", self, other)
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return self._apply("pow", other, self)
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return self._apply("matmul", self, other)
-
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return self._apply("matmul", other, self)
-
-    def __and__(self, other: Any) -> Tensor:
-        return self._apply("logical_and", self, other)
-
-    def __rand__(self, other: Any) -> Tensor:
-        return self._apply("logical_and", other, self)
-
-    def __or__(self, other: Any) -> Tensor:
-        return self._apply("logical_or", self, other)
-
-    def __ror__(self, other: Any) -> Tensor:
-        return self._apply("logical_or", other, self)
 
 
 class Variable(Tensor):
@@ -362,9 +281,3 @@ def graph_output(t: Tensor) -> None:
         raise CallError("popxl.graph_output: the main graph has no outputs; store tensors with ops.host_store")
     graph.check_holds(t=t)
     graph.add_output(t)
-
-
-def check_dtype(what: str, given: Any) -> None:
-    """Raise TypeError unless `given` is a dtype of popxl's."""
-    if not isinstance(given, dtype):
-        raise TypeError(f"{what}: dtype is {given!r}; it must be one of popxl's: {', '.join(DTYPES)}")

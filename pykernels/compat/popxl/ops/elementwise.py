@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from pykernels.compat.popxl.context import get_current_context, op_debug_context
-from pykernels.compat.popxl.dtypes import dtype
+from pykernels.compat.popxl.dtypes import check_dtype, dtype
 from pykernels.compat.popxl.nodes import node, nodes
 from pykernels.compat.popxl.op import Detach
 from pykernels.compat.popxl.ops.utils import check_like
-from pykernels.compat.popxl.tensor import Tensor, check_dtype, constant
+from pykernels.compat.popxl.tensor import Tensor, constant
 from pykernels.errors import CallError
 
 __all__ = [

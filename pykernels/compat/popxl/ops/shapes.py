@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from pykernels.compat.popxl.context import get_current_context, op_debug_context
-from pykernels.compat.popxl.dtypes import dtype
+from pykernels.compat.popxl.dtypes import check_dtype, dtype
 from pykernels.compat.popxl.nodes import integers, node
 from pykernels.compat.popxl.ops.utils import check_like, handle_axes, handle_negative_axis
-from pykernels.compat.popxl.tensor import Tensor, check_dtype, constant
+from pykernels.compat.popxl.tensor import Tensor, constant
 from pykernels.errors import CallError
 
 __all__ = [
