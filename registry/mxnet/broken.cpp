@@ -35,8 +35,11 @@ std::atomic<bool> has_failed{false};
 
 thread_local bool is_in_kernel = false;
 
-// What the engine did before. Its table is copied, since others may share it.
+// What the engine did before. Stays when it is no longer watched, for calls that have begun until then.
 const EngineFunctions* unwatched = nullptr;
+// What it does while it is watched.
+const EngineTable* watching = nullptr;
+std::atomic<bool> is_watched{false};
 
 ThreadedVar* VariableOf(const void* array) {
   return (*static_cast<const ArrayChunk* const*>(array))->variable;
@@ -199,20 +202,26 @@ void WatchEngine(Engine* engine) {
   const char* functions = reinterpret_cast<const char*>(engine->functions);
   const auto* table = reinterpret_cast<const EngineTable*>(functions - offsetof(EngineTable, functions));
   if (!HasThreads(*table)) return;
-  unwatched = engine->functions;
-  auto* ours = new EngineTable(*table);
-  ours->functions.WaitForVar = WaitForVar;
-  ours->functions.WaitForAll = WaitForAll;
-  ours->functions.PushToExecute = PushToExecute;
-  engine->functions = &ours->functions;
+  if (!watching) {
+    unwatched = engine->functions;
+    // A copy, since other engines may share its table.
+    auto* ours = new EngineTable(*table);
+    ours->functions.WaitForVar = WaitForVar;
+    ours->functions.WaitForAll = WaitForAll;
+    ours->functions.PushToExecute = PushToExecute;
+    watching = ours;
+  }
+  is_watched = true;
+  engine->functions = &watching->functions;
 }
 
 void UnwatchEngine(Engine* engine) {
-  if (unwatched) engine->functions = unwatched;
+  if (!is_watched.exchange(false)) return;
+  engine->functions = unwatched;
 }
 
 void MarkBroken(const std::vector<const void*>& arrays, const std::exception_ptr& failure) {
-  if (!unwatched) return;
+  if (!is_watched) return;
   Broken& broken = TheBroken();
   std::lock_guard<std::mutex> lock(broken.mutex);
   for (const void* array : arrays) Mark(VariableOf(array), failure, &broken);
@@ -240,7 +249,7 @@ ResultScope::~ResultScope() {
 }
 
 bool MarkResultsBroken(const std::vector<const void*>& data, const std::exception_ptr& failure) {
-  if (!unwatched) return false;
+  if (!is_watched) return false;
   Broken& broken = TheBroken();
   std::lock_guard<std::mutex> lock(broken.mutex);
   size_t n_marked = 0;

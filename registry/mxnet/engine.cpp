@@ -166,6 +166,7 @@ Slots the_slots{};
 
 // What was there before. Never destroyed: MXNet's threads may outlive static objects.
 Hooks* originals = nullptr;
+bool is_entered = false;
 
 // Of entering and leaving.
 std::mutex& TheMutex() {
@@ -261,7 +262,7 @@ Function* FindFunction(const char* attribute, const RegisteredOp* op) {
 
 void EnterEngine(const EngineSymbols& symbols) {
   std::lock_guard<std::mutex> lock(TheMutex());
-  if (originals) return;
+  if (is_entered) return;
   if (!kIsSameLayout) Fail("the C++ library that the registrar is built with is not that of libmxnet");
   const std::string build = FindBuildId(reinterpret_cast<const void*>(symbols.NNGetOpHandle));
   if (build != kKnownBuild) Fail("the libmxnet with build id '", build, "' is not the one of mxnet 1.9.1 on PyPI");
@@ -272,16 +273,20 @@ void EnterEngine(const EngineSymbols& symbols) {
                FindFunction<ComputeFunction>("FStatefulComputeEx<cpu>", backward),
                FindFunction<ExecTypeFunction>("FExecType", custom),
                FindFunction<ExecTypeFunction>("FExecType", backward)};
-  originals = new Hooks{*the_slots.forward, *the_slots.backward, *the_slots.forward_type, *the_slots.backward_type};
+  if (!originals) {
+    originals = new Hooks{*the_slots.forward, *the_slots.backward, *the_slots.forward_type, *the_slots.backward_type};
+  }
   the_slots.Fill({ForwardInEngine, BackwardInEngine, ForwardExecType, BackwardExecType});
   WatchEngine(symbols.GetEngine());
+  is_entered = true;
 }
 
 void LeaveEngine() {
   std::lock_guard<std::mutex> lock(TheMutex());
-  if (!originals) return;
+  if (!is_entered) return;
   UnwatchEngine(the_symbols.GetEngine());
   the_slots.Fill(*originals);
+  is_entered = false;
 }
 
 }  // namespace pykernels::mxnet
