@@ -1,4 +1,4 @@
-"""Kernels that raise for more than two elements, and in the gradient for two: compiled, and as Python."""
+"""Kernels that fail: that raise for more than two elements, and in the gradient for two; that return something else."""
 
 from __future__ import annotations
 
@@ -28,5 +28,20 @@ PYTHON_RAISES = """
         table = {"limit": 1, 3: None}
         if x.size > table["limit"]:
             raise ZeroDivisionError("no gradient of two")
+        return dy * 1
+"""
+
+
+def returns(statement: str) -> str:
+    """A kernel that ends with this statement, and gets ``x``."""
+    return f"""
+    import numpy as np
+
+    def forward(args):
+        (x,) = args
+        {statement}
+
+    def backward(args):
+        dy, x, y = args
         return dy * 1
 """

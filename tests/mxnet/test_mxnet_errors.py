@@ -10,7 +10,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from folders import write_op
-from raising_kernels import COMPILED_RAISES, PYTHON_RAISES
+from raising_kernels import COMPILED_RAISES, PYTHON_RAISES, returns
 
 import pykernels
 from pykernels import paths
@@ -149,19 +149,7 @@ def test_a_kernel_that_raises(load: Callable[..., str], kernel: str) -> None:
     ids=["shape", "dtype", "count", "none"],
 )
 def test_a_kernel_that_returns_something_else(load: Callable[..., str], statement: str, told: str) -> None:
-    name = load(
-        f"""
-        import numpy as np
-
-        def forward(args):
-            (x,) = args
-            {statement}
-
-        def backward(args):
-            dy, x, y = args
-            return dy * 1
-        """
-    )
+    name = load(returns(statement))
     with pytest.raises(mx.MXNetError, match=rf"{name}_py_kernel.py:\d+: forward") as caught:
         mx.nd.Custom(mx.nd.ones((3,)), op_type=name).wait_to_read()
     assert told in str(caught.value)

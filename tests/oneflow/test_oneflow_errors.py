@@ -10,7 +10,7 @@ import numpy as np
 import oneflow as flow
 import pytest
 from folders import write_op
-from raising_kernels import COMPILED_RAISES, PYTHON_RAISES
+from raising_kernels import COMPILED_RAISES, PYTHON_RAISES, returns
 
 import pykernels
 from pykernels.errors import CallError, KernelError
@@ -269,19 +269,7 @@ def test_a_folder_without_a_kernel(tmp_path: Path, capfd: pytest.CaptureFixture[
 def test_a_kernel_that_returns_something_else(
     load: Callable[..., str], statement: str, told: str, where: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    name = load(
-        f"""
-        import numpy as np
-
-        def forward(args):
-            (x,) = args
-            {statement}
-
-        def backward(args):
-            dy, x, y = args
-            return dy * 1
-        """
-    )
+    name = load(returns(statement))
     with pytest.raises(RuntimeError, match=rf"op '{name}_forward'.*{name}_py_kernel.py:\d+: forward") as caught:
         (api(name) if where == "eager" else graph_of(api(name)))(flow.ones(4)).numpy()
     assert told in str(caught.value)
