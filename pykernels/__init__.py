@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pykernels import fork
 from pykernels.builder import user_op_builder
-from pykernels.discovery import list_ops, load_ops, reload_ops, unload_ops
+from pykernels.discovery import list_ops, load_ops, reload, unload_ops
 from pykernels.errors import (
     BuildError,
     CacheError,
@@ -45,7 +45,7 @@ __all__ = [
     "load_ops",
     "prange",
     "register",
-    "reload_ops",
+    "reload",
     "unload_ops",
     "user_op_builder",
 ]

@@ -15,7 +15,7 @@ from pykernels import frameworks, paths
 from pykernels.errors import CallError, ClashError, LoadError
 from pykernels.module import CPP_DEF, PY_API, PY_DEF, PY_KERNEL, OpModule
 
-__all__ = ["ENTRY_POINTS", "find", "find_op", "install", "list_ops", "load_ops", "owner_of", "reload_ops", "unload_ops"]
+__all__ = ["ENTRY_POINTS", "find", "find_op", "install", "list_ops", "load_ops", "owner_of", "reload", "unload_ops"]
 
 #: The entry-point group of packages that carry op folders.
 ENTRY_POINTS = "pykernels.ops"
@@ -40,7 +40,7 @@ def load_ops(*paths: str | Path, watch: bool = False) -> Mapping[str, OpModule]:
         directory, the folders that ``$PYKERNELS_PATH`` lists, and those of installed packages (entry-point group
         ``pykernels.ops``).
     watch : bool
-        Whether to load an op again whenever its folder changes, as `reload_ops` does: for a notebook beside an editor.
+        Whether to load an op again whenever its folder changes, as `reload` does: for a notebook beside an editor.
         What cannot be loaded is told on the standard error output, and the op stays as it was.
 
     Returns
@@ -107,33 +107,43 @@ def unload_ops(*names: str) -> None:
         One is not loaded.
     """
     with _lock:
-        for name in names or tuple(_loaded):
-            frameworks.remove(find_op(name))
-            del _loaded[name], _stamps[name]
+        for module in [find_op(name) for name in names or tuple(_loaded)]:
+            frameworks.remove(module)
+            del _loaded[module.name], _stamps[module.name]
             _forget_plans()
 
 
-def reload_ops(*names: str) -> Mapping[str, OpModule]:
+def reload(*names: str) -> Mapping[str, OpModule]:
     """Load again those ops, among the named or all, whose folder has changed; returns them.
+
+    What was in use of an op is built first, so that a folder with a mistake leaves the op as it was. Whoever has made
+    a graph with it keeps what it was made with.
 
     Raises
     ------
     CallError
         One is not loaded.
-    LoadError
-        A changed folder is incomplete or does not parse. It then stays as it was.
+    LoadError, DefinitionError, KernelError, BuildError, CacheError
+        Whatever is wrong with a changed folder. All ops then stay as they were.
     """
-    changed: dict[str, OpModule] = {}
+    changed: list[OpModule] = []
     with _lock:
-        for name in names or tuple(_loaded):
-            old = find_op(name)
-            if not old.path.is_dir() or _stamps[name] != old.stamp():
-                new = OpModule(name, old.path).py_api().cpp_def().py_kernel()
-                new.check_files()
-                changed[name] = new
-        for module in changed.values():
+        for old in [find_op(name) for name in names or tuple(_loaded)]:
+            if not old.path.is_dir() or _stamps[old.name] != old.stamp():
+                changed.append(_read_again(old))
+        for module in changed:
             install(module)
-    return MappingProxyType(changed)
+    return MappingProxyType({module.name: module for module in changed})
+
+
+def _read_again(old: OpModule) -> OpModule:
+    new = OpModule(old.name, old.path).py_api().cpp_def().py_kernel()
+    new.check_files()
+    if "api" in vars(old):
+        _ = new.api
+    if "definition" in vars(old):
+        _ = new.numbers
+    return new
 
 
 def find_op(name: str) -> OpModule:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Mapping
+from pathlib import Path
 
 from pykernels import discovery
 from pykernels.errors import PykernelsError
+from pykernels.module import OpModule
 
 __all__ = ["INTERVAL", "watch"]
 
@@ -15,7 +17,8 @@ __all__ = ["INTERVAL", "watch"]
 INTERVAL = 0.3
 
 _lock = threading.Lock()
-_watched: set[str] = set()
+# By name, the folder.
+_watched: dict[str, Path] = {}
 _thread: threading.Thread | None = None
 # What folders were like when they were looked at last: an editor may still be writing what has just changed.
 _seen: dict[str, object] = {}
@@ -23,11 +26,11 @@ _seen: dict[str, object] = {}
 _failed: dict[str, object] = {}
 
 
-def watch(names: Iterable[str]) -> None:
+def watch(modules: Mapping[str, OpModule]) -> None:
     """Load these ops again whenever their folders change, as long as they are loaded; in this process alone."""
     global _thread
     with _lock:
-        _watched.update(names)
+        _watched.update((name, module.path) for name, module in modules.items())
         if _watched and (_thread is None or not _thread.is_alive()):
             _thread = threading.Thread(target=_run, name="pykernels watch", daemon=True)
             _thread.start()
@@ -38,7 +41,10 @@ def _run() -> None:
     while True:
         pause.wait(INTERVAL)
         with _lock:
-            _watched.intersection_update(discovery.list_ops())
+            loaded = discovery.list_ops()
+            for name, folder in list(_watched.items()):
+                if name not in loaded or loaded[name].path != folder:
+                    del _watched[name]
             if not _watched:
                 return
             names = sorted(_watched)
@@ -56,7 +62,7 @@ def _look(name: str) -> None:
     if not settled or _failed.get(name) == now:
         return
     try:
-        discovery.reload_ops(name)
+        discovery.reload(name)
     except PykernelsError as error:
         _failed[name] = now
         sys.stderr.write(f"pykernels: {error} [{error.code}]; op {name!r} stays as it was\n")

@@ -220,10 +220,10 @@ def test_two_folders_of_one_name_are_both_named(square: Path, tmp_path: Path) ->
 def test_a_changed_folder_is_loaded_anew(square: Path) -> None:
     first = pykernels.load_ops(square.parent)["square"]
     np.testing.assert_array_equal(first.api.square(X), X * X)
-    assert pykernels.reload_ops() == {}
+    assert pykernels.reload() == {}
     assert pykernels.load_ops(square.parent)["square"] is first
     replace(square / "square_py_kernel.py", "scale * x * x", "scale * x * x * x")
-    changed = pykernels.reload_ops("square")["square"]
+    changed = pykernels.reload("square")["square"]
     np.testing.assert_array_equal(changed.api.square(X), X * X * X)
     replace(square / "square_cpp_def.cpp", '<double>("scale", 1.0)', '<double>("scale", 2.0)')
     replace(square / "square_py_api.py", "scale=1.0", "scale=2.0")
@@ -236,7 +236,7 @@ def test_a_change_that_does_not_parse_leaves_the_op_as_it_was(square: Path) -> N
     op.api.square(X)
     (square / "square_py_kernel.py").write_text("def forward(args:\n")
     with pytest.raises(LoadError, match="syntax error"):
-        pykernels.reload_ops()
+        pykernels.reload()
     np.testing.assert_array_equal(op.api.square(X), X * X)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import pydoc
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -78,6 +79,33 @@ def test_what_cannot_be_loaded_is_told_once_and_leaves_the_op(folder: Path, capf
     assert capfd.readouterr().err == ""
     kernel.write_text(good.replace("return scale * x * x", "return scale * x"))
     assert soon(lambda: gain() == [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "reason"),
+    [
+        ("gain_py_kernel.py", "*, scale", "*, scala", "gain_py_kernel.py:5: forward takes the attribute 'scala'"),
+        ("gain_cpp_def.cpp", '.Input("x")', '.Inputs("x")', "gain_cpp_def.cpp:32: "),
+        ("gain_py_api.py", "import pykernels", "import pykernel", "gain_py_api.py:1: ModuleNotFoundError: "),
+    ],
+)
+def test_a_mistake_is_refused_and_leaves_an_op_in_use(
+    tmp_path: Path, file: str, old: str, new: str, reason: str
+) -> None:
+    write_op(sketch("gain"), tmp_path)
+    pykernels.load_ops(tmp_path)
+    assert gain() == [1, 4, 9]
+    edit(tmp_path / "gain" / file, old, new)
+    with pytest.raises(pykernels.PykernelsError, match=re.escape(reason)):
+        pykernels.reload("gain")
+    assert gain() == [1, 4, 9]
+    edit(tmp_path / "gain" / file, new, old)
+    edit(tmp_path / "gain/gain_py_kernel.py", "return scale * x * x", "return scale * x")
+    # An op type stands for its op.
+    assert list(pykernels.reload("gain_backward")) == ["gain"]
+    assert gain() == [1, 2, 3]
+    pykernels.unload_ops("gain_forward")
+    assert not pykernels.list_ops()
 
 
 def test_the_thread_ends_with_the_ops(folder: Path) -> None:

@@ -113,7 +113,7 @@ def test_editing_a_folder_and_reloading(tmp_path: Path) -> None:
     graph = mx.sym.Custom(mx.sym.var("x"), op_type=name).bind(mx.cpu(), {"x": x})
     assert mx.nd.Custom(x, op_type=name).asscalar() == 2.0
     write_op(tmp_path, name, kernel.format("100"))
-    pykernels.reload_ops(name)
+    pykernels.reload(name)
     assert mx.nd.Custom(x, op_type=name).asscalar() == 101.0
     assert graph.forward()[0].asscalar() == 2.0, "a graph keeps the op that it was made with"
     pykernels.unload_ops(name)

@@ -54,13 +54,13 @@ def test_an_edited_folder(tmp_path: Path) -> None:
     assert (call(x).tolist(), gradient(x), graph(x).tolist()) == ([2, 2], [2, 2], [2, 2])
 
     write_op(tmp_path, "changing", KERNEL.format(factor=3))
-    pykernels.reload_ops("changing")
+    pykernels.reload("changing")
     assert (call(x).tolist(), gradient(x), Graph()(x).tolist()) == ([3, 3], [3, 3], [3, 3])
     assert graph(x).tolist() == [2, 2]
 
     # Other attributes than before.
     write_op(tmp_path, "changing", WITH_ATTRIBUTE, PROP)
-    pykernels.reload_ops("changing")
+    pykernels.reload("changing")
     assert (call(x).tolist(), call(x, by=5).tolist(), gradient(x)) == ([7, 7], [5, 5], [7, 7])
     assert graph(x).tolist() == [2, 2]
 

@@ -245,7 +245,7 @@ def test_folders_choose_the_names_of_their_nodes(load: Load, tmp_path: Path) -> 
     op = load("def forward(args):\n    return -args[0]\n" + BACKWARD)
     api = tmp_path / op / f"{op}_py_api.py"
     api.write_text(api.read_text() + '\n\nonnx_domain = "ai.graphcore"\nonnx_op_type = "Minus"\n')
-    pykernels.reload_ops(op)
+    pykernels.reload(op)
     x = np.array([1.0, -2.0])
     node = helper.make_node("Minus", ["x"], ["y"], domain="ai.graphcore")
     model = model_of([node], [value("x", "float64", [2])], [value("y", "float64")])
@@ -260,6 +260,6 @@ def test_reloaded_ops_are_those_of_later_sessions(load: Load, tmp_path: Path) ->
     assert before.run(None, {"x0": np.ones(1)})[0].tolist() == [3]
     kernel = tmp_path / op / f"{op}_py_kernel.py"
     kernel.write_text("def forward(args):\n    return args[0] + 30\n" + BACKWARD)
-    pykernels.reload_ops(op)
+    pykernels.reload(op)
     after = pykernels.onnx.session(model)
     assert [each.run(None, {"x0": np.ones(1)})[0].tolist() for each in (before, after)] == [[3], [31]]

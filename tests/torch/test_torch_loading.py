@@ -43,7 +43,7 @@ def test_an_edited_folder(tmp_path: Path, changing: Callable[[], Any]) -> None:
     op = changing()
     assert op(x).tolist() == [2, 2]
     write_op(tmp_path, "changing", KERNEL.format(factor=3))
-    pykernels.reload_ops("changing")
+    pykernels.reload("changing")
     new = changing()
     # Whoever holds on to the operator has the new one, too.
     assert new(x).tolist() == op(x).tolist() == [3, 3]
@@ -56,7 +56,7 @@ def test_a_folder_that_gets_an_attribute(tmp_path: Path, changing: Callable[[], 
     old = changing()
     assert old(torch.ones(2)).tolist() == [2, 2]
     write_op(tmp_path, "changing", WITH_ATTRIBUTE, PROP)
-    pykernels.reload_ops("changing")
+    pykernels.reload("changing")
     new = changing()
     assert new(torch.ones(2), by=5).tolist() == [5, 5]
     assert "int by=7" in str(new.default._schema)
