@@ -21,6 +21,7 @@ from pykernels.commands import (
     new,
     popart,
     run,
+    stubgen,
     warmup,
 )
 from pykernels.commands.messages import complain, with_code
@@ -28,7 +29,7 @@ from pykernels.errors import PykernelsError
 
 __all__ = ["main"]
 
-_COMMANDS = (new, list, describe, check, explain, bench, warmup, build, cache, doctor, popart, run)
+_COMMANDS = (new, list, describe, check, explain, bench, warmup, build, stubgen, cache, doctor, popart, run)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from pykernels.collection import read_library
 from pykernels.cpp_def import load_cpp_def
@@ -25,8 +24,15 @@ CPP_DEF, PY_DEF, PY_KERNEL, PY_API = "_cpp_def.cpp", "_py_def.py", "_py_kernel.p
 
 _lock = threading.RLock()
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as _TypeVarWithDefault  # which type checkers know without the package
 
-class OpModule:
+    ApiT = _TypeVarWithDefault("ApiT", default=Any, covariant=True)
+else:
+    ApiT = TypeVar("ApiT")
+
+
+class OpModule(Generic[ApiT]):
     """One op folder.
 
     Choose its parts with `py_api`, `cpp_def` and `py_kernel`, then `build_load` them; ``load_ops`` does so for whole
@@ -155,9 +161,9 @@ class OpModule:
         return tuple((p.name, p.stat().st_mtime_ns, p.stat().st_size) for p in files)
 
     @functools.cached_property
-    def api(self) -> types.ModuleType:
-        """The user's functions of ``<op>_py_api.py``."""
-        return execute(self._file(PY_API, "py_api"))
+    def api(self) -> ApiT:
+        """The user's functions of ``<op>_py_api.py``, a module; `pykernels.stubs` writes types for it."""
+        return cast(ApiT, execute(self._file(PY_API, "py_api")))
 
     @functools.cached_property
     def source(self) -> KernelSource:

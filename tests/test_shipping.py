@@ -88,6 +88,9 @@ def test_the_wheel_holds_objects_and_says_what_they_are_for(wheel: Path) -> None
     assert manifest["made_for"]["cpu"] in ("x86-64-v3", "native")
     files = {entry["file"] for op in manifest["ops"].values() for entry in op["objects"].values()}
     assert {f"demo_ops/compiled/{name}" for name in files} <= set(archive.namelist())
+    # Types of all ops are in it, also of those that were added since the package was written.
+    assert "class ProductApi(Protocol):" in archive.read("demo_ops/stubs.pyi").decode()
+    assert "demo_ops/py.typed" in archive.namelist()
     # What a definition says of itself has no path of the author's machine.
     assert str(wheel.parent.parent).encode() not in archive.read("demo_ops/compiled/gain_definition.so")
 

@@ -11,13 +11,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pykernels
-from pykernels import cache, shipped
+from pykernels import cache, shipped, stubs
 from pykernels.cpp_def import build_definition, definition_parts
 from pykernels.errors import BuildError, LoadError
 from pykernels.kernel.shipping import FIXED, kernel_parts
@@ -112,6 +112,7 @@ def build_wheel(
             inside = copy / collection.relative_to(project.root)
             own = {module: group for module, group in kernels.items() if module.path.parent == collection.resolve()}
             write_store(inside / shipped.FOLDER, own, project.root, cpu)
+            _write_types(inside, own)
         made = Path(scratch, "wheel")
         _run("pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(made), str(copy))
         (pure,) = made.glob("*.whl")
@@ -151,6 +152,13 @@ def write_store(
     manifest = {"pykernels": pykernels.__version__, "made_for": shipped.made_for(cpu), "ops": ops}
     (folder / shipped.MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return manifest
+
+
+def _write_types(collection: Path, modules: Iterable[OpModule]) -> None:
+    """Have type checkers know the ops; a stub of the author's own stays."""
+    (collection / "py.typed").touch()
+    with contextlib.suppress(LoadError):
+        stubs.write_stubs(collection / stubs.FILE, map(stubs.describe_module, modules))
 
 
 def _add(

@@ -6,7 +6,10 @@ import keyword
 from pathlib import Path
 
 import pykernels
+from pykernels import stubs
+from pykernels.definition import Argument
 from pykernels.errors import LoadError
+from pykernels.scaffold.api import api_text
 from pykernels.scaffold.sketch import Sketch
 from pykernels.scaffold.tests import test_text
 from pykernels.scaffold.writing import op_texts, write_files
@@ -45,6 +48,7 @@ Ops for neural networks, written with [pykernels](https://pypi.org/project/pyker
     python -m pykernels build --wheel .      # a wheel with compiled ops, whose users need no compiler
     python -m pytest                         # the tests
     python -m pykernels new OP --path {name}   # one more op
+    python -m pykernels stubgen {name}         # their types, for editors; a wheel with compiled ops has them of itself
 
 In Python:
 
@@ -55,11 +59,17 @@ In Python:
 _INIT = '''\
 """Ops for neural networks; they are in every framework that is imported, too."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pykernels
 
-_ops = pykernels.load_ops(Path(__file__).parent)
+if TYPE_CHECKING:
+    from {name}.stubs import Ops
+
+_ops: Ops = pykernels.load_ops(Path(__file__).parent)
 
 {op} = _ops["{op}"].api.{op}
 '''
@@ -100,6 +110,8 @@ def write_package(name: str, op: Sketch, folder: Path) -> dict[Path, str]:
         root / "pyproject.toml": (_PROJECT.format(**values), "what pip needs to know, and where the ops are"),
         root / "README.md": (_README.format(**values), "how to build and use it"),
         root / name / "__init__.py": (_INIT.format(**values), "the functions of the ops"),
+        root / name / "py.typed": ("", "says that there are types"),
+        root / name / stubs.FILE: (stubs.stub_text([_stub(op)]), "the types, for editors"),
         **ops,
         root / "tests" / f"test_{op.name}.py": (
             test_text(op, f'Path(__file__).parent.parent / "{name}" / "{op.name}"'),
@@ -108,3 +120,9 @@ def write_package(name: str, op: Sketch, folder: Path) -> dict[Path, str]:
     }
     write_files({file: text for file, (text, _) in texts.items()}, f"the package {root}")
     return {file: purpose for file, (_, purpose) in texts.items()}
+
+
+def _stub(op: Sketch) -> stubs.StubOp:
+    return stubs.StubOp(
+        op.name, api_text(op), [Argument(name) for name in op.inputs], {each.name: each.type for each in op.attributes}
+    )
