@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pykernels import cache
+from pykernels import cache, progress
 from pykernels.errors import BuildError, CompileFailed
 
 __all__ = ["Compiler", "announce", "build_object", "build_shared", "compiler", "headers", "run"]
@@ -100,18 +100,21 @@ def build_shared(
         if len(sources) == 1:
             run([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], what=name)
             return {}
-        announce(f"building the {name.replace('_', ' ')}, once for this machine")
         from concurrent.futures import ThreadPoolExecutor  # not above: few programs build anything
 
         objects = [output.with_name(f"{number}.o") for number in range(len(sources))]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            compiling = [
-                pool.submit(run, [*command, "-c", str(source), "-o", str(made)], what=name)
-                for source, made in zip(sources, objects)
-            ]
-            for each in compiling:
-                each.result()
-        run([*command, "-shared", *map(str, objects), "-o", str(output), *libraries], what=name)
+        told = f"pykernels: building the {name.replace('_', ' ')}, once"
+        with progress.bar(told, len(sources) + 1) as bar:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                compiling = [
+                    pool.submit(run, [*command, "-c", str(source), "-o", str(made)], what=name)
+                    for source, made in zip(sources, objects)
+                ]
+                for each in compiling:
+                    each.add_done_callback(bar.advance)
+                for each in compiling:
+                    each.result()
+            run([*command, "-shared", *map(str, objects), "-o", str(output), *libraries], what=name)
         for made in objects:
             made.unlink()
         return {}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import pykernels
+from pykernels import progress
 from pykernels.commands import arguments
 from pykernels.commands.messages import complain, with_code
 from pykernels.errors import KernelError, PykernelsError
@@ -53,9 +54,6 @@ def add(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Measure kernels on one thread, beside a memory copy, plain NumPy, and the frameworks' own ops."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from pykernels.bench import plot
     from pykernels.bench.measure import Request
 
@@ -66,11 +64,9 @@ def _run(options: argparse.Namespace) -> int:
     sizes = tuple(options.sizes[:1] if options.shapes else options.sizes)
     rows: list[Row] = []
     failed = []
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("measuring", total=len(modules))
+    with progress.bar("measuring", len(modules)) as bar:
         for module in modules:
-            progress.update(task, description=module.name)
+            bar.begin(module.name)
             request = Request(
                 folder=str(module.path),
                 sizes=sizes,
@@ -84,7 +80,7 @@ def _run(options: argparse.Namespace) -> int:
                 _measure(request, rows.append)
             except PykernelsError as error:
                 failed.append(f"{module.name}: {with_code(error)}")
-            progress.advance(task)
+            bar.advance()
     if options.json:
         print(json.dumps({"machine": _machine(), "rows": [dataclasses.asdict(row) for row in rows]}, indent=2))
     elif rows:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pykernels import progress
 from pykernels.commands import arguments
+from pykernels.commands.processes import in_processes
 from pykernels.errors import BuildError, PykernelsError
 
 if TYPE_CHECKING:
@@ -77,17 +80,23 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     dtypes = [str(dtype) for dtype in options.dtypes or ()]
     wanted = Wanted(dtypes, options.shapes, options.attributes, options.gradients)
     cpu = options.cpu or processor.NATIVE
-    with processor.compiling_for(cpu):
-        _prepare(modules, wanted, cpu, options.jobs)
+    calls = _calls(modules, wanted, cpu, options.jobs)
+    reasons: list[str] = []
+    with processor.compiling_for(cpu), progress.bar("compiling", len(calls) + len(modules) + 1) as bar:
+        list(in_processes(calls, options.jobs, bar))
         kernels = {}
         for module in modules:
+            bar.begin(f"compiling {module.name}")
             kernels[module], left_out = compile_kernels(module, wanted)
-            for reason in left_out:
-                print(f"pykernels: left out: {reason}", file=sys.stderr)
+            reasons += left_out
+            bar.advance()
+        bar.begin(f"linking {options.output.name}")
         if options.c:
             ops = build_c_library(options.output, kernels)
         else:
             ops = build_onnx_library(options.output, kernels, domain=options.domain)
+    for reason in reasons:
+        print(f"pykernels: left out: {reason}", file=sys.stderr)
     flat = [kernel for group in kernels.values() for kernel in group]
     for op in ops:
         name = f"{PREFIX}{op.name}" if options.c else f"{op.domain}::{op.name}"
@@ -106,16 +115,22 @@ def _build_wheel(options: argparse.Namespace) -> int:
     wanted = Wanted(dtypes, options.shapes, options.attributes, options.gradients, linking.LOADABLE)
     cpu = options.cpu or (_WHEEL_CPU if _WHEEL_CPU in processor.known() else processor.NATIVE)
     kernels: dict[OpModule, list[LibraryKernel]] = {}
-    with processor.compiling_for(cpu):
-        _prepare(modules, wanted, cpu, options.jobs)
+    calls = _calls(modules, wanted, cpu, options.jobs)
+    reasons: list[str] = []
+    with processor.compiling_for(cpu), progress.bar("compiling", len(calls) + len(modules) + 1) as bar:
+        list(in_processes(calls, options.jobs, bar))
         for module in modules:
+            bar.begin(f"compiling {module.name}")
             try:
                 kernels[module], left_out = compile_kernels(module, wanted)
             except BuildError as error:
                 kernels[module], left_out = [], [str(error)]
-            for reason in left_out:
-                print(f"pykernels: not compiled: {reason}", file=sys.stderr)
+            reasons += left_out
+            bar.advance()
+        bar.begin("packing the wheel")
         wheel = build_wheel(project, kernels, options.output or project.root / "dist", cpu=cpu)
+    for reason in reasons:
+        print(f"pykernels: not compiled: {reason}", file=sys.stderr)
     for module, group in kernels.items():
         for op in module.definition.ops.values():
             served = _served(kernel for kernel in group if kernel.op is op)
@@ -124,24 +139,16 @@ def _build_wheel(options: argparse.Namespace) -> int:
     return 0
 
 
-def _prepare(modules: Sequence[OpModule], wanted: Wanted, cpu: str, jobs: int) -> None:
-    """Fill the cache with what will be needed, in several processes."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
+def _calls(modules: Sequence[OpModule], wanted: Wanted, cpu: str, jobs: int) -> list[Callable[[], None]]:
+    """What fills the cache with all that will be needed, in several processes; nothing if that is not worth it."""
     from pykernels.library.kernels import DEFAULT_DTYPES
 
-    parts = [
-        (module.path, dataclasses.replace(wanted, dtypes=[dtype]), cpu)
+    calls: list[Callable[[], None]] = [
+        functools.partial(_fill, module.path, dataclasses.replace(wanted, dtypes=[dtype]), cpu)
         for module in modules
         for dtype in wanted.dtypes or DEFAULT_DTYPES
     ]
-    if min(jobs, len(parts)) < 2:
-        return
-    # Compiling keeps a process busy, and a fork of this one could inherit threads.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(parts)), mp_context=context) as pool:
-        list(pool.map(_fill, *zip(*parts)))
+    return calls if min(jobs, len(calls)) > 1 else []
 
 
 def _fill(folder: Path, wanted: Wanted, cpu: str) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
+from pykernels import progress
 from pykernels.commands import arguments
 from pykernels.commands.messages import complain
-from pykernels.errors import BuildError
+from pykernels.commands.processes import in_processes
 from pykernels.warmup import Outcome, registrars, warm_op, warm_registrar
 
 __all__ = ["add"]
@@ -38,18 +40,12 @@ def add(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     """Fill the cache: definitions, kernels, and the registrars of installed frameworks."""
     from rich.console import Console
-    from rich.progress import Progress
     from rich.table import Table
     from rich.text import Text
 
-    outcomes = []
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        for outcome, total in _warm(options):
-            if not progress.tasks:
-                progress.add_task("building", total=total)
-            progress.advance(progress.task_ids[0])
-            outcomes.append(outcome)
+    calls = _calls(options)
+    with progress.bar("building", len(calls)) as bar:
+        outcomes = list(in_processes(calls, options.jobs, bar))
     table = Table("", show_footer=False)
     for column in ("built", "from cache", "as Python", "failed"):
         table.add_column(column, justify="right")
@@ -63,24 +59,11 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if any(each.failed for each in outcomes) else 0
 
 
-def _warm(options: argparse.Namespace) -> Iterator[tuple[Outcome, int]]:
-    """Each outcome in the order of the ops, and how many there are."""
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    folders = [module.path for module in arguments.find_modules(options.ops)]
+def _calls(options: argparse.Namespace) -> list[Callable[[], Outcome]]:
+    """What is to be built; what takes longest first."""
     dtypes = [str(dtype) for dtype in options.dtypes or ["float32"]]
-    # Compiling keeps a process busy, and a fork of this one could inherit threads.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max(1, options.jobs), mp_context=context) as pool:
-        # What takes longest goes first.
-        waiting = [pool.submit(warm_registrar, name) for name in registrars()]
-        waiting += [pool.submit(warm_op, f, dtypes, options.shapes, options.attributes) for f in folders]
-        for each in waiting:
-            try:
-                yield each.result(), len(waiting)
-            except BrokenProcessPool:
-                raise BuildError(
-                    "a process that was building has died; run it again with --jobs 1 to see which op"
-                ) from None
+    ops = [
+        functools.partial(warm_op, module.path, dtypes, options.shapes, options.attributes)
+        for module in arguments.find_modules(options.ops)
+    ]
+    return [*(functools.partial(warm_registrar, name) for name in registrars()), *ops]
