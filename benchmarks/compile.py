@@ -1,10 +1,11 @@
 """What the first signature of each kernel costs to compile, in a cache that is empty.
 
 Run it with ``python benchmarks/compile.py``. Each op has processes and caches of its own; the least of several counts.
-numba is imported before the clock starts, and the definition, which a C++ compiler builds, has a line of its own. The
-kernels of an op are built in the order of a training step: the forward pass first, which pays for whatever numba sets
-up when it is first used. What counts is the processor's time, compiler and linker included, since that is what passes
-on a machine that does nothing else. The last line shows how many machine codes an elementwise op has for several ranks.
+Before the clock starts, numba is imported, also what it imports when it first compiles. The definition, which a C++
+compiler builds, has a line of its own. The kernels of an op are built in the order of a training step: the forward pass
+first, which pays for whatever is set up when a kernel is first compiled. What counts is the processor's time, compiler
+and linker included, since that is what passes on a machine that does nothing else. The last line shows how many machine
+codes an elementwise op has for several ranks.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ class Clock:
 
 def build(name: str) -> dict[str, tuple[str, float, float]]:
     """Build an op in this process: for its definition and for each kernel the form, the seconds, the processor's."""
-    import numba.np.arraymath  # noqa: F401, which numba imports when it first compiles, and with it SciPy's linalg
+    from numba.core.registry import cpu_target
 
+    cpu_target.target_context.refresh()  # which numba imports most of itself for, and SciPy's linalg
     # A kernel that runs as Python says so; the table does, too.
     warnings.simplefilter("ignore", PykernelsWarning)
     clock = Clock()

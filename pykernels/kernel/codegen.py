@@ -70,32 +70,41 @@ class _Codegen(AOTCPUCodegen):  # type: ignore[misc]
         pass  # of processes that change their locale: numba's own target looks for it
 
 
-def _load_once(context: Any, load: Callable[[], None]) -> None:
-    """Load the registries of a context; later, when numba asks at every call in a kernel, what is new in these."""
-    if not context._registries:
-        load()
-    for registry in list(context._registries):
-        context.install_registry(registry)
+def _count_declarations(context: Any) -> int:
+    lists = (entries for registry in context._registries for entries in vars(registry).values())
+    return sum(len(entries) for entries in lists if isinstance(entries, list))
+
+
+# numba asks at every call in a kernel for what has been declared since.
 
 
 class _TypingContext(typing.Context):  # type: ignore[misc]
-    def load_additional_registries(self) -> None:
-        _load_once(self, super().load_additional_registries)
+    _known = -1
+
+    def refresh(self) -> None:
+        if _count_declarations(self) != self._known:
+            super().refresh()
+            self._known = _count_declarations(self)
 
 
 class _Context(cpu.CPUContext):  # type: ignore[misc]
+    _known = -1
+
     def init(self) -> None:
         super().init()
         self._internal_codegen = _Codegen(_NAME, "host")
 
     def refresh(self) -> None:
-        super().refresh()
-        self.install_registry(reshaping.registry)  # after numba's, so that it counts
+        if _count_declarations(self) != self._known:
+            super().refresh()
+            self.install_registry(reshaping.registry)  # after numba's, so that it counts
+            self._known = _count_declarations(self)
+        self.typing_context.refresh()
 
     def load_additional_registries(self) -> None:
         # numba's runtime is made once per process, and must stay callable.
         rtsys.initialize(cpu_target.target_context)
-        _load_once(self, super().load_additional_registries)
+        super().load_additional_registries()
 
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
         if isinstance(fn, nb.Dispatcher) and fn.dispatcher.targetdescr is cpu_target:
