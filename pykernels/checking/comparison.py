@@ -19,6 +19,7 @@ def difference(
     exact: np.ndarray | None = None,
     *,
     allowed: float | None = None,
+    moved: np.ndarray | None = None,
     is_elementwise: bool = False,
 ) -> str | None:
     """What is different, in words; None if nothing is.
@@ -33,6 +34,8 @@ def difference(
         one order but not in another, so may `found` be.
     allowed : float, optional
         By how much each number may differ; by default what `TOLERANCES` says of its dtype.
+    moved : ndarray, optional
+        `exact`, had the inputs differed in their last digits: results may differ by more than that does from `exact`.
     is_elementwise : bool
         Whether each number is a result of its own. Otherwise what is small may be what large ones have left of each
         other, whose digits are few.
@@ -41,7 +44,7 @@ def difference(
         return f"{name} is {found.dtype}{list(found.shape)} instead of {expected.dtype}{list(expected.shape)}"
     if not found.size:
         return None
-    is_wrong = ~_alike(found, expected, exact, allowed, is_elementwise)
+    is_wrong = ~_alike(found, expected, exact, allowed, moved, is_elementwise)
     if not is_wrong.any():
         return None
     at = np.unravel_index(int(np.argmax(is_wrong)), is_wrong.shape)
@@ -51,7 +54,12 @@ def difference(
 
 
 def _alike(
-    found: np.ndarray, expected: np.ndarray, exact: np.ndarray | None, allowed: float | None, is_elementwise: bool
+    found: np.ndarray,
+    expected: np.ndarray,
+    exact: np.ndarray | None,
+    allowed: float | None,
+    moved: np.ndarray | None,
+    is_elementwise: bool,
 ) -> np.ndarray:
     same = _equal(found, expected)
     if expected.dtype.kind not in "fc":
@@ -70,6 +78,9 @@ def _alike(
         close = np.abs(ours - theirs) <= limit
         if exact is not None and exact.shape == expected.shape:
             truth = exact.astype(wide)
+            if moved is not None:
+                limit = limit + np.nan_to_num(_FARTHER * np.abs(moved.astype(wide) - truth), posinf=0, neginf=0)
+                close = np.abs(ours - theirs) <= limit
             # An `expected` that is not even finite where the exact result is says nothing.
             is_lost = ~np.isfinite(theirs) & np.isfinite(truth)
             is_near = np.abs(ours - truth) <= _FARTHER * np.abs(theirs - truth) + limit

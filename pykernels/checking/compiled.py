@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 from pykernels.checking.comparison import difference
 from pykernels.checking.execution import Refused, names, run_compiled, run_exact, run_plain
 from pykernels.checking.findings import Wrong
@@ -41,9 +39,14 @@ def _compare(subject: Subject, step: Step) -> None:
         raise
     results = run_compiled(step)
     is_elementwise = step.call.kernel.facts.form == ELEMENTWISE
-    exact = run_exact(step)
-    for name, found, wanted, truth in zip(names(step), results, expected, exact or itertools.repeat(None)):
+    exact, moved = run_exact(step), None
+    for number, (name, found, wanted) in enumerate(zip(names(step), results, expected)):
+        truth = None if exact is None else exact[number]
         told = difference(name, found, wanted, truth, is_elementwise=is_elementwise)
+        if told and not is_elementwise:
+            # Where large numbers cancel each other, what is left is made of their last digits.
+            moved = moved or run_exact(step, is_moved=True)
+            told = difference(name, found, wanted, truth, moved=None if moved is None else moved[number])
         if told:
             raise Wrong(f"{step.op.name}: the compiled {told}, which plain NumPy computes")
 

@@ -74,10 +74,10 @@ def run_plain(step: Step, fill: int = _FILL) -> list[np.ndarray]:
         return [*outputs, *(array.copy() for array in states)]
 
 
-def run_exact(step: Step) -> list[np.ndarray] | None:
-    """What plain NumPy computes from the same numbers in wider dtypes; None where it cannot."""
+def run_exact(step: Step, *, is_moved: bool = False) -> list[np.ndarray] | None:
+    """What plain NumPy computes in wider dtypes, of the same numbers or of their neighbours; None where it cannot."""
     signature, function = step.call.kernel.signature, step.call.kernel.function
-    wider = [[_widen(array) for array in group] for group in step.inputs]
+    wider = [[_widen(array, is_moved=is_moved) for array in group] for group in step.inputs]
     outs = [_widen(np.zeros_like(array)) for array in _outputs(step)]
     arguments = group_shapes(signature.inputs, chain(*wider))
     results = group_shapes(signature.outputs, iter(outs))
@@ -135,5 +135,10 @@ def _keywords(step: Step) -> dict[str, Any]:
     return keywords
 
 
-def _widen(array: np.ndarray) -> np.ndarray:
-    return array.astype(_WIDER.get(array.dtype.type, array.dtype))
+def _widen(array: np.ndarray, *, is_moved: bool = False) -> np.ndarray:
+    wide = array.astype(_WIDER.get(array.dtype.type, array.dtype))
+    if is_moved and array.dtype.kind in "fc":
+        # Up and down in turn.
+        signs = np.where(np.arange(array.size).reshape(array.shape) % 2, 1, -1)
+        wide *= 1 + np.finfo(array.dtype).eps * signs
+    return wide

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pykernels import dtypes
+from pykernels.checking.attribute_values import other_attributes
 from pykernels.definition import OpDef, TensorSpec
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
@@ -25,6 +26,8 @@ _ELEMENTS = (1, 6, 24)
 _TRIES = 600
 # How many forms are kept: of each combination of ranks and attributes, and in each dtype but the first.
 _PER_RANKS, _PER_DTYPE = 4, 3
+# How many of a combination of ranks are kept with other attributes than they had.
+_VARIED = 2
 _PREFERRED = tuple(map(np.dtype, ("float32", "float64", "float16")))
 
 _Shapes = tuple[tuple[tuple[int, ...], ...], ...]
@@ -54,6 +57,11 @@ class Form:
         return sum(int(np.prod(spec.shape or ())) for group in self.specs for spec in group)
 
     @property
+    def ranks(self) -> tuple[int, ...]:
+        """How many axes each array has."""
+        return tuple(len(spec.shape or ()) for group in self.specs for spec in group)
+
+    @property
     def dtype(self) -> np.dtype:
         """That of the first floating-point array, or of the first."""
         found = [spec.dtype for group in self.specs for spec in group if spec.dtype is not None]
@@ -72,10 +80,14 @@ def forms_of(module: OpModule) -> list[Form]:
     accepted = {dtype: samples for dtype, samples in accepted.items() if samples}
     if not accepted:
         sample(module, _ELEMENTS[-1], _PREFERRED[0])  # says why
-    found: list[Form] = []
-    for samples in accepted.values():
-        own = list(_with_other_shapes(module, samples, is_first=not found))
-        found += own if not found else own[:_PER_DTYPE]
+    (first, samples), *others = accepted.items()
+    forms = list(_with_other_shapes(module, samples))
+    found = list(forms)
+    for dtype, samples in others:
+        bases = [form_of(module, each) for each in samples]
+        alike = (_in_dtype(form, bases[-1], first, dtype) for form in _unlike(forms, dtype))
+        found += list(_accepted(module.forward, bases))[:_PER_DTYPE]
+        found += _accepted(module.forward, alike)
     return found
 
 
@@ -92,21 +104,57 @@ def _samples(module: OpModule, dtype: np.dtype) -> Iterator[Sample]:
             continue
 
 
-def _with_other_shapes(module: OpModule, samples: Sequence[Sample], *, is_first: bool) -> Iterator[Form]:
+def _with_other_shapes(module: OpModule, samples: Sequence[Sample]) -> Iterator[Form]:
+    """The forms of samples, and others: with other shapes, with other attributes, and with both."""
     op = module.forward
     bases = [form_of(module, each) for each in samples]
     alike: dict[tuple[tuple[int, ...], str], list[Form]] = {}
-    seen = set()
-    made_up = _made_up(bases) if is_first else iter(())
-    for form in itertools.chain(bases, made_up):
-        key = (form.specs, repr(form.attributes))
-        if key in seen or not _is_accepted(op, form):
-            continue
-        seen.add(key)
-        ranks = tuple(len(spec.shape or ()) for group in form.specs for spec in group)
-        alike.setdefault((ranks, repr(form.attributes)), []).append(form)
+    for form in _accepted(op, itertools.chain(bases, _made_up(bases))):
+        alike.setdefault((form.ranks, repr(form.attributes)), []).append(form)
     kept = [form for forms in alike.values() for form in _few(forms)]
+    varied = [form for base in (bases[0], bases[-1]) for form in _varied(op, base)]
+    rng = np.random.default_rng(1)
+    for forms in alike.values():
+        others = [other for form in _few(forms) for other in _varied(op, form)]
+        varied += [others[i] for i in rng.permutation(len(others))[:_VARIED]]
     yield from sorted(kept, key=lambda form: (form.size == 0, form.size))
+    # What shows something wrong without them is easier to read.
+    yield from _accepted(op, varied)
+
+
+def _varied(op: OpDef, form: Form) -> Iterator[Form]:
+    """A form with other attributes, those that the definition accepts."""
+    return _accepted(op, (replace(form, attributes=each) for each in other_attributes(op, form.attributes)))
+
+
+def _unlike(forms: Sequence[Form], dtype: np.dtype) -> Iterator[Form]:
+    """Of many forms, some to try in another dtype: as many as compilers take little time for."""
+    yield from [form for form in forms if form.size == 0][:1]
+    if dtype.kind != "f":
+        return
+    # Numbers, the most axes, shapes that are broadcast, and attributes.
+    yield from [form for form in forms if form.size and not any(form.ranks)][:1]
+    full = [form for form in forms if form.size]
+    yield from sorted(full, key=lambda form: -max(form.ranks, default=0))[:1]
+    yield from [form for form in full if len(set(form.ranks)) > 1][:2]
+    plain = [repr(form.attributes) for form in full[:1]]
+    yield from [form for form in full if repr(form.attributes) not in plain][:_PER_DTYPE]
+
+
+def _in_dtype(form: Form, base: Form, before: np.dtype, dtype: np.dtype) -> Form:
+    """A form whose arrays of one dtype are of another; `base` is one in that dtype."""
+    specs = tuple(tuple(t._replace(dtype=dtype) if t.dtype == before else t for t in group) for group in form.specs)
+    return replace(form, specs=specs, values=base.values)
+
+
+def _accepted(op: OpDef, forms: Iterable[Form]) -> Iterator[Form]:
+    """Those that the definition accepts, each once."""
+    seen = set()
+    for form in forms:
+        key = (form.specs, repr(form.attributes))
+        if key not in seen and _is_accepted(op, form):
+            yield form
+        seen.add(key)
 
 
 def _few(forms: list[Form]) -> list[Form]:
@@ -142,6 +190,15 @@ def _resized(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> lis
     return [tuple(others.get(n, n) for n in shape) for shape in shapes]
 
 
+def _deeper(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """More or fewer axes, before or behind the others, of the arrays that have the most."""
+    most = max(map(len, shapes), default=0)
+    cut, added = int(rng.integers(most + 1)), _shape(rng, MAX_NDIM - most)
+    kinds = (lambda s: s[cut:], lambda s: s[: len(s) - cut], lambda s: (*added, *s), lambda s: (*s, *added))
+    change = kinds[int(rng.integers(len(kinds)))]
+    return [change(shape) if len(shape) == most else shape for shape in shapes]
+
+
 def _alike(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """One shape, of any number of axes."""
     shape = _shape(rng, MAX_NDIM)
@@ -160,7 +217,7 @@ def _any(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tu
     return [tuple(map(int, rng.choice([2, 3], int(rng.integers(4))))) for _ in shapes]
 
 
-_SHAPES = (_alike, _resized, _broadcast, _any)
+_SHAPES = (_alike, _resized, _broadcast, _deeper, _any)
 
 
 def _shape(rng: np.random.Generator, most: int) -> tuple[int, ...]:

@@ -10,47 +10,46 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from pykernels.checking.execution import run_compiled
+import pykernels
+from pykernels.checking.cases import Trial, trials_of
 from pykernels.checking.findings import Skipped, Wrong
-from pykernels.checking.hosts.case import Case, NodeCase, Outcome
+from pykernels.checking.hosts import numpy
+from pykernels.checking.hosts.judging import BY_FUNCTION, judge, way_name
 from pykernels.checking.search import Subject
-from pykernels.checking.slopes import read_seeds
-from pykernels.checking.steps_of import steps_of
-from pykernels.checking.values import Kind, draw_sample
 from pykernels.module import OpModule
-from pykernels.samples import Sample
-from pykernels.steps import Step, forward_step, gradient
 
 __all__ = ["check"]
 
 #: What is called how in messages, by package.
 _FRAMEWORKS = {"mxnet": "MXNet", "oneflow": "OneFlow", "torch": "PyTorch", "onnxruntime": "ONNX Runtime"}
+_NUMPY = "NumPy"
 # The seconds that a process may take.
-_LIMIT = 120
+_LIMIT = 240
 
 
 def check(subject: Subject) -> str:
-    """Call the op in each framework, in a process of its own."""
+    """Call the op on NumPy's arrays in this process, and in each framework in one of its own."""
     if not subject.module.forward.inputs:
         raise Skipped("the op has no inputs, which tell frameworks apart")
+    # What API functions look ops up in.
+    pykernels.load_ops(subject.module.path)
+    trials = trials_of(subject)
+    if not trials:
+        raise Skipped("no call could be tried")
+    told = {_NUMPY: _on_arrays(trials)}
     installed = [package for package in _FRAMEWORKS if _is_installed(package)]
-    if not installed:
-        raise Skipped(f"none is installed of {', '.join(_FRAMEWORKS.values())}")
-    samples = _samples(subject)
-    if not samples:
-        raise Skipped("there is no call all of whose arrays have axes and elements")
-    told = [
-        f"{name}: {', '.join(_run(subject.module, package, samples))}"
-        if package in installed
-        else f"{name} is not installed"
-        for package, name in _FRAMEWORKS.items()
-    ]
-    return "; ".join(told)
+    with ThreadPoolExecutor(len(_FRAMEWORKS)) as pool:
+        found = list(pool.map(lambda package: _run(subject.module, package, trials), installed))
+    for package, result in zip(installed, found):
+        if isinstance(result, Wrong):
+            raise result
+        told[_FRAMEWORKS[package]] = result
+    told |= {name: "not installed" for package, name in _FRAMEWORKS.items() if package not in installed}
+    return "\n".join(f"{name}: {text}" for name, text in told.items())
 
 
 def _is_installed(package: str) -> bool:
@@ -60,30 +59,11 @@ def _is_installed(package: str) -> bool:
     return all(spec is not None and spec.origin is not None for spec in specs)
 
 
-def _samples(subject: Subject) -> list[Sample]:
-    """A few calls whose arrays have axes and elements, as some frameworks want it."""
-    if subject.given is not None:
-        return [sample for sample in subject.given if all(a.ndim and a.size for group in sample.inputs for a in group)]
-    dtype = subject.forms[0].dtype
-    found: list[Sample] = []
-    for form in subject.forms:
-        if form.dtype == dtype and all(spec.shape and 0 not in spec.shape for group in form.specs for spec in group):
-            sample = draw_sample(form, [Kind.OWN], len(found))
-            try:
-                list(steps_of(subject, sample))
-            except Exception:  # refused, or found by other checks
-                continue
-            found.append(sample)
-    # The smallest, the largest, and one between.
-    return [found[i] for i in sorted({0, len(found) // 2, len(found) - 1})] if found else []
-
-
-def _run(module: OpModule, package: str, samples: Sequence[Sample]) -> list[str]:
-    """The ways in which a framework was tried."""
-    cases = [_case(module, sample) for sample in samples]
+def _run(module: OpModule, package: str, trials: Sequence[Trial]) -> str | Wrong:
+    """What was tried in a framework, or what is wrong there."""
     with tempfile.TemporaryDirectory(prefix="pykernels-check-") as directory:
         request = Path(directory, "request")
-        request.write_bytes(pickle.dumps((str(module.path), cases)))
+        request.write_bytes(pickle.dumps((str(module.path), [each.case for each in trials])))
         command = [sys.executable, "-m", "pykernels.checking.hosts", package, str(request)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT, check=False)
@@ -95,57 +75,40 @@ def _run(module: OpModule, package: str, samples: Sequence[Sample]) -> list[str]
     name = _FRAMEWORKS[package]
     for line in lines:
         if "wrong" in line:
-            raise Wrong(f"{name}, {line['way']}: {line['wrong']}", samples[line["case"]])
+            return Wrong(f"{name}, {line['way']}: {line['wrong']}", trials[line["case"]].sample)
     if not lines or "done" not in lines[-1]:
         last: dict[str, Any] = lines[-1] if lines else {"way": "loading the op", "case": 0}
-        raise Wrong(f"{name}, {last['way']}: the process {ended}", samples[last["case"]])
-    return list(dict.fromkeys(line["way"] for line in lines if "way" in line))
+        return Wrong(f"{name}, {last['way']}: the process {ended}", trials[last["case"]].sample)
+    tried = [line for line in lines if "way" in line]
+    return _tell([line["way"] for line in tried], [trials[line["case"]] for line in tried])
+
+
+def _on_arrays(trials: Sequence[Trial]) -> str:
+    """The same in this process: on NumPy's arrays."""
+    ways = []
+    for trial in trials:
+        for name, way in numpy.ways(trial.case).items():
+            ways.append(way_name(trial.case, name))
+            told = judge(trial.case, way)
+            if told:
+                raise Wrong(f"{_NUMPY}, {ways[-1]}: {told}", trial.sample)
+    return _tell(ways, trials)
+
+
+def _tell(ways: Sequence[str], trials: Sequence[Trial]) -> str:
+    """What was tried, in words."""
+    if not trials:
+        return "has no tensors for these inputs"
+    plain = dict.fromkeys(way.removesuffix(BY_FUNCTION) for way in ways)
+    is_called = any(way.endswith(BY_FUNCTION) for way in ways)
+    dtypes = dict.fromkeys(str(trial.dtype) for trial in trials)
+    return (
+        f"{', '.join(plain)}{', and all this' + BY_FUNCTION if is_called else ''} "
+        f"({len(ways)} calls, {', '.join(dtypes)})"
+    )
 
 
 def _how(code: int, said: str) -> str:
     last = [line for line in said.splitlines() if line.strip()][-1:]
     how = f"is ended by {signal.Signals(-code).name}" if code < 0 else f"ends with exit code {code}"
     return f"{how}{f': {last[0]}' if last else ''}"
-
-
-def _case(module: OpModule, sample: Sample) -> Case:
-    op = module.forward
-    expected = {is_train: _expected(module, sample, is_train=is_train) for is_train in (True, False)}
-    defaults = {attribute.name: attribute.default for attribute in op.attributes}
-    given = {name: value for name, value in sample.attributes.items() if value != defaults[name]}
-    outcome, seeds, nodes = expected[False]
-    return Case(
-        op.name,
-        {argument.name: group for argument, group in zip(op.inputs, sample.inputs)},
-        given,
-        {argument.name: argument.count for argument in op.outputs},
-        seeds,
-        list(expected[True][0].gradients),
-        [argument.name for argument in op.inputs if argument.mutable],
-        {True: expected[True][0], False: outcome},
-        nodes,
-    )
-
-
-def _expected(module: OpModule, sample: Sample, *, is_train: bool) -> tuple[Outcome, list[np.ndarray], list[NodeCase]]:
-    step = forward_step(module, sample, is_train=is_train)
-    count = sum(len(group) for group in step.outputs)
-    outputs = run_compiled(step)[:count]
-    nodes = [_node(step)]
-    if step.op.gradient is None:
-        return Outcome(outputs, {}, is_train), [], nodes
-    found = gradient(module, step)
-    for each in found.steps:
-        run_compiled(each)
-        nodes.append(_node(each))
-    # What the gradient does not read is constant, so its seed must not matter to the framework either.
-    seeds = [seed for group in found.seeds for seed in group]
-    gradients = {place: values.copy() for place, values in found.bound.items() if values.dtype.kind == "f"}
-    return Outcome(outputs, gradients if any(s is not None for s in read_seeds(found)) else {}, is_train), seeds, nodes
-
-
-def _node(step: Step) -> NodeCase:
-    outputs = [array.copy() for group in step.outputs for array in group]
-    counts = [len(group) for group in step.outputs]
-    inputs = [[array.copy() for array in group] for group in step.inputs]
-    return NodeCase(step.op.name, inputs, dict(step.attributes), counts, outputs)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from process import python
+
 from pykernels.checking import runner
 from pykernels.checking.findings import FAILED, PASSED, Result
 
@@ -66,7 +68,7 @@ def instead(old: str, new: str, text: str = KERNEL) -> str:
 
 
 def outcomes(
-    folder: Path, *checks: str, calls: Sequence[Mapping[str, Any]] | None = None, limit: float = 60
+    folder: Path, *checks: str, calls: Sequence[Mapping[str, Any]] | None = None, limit: float = 240
 ) -> dict[str, Result]:
     """What these checks find, by their names."""
     return {r.check: r for r in runner.run_checks(folder, runner.choose(checks), calls, limit=limit)}
@@ -77,6 +79,15 @@ def failure(folder: Path, check: str, **options: Any) -> Result:
     (result,) = outcomes(folder, check, **options).values()
     assert result.outcome == FAILED, result
     return result
+
+
+def assert_shown_again(result: Result, cwd: Path) -> None:
+    """The program that is printed shows the same."""
+    assert result.script, result
+    again = python("-c", result.script, cwd=cwd)
+    assert again.returncode == 1, again.stderr
+    assert f"AssertionError: {result.op}, {result.check}: " in again.stderr
+    assert result.message.partition(": ")[0] in again.stderr
 
 
 def assert_passes(folder: Path, *checks: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Case", "NodeCase", "Outcome", "Way", "call"]
+__all__ = ["Case", "NodeCase", "Outcome", "Way", "call", "strided"]
 
 #: An input (argument, index).
 Place = tuple[str, int]
@@ -25,6 +26,8 @@ class Outcome:
         By input (argument, index): of the sum of all outputs times their seeds. Empty where none are computed.
     is_train : bool
         Whether it is that of a training pass.
+    states : list of ndarray or None
+        What the states are afterwards; None where they cannot be seen.
     tolerance : float or None
         By how much gradients may differ, if not by what dtypes allow: they are had in a roundabout way.
     """
@@ -32,6 +35,7 @@ class Outcome:
     outputs: list[np.ndarray]
     gradients: dict[Place, np.ndarray]
     is_train: bool
+    states: list[np.ndarray] | None = None
     tolerance: float | None = None
 
 
@@ -69,6 +73,12 @@ class Case:
         What it gives in training (True) and outside (False).
     nodes : list of NodeCase
         The op and those of its gradient.
+    function : tuple of str
+        The parameters of the function of the op's API file, if that is to be called in place of the op.
+    is_strided : bool
+        Whether tensors are not to lie in memory element after element.
+    in_graphs : bool
+        Whether it is also called in graphs, which takes longer.
     """
 
     op_type: str
@@ -80,13 +90,35 @@ class Case:
     states: list[str]
     expected: dict[bool, Outcome]
     nodes: list[NodeCase] = field(default_factory=list)
+    function: tuple[str, ...] = ()
+    is_strided: bool = False
+    in_graphs: bool = True
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """All arrays that go in."""
+        return list(chain(*self.inputs.values()))
+
+    @property
+    def has_training(self) -> bool:
+        """Whether it is known what the call gives in training."""
+        return True in self.expected
 
 
 Way = Callable[[], Outcome]
 
 
+def strided(array: np.ndarray) -> np.ndarray:
+    """The same numbers, with others between them."""
+    return np.repeat(array[..., None], 2, axis=-1)[..., 0]
+
+
 def call(case: Case, tensors: Mapping[str, Sequence[Any]]) -> list[Any]:
-    """The op on tensors of a framework; its outputs, one after the other."""
+    """The op, or the function of its API file, on tensors of a framework; the outputs, one after the other."""
+    return _call_function(case, tensors) if case.function else _call_op(case, tensors)
+
+
+def _call_op(case: Case, tensors: Mapping[str, Sequence[Any]]) -> list[Any]:
     import pykernels
 
     builder = pykernels.user_op_builder("check").Op(case.op_type)
@@ -99,3 +131,22 @@ def call(case: Case, tensors: Mapping[str, Sequence[Any]]) -> list[Any]:
     for name, value in case.attributes.items():
         builder = builder.Attr(name, value)
     return list(builder.Build().InferAndTryRun().RemoteBlobList())
+
+
+def _call_function(case: Case, tensors: Mapping[str, Sequence[Any]]) -> list[Any]:
+    from pykernels import discovery
+
+    module = discovery.find_op(case.op_type)
+    given: dict[str, Any] = {}
+    for argument in module.forward.inputs:
+        group = list(tensors[argument.name])
+        if argument.repeated:
+            given[argument.name] = group
+        elif group:
+            given[argument.name] = group[0]
+    given |= {
+        attribute.name: case.attributes.get(attribute.name, attribute.default)
+        for attribute in module.forward.attributes
+    }
+    results = getattr(module.api, module.name)(**{name: given[name] for name in case.function if name in given})
+    return list(results) if isinstance(results, (list, tuple)) else [results]

@@ -11,15 +11,22 @@ from onnx import helper
 import pykernels.onnx
 from pykernels import discovery
 from pykernels.checking.comparison import difference
-from pykernels.checking.hosts.case import Case, NodeCase, Outcome, Way
+from pykernels.checking.hosts.case import Case, NodeCase, Outcome, Way, strided
 from pykernels.onnx.nodes import NodeName, node_names
 
-__all__ = ["ways"]
+__all__ = ["takes", "ways"]
+
+
+def takes(case: Case) -> bool:
+    """Whether there are values for what goes in, and something else than other frameworks do with it."""
+    return not case.function and not any(array.dtype.kind == "c" for array in case.arrays)
 
 
 def ways(case: Case) -> dict[str, Way]:
     """How to call an op here; the first node is the op itself."""
     forward, *others = case.nodes
+    if case.is_strided:
+        return {"node of strided arrays": lambda: Outcome(_run(forward, is_strided=True), {}, is_train=False)}
     found: dict[str, Way] = {"node": lambda: Outcome(_run(forward), {}, is_train=False)}
     for node in others:
         found[f"node {node.op_type}"] = lambda node=node: _checked(case, node)  # type: ignore[misc]
@@ -35,18 +42,19 @@ def _checked(case: Case, node: NodeCase) -> Outcome:
     return case.expected[False]
 
 
-def _run(node: NodeCase) -> list[np.ndarray]:
+def _run(node: NodeCase, *, is_strided: bool = False) -> list[np.ndarray]:
     module = discovery.find_op(node.op_type)
     names = {op.name: name for name, op in node_names(module)}
     arrays = {f"x{i}": array for i, array in enumerate(a for group in node.inputs for a in group)}
-    given = iter(arrays)
+    names_left = iter(arrays)
     # A name for each argument in turn, an empty one where it is left out.
-    inputs = [name for group in node.inputs for name in ([next(given) for _ in group] or [""])]
+    inputs = [name for group in node.inputs for name in ([next(names_left) for _ in group] or [""])]
     outputs = [f"y{i}" for i in range(sum(node.counts))]
     model = _model(names[node.op_type], inputs, outputs, arrays, node)
     options = pykernels.onnx.session_options(module.name)
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return list(session.run(None, arrays))
+    given = {name: strided(array) if is_strided else array for name, array in arrays.items()}
+    return list(session.run(None, given))
 
 
 def _model(name: NodeName, inputs: list[str], outputs: list[str], arrays: dict[str, np.ndarray], node: NodeCase) -> Any:
