@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from pykernels.errors import KernelError, LoadError
-from pykernels.kernel.loaded_source import SOURCE, read_source
-from pykernels.kernel.ownership import is_users
+from pykernels.kernel.fingerprint import survey
+from pykernels.kernel.loaded_source import SOURCE
 from pykernels.kernel.plain import check_plain
 
 __all__ = ["KernelFunction", "KernelSource", "compiled", "execute"]
@@ -37,7 +37,8 @@ class KernelFunction:
     keywords : tuple of str
         Its keyword-only parameters: attributes, or ``is_train``.
     fingerprint : tuple of (str or bytes)
-        Everything that its behaviour depends on: its file, and the files of the helpers that it imports.
+        Everything that its behaviour depends on: its file, the files of the helpers that it imports, and the values
+        at their top level.
     helpers : tuple of callable
         The user's plain functions that it may call.
     fast_math : bool
@@ -77,7 +78,7 @@ class KernelSource:
         fast_math = vars(module).get("FAST_MATH", False)
         if not isinstance(fast_math, bool):
             raise KernelError(f"{path}: FAST_MATH is {fast_math!r}. Write FAST_MATH = True, or leave it out")
-        fingerprint, helpers = _survey(module)
+        fingerprint, helpers = survey(module)
         self.functions = {
             name: _describe(name, getattr(value, "py_func", value), path, fingerprint, helpers, fast_math)
             for name, value in vars(module).items()
@@ -193,33 +194,3 @@ def _describe(
     takes_outs = len(positional) == 2
     attributes = tuple(p.name for p in keywords)
     return KernelFunction(name, function, path, line, takes_outs, attributes, fingerprint, helpers, fast_math)
-
-
-def _survey(module: types.ModuleType) -> tuple[tuple[str | bytes, ...], tuple[Callable[..., Any], ...]]:
-    """What the kernels of a module depend on, and the plain functions that they may call.
-
-    Follows every module and function of the user's that the module reaches; notes each file's content and the plain
-    constants at its top level, which are compiled in.
-    """
-    parts: list[str | bytes] = []
-    helpers: list[Callable[..., Any]] = []
-    seen: set[str] = set()
-    waiting = [vars(module)]
-    while waiting:
-        namespace = waiting.pop()
-        file = namespace["__file__"]
-        if file in seen:
-            continue
-        seen.add(file)
-        parts += [Path(file).name, namespace[SOURCE] if file == module.__file__ else read_source(namespace)]
-        for name, value in sorted(namespace.items()):
-            if isinstance(value, (bool, int, float, complex, str, bytes, tuple)) and not name.startswith("__"):
-                parts.append(f"{name}={value!r}")
-            elif isinstance(value, types.ModuleType) and is_users(vars(value)):
-                waiting.append(vars(value))
-            elif isinstance(value, types.FunctionType) and is_users(value.__globals__):
-                helpers.append(value)
-                waiting.append(value.__globals__)
-            elif hasattr(value, "py_func") and is_users(value.py_func.__globals__):
-                waiting.append(value.py_func.__globals__)
-    return tuple(parts), tuple(helpers)

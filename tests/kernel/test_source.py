@@ -7,7 +7,9 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
+from compiled import build, kernel_of, run
 
 from pykernels.errors import KernelError, LoadError
 from pykernels.kernel.source import KernelSource
@@ -119,6 +121,43 @@ def test_the_fingerprint_follows_helpers_and_constants(tmp_path: Path, monkeypat
     assert second != first
     monkeypatch.setenv("TEST_FACTOR", "7")
     assert fingerprint() != second
+
+
+VALUES = {
+    "array": ("TEXT = np.float32([float(TEXT)])", "args[0] * TEXT[0]"),
+    "tuple": ("TEXT = (np.float32(TEXT), 0.5)", "args[0] * TEXT[0]"),
+    "sign": ("FACTOR = 0.0 * (float(TEXT) - 2.5)", "args[0] * FACTOR"),
+    "number": ("FACTOR = np.float32(TEXT)", "args[0] * FACTOR"),
+    "private": ("__FACTOR = float(TEXT)", "args[0] * __FACTOR"),
+    "function": ("scale = {'2': np.sin, '3': np.cos}[TEXT]", "scale(args[0])"),
+    "lambda": ("one = lambda x: x * 2\ntwo = lambda x: x * 3\nscale = {'2': one, '3': two}[TEXT]", "scale(args[0])"),
+    "default": ("def scale(x, k=float(TEXT)):\n    return x * k", "scale(args[0])"),
+    "keyword": ("def scale(x, *, k=float(TEXT)):\n    return x * k", "scale(args[0])"),
+    "closure": (
+        "def make(k):\n    def scale(x):\n        return x * k\n    return scale\nscale = make(float(TEXT))",
+        "scale(args[0])",
+    ),
+    "member": ("import enum\nK = enum.IntEnum('K', {'a': int(TEXT)})", "args[0] * K.a.value"),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_values_that_a_file_computes_are_in_the_fingerprint(tmp_path: Path, kind: str) -> None:
+    """A kernel never gets the machine code of another value, wherever that came from."""
+    definition, result = VALUES[kind]
+    text = f"from pathlib import Path\nTEXT = Path(__file__).with_name('text').read_text()\n{definition}\ndel TEXT\n"
+    text = text.replace("del TEXT\n", "" if definition.startswith("TEXT =") else "del TEXT\n")
+    x, results, seen = np.float32([0.5, 2]), [], []
+    for value in ("2", "3", "2"):
+        (tmp_path / "text").write_text(value)
+        kernel = kernel_of(tmp_path, f"{text}def forward(args):\n    return {result}\n")
+        out = np.empty_like(x)
+        assert run(build(kernel, [x], [out]), [x], [out]) is None
+        np.testing.assert_array_max_ulp(out, np.asarray(kernel.function((x,)), np.float32), 4)
+        results.append(out)
+        seen.append(kernel.fingerprint)
+    assert results[0].tobytes() != results[1].tobytes()
+    assert seen[0] == seen[2] != seen[1]
 
 
 def test_two_files_of_one_name_do_not_meet(tmp_path: Path) -> None:
