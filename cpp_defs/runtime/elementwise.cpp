@@ -18,6 +18,8 @@ extern const int32_t pk_item_sizes[];   // bytes of an element, of every input, 
 extern const uint32_t pk_shapes[];      // of every output, the inputs from whose shapes its own is broadcast, as bits
 // Computes `n` > 0 vectors. If `streaming`, outputs are aligned for whole vectors and written past the caches.
 void pk_body(const void* const* inputs, void* const* outputs, const pk_scalar* scalars, int64_t n, int32_t streaming);
+// Whether there is a result for these numbers; else the plain run tells what is wrong with them.
+int32_t pk_accepts(const pk_scalar* scalars);
 }
 #pragma GCC visibility pop
 
@@ -331,6 +333,7 @@ void RunBroadcast(const Call& call, const Shape& shape, int only, uint32_t input
 extern "C" __attribute__((visibility("default"))) int32_t pk_kernel_run(const pk_kernel* kernel, void* const* data,
                                                                         const int64_t* dims, const pk_scalar* scalars,
                                                                         int64_t begin, int64_t end, int64_t* detail) {
+  if (!pk_accepts(scalars)) return PK_RAISED;
   Call call;
   call.ranks = kernel->ranks;
   call.data = data;

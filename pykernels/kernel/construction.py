@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.kernel.expression import Node, NotElementwise, Operation, dtype_of, operation
+from pykernels.kernel import functions
+from pykernels.kernel.expression import Node, NotElementwise, Operation, dtype_of, is_array, operation
 from pykernels.kernel.functions import BINARY, Function
 
 __all__ = ["apply", "convert", "inputs_of", "power_operator"]
@@ -17,6 +18,7 @@ __all__ = ["apply", "convert", "inputs_of", "power_operator"]
 # Up to here, products of floating-point numbers are as close as a power.
 _LARGEST_POWER = 4
 _LARGEST_INTEGER_POWER = 64
+_COMPARISONS = frozenset(function.name for function in functions.COMPARISONS.values())
 
 
 def apply(function: Function, operands: Sequence[Any]) -> Operation:
@@ -32,6 +34,9 @@ def apply(function: Function, operands: Sequence[Any]) -> Operation:
     for operand in operands:
         if not isinstance(operand, (Node, bool, int, float, np.generic)):
             raise NotElementwise(f"{type(operand).__name__} among numbers")
+    compared = _compare_exactly(function, operands) if function.name in _COMPARISONS else None
+    if compared is not None:
+        return compared
     made = operation(function.name, function.function, operands, function.computed_in)
     if function.name == "power":
         made = _as_products(made, *operands)
@@ -42,7 +47,40 @@ def apply(function: Function, operands: Sequence[Any]) -> Operation:
 
 def convert(value: Node, sample: Any) -> Operation:
     """The value as one of the type of the sample."""
-    return operation("convert", lambda _: sample, [value])
+    is_rounded = np.asarray(sample).dtype == np.float16 != dtype_of(value)
+    return operation("to_half" if is_rounded else "convert", lambda _: sample, [value])
+
+
+def _compare_exactly(function: Function, operands: Sequence[Any]) -> Operation | None:
+    """A comparison of integers with one of Python's that their dtype need not hold; None for all other operands."""
+    at = next((at for at, each in enumerate(operands) if type(getattr(each, "sample", each)) is int), None)
+    if at is None or type(getattr(operands[1 - at], "sample", operands[1 - at])) in (bool, int, float):
+        return None
+    number, other = operands[at], operands[1 - at]
+    dtype = dtype_of(other)
+    if dtype.kind not in "iu" or dtype == np.int64:
+        return None
+    limits = np.iinfo(dtype)
+
+    def compare(a: Any, b: Any) -> Operation:
+        return operation(function.name, function.function, [b, a] if at else [a, b], function.computed_in)
+
+    if not isinstance(number, Node):
+        if limits.min <= number <= limits.max:
+            return None
+        always = function.function(*((0, number) if at else (number, 0)))
+        same = functions.COMPARISONS[ast.Eq if always else ast.NotEq]
+        return operation(same.name, same.function, [other, other], same.computed_in)
+    narrow = Operation(dtype.type(1), name="wrap", operands=(number,), dtype=dtype)
+    above, below = (
+        operation(each.name, each.function, [number, int(limit)], each.computed_in)
+        for each, limit in (
+            (functions.COMPARISONS[ast.GtE], limits.min),
+            (functions.COMPARISONS[ast.LtE], min(limits.max, np.iinfo(np.int64).max)),
+        )
+    )
+    fits = operation("logical_and", np.logical_and, [above, below])
+    return operation("where", np.where, [fits, compare(narrow, other), compare(number, 0)])
 
 
 def inputs_of(value: Any) -> frozenset[int]:
@@ -52,7 +90,7 @@ def inputs_of(value: Any) -> frozenset[int]:
 
 def power_operator(base: Node, exponent: Any) -> tuple[Function, list[Any]]:
     """``base ** exponent``, for which NumPy has short cuts that `np.power` does not take."""
-    if dtype_of(base).kind == "f" and _is_number(exponent):
+    if is_array(base) and dtype_of(base).kind == "f" and _is_number(exponent):
         for name, number in (("sqrt", 0.5), ("reciprocal", -1)):
             if exponent == number:
                 return Function(name, lambda x: x**exponent), [base]

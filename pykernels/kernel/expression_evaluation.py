@@ -21,6 +21,7 @@ from pykernels.kernel import functions, substitutes
 from pykernels.kernel.construction import apply, convert, inputs_of, power_operator
 from pykernels.kernel.expression import Node, NotElementwise, Operation, dtype_of, is_array
 from pykernels.kernel.functions import Function
+from pykernels.kernel.number_rules import is_chosen_safely
 
 __all__ = ["ExpressionEvaluation", "describe"]
 
@@ -117,6 +118,8 @@ class ExpressionEvaluation(abc.ABC):
         same = is_array(chosen) == is_array(otherwise) and dtype_of(chosen) == dtype_of(otherwise)
         if is_array(test) or not same or inputs_of(chosen) != inputs_of(otherwise):
             raise self._refusal(node, "a choice between things of different kinds")
+        if not (is_chosen_safely(chosen) and is_chosen_safely(otherwise)):
+            raise self._refusal(node, "a choice of what may raise an exception")
         return self._apply(node, Function("where", lambda test, a, b: a), [test, chosen, otherwise])
 
     def _attribute(self, node: ast.Attribute) -> Any:

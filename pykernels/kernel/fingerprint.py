@@ -77,7 +77,7 @@ class _Reached:
             return f"module {Path(str(value.__file__)).stem}"
         members = ""
         if isinstance(value, enum.EnumMeta):
-            members = self._content([(each.name, each.value) for each in list(value)], depth + 1)
+            members = self._content([(name, value[name].value) for name in value.__members__], depth + 1)
         module = getattr(value, "__module__", "")
         # The module of a kernel file has a name of its own in each folder.
         own = module.rpartition(".")[2] if str(module).startswith("pykernels_op_") else module

@@ -12,9 +12,10 @@ import llvmlite.binding as llvm
 import llvmlite.ir as ir
 import numpy as np
 
-from pykernels.kernel import folds, linking, target, vector_math
+from pykernels.kernel import folds, linking, number_checks, target, vector_math
 from pykernels.kernel.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced
 from pykernels.kernel.axes import Shape, encoded
+from pykernels.kernel.expression import Keyword
 from pykernels.kernel.facts import FUSED, Facts
 from pykernels.kernel.fast_math import FLAGS
 from pykernels.kernel.fused import Fused, Unfit
@@ -22,6 +23,7 @@ from pykernels.kernel.graph import within
 from pykernels.kernel.planning import make_plan
 from pykernels.kernel.stage_code import StageCode
 from pykernels.kernel.stages import Plan, Stage, adds_rows, arguments_of, extents_of, is_costly, is_plain, widest
+from pykernels.kernel.vector_code import constant
 from pykernels.kernel.vector_writer import Writer
 
 __all__ = ["compile_kernel"]
@@ -94,6 +96,12 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
         writers.append(writer)
         short = Writer(module, _SHORT, instructions, writer.flags)
         functions += _stage(plan, stage, writer, short, slots, f"pk_stage_{at}")
+    number_checks.write(
+        Writer(module, _SHORT, instructions),
+        plan.graph.fused.outputs,
+        lambda node: node.slot if isinstance(node, Keyword) else slots[node],  # type: ignore[index]
+        constant,
+    )
     (type_, *_) = (function.type for function in functions if function)
     values = [function or ir.Constant(type_, None) for function in functions]
     _define(module, "pk_stages", ir.Constant(ir.ArrayType(type_, len(values)), values))

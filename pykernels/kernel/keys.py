@@ -20,16 +20,8 @@ _GENERATOR = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
         *("construction", "elementwise", "evaluation", "expression", "expression_evaluation", "fast_math"),
-        *(
-            "functions",
-            "inline_math",
-            "inline_steps",
-            "inline_tables",
-            "linking",
-            "substitutes",
-            "target",
-            "vector_code",
-        ),
+        *("functions", "inline_math", "inline_steps", "inline_tables", "linking", "number_checks", "number_rules"),
+        *("substitutes", "target", "vector_code"),
         *("vector_divisions", "vector_math", "vector_operations", "vector_writer"),
     )
 )
@@ -46,8 +38,9 @@ _COMPILER = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
         *("adapter", "bounds", "codegen", "counting", "fast_math", "inline_math", "inline_steps", "inline_tables"),
-        *("iterations", "linking", "loop_math", "lowering", "native", "numba_errors", "prange", "raising"),
-        *("reductions", "reshaping", "slower", "target", "typing", "vector_math", "vector_writer", "weak"),
+        *("iterations", "linking", "loop_math", "lowering", "native", "numba_errors", "prange", "python_numbers"),
+        *("raising", "reductions", "reshaping", "separation", "slower", "target", "typing", "vector_math"),
+        *("vector_writer", "weak"),
     )
 )
 

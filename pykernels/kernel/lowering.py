@@ -16,8 +16,9 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 
-from pykernels.kernel import bounds, iterations, raising, weak
+from pykernels.kernel import bounds, iterations, raising, separation, weak
 from pykernels.kernel.codegen import compile_function, kernel_target
+from pykernels.kernel.python_numbers import apply_python, check_fits
 
 __all__ = ["OPTIONS", "make_callable", "narrow", "read_only", "rewritten", "widen"]
 
@@ -51,9 +52,11 @@ def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False)
 
     def prepare(definition: ast.FunctionDef) -> ast.FunctionDef:
         iterations.cut(definition, function.__globals__, in_pieces=in_pieces)
-        return bounds.hoist_checks(raising.without_texts(definition, function.__globals__))
+        definition = separation.separate(raising.without_texts(definition, function.__globals__))
+        return bounds.hoist_checks(definition)
 
     names = {bounds.FITS: fits, bounds.LOAD: load, bounds.STORE: store, iterations.PART: _part}
+    names |= {weak.PYTHON: apply_python, separation.APART: apart}
     return weak.rewrite(function, numbers, apply_weak, prepare=prepare, names=names)
 
 
@@ -67,18 +70,33 @@ def raise_without_shapes(given: Any, wanted: Any) -> Any:
     return raise_it
 
 
+_COMPARISONS = {
+    *(operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne),
+    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
+}
+
+
 @intrinsic(prefer_literal=True)
 def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.Type, operands: nb.BaseTuple) -> Any:
     """``function(*operands)``, where `mask` tells which are Python numbers, and `like` whose dtype they take."""
     other = operands[like.literal_value]
     dtype = other.dtype if isinstance(other, nb.Array) else nb.unliteral(other)
-    types = tuple(
-        _weak_type(dtype, operand) if mask.literal_value >> at & 1 else operand for at, operand in enumerate(operands)
-    )
+    called = getattr(function, "typing_key", None)
+    if called in _COMPARISONS and isinstance(dtype, nb.Integer):
+        # In a dtype that has room for both.
+        types = tuple(map(nb.unliteral, operands))
+    else:
+        types = tuple(
+            _weak_type(dtype, operand) if mask.literal_value >> at & 1 else operand
+            for at, operand in enumerate(operands)
+        )
     found = typing_context.resolve_function_type(function, types, {})
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values = cgutils.unpack_tuple(builder, arguments[3])
+        for value, old, new in zip(values, operands, types):
+            if isinstance(new, nb.Integer) and isinstance(old, nb.Integer) and old != new and called is not np.where:
+                check_fits(context, builder, value, old, new)
         # First to the weak type, then to what the function takes, which may be wider.
         weak_values = [context.cast(builder, *each) for each in zip(values, operands, types)]
         cast = [context.cast(builder, *each) for each in zip(weak_values, types, found.args)]
@@ -208,6 +226,39 @@ def _is_plain(array: nb.Type, index: nb.Type) -> bool:
 
 def _is_element(array: nb.Type, index: nb.Type) -> bool:
     return _is_plain(array, index) and array.ndim == (len(index) if isinstance(index, nb.BaseTuple) else 1)
+
+
+@intrinsic
+def apart(typing_context: Any, value: nb.Type, target: nb.Type) -> Any:
+    """The value, or a copy of it where it is an array whose memory the target may have, too.
+
+    Inputs cannot be written to, so nothing that is changed lies there.
+    """
+    is_own = isinstance(target, (nb.Number, nb.Boolean))
+    may_overlap = isinstance(value, nb.Array) and value.ndim > 0 and value.mutable and not is_own
+    result = value.copy(layout="C") if may_overlap else value
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if not may_overlap:
+            return impl_ret_borrowed(context, builder, value, arguments[0])
+        is_simple = all(isinstance(each, nb.Array) and each.layout == "C" for each in signature.args)
+        copy = _copy_of_shared if is_simple else _copy
+        taken = 2 if is_simple else 1
+        return context.compile_internal(builder, copy, result(*signature.args[:taken]), arguments[:taken])
+
+    return result(value, target), generate
+
+
+def _copy(value: Any) -> Any:
+    return value.copy()
+
+
+def _copy_of_shared(value: Any, target: Any) -> Any:
+    """A copy of a contiguous array, if another one has some of its memory."""
+    begin, other = value.ctypes.data, target.ctypes.data
+    if begin < other + target.nbytes and other < begin + value.nbytes:
+        return value.copy()
+    return value
 
 
 @intrinsic

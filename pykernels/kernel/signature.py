@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -56,7 +56,12 @@ class Signature:
     scalars: tuple[tuple[str, int], ...] = ()
     reals: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
-    constants: tuple[tuple[str, Any], ...] = ()
+    constants: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+    # As values, -0.0 equals 0.0, and NaN nothing.
+    _constants_as_text: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_constants_as_text", repr(self.constants))
 
     @property
     def tensors(self) -> tuple[TensorType, ...]:

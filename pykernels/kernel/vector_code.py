@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 import llvmlite.ir as ir
 import numpy as np
 
-from pykernels.kernel import linking, target, vector_math
+from pykernels.kernel import linking, number_checks, target, vector_math
 from pykernels.kernel.elementwise import Elementwise
 from pykernels.kernel.expression import Input, Keyword, Node, Operand, Operation, dtype_of, in_order, is_array
 from pykernels.kernel.facts import ELEMENTWISE, Facts
@@ -75,8 +75,14 @@ def _write(expression: Elementwise, lanes: int, fast_math: bool) -> Writer:
     module.triple = llvm.get_default_triple()
     writer = Writer(module, lanes, target.instruction_set(), FLAGS if fast_math else ())
     _Body(writer, expression).write()
+    number_checks.write(Writer(module, lanes, target.instruction_set()), expression.outputs, _slot_of, constant)
     _describe(module, expression, lanes)
     return writer
+
+
+def _slot_of(node: Node) -> int:
+    assert isinstance(node, Keyword)
+    return node.slot
 
 
 def _widest(expression: Elementwise) -> int:

@@ -178,6 +178,14 @@ def _convert(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
     return a  # operands are of the dtype already
 
 
+def _to_half(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
+    """A number rounded to float16, and computed with in float32 from there."""
+    half: Any = ir.HalfType()
+    if isinstance(a.type, ir.VectorType):
+        half = ir.VectorType(half, a.type.count)
+    return w.builder.fpext(w.builder.fptrunc(a, half), a.type)
+
+
 def _where(w: Writer, dtype: np.dtype, condition: ir.Value, chosen: ir.Value, otherwise: ir.Value) -> ir.Value:
     return w.builder.select(condition, chosen, otherwise)
 
@@ -198,6 +206,8 @@ OPERATIONS: Mapping[str, Emitter] = {
     "negative": _by_kind("fneg", "neg"),
     "positive": _convert,
     "convert": _convert,
+    "wrap": _convert,
+    "to_half": _to_half,
     "absolute": _absolute,
     "sign": _sign,
     "square": _square,

@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from pykernels.kernel.loaded_source import SOURCE
+from pykernels.kernel.separation import APART
 
-__all__ = ["MARKER", "definition_of", "rewrite"]
+__all__ = ["MARKER", "PYTHON", "definition_of", "rewrite"]
 
 #: Names in the rewritten code: the function ``(function, mask, like, operands)``, and Python's ``operator``.
 MARKER = "__pykernels_weak__"
 OPERATOR = "__pykernels_operator__"
+#: ``(function, operands)``, of Python numbers alone.
+PYTHON = "__pykernels_python__"
 
 # Functions that NumPy evaluates elementwise over all of their arguments, and where those begin.
 _ELEMENTWISE = {
@@ -192,6 +195,8 @@ def _is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
     if isinstance(node, ast.Subscript):
         return _is_shape(node.value)
     if isinstance(node, ast.Call):
+        if _name(node.func) == APART:
+            return _is_weak(node.args[0], weak)
         return _name(node.func) in ("len", "int", "float") or _is_math(node.func)
     return False
 
@@ -202,6 +207,12 @@ def _is_math(node: ast.expr) -> bool:
 
 # ---- making them so
 
+# What may raise, of Python numbers.
+_RAISING = {"truediv", "floordiv", "mod", "pow", "lshift", "rshift"}
+_RAISING_MATH = {
+    *("sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "sinh", "cosh", "asin"),
+    *("acos", "acosh", "atanh", "hypot", "gamma", "lgamma"),
+}
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -210,6 +221,8 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.FloorDiv: "floordiv",
     ast.Mod: "mod",
     ast.Pow: "pow",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
     ast.Eq: "eq",
     ast.NotEq: "ne",
     ast.Lt: "lt",
@@ -245,6 +258,9 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Assign([target], value), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        is_raising = _is_math(node.func) and _name(node.func) in _RAISING_MATH
+        if is_raising and all(_is_weak(argument, self._weak) for argument in node.args):
+            return self._of_python(node, node.func, node.args)
         begin = _ELEMENTWISE.get(_name(node.func)) if isinstance(node.func, ast.Attribute) else None
         if begin is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             return self._unchanged(node)
@@ -257,6 +273,11 @@ class _Rewriter(ast.NodeTransformer):
         if name is None or literal_power or len(operands) != 2:
             return self._unchanged(node)
         function = ast.Attribute(ast.Name(OPERATOR, ast.Load()), name, ast.Load())
+        if name in _RAISING and all(_is_weak(operand, self._weak) for operand in operands):
+            is_known = isinstance(operands[1], ast.Constant) and operands[1].value != 0
+            return self._unchanged(node) if is_known else self._of_python(node, function, operands)
+        if name in ("lshift", "rshift"):
+            return self._unchanged(node)
         return self._meeting(node, function, operands, 0)
 
     def _meeting(self, node: ast.expr, function: ast.expr, operands: list[ast.expr], begin: int) -> ast.expr:
@@ -268,6 +289,10 @@ class _Rewriter(ast.NodeTransformer):
         operands_ = ast.Tuple([self.visit(operand) for operand in operands], ast.Load())
         arguments = [function, ast.Constant(mask), ast.Constant(others[0]), operands_]
         return ast.copy_location(ast.Call(ast.Name(MARKER, ast.Load()), arguments, []), node)
+
+    def _of_python(self, node: ast.expr, function: ast.expr, operands: list[ast.expr]) -> ast.expr:
+        visited = ast.Tuple([self.visit(operand) for operand in operands], ast.Load())
+        return ast.copy_location(ast.Call(ast.Name(PYTHON, ast.Load()), [function, visited], []), node)
 
     def _unchanged(self, node: ast.expr) -> ast.expr:
         return cast(ast.expr, self.generic_visit(node))

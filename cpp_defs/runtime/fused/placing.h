@@ -49,6 +49,7 @@ class Placing {
     if (const int32_t status = CheckOutputs(kernel, detail)) return status;
     if (!CheckReductions()) return PK_RAISED;
     ReadNumbers(scalars);
+    if (!pk_accepts(numbers_)) return PK_RAISED;
     PlaceTensors(kernel);
     Merge();
     ChooseBlock();

@@ -33,6 +33,8 @@ extern const int32_t pk_reductions[];    // of every reduction, what must hold (
 typedef void (*pk_stage)(void* const* arrays, const int64_t* steps, const int64_t* numbers, int64_t rows,
                          int64_t columns);
 extern const pk_stage pk_stages[][4];    // see kAnyRows and the following
+// Whether there is a result for these numbers; else the plain run tells what is wrong with them.
+int32_t pk_accepts(const int64_t* numbers);
 }
 #pragma GCC visibility pop
 
