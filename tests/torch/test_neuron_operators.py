@@ -115,8 +115,30 @@ def test_wrong_calls_are_told(ops: Any) -> None:
         ops.blend(X, Y[:1], 0.5, 0.0, 1)
     with pytest.raises(RuntimeError, match=r"Expected a value of type 'int' for argument '_1'"):
         ops.mistake(X, 0.5)
-    with pytest.raises(RuntimeError, match="has no forward-mode derivative"), torch.autograd.forward_ad.dual_level():
+
+
+def test_forward_mode_derivatives_are_refused_but_for_a_functions_own(ops: Any) -> None:
+    where = re.escape(line_of("shapes.cpp", 'm.def("same", same, "same");'))
+    told = f"{where}operator 'same' has no forward-mode derivative"
+    with pytest.raises(RuntimeError, match=told), torch.autograd.forward_ad.dual_level():
         ops.same(torch.autograd.forward_ad.make_dual(X, Y))
+    with pytest.raises(RuntimeError, match=told):
+        torch.func.jvp(ops.same, (X,), (Y,))
+    with pytest.raises(RuntimeError, match=told):
+        torch.func.jacfwd(ops.same)(X)
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return ops.same(x)
+
+        @staticmethod
+        def jvp(ctx: Any, dx: torch.Tensor) -> torch.Tensor:
+            return 3 * dx
+
+    with torch.autograd.forward_ad.dual_level():
+        y = torch.autograd.forward_ad.unpack_dual(Same.apply(torch.autograd.forward_ad.make_dual(X, Y)))
+    assert torch.equal(y.primal, X) and torch.equal(y.tangent, 3 * Y)
 
 
 @pytest.mark.parametrize("device", ["meta", "fake"])

@@ -120,12 +120,7 @@ struct Operator {
     }
 
     // A device has nothing but contiguous tensors.
-    void prepare(at::Tensor& tensor) const {
-      if (tensor._fw_grad(0).defined()) {
-        fail(place, "operator '" + name + "' has no forward-mode derivative");
-      }
-      tensor = tensor.contiguous();
-    }
+    void prepare(at::Tensor& tensor) const { tensor = tensor.contiguous(); }
     template <typename Other>
     void prepare(Other&) const {}
 

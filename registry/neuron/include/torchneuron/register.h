@@ -11,6 +11,7 @@
 
 #include "torchneuron/library_table.h"
 #include "torchneuron/operator.h"
+#include "torchneuron/tangents.h"
 
 namespace torchneuron {
 
@@ -80,6 +81,8 @@ class Library {
                                         functor(std::make_unique<typename Types::Shape>(shape_function, place))));
       library_.impl(op, torch::dispatch(c10::DispatchKey::CPU, functor(std::make_unique<typename Types::Kernel>(
                                                                    kernel, shape_function, op, place))));
+      library_.impl(op, torch::dispatch(c10::DispatchKey::ADInplaceOrView,
+                                        functor(std::make_unique<RefuseTangents>(op, place))));
     } catch (const c10::Error& error) {
       fail(place, title + error.what_without_backtrace());
     } catch (const std::exception& error) {  // of a schema, which a name can spoil
