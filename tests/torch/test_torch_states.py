@@ -159,7 +159,7 @@ def test_the_api_is_told_by_modules_and_gradients() -> None:
     assert mean.all()
 
 
-# PyTorch 2.10's own, where it loads buffers.
+# PyTorch's own, where it loads buffers.
 @pytest.mark.filterwarnings("ignore:The given buffer is not writable")
 def test_exports_with_any_number_of_rows(ops: Any, tmp_path: Path) -> None:
     class Layer(torch.nn.Module):
