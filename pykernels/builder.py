@@ -49,6 +49,13 @@ class UserOpBuilder:
         self._tensors: tuple[Any, ...] = ()
         self._attributes: dict[str, Any] | None = None
 
+    def __repr__(self) -> str:
+        counts = zip(self._counts[::2], self._counts[1::2])
+        told = [f"{name}[{abs(int(count))}]{'' if int(count) > 0 else ' out'}" for name, count in counts]
+        told += [f"{name}={value!r}" for name, value in (self._attributes or {}).items()]
+        op = repr(self._type) if self._type else "no op yet"
+        return f"UserOpBuilder({self._name!r}, {op}: {', '.join(told) or 'nothing given'})"
+
     def Op(self, op_type_name: str) -> UserOpBuilder:
         """Choose the op type, such as ``relu_forward``."""
         self._type = op_type_name
@@ -133,6 +140,8 @@ class UserOpBuilder:
             results = (plan.calls.get(kinds) or plan.bind(tensors))(*tensors)
             return results[0] if len(results) == 1 else UserOp(plan, tensors, results).SoleOutputBlob()
 
+        function.__name__ = function.__qualname__ = self._type
+        function.__doc__ = f"Call the op type {self._type} on {', '.join(input_names) or 'nothing'}."
         # For those who call the op in another way (`oneflow_shortcuts`).
         vars(function)["described"] = described
         return function
@@ -152,6 +161,9 @@ class UserOp:
         self._plan = plan
         self._tensors = tensors
         self._results = results
+
+    def __repr__(self) -> str:
+        return f"UserOp({self._plan.op.schema()!r}, {'called' if self._results is not None else 'not called yet'})"
 
     def InferAndTryRun(self) -> UserOp:
         """Run the op in the framework of its inputs (for a symbol: add it to the graph).

@@ -147,7 +147,10 @@ def _key(value: Any) -> Any:
 def _check_names(op: OpDef, kind: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     for name in given:
         if name not in known:
-            raise CallError(f"op {op.name!r} has no {kind} {name!r}; its {kind}s are {', '.join(known) or 'none'}")
+            raise CallError(
+                f"op {op.name!r} has no {kind} {name!r}; its {kind}s are {', '.join(known) or 'none'} "
+                f"({op.file}:{op.line})"
+            )
 
 
 def _slices(asked: Iterable[str], op: OpDef, counts: Sequence[int]) -> Iterator[tuple[str, slice]]:

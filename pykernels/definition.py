@@ -12,6 +12,7 @@ from pykernels import abi, dtypes
 from pykernels.attributes import format_value, parse_value, type_name
 from pykernels.errors import CallError, DefinitionError
 from pykernels.gradient_plan import GradientPlan, PlanOp, PlanRecorder
+from pykernels.helptext import InstanceHelp
 from pykernels.instance import NO_TENSORS, TensorSpec, arguments_of, make_instance, read_tensors
 
 if TYPE_CHECKING:
@@ -256,7 +257,12 @@ class OpDef:
         """
         self.check_inputs(inputs)
         instance = make_instance(self, inputs, self._output_specs(counts), attributes)
-        self._call(self.definition.functions.infer, self.index, ctypes.byref(instance))
+        try:
+            self._call(self.definition.functions.infer, self.index, ctypes.byref(instance))
+        except DefinitionError as error:
+            # It begins with the file's name and a line.
+            folder = f"{self.definition.path.parent}/"
+            raise DefinitionError(str(error).replace(f"op {self.name}: ", folder, 1)) from None
         try:
             return (
                 read_tensors(self.inputs, instance.inputs[: instance.n_inputs]),
@@ -356,3 +362,6 @@ class OpDef:
         if status == _FAULT:
             raise DefinitionError(f"op {self.name}: {text}")
         raise CallError(f"op {self.name}: {text}")
+
+
+OpDef.__doc__ = InstanceHelp(OpDef.__doc__, lambda op: f"{op.schema()}\n\nDefined in {op.file}:{op.line}.")  # type: ignore[assignment]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["first_error"]
+__all__ = ["first_error", "without_excerpt"]
 
 _DIAGNOSTIC = r"(?m)^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$"
+
+# A line of the source, or what marks something in it.
+_SHOWN = r"^\s*(\d+ )?\s*\|"
 
 
 def first_error(output: str, path: Path) -> str:
@@ -21,6 +24,12 @@ def first_error(output: str, path: Path) -> str:
         The user's file, as the compiler was given it. An error in a header is told as one of the line that led there.
     """
     found = re.search(_DIAGNOSTIC, output)
+    if found is not None and "unterminated argument list" in found["text"]:
+        # It is told of the end of the file; the next error shows where the list begins.
+        begins = re.search(_DIAGNOSTIC, output[found.end() :])
+        if begins is not None:
+            shown = _excerpt(output[found.end() + begins.end() :])
+            return f"{begins['file']}:{begins['line']}: {found['text']}; a quote or a bracket is missing{shown}"
     if found is None:
         return f"{path}: it does not compile:\n{output.strip()}"
     line, text = found["line"], found["text"]
@@ -37,4 +46,9 @@ def first_error(output: str, path: Path) -> str:
 def _excerpt(rest: str) -> str:
     """The source line and the caret under it, as the compiler prints them after an error."""
     lines = rest.strip("\n").split("\n")[:2]
-    return "".join(f"\n{line}" for line in lines if re.match(r"^\s*(\d+ )?\s*\|", line))
+    return "".join(f"\n{line}" for line in lines if re.match(_SHOWN, line))
+
+
+def without_excerpt(message: str) -> str:
+    """What `first_error` gives, and what is made of it, in one line."""
+    return " ".join(line.strip() for line in message.split("\n") if not re.match(_SHOWN, line))

@@ -161,8 +161,13 @@ def find_op(name: str) -> OpModule:
         module = _loaded.get(known)
         if module is not None and (name == f"{known}_forward" or name in module.definition.ops):
             return module
+    import difflib  # not above: few calls need it
+
+    types = [f"{op}{ending}" for op in _loaded for ending in ("", "_forward", "_backward")]
+    close = difflib.get_close_matches(name, types, n=1, cutoff=0.8)
+    hint = f"; did you mean {close[0]!r}?" if close else "."
     available = ", ".join(sorted(_loaded)) or "none; call pykernels.load_ops()"
-    raise CallError(f"there is no op {name!r}. Loaded are: {available}")
+    raise CallError(f"there is no op {name!r}{hint} Loaded are: {available}")
 
 
 def find(*paths_given: str | Path) -> Iterator[Path]:

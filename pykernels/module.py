@@ -13,6 +13,7 @@ from pykernels.collection import read_library
 from pykernels.cpp_def import load_cpp_def
 from pykernels.definition import Definition, OpDef
 from pykernels.errors import DefinitionError, KernelError, LoadError, PykernelsError
+from pykernels.helptext import InstanceHelp, shown_signature
 from pykernels.kernel import service
 from pykernels.kernel.agreement import check_agreement
 from pykernels.kernel.source import KernelFunction, KernelSource, compiled, execute
@@ -71,7 +72,7 @@ class OpModule(Generic[ApiT]):
         except PykernelsError:
             function = None
         said = inspect.getdoc(function) or "" if function is not None else ""
-        call = f"{self.name}{inspect.signature(function)}" if callable(function) else ""
+        call = f"{self.name}{shown_signature(function)}" if callable(function) else ""
         return "\n\n".join(filter(None, (self._schema(), call, said)))
 
     # ---- the steps of the loader
@@ -244,17 +245,7 @@ class OpModule(Generic[ApiT]):
             )
 
 
-class _Help:
-    """The docstring of the class, and of each op its own."""
-
-    def __init__(self, text: str | None) -> None:
-        self._text = text
-
-    def __get__(self, module: OpModule | None, owner: type) -> str | None:
-        return self._text if module is None else module._help()
-
-
-OpModule.__doc__ = _Help(OpModule.__doc__)  # type: ignore[assignment]
+OpModule.__doc__ = InstanceHelp(OpModule.__doc__, OpModule._help)  # type: ignore[assignment]
 
 
 def custom_op_module(op_type_name: str, module_path: str | Path = "") -> OpModule:

@@ -181,7 +181,10 @@ def test_attributes_that_are_equal_but_not_the_same(values: tuple[Any, ...]) -> 
         (lambda b: b.Op("relu_forward").Build().InferAndTryRun(), "'x' of op relu_forward takes 1.* 0 were"),
         (lambda b: b.Op("relu_forward").Input("x", [X, X]).Build().InferAndTryRun(), "'x' of .* takes 1 .* 2 were"),
         (lambda b: b.Op("relu_forward").Input("x", [X]).Build().RemoteBlobList(), r"call \.InferAndTryRun"),
-        (lambda b: b.Op("relu_forward").Input("x", [[1.0]]).Build().InferAndTryRun(), "an input is a builtins.list"),
+        (
+            lambda b: b.Op("relu_forward").Input("x", [[1.0]]).Build().InferAndTryRun(),
+            "an input is a list, not an array",
+        ),
     ],
 )
 def test_wrong_calls_are_told(build: Any, told: str) -> None:

@@ -172,7 +172,8 @@ KERNEL = "def forward(args, *, scale):\n    {}\n\n\ndef backward(args, *, scale)
             errors.KernelError,
             ["takes the attribute 'scal'", "gain_py_kernel.py:1:", "scale"],
         ),
-        ({}, ("text",), errors.CallError, ["builtins.str", "op 'gain_forward'", "NumPy"]),
+        ({}, ([1.0, 2.0],), errors.CallError, ["is a list, not an array of NumPy", "np.asarray makes an array"]),
+        ({}, ("text",), errors.CallError, ["is a str", "op 'gain_forward'", "NumPy"]),
         ({}, (X, "large"), errors.CallError, ["'large' is not", "'scale' of op gain_forward", "double"]),
         ({}, (X.astype("M8[s]"),), errors.CallError, ["datetime64", "the dtypes are"]),
     ],
@@ -190,6 +191,74 @@ def test_what_users_get_wrong(
         _call(folder, *arguments)
     assert type(raised.value) is kind
     assert [part for part in told if part not in str(raised.value)] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "kind", "told"),
+    [
+        (
+            "cpp_def.cpp",
+            'REGISTER_USER_OP("',
+            "REGISTER_USER_OP(",
+            errors.DefinitionError,
+            '{file}:31: unterminated argument list invoking macro "REGISTER_USER_OP"; a quote or a bracket is ',
+        ),
+        (
+            "cpp_def.cpp",
+            'InputShape("x"',
+            'InputShape("xx"',
+            errors.DefinitionError,
+            "{file}:9: op gain_forward has neither an input nor an output 'xx'; inputs: x; outputs: y",
+        ),
+        (
+            "cpp_def.cpp",
+            '.Attr<double>("scale", 1.0)',
+            '.Attr<long double>("scale", 1.0)',
+            errors.DefinitionError,
+            "{file}:34: static assertion failed: an attribute is int32_t, ",
+        ),
+        (
+            "py_api.py",
+            '.Input("x"',
+            '.Input("xs"',
+            errors.CallError,
+            "op 'gain_forward' has no input 'xs'; its inputs are x ({folder}/gain_cpp_def.cpp:31)",
+        ),
+        (
+            "py_api.py",
+            '"gain_forward"',
+            '"gain_foward"',
+            errors.CallError,
+            "there is no op 'gain_foward'; did you mean 'gain_forward'? Loaded are: ",
+        ),
+    ],
+)
+def test_slips_in_the_files_of_an_op(
+    tmp_path: Path, file: str, old: str, new: str, kind: type[errors.PykernelsError], told: str
+) -> None:
+    folder = _op(tmp_path)
+    path = folder / f"gain_{file}"
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(kind) as raised:
+        _call(folder, X)
+    assert str(raised.value).startswith(told.format(file=path, folder=folder))
+
+
+def test_why_a_kernel_runs_as_python_names_its_own_file(tmp_path: Path) -> None:
+    for place in ("one", "other"):  # which share what is in the cache
+        text = KERNEL.format("return [args[0]][::-1][0] if json.dumps([1]) else 0")
+        folder = _op(tmp_path / place, py_kernel=f"import json\n\n\n{text}")
+        with pytest.warns(errors.PykernelsWarning, match=f"because numba: {folder}/gain_py_kernel.py:5: "):
+            _call(folder, X)
+
+
+def test_the_code_stands_behind_the_first_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = _op(tmp_path, cpp_def="int x = y;\n")
+    for command in (["list"], ["describe", "--quick"], ["explain"], ["bench", "--sizes", "4"]):
+        assert cli.main([command[0], str(folder), *command[1:]]) == 1
+        told = capfd.readouterr().err
+        assert told.startswith("pykernels: gain: ") and "Traceback" not in told
+        assert told.splitlines()[0].endswith("[PK200]") and "int x = y;" in told.splitlines()[1]
 
 
 def test_a_clash_names_both_folders(tmp_path: Path) -> None:

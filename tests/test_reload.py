@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import pydoc
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -163,25 +162,3 @@ def test_frameworks_see_an_edited_definition(framework: str, tmp_path: Path) -> 
         cwd=tmp_path,
     )
     assert done.stdout.endswith("seen\n")
-
-
-def test_help_and_notebooks_show_the_schema(tmp_path: Path) -> None:
-    write_op(sketch("gain"), tmp_path)
-    module = pykernels.custom_op_module("gain", tmp_path).py_api().cpp_def().py_kernel()
-    text = pydoc.plain(pydoc.render_doc(module))
-    assert "gain_forward(x, *, scale: double = 1.0) -> y" in text
-    assert "gain(x, scale=1.0)" in text and "A factor." in text
-    assert "One op folder." in (pykernels.OpModule.__doc__ or "")
-
-    class Printer:
-        shown = ""
-
-        def text(self, text: str) -> None:
-            self.shown += text
-
-    printer = Printer()
-    module._repr_pretty_(printer, False)
-    assert printer.shown == f"{module!r}\ngain_forward(x, *, scale: double = 1.0) -> y"
-    (tmp_path / "gain/gain_cpp_def.cpp").write_text("int x = y;\n")
-    broken = pykernels.custom_op_module("gain", tmp_path).py_api().cpp_def().py_kernel()
-    assert "it cannot be used: " in pydoc.plain(pydoc.render_doc(broken))

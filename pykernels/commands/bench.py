@@ -77,9 +77,11 @@ def _run(options: argparse.Namespace) -> int:
                 limit=options.limit,
             )
             try:
-                _measure(request, rows.append)
+                wrong = _measure(request, rows.append)
             except PykernelsError as error:
-                failed.append(f"{module.name}: {with_code(error)}")
+                wrong = with_code(error)
+            if wrong:
+                failed.append(f"{module.name}: {wrong}")
             bar.advance()
     if options.json:
         print(json.dumps({"machine": _machine(), "rows": [dataclasses.asdict(row) for row in rows]}, indent=2))
@@ -92,8 +94,8 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _measure(request: Request, found: Callable[[Row], None]) -> None:
-    """Run the process that measures, and hand on each row as it comes."""
+def _measure(request: Request, found: Callable[[Row], None]) -> str:
+    """Run the process that measures, and hand on each row as it comes; returns what it says is wrong, or nothing."""
     from pykernels.bench.measure import ONE_THREAD, Row
 
     last = None
@@ -108,7 +110,7 @@ def _measure(request: Request, found: Callable[[Row], None]) -> None:
         for line in process.stdout:
             values = json.loads(line)
             if "error" in values:
-                raise KernelError(values["error"])
+                return str(values["error"])
             last = Row(**values)
             found(last)
         code = process.wait()
@@ -120,6 +122,7 @@ def _measure(request: Request, found: Callable[[Row], None]) -> None:
             raise KernelError(f"{where}, one kernel took more than {request.limit} s; choose smaller --sizes")
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         raise KernelError(f"{where}, the process that measures was ended {how}")
+    return ""
 
 
 def _print(rows: Sequence[Row]) -> None:

@@ -10,8 +10,9 @@ __all__ = ["complain", "with_code"]
 
 
 def with_code(error: PykernelsError) -> str:
-    """The message of an error, and behind it the code of its kind."""
-    return f"{error} [{error.code}]"
+    """The message of an error, with the code of its kind behind the first line."""
+    first, *more = str(error).split("\n")
+    return "\n".join([f"{first} [{error.code}]", *more])
 
 
 def complain(message: str) -> None:

@@ -128,9 +128,12 @@ def _find_owner(value: Any, op_type: str) -> str:
             return package
     if _numpy().owns(value):
         return _NUMPY
+    kind = type(value)
+    what = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    imported = ", ".join(package.rpartition(".")[2] for package in _PLUGINS if is_imported(package))
+    tensor = f" or a tensor of {imported}" if imported else ""
     raise CallError(
-        f"op {op_type!r}: an input is a {type(value).__module__}.{type(value).__name__}, which is no tensor of NumPy "
-        f"or of an imported framework ({', '.join(_PLUGINS)})"
+        f"op {op_type!r}: an input is a {what}, not an array of NumPy{tensor}; np.asarray makes an array of numbers"
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pykernels import abi
+from pykernels.diagnostics import without_excerpt
 from pykernels.errors import LoadError, PykernelsError
 
 if TYPE_CHECKING:
@@ -18,14 +19,14 @@ __all__ = ["LoadFn", "module_of", "reporting"]
 LoadFn = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
-def reporting(load: Callable[[str], None]) -> Callable[[bytes, int, int], int]:
+def reporting(load: Callable[[str], None], *, in_one_line: bool = False) -> Callable[[bytes, int, int], int]:
     """`load` for `LoadFn`: what it raises becomes the error of whoever wanted the op."""
 
     def report(name: bytes, error: int, size: int) -> int:
         try:
             load(name.decode())
         except PykernelsError as problem:
-            abi.write_text(error, size, str(problem))
+            abi.write_text(error, size, without_excerpt(str(problem)) if in_one_line else str(problem))
             return 1
         except BaseException as problem:
             # Whatever happens here must not leave through a framework's C frames.

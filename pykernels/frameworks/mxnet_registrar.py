@@ -90,7 +90,8 @@ class Registrar:
         self._library = ctypes.CDLL(str(library))
         # The registrar keeps pointers to both for as long as the process lives.
         self._services = services
-        self._load = LoadFn(reporting(load))
+        # MXNet takes indented lines for those of a stack trace, and turns them round.
+        self._load = LoadFn(reporting(load, in_one_line=True))
         self._next_retired = self._library.pk_mxnet_next_retired
         self._next_retired.restype = ctypes.c_int64
         self._run("init", ctypes.byref(services), self._load, _addresses(_API))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import itertools
 import sys
 import threading
@@ -59,8 +61,8 @@ class TorchOps:
             self._modules[module.name] = module
             for library in self._libraries(module):
                 if library not in self._namespaces:
-                    names = functools.partial(self._names, library)
-                    self._namespaces[library] = Namespace(library, functools.partial(self._enter, library), names)
+                    names, enter = functools.partial(self._names, library), functools.partial(self._enter, library)
+                    self._namespaces[library] = Namespace(library, enter, names, self._describe)
 
     def remove(self, module: OpModule) -> None:
         """Make an op unknown; whoever has taken hold of it is told so by its next call."""
@@ -105,6 +107,13 @@ class TorchOps:
 
     def _names(self, library: str) -> list[str]:
         return [name for name, module in self._modules.items() if library in self._libraries(module)]
+
+    def _describe(self, name: str) -> str | None:
+        """What the API file says of an op, if it is one of ours; nothing of the ops of gradients."""
+        with contextlib.suppress(PykernelsError):
+            module = loading.module_of(name, self._modules)
+            return inspect.getdoc(getattr(module.api, name, None)) or "" if name == module.name else ""
+        return None
 
     def _enter(self, library: str, name: str) -> None:
         """Have PyTorch know the op ``library::name``."""

@@ -23,6 +23,9 @@ from pykernels.kernel.source import KernelFunction
 
 __all__ = ["compile_kernel"]
 
+# Stands in the cache for the folder of a kernel, since another one may hold the same files.
+_FOLDER = "<op folder>"
+
 
 def compile_kernel(
     function: KernelFunction,
@@ -78,9 +81,14 @@ def compile_kernel(
             lambda path: _compile(function, op_name, signature, output_names, shapes, path).to_json(),
         )
         facts = Facts.from_json(entry.facts)
-    if facts.form != PYTHON:
-        facts = dataclasses.replace(facts, reason="; ".join(dict.fromkeys(reasons)))
+    reason = facts.reason if facts.form == PYTHON else "; ".join(dict.fromkeys(reasons))
+    facts = dataclasses.replace(facts, reason=reason.replace(_FOLDER, str(function.path.parent)))
     return entry.path, facts, signature
+
+
+def _reason(error: Exception, function: KernelFunction) -> str:
+    """Why a kernel does not have a form, for every folder with the same files."""
+    return str(error).replace(str(function.path.parent), _FOLDER)
 
 
 def _elementwise_entry(function: KernelFunction, signature: Signature, filename: str) -> cache.Entry:
@@ -98,7 +106,7 @@ def _compile_elementwise(function: KernelFunction, signature: Signature, path: P
         expression = elementwise.recognise(function, signature)
     except elementwise.NotElementwise as reason:
         path.write_bytes(b"")
-        return Facts(NOT_ELEMENTWISE, str(reason))
+        return Facts(NOT_ELEMENTWISE, _reason(reason, function))
     toolchain.compiler()  # before LLVM's work, which would be in vain
     from pykernels.kernel import vector_code
 
@@ -130,7 +138,7 @@ def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> 
         return fused_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math).to_json()
     except fused.Unfit as reason:
         path.write_bytes(b"")
-        return Facts(NOT_FUSED, str(reason), fixed=reason.names).to_json()
+        return Facts(NOT_FUSED, _reason(reason, function), fixed=reason.names).to_json()
 
 
 def _compile(
@@ -150,7 +158,7 @@ def _compile(
             facts, is_widened = native.compile_kernel(function, signature, output_names, path)
     except native.NotNative as error:
         path.write_bytes(b"")
-        return Facts(PYTHON, str(error))
+        return Facts(PYTHON, _reason(error, function))
     except KernelError as error:
         # The plain run tells the same mistake in NumPy's terms, if it can.
         _run_plain(function, op_name, signature, output_names, shapes)

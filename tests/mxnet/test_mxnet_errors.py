@@ -193,3 +193,16 @@ def test_errors_of_one_op_do_not_reach_others(load: Callable[..., str]) -> None:
         mx.nd.Custom(mx.nd.ones(3), op_type=name)
         mx.nd.waitall()
     mx.nd.waitall()
+
+
+def test_a_definition_that_does_not_compile_is_told_in_one_line(tmp_path: Path) -> None:
+    kernel = "def forward(args):\n    return args[0]\n\ndef backward(args):\n    return args[0]\n"
+    folder = write_op(tmp_path, "uncompiled", kernel)
+    (folder / "uncompiled_py_def.py").unlink()
+    (folder / "uncompiled_cpp_def.cpp").write_text("int x = y;\n")
+    pykernels.load_ops(folder)
+    with pytest.raises(mx.MXNetError) as raised:
+        mx.nd.Custom(ONE, op_type="uncompiled").wait_to_read()
+    pykernels.unload_ops("uncompiled")
+    where = f"{folder}/uncompiled_cpp_def.cpp:1"
+    assert str(raised.value).strip() == f"MXNetError: {where}: 'y' was not declared in this scope"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pydoc
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -217,3 +219,14 @@ print(y.tolist(), x.grad.tolist(), torch.ops.pykernels.twice.default._schema)
     assert done.stdout == "[2.0, -4.0] [4.0, 4.0] pykernels::twice(Tensor data) -> Tensor\n"
     told = r"PykernelsWarning: ops of PyTorch are called through Python, which takes about ten times as long"
     assert len(re.findall(rf"{told}.*: {why}", done.stderr)) == 1
+
+
+def test_help_of_an_operator_shows_its_schema_and_docstring() -> None:
+    pykernels.load_ops()
+    operator = torch.ops.pykernels.leaky_relu
+    text = pydoc.plain(pydoc.render_doc(operator))
+    assert "pykernels::leaky_relu(Tensor x, float alpha=0.01) -> Tensor" in text
+    assert "Slope for numbers that are not positive" in text
+    assert str(inspect.signature(operator)) == "(x: Tensor, alpha: float = 0.01)"
+    assert "pykernels::leaky_relu_backward(" in torch.ops.pykernels.leaky_relu_backward.__doc__
+    assert operator(torch.tensor([-1.0]), alpha=0.5).item() == -0.5
