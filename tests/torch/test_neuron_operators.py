@@ -108,8 +108,6 @@ def test_streams_may_meet_where_the_kernel_allows_it(ops: Any) -> None:
     assert ops.mistake(torch.ones(4), 15).tolist() == [7, 7, 0, 0, 0, 0, 0, 0]
 
 
-# What PyTorch itself uses for it.
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 def test_wrong_calls_are_told(ops: Any) -> None:
     with pytest.raises(RuntimeError, match="blend wants tensors of one shape"):
         ops.blend(X, Y[:1], 0.5, 0.0, 1)
