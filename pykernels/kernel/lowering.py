@@ -18,6 +18,7 @@ from numba.np import arrayobj
 
 from pykernels.kernel import bounds, iterations, raising, separation, weak
 from pykernels.kernel.codegen import compile_function, kernel_target
+from pykernels.kernel.numpy_numbers import apply_numpy, compute, resolve
 from pykernels.kernel.python_numbers import apply_python, check_fits
 
 __all__ = ["OPTIONS", "make_callable", "narrow", "read_only", "rewritten", "widen"]
@@ -56,7 +57,7 @@ def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False)
         return bounds.hoist_checks(definition)
 
     names = {bounds.FITS: fits, bounds.LOAD: load, bounds.STORE: store, iterations.PART: _part}
-    names |= {weak.PYTHON: apply_python, separation.APART: apart}
+    names |= {weak.PYTHON: apply_python, weak.NUMPY: apply_numpy, separation.APART: apart}
     return weak.rewrite(function, numbers, apply_weak, prepare=prepare, names=names)
 
 
@@ -90,7 +91,7 @@ def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.T
             _weak_type(dtype, operand) if mask.literal_value >> at & 1 else operand
             for at, operand in enumerate(operands)
         )
-    found = typing_context.resolve_function_type(function, types, {})
+    found, returned = resolve(typing_context, function, types)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values = cgutils.unpack_tuple(builder, arguments[3])
@@ -99,10 +100,9 @@ def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.T
                 check_fits(context, builder, value, old, new)
         # First to the weak type, then to what the function takes, which may be wider.
         weak_values = [context.cast(builder, *each) for each in zip(values, operands, types)]
-        cast = [context.cast(builder, *each) for each in zip(weak_values, types, found.args)]
-        return context.get_function(function, found)(builder, cast)
+        return compute(context, builder, function, found, returned, weak_values, types)
 
-    return (found and found.return_type(function, mask, like, operands)), generate
+    return (found and returned(function, mask, like, operands)), generate
 
 
 def _weak_type(dtype: nb.Type, number: nb.Type) -> nb.Type:

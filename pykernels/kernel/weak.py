@@ -20,13 +20,13 @@ from typing import Any, cast
 from pykernels.kernel.loaded_source import SOURCE
 from pykernels.kernel.separation import APART
 
-__all__ = ["MARKER", "PYTHON", "definition_of", "rewrite"]
+__all__ = ["MARKER", "NUMPY", "PYTHON", "definition_of", "rewrite"]
 
 #: Names in the rewritten code: the function ``(function, mask, like, operands)``, and Python's ``operator``.
 MARKER = "__pykernels_weak__"
 OPERATOR = "__pykernels_operator__"
-#: ``(function, operands)``, of Python numbers alone.
-PYTHON = "__pykernels_python__"
+#: ``(function, operands)``, of Python numbers alone, and of none.
+PYTHON, NUMPY = "__pykernels_python__", "__pykernels_numpy__"
 
 # Functions that NumPy evaluates elementwise over all of their arguments, and where those begin.
 _ELEMENTWISE = {
@@ -223,6 +223,9 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.Pow: "pow",
     ast.LShift: "lshift",
     ast.RShift: "rshift",
+    ast.BitAnd: "and_",
+    ast.BitOr: "or_",
+    ast.BitXor: "xor",
     ast.Eq: "eq",
     ast.NotEq: "ne",
     ast.Lt: "lt",
@@ -241,6 +244,13 @@ class _Rewriter(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         return self._operation(node, node.op, [node.left, node.right])
 
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        name = {ast.USub: "neg", ast.Invert: "invert"}.get(type(node.op))
+        if name is None or _is_weak(node.operand, self._weak) or isinstance(node.operand, ast.Constant):
+            return self._unchanged(node)
+        function = ast.Attribute(ast.Name(OPERATOR, ast.Load()), name, ast.Load())
+        return self._called(NUMPY, node, function, [node.operand])
+
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         return self._operation(node, node.ops[0], [node.left, *node.comparators])
 
@@ -248,22 +258,27 @@ class _Rewriter(ast.NodeTransformer):
         """``x *= 2`` becomes ``x = marker(operator.imul, ..., (x, 2))``, which still changes an array in place."""
         name = _OPERATORS.get(type(node.op))
         target = node.target
-        if name is None or not isinstance(target, ast.Name) or not _is_weak(node.value, self._weak):
+        if name is None or not isinstance(target, ast.Name):
             return cast(ast.stmt, self.generic_visit(node))
         if target.id in self._weak:
             return node
-        function = ast.Attribute(ast.Name(OPERATOR, ast.Load()), f"i{name}", ast.Load())
-        left = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-        value = self._meeting(node.value, function, [left, node.value], 0)
+        function = ast.Attribute(ast.Name(OPERATOR, ast.Load()), f"i{name.rstrip('_')}", ast.Load())
+        operands: list[ast.expr] = [ast.copy_location(ast.Name(target.id, ast.Load()), target), node.value]
+        if _is_weak(node.value, self._weak):
+            value = self._meeting(node.value, function, operands, 0)
+        else:
+            value = self._called(NUMPY, node.value, function, operands)
         return ast.copy_location(ast.Assign([target], value), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         is_raising = _is_math(node.func) and _name(node.func) in _RAISING_MATH
         if is_raising and all(_is_weak(argument, self._weak) for argument in node.args):
-            return self._of_python(node, node.func, node.args)
+            return self._called(PYTHON, node, node.func, node.args)
         begin = _ELEMENTWISE.get(_name(node.func)) if isinstance(node.func, ast.Attribute) else None
         if begin is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             return self._unchanged(node)
+        if _name(node.func) == "fmod" and not any(_is_weak(argument, self._weak) for argument in node.args):
+            return self._called(NUMPY, node, node.func, node.args)
         return self._meeting(node, node.func, node.args, begin)
 
     def _operation(self, node: ast.expr, symbol: ast.AST, operands: list[ast.expr]) -> ast.expr:
@@ -275,9 +290,9 @@ class _Rewriter(ast.NodeTransformer):
         function = ast.Attribute(ast.Name(OPERATOR, ast.Load()), name, ast.Load())
         if name in _RAISING and all(_is_weak(operand, self._weak) for operand in operands):
             is_known = isinstance(operands[1], ast.Constant) and operands[1].value != 0
-            return self._unchanged(node) if is_known else self._of_python(node, function, operands)
-        if name in ("lshift", "rshift"):
-            return self._unchanged(node)
+            return self._unchanged(node) if is_known else self._called(PYTHON, node, function, operands)
+        if isinstance(symbol, ast.operator) and not any(_is_weak(operand, self._weak) for operand in operands):
+            return self._called(NUMPY, node, function, operands)
         return self._meeting(node, function, operands, 0)
 
     def _meeting(self, node: ast.expr, function: ast.expr, operands: list[ast.expr], begin: int) -> ast.expr:
@@ -290,9 +305,9 @@ class _Rewriter(ast.NodeTransformer):
         arguments = [function, ast.Constant(mask), ast.Constant(others[0]), operands_]
         return ast.copy_location(ast.Call(ast.Name(MARKER, ast.Load()), arguments, []), node)
 
-    def _of_python(self, node: ast.expr, function: ast.expr, operands: list[ast.expr]) -> ast.expr:
+    def _called(self, marker: str, node: ast.expr, function: ast.expr, operands: list[ast.expr]) -> ast.expr:
         visited = ast.Tuple([self.visit(operand) for operand in operands], ast.Load())
-        return ast.copy_location(ast.Call(ast.Name(PYTHON, ast.Load()), [function, visited], []), node)
+        return ast.copy_location(ast.Call(ast.Name(marker, ast.Load()), [function, visited], []), node)
 
     def _unchanged(self, node: ast.expr) -> ast.expr:
         return cast(ast.expr, self.generic_visit(node))

@@ -1,0 +1,73 @@
+"""Operations on single elements of arrays in kernels that numba compiles: they have the dtype that NumPy gives them.
+
+numba computes with all integers in 64 bits; NumPy's own are as wide as those of their arrays, and wrap.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+from numba import types as nb
+from numba.extending import intrinsic
+from numba.np.numpy_support import as_dtype, from_dtype
+
+__all__ = ["apply_numpy", "compute", "resolve"]
+
+_ARITHMETIC = {
+    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow),
+    *(operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift, operator.neg, operator.invert),
+    *(operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow),
+    *(operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift),
+}
+
+
+@intrinsic
+def apply_numpy(typing_context: Any, function: nb.Type, operands: nb.BaseTuple) -> Any:
+    """``function(*operands)`` of anything but Python's numbers."""
+    found, returned = resolve(typing_context, function, tuple(operands))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values = [builder.extract_value(arguments[1], at) for at in range(len(operands))]
+        return compute(context, builder, function, found, returned, values, tuple(operands))
+
+    return (found and returned(function, operands)), generate
+
+
+def resolve(typing_context: Any, function: nb.Type, types: tuple[nb.Type, ...]) -> tuple[Any, Any]:
+    """Numba's function for operands of these types, or None; and the type that the result is to have."""
+    called = getattr(function, "typing_key", None)
+    if called is np.fmod and any(isinstance(getattr(each, "dtype", each), nb.Integer) for each in types):
+        return None, None  # numba takes them for unsigned ones
+    wanted = _type_in_numpy(called, types)
+    if isinstance(wanted, nb.Float):
+        types = (wanted,) * len(types)
+    found = typing_context.resolve_function_type(function, types, {})
+    return found, found and (wanted or found.return_type)
+
+
+def compute(
+    context: Any, builder: Any, function: nb.Type, found: Any, returned: nb.Type, values: list[Any], types: Any
+) -> Any:
+    """Write the call of what `resolve` has found."""
+    cast = [context.cast(builder, *each) for each in zip(values, types, found.args)]
+    result = context.get_function(function, found)(builder, cast)
+    return context.cast(builder, result, found.return_type, returned)
+
+
+def _type_in_numpy(function: Any, types: tuple[nb.Type, ...]) -> nb.Type | None:
+    """The type of an operation on NumPy's numbers, if any of them is narrower than what numba computes with."""
+    types = tuple(map(nb.unliteral, types))
+    if function not in _ARITHMETIC or not all(isinstance(each, (nb.Integer, nb.Boolean, nb.Float)) for each in types):
+        return None
+    if set(types) <= {nb.int64, nb.float64} or all(isinstance(each, nb.Float) for each in types):
+        return None
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = function(*(as_dtype(each).type(1) for each in types))
+        except TypeError:  # what NumPy refuses, the plain run tells
+            return None
+    return from_dtype(np.asarray(result).dtype)
