@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pykernels import frameworks, paths
+from pykernels import frameworks, paths, shipped
 from pykernels.errors import CallError, ClashError, LoadError
 from pykernels.module import CPP_DEF, PY_API, PY_DEF, PY_KERNEL, OpModule
 
@@ -61,6 +61,7 @@ def load_ops(*paths: str | Path, watch: bool = False) -> Mapping[str, OpModule]:
         if folder.name in modules:
             raise ClashError(_clash(folder.name, modules[folder.name].path, folder))
         modules[folder.name] = module
+    shipped.offer(module.path.parent for module in modules.values())  # all, before the first one is entered anywhere
     with _lock:
         for module in modules.values():
             _check_clash(module)
@@ -85,6 +86,7 @@ def install(module: OpModule) -> None:
     LoadError
         Another folder has that name.
     """
+    shipped.offer([module.path.parent])
     with _lock:
         _check_clash(module)
         frameworks.add(module)

@@ -1,37 +1,75 @@
 """What is compiled already in a package of ops: found by content, checked, and used in place of compilers.
 
-A folder of op folders may hold a folder ``compiled``, which ``python -m pykernels build --wheel`` makes: the objects,
-and a manifest with a digest of each and of the files of the ops that they were made of.
+A folder of op folders may hold a folder ``compiled``, which ``python -m pykernels build --wheel`` makes: the objects of
+the ops, registrars of frameworks, and a manifest with a digest of each, of the files of the ops that their objects were
+made of, and of what the registrars are made for (`frameworks.registrar_libraries` finds them).
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
 import os
 import platform
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pykernels import abi, cache, toolchain
+import pykernels
+from pykernels import abi, cache, machine, toolchain
 from pykernels.errors import BuildError, PackageError, PykernelsWarning
 
-__all__ = ["FOLDER", "MANIFEST", "Store", "contents", "made_for", "store_of"]
+__all__ = [
+    "FOLDER",
+    "MANIFEST",
+    "ShippedRegistrar",
+    "Store",
+    "contents",
+    "made_for",
+    "offer",
+    "store_of",
+    "stores",
+]
 
 #: The folder beside the op folders, and the file in it that says what it holds.
 FOLDER, MANIFEST = "compiled", "manifest.json"
 #: What lets a program ignore these folders, to compile for the processor at hand.
 _VARIABLE = "PYKERNELS_SHIPPED"
-# What /proc/cpuinfo has to show for each level of the x86-64 psABI.
-_FLAGS = {
-    "x86-64": (),
-    "x86-64-v2": ("sse4_2", "ssse3", "popcnt"),
-    "x86-64-v3": ("avx2", "fma", "bmi2"),
-    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
-}
+# What reading a manifest raises that is not there or not one.
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+# The folders of op folders that ops have been loaded from, in order.
+_collections: dict[Path, None] = {}
+# Raised with every change of what manifests say, the facts of kernels included.
+_FORMAT = 2
+
+
+@dataclass(frozen=True)
+class ShippedRegistrar:
+    """A registrar in a ``compiled`` folder.
+
+    Attributes
+    ----------
+    framework : str
+        The package that it is for, such as ``oneflow``.
+    path : Path
+    digest : str
+        Of its content.
+    made_for : dict of str to str
+        Versions, and whatever else has to be the same.
+    """
+
+    framework: str
+    path: Path
+    digest: str
+    made_for: dict[str, str]
+
+    def is_intact(self) -> bool:
+        """Whether the file is as it was made."""
+        return _is_intact(self.path, self.digest)
 
 
 class Store:
@@ -43,11 +81,34 @@ class Store:
         The folder.
     manifest : dict
         What its manifest says.
+
+    Attributes
+    ----------
+    folder : Path
+    pykernels : str
+        The version that made it.
+    registrars : tuple of ShippedRegistrar
     """
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder
+        self.pykernels: str = manifest["pykernels"]
+        self.registrars = tuple(
+            ShippedRegistrar(each["framework"], folder / each["file"], each["digest"], dict(each["made_for"]))
+            for each in manifest.get("registrars", ())
+        )
         self._manifest = manifest
+
+    @classmethod
+    def read(cls, folder: Path) -> Store:
+        """The store in a folder.
+
+        Raises
+        ------
+        OSError, ValueError, KeyError, TypeError, AttributeError
+            Its manifest cannot be read.
+        """
+        return cls(folder, json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
 
     def find(self, op_folder: Path, parts: Sequence[str | bytes]) -> tuple[Path, dict[str, Any]] | None:
         """An object and its facts by what it was made of; None if there is none."""
@@ -61,12 +122,17 @@ class Store:
         if known is None:
             return ""
         wanted, made = made_for(self._manifest["made_for"]["cpu"]), self._manifest["made_for"]
-        for what in ("kernel ABI", "definition ABI", "machine"):
+        for what in ("manifest format", "kernel ABI", "definition ABI"):
             if made.get(what) != wanted[what]:
-                return f"they are made for {what} {made.get(what)}, and this is {wanted[what]}"
-        if _version(made["libc"]) > _version(wanted["libc"]):
+                return (
+                    f"they are made for {what} {made.get(what)} (of pykernels {self.pykernels}), and this is "
+                    f"{wanted[what]} (of pykernels {pykernels.__version__})"
+                )
+        if made["machine"] != wanted["machine"]:
+            return f"they are made for machine {made['machine']}, and this is {wanted['machine']}"
+        if machine.is_newer(made["libc"], wanted["libc"]):
             return f"they are made for {made['libc']}, and this is {wanted['libc']}"
-        lacking = [flag for flag in _FLAGS.get(made["cpu"], ()) if flag not in _processor_flags()]
+        lacking = [flag for flag in made["flags"] if flag not in machine.processor_flags()]
         if lacking:
             return f"they are made for {made['cpu']}, and this processor has no {', '.join(lacking)}"
         found = contents(op_folder)
@@ -75,9 +141,21 @@ class Store:
             return f"{op_folder / changed[0]} is not the file that they were made of"
         for entry in known["objects"].values():
             file = self.folder / entry["file"]
-            if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != entry["digest"]:
+            if not _is_intact(file, entry["digest"]):
                 return f"{file} is damaged"
         return ""
+
+
+def offer(collections: Iterable[Path]) -> None:
+    """Let what came with these folders of op folders be found by `stores`."""
+    _collections.update(dict.fromkeys(collections))
+
+
+def stores() -> Iterator[Store]:
+    """The stores beside the ops that have been loaded, whether or not the objects of these ops can be used."""
+    for collection in () if os.environ.get(_VARIABLE) == "0" else tuple(_collections):
+        with contextlib.suppress(*_UNREADABLE):  # which an op says that needs it
+            yield Store.read(collection / FOLDER)
 
 
 def store_of(op_folder: Path) -> Store | None:
@@ -103,12 +181,12 @@ def store_of(op_folder: Path) -> Store | None:
 def _checked(op_folder: Path, stamps: tuple[Any, ...]) -> Store | None:
     """The store, checked once for each state of the files."""
     folder = op_folder.parent / FOLDER
+    store: Store | None = None
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        store = Store(folder, manifest)
+        store = Store.read(folder)
         problem = store.problem(op_folder)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        store, problem = None, f"{folder / MANIFEST} cannot be read: {type(error).__name__}: {error}"
+    except _UNREADABLE as error:
+        problem = f"{folder / MANIFEST} cannot be read: {type(error).__name__}: {error}"
     if not problem:
         return store
     said = f"op {op_folder.name!r}: the compiled objects in {folder} cannot be used: {problem}"
@@ -136,27 +214,20 @@ def contents(op_folder: Path) -> dict[str, str]:
 def made_for(cpu: str) -> dict[str, Any]:
     """What objects that are made here for a processor depend on."""
     return {
+        "manifest format": _FORMAT,
         "kernel ABI": abi.KERNEL_ABI,
         "definition ABI": abi.DEFINITION_ABI,
         "machine": platform.machine(),
-        "libc": os.confstr("CS_GNU_LIBC_VERSION") or "",
+        "libc": machine.libc(),
         "cpu": cpu,
+        "flags": machine.flags_needed(cpu),
     }
 
 
-def _version(libc: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in libc.rpartition(" ")[2].split(".") if part.isdigit())
+def _is_intact(file: Path, digest: str) -> bool:
+    return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == digest
 
 
 def _stamps(*folders: Path) -> list[tuple[str, int, int]]:
     files = sorted(file for folder in folders for file in folder.rglob("*") if file.is_file())
     return [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files if file.suffix != ".pyc"]
-
-
-@functools.lru_cache(maxsize=1)
-def _processor_flags() -> frozenset[str]:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return frozenset()
-    return frozenset(next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), ()))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,21 +12,14 @@ import numpy as np
 
 from pykernels import cache
 from pykernels.errors import PykernelsError, PykernelsWarning
+from pykernels.frameworks.registrar_libraries import build_library
 from pykernels.module import CPP_DEF, OpModule
 from pykernels.samples import Sample, samples
 from pykernels.steps import forward_step, gradient_steps
 
-__all__ = ["Outcome", "registrars", "warm_op", "warm_registrar"]
+__all__ = ["Outcome", "warm_op", "warm_registrar"]
 
 _T = TypeVar("_T")
-
-# Which module builds the registrar of a framework that has one.
-_REGISTRARS = {
-    "mxnet": "pykernels.frameworks.mxnet_registrar",
-    "oneflow": "pykernels.frameworks.oneflow_registrar",
-    "onnxruntime": "pykernels.frameworks.onnxruntime_registrar",
-    "torch": "pykernels.frameworks.torch_registrar",
-}
 
 
 @dataclass
@@ -99,17 +90,10 @@ def warm_op(
     return outcome
 
 
-def registrars() -> list[str]:
-    """The installed frameworks that have a registrar to build."""
-    found = {name: importlib.util.find_spec(name) for name in _REGISTRARS}
-    # A mere folder of that name has no origin.
-    return [name for name, spec in found.items() if spec is not None and spec.origin is not None]
-
-
 def warm_registrar(framework: str) -> Outcome:
     """Build the registrar of a framework, which is not imported for that."""
     outcome = Outcome(f"registrar for {framework}")
-    outcome.attempt(importlib.import_module(_REGISTRARS[framework]).build, "registrar")
+    outcome.attempt(lambda: build_library(framework), "registrar")
     return outcome
 
 

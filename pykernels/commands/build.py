@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 from pykernels import progress
 from pykernels.commands import arguments
 from pykernels.commands.processes import in_processes
-from pykernels.errors import BuildError, PykernelsError
+from pykernels.errors import BuildError, LoadError, PykernelsError
+from pykernels.frameworks.registrar_libraries import (
+    REGISTRARS,
+    RegistrarLibrary,
+    build_library,
+    installed_registrars,
+)
 
 if TYPE_CHECKING:
     from pykernels.library.kernels import LibraryKernel, Wanted
@@ -51,6 +57,14 @@ def add(commands: Any) -> None:
         help="the dtypes of inputs (float16, float32 and float64, as far as the op takes them)",
     )
     arguments.add_inputs(parser)
+    parser.add_argument(
+        "--frameworks",
+        nargs="*",
+        choices=list(REGISTRARS),
+        metavar="FRAMEWORK",
+        help=f"for which a wheel carries what enters ops into them, of {', '.join(REGISTRARS)} (those installed; none "
+        "if none is named)",
+    )
     parser.add_argument("--domain", help="of the ONNX nodes (what the op folder chooses, or pykernels)")
     parser.add_argument("--no-gradients", dest="gradients", action="store_false", help="leave the ops of gradients out")
     parser.add_argument(
@@ -114,10 +128,11 @@ def _build_wheel(options: argparse.Namespace) -> int:
     dtypes = [str(dtype) for dtype in options.dtypes or ()]
     wanted = Wanted(dtypes, options.shapes, options.attributes, options.gradients, linking.LOADABLE)
     cpu = options.cpu or (_WHEEL_CPU if _WHEEL_CPU in processor.known() else processor.NATIVE)
+    frameworks = list(dict.fromkeys(installed_registrars() if options.frameworks is None else options.frameworks))
     kernels: dict[OpModule, list[LibraryKernel]] = {}
-    calls = _calls(modules, wanted, cpu, options.jobs)
+    calls = _calls(modules, wanted, cpu, options.jobs, frameworks)
     reasons: list[str] = []
-    with processor.compiling_for(cpu), progress.bar("compiling", len(calls) + len(modules) + 1) as bar:
+    with processor.compiling_for(cpu), progress.bar("compiling", len(calls) + len(modules) + 2) as bar:
         list(in_processes(calls, options.jobs, bar))
         for module in modules:
             bar.begin(f"compiling {module.name}")
@@ -125,21 +140,46 @@ def _build_wheel(options: argparse.Namespace) -> int:
                 kernels[module], left_out = compile_kernels(module, wanted)
             except BuildError as error:
                 kernels[module], left_out = [], [str(error)]
-            reasons += left_out
+            reasons += [f"not compiled: {reason}" for reason in left_out]
             bar.advance()
+        bar.begin("registrars")
+        registrars, left_out = _registrars(frameworks, is_chosen=options.frameworks is not None)
+        reasons += left_out
+        bar.advance()
         bar.begin("packing the wheel")
-        wheel = build_wheel(project, kernels, options.output or project.root / "dist", cpu=cpu)
+        wheel = build_wheel(project, kernels, registrars, options.output or project.root / "dist", cpu=cpu)
     for reason in reasons:
-        print(f"pykernels: not compiled: {reason}", file=sys.stderr)
+        print(f"pykernels: {reason}", file=sys.stderr)
     for module, group in kernels.items():
         for op in module.definition.ops.values():
             served = _served(kernel for kernel in group if kernel.op is op)
             print(f"{op.name}: {served or 'as it is'}")
-    print(f"wrote {wheel}")
+    for library in registrars:
+        print(f"registrar for {library}: {_size(library.path)}")
+    print(f"wrote {wheel}: {_size(wheel)}")
     return 0
 
 
-def _calls(modules: Sequence[OpModule], wanted: Wanted, cpu: str, jobs: int) -> list[Callable[[], None]]:
+def _registrars(frameworks: Sequence[str], *, is_chosen: bool) -> tuple[list[RegistrarLibrary], list[str]]:
+    """The registrars for frameworks; if nobody has named these, as far as they can be built, and why others cannot."""
+    found, left_out = [], []
+    for framework in frameworks:
+        try:
+            found.append(build_library(framework))
+        except (BuildError, LoadError) as error:
+            if is_chosen:
+                raise
+            left_out.append(f"no registrar for {framework}: {error}")
+    return found, left_out
+
+
+def _size(path: Path) -> str:
+    return f"{path.stat().st_size / 1024:.0f} KiB"
+
+
+def _calls(
+    modules: Sequence[OpModule], wanted: Wanted, cpu: str, jobs: int, frameworks: Sequence[str] = ()
+) -> list[Callable[[], None]]:
     """What fills the cache with all that will be needed, in several processes; nothing if that is not worth it."""
     from pykernels.library.kernels import DEFAULT_DTYPES
 
@@ -148,6 +188,8 @@ def _calls(modules: Sequence[OpModule], wanted: Wanted, cpu: str, jobs: int) -> 
         for module in modules
         for dtype in wanted.dtypes or DEFAULT_DTYPES
     ]
+    # What takes longest goes first.
+    calls = [*(functools.partial(_fill_registrar, framework) for framework in frameworks), *calls]
     return calls if min(jobs, len(calls)) > 1 else []
 
 
@@ -159,6 +201,11 @@ def _fill(folder: Path, wanted: Wanted, cpu: str) -> None:
     # Whatever is wrong shows again where it is reported.
     with contextlib.suppress(PykernelsError), processor.compiling_for(cpu):
         compile_kernels(OpModule(folder.name, folder).py_api().cpp_def().py_kernel(), wanted)
+
+
+def _fill_registrar(framework: str) -> None:
+    with contextlib.suppress(PykernelsError):
+        build_library(framework)
 
 
 def _served(kernels: Iterable[LibraryKernel]) -> str:

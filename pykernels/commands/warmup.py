@@ -12,7 +12,8 @@ from pykernels import progress
 from pykernels.commands import arguments
 from pykernels.commands.messages import complain
 from pykernels.commands.processes import in_processes
-from pykernels.warmup import Outcome, registrars, warm_op, warm_registrar
+from pykernels.frameworks.registrar_libraries import installed_registrars
+from pykernels.warmup import Outcome, warm_op, warm_registrar
 
 __all__ = ["add"]
 
@@ -66,4 +67,4 @@ def _calls(options: argparse.Namespace) -> list[Callable[[], Outcome]]:
         functools.partial(warm_op, module.path, dtypes, options.shapes, options.attributes)
         for module in arguments.find_modules(options.ops)
     ]
-    return [*(functools.partial(warm_registrar, name) for name in registrars()), *ops]
+    return [*(functools.partial(warm_registrar, name) for name in installed_registrars()), *ops]

@@ -1,4 +1,4 @@
-"""The native registrar for MXNet: built once for an installed MXNet, and called through ctypes."""
+"""The native registrar for MXNet: built once for all versions, and called through ctypes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 from pykernels import abi, cache, paths, toolchain
 from pykernels.errors import LoadError
 from pykernels.frameworks.loading import LoadFn, reporting
+from pykernels.frameworks.registrar_libraries import find_library, open_library
 
-__all__ = ["Registrar", "build"]
+__all__ = ["Registrar", "build", "versions"]
 
 #: The functions of libmxnet that the registrar calls, in the order of ``MXApi``.
 _API = (
@@ -51,8 +52,13 @@ _THREADS = (
 CHECKED_OP = "_pykernels_double"
 
 
+def versions() -> dict[str, str]:
+    """What the registrar is made for: any MXNet, whose functions it gets when it is loaded."""
+    return {}
+
+
 def build() -> Path:
-    """Compile the registrar for the installed MXNet, unless the cache has it.
+    """The registrar: from a package of ops that carries it, or compiled, unless the cache has it.
 
     Raises
     ------
@@ -61,6 +67,10 @@ def build() -> Path:
     CacheError
         The cache cannot be written.
     """
+    return find_library("mxnet", versions(), _compile)
+
+
+def _compile() -> Path:
     parts = [part for folder in ("host", "mxnet") for part in sorted((paths.REGISTRY / folder).glob("*.cpp"))]
     return toolchain.build_shared(
         "mxnet_registrar",
@@ -84,10 +94,15 @@ class Registrar:
     load : callable
         Called with the name of an op when it is first wanted; has to `add` it. A `PykernelsError` that it raises
         becomes the error of whoever wanted the op.
+
+    Raises
+    ------
+    LoadError
+        This system or this MXNet lacks what the registrar needs.
     """
 
     def __init__(self, library: Path, services: abi.Services, load: Callable[[str], None]) -> None:
-        self._library = ctypes.CDLL(str(library))
+        self._library = open_library(library)
         # The registrar keeps pointers to both for as long as the process lives.
         self._services = services
         # MXNet takes indented lines for those of a stack trace, and turns them round.

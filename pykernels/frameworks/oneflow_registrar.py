@@ -7,6 +7,7 @@ import importlib
 import importlib.machinery
 import importlib.metadata
 import importlib.util
+import sys
 import sysconfig
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +19,10 @@ from pykernels.definition import OpDef
 from pykernels.errors import BuildError, LoadError
 from pykernels.frameworks.loading import LoadFn, reporting
 from pykernels.frameworks.oneflow_shortcuts import Recipe
+from pykernels.frameworks.registrar_libraries import find_library
 from pykernels.kernel import blas
 
-__all__ = ["Registrar", "build"]
+__all__ = ["Registrar", "build", "versions"]
 
 #: The versions whose inside the registrar knows, each with a folder of its own in the registry.
 _VERSIONS = ("0.8", "0.9")
@@ -40,28 +42,45 @@ _FLAGS = (
 )
 
 
-def build() -> Path:
-    """Compile the registrar for the installed OneFlow, unless the cache has it.
+def versions() -> dict[str, str]:
+    """What the registrar is made for: the installed OneFlow, and this version of Python.
 
     Raises
     ------
     LoadError
         OneFlow is not installed, or of a version that the registrar does not know.
-    BuildError
-        There is no compiler, it fails, or headers are missing.
-    CacheError
-        The cache cannot be written.
     """
     # Without importing OneFlow, which takes seconds.
     spec = importlib.util.find_spec("oneflow")
     if spec is None or spec.origin is None:
         raise LoadError("OneFlow is not installed: pip install oneflow==0.8.0")
     version = importlib.metadata.version("oneflow")
-    known = ".".join(version.split(".")[:2])
-    if known not in _VERSIONS:
+    if _minor(version) not in _VERSIONS:
         raise LoadError(
             f"ops can be entered into OneFlow {' and '.join(_VERSIONS)}, not {version}: pip install oneflow==0.8.0"
         )
+    return {"OneFlow": version, "Python": f"{sys.version_info[0]}.{sys.version_info[1]}"}
+
+
+def build() -> Path:
+    """The registrar for the installed OneFlow: from a package of ops that carries it, or compiled, unless cached.
+
+    Raises
+    ------
+    LoadError
+        As `versions`.
+    BuildError
+        There is no compiler, it fails, or headers are missing.
+    CacheError
+        The cache cannot be written.
+    """
+    wanted = versions()
+    return find_library("oneflow", wanted, lambda: _compile(wanted["OneFlow"]))
+
+
+def _compile(version: str) -> Path:
+    spec = importlib.util.find_spec("oneflow")
+    assert spec is not None and spec.origin is not None
     package = Path(spec.origin).parent
     python = Path(sysconfig.get_paths()["include"])
     if not (python / "Python.h").exists():
@@ -73,7 +92,7 @@ def build() -> Path:
     # After all others: the wheel's hold a copy of old system headers, and ours stand in for OneFlow's elsewhere.
     late = (headers, headers / "glog-build", ours)
     registry = paths.REGISTRY / "oneflow"
-    of_version = registry / "versions" / known
+    of_version = registry / "versions" / _minor(version)
     folders = (paths.REGISTRY / "host", registry, of_version)
     parts = [part for folder in folders for part in sorted(folder.glob("*.cpp"))]
     return toolchain.build_shared(
@@ -93,7 +112,12 @@ def build() -> Path:
     )
 
 
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
 def _libraries(package: Path) -> list[str]:
+    # Without a path to find them at run time: OneFlow has loaded them by then, wherever it is installed.
     folder = package.parent / "oneflow.libs"
     names = [found.name for pattern in _LIBRARIES for found in sorted(folder.glob(pattern))]
     if len(names) < len(_LIBRARIES):
@@ -104,7 +128,6 @@ def _libraries(package: Path) -> list[str]:
         # OneFlow's copy of glog exports nothing.
         str(package / "include" / "glog-build" / "libglog.a"),
         "-Wl,--exclude-libs,ALL",
-        f"-Wl,-rpath,{folder}",
     ]
 
 

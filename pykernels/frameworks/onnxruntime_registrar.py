@@ -9,16 +9,22 @@ from pathlib import Path
 from pykernels import abi, cache, paths, toolchain
 from pykernels.definition import OpDef
 from pykernels.errors import LoadError
+from pykernels.frameworks.registrar_libraries import find_library, open_library
 
-__all__ = ["SOURCES", "Registrar", "build", "key"]
+__all__ = ["SOURCES", "Registrar", "build", "key", "versions"]
 
 #: What every library of custom ops is made of.
 SOURCES = (paths.REGISTRY / "host.cpp", paths.REGISTRY / "onnxruntime.cpp")
 _FOLDERS = ("host", "onnxruntime", "onnxruntime/declarations")
 
 
+def versions() -> dict[str, str]:
+    """What the registrar is made for: any ONNX Runtime."""
+    return {}
+
+
 def build() -> Path:
-    """Compile the registrar, unless the cache has it.
+    """The registrar: from a package of ops that carries it, or compiled, unless the cache has it.
 
     Raises
     ------
@@ -27,6 +33,10 @@ def build() -> Path:
     CacheError
         The cache cannot be written.
     """
+    return find_library("onnxruntime", versions(), _compile)
+
+
+def _compile() -> Path:
     return toolchain.build_shared(
         "onnxruntime_registrar",
         [*SOURCES, paths.REGISTRY / "onnxruntime" / "registrar.cpp"],
@@ -51,12 +61,17 @@ class Registrar:
         What `build` gives.
     services : abi.Services
         Where kernels come from.
+
+    Raises
+    ------
+    LoadError
+        This system lacks what the registrar needs.
     """
 
     def __init__(self, library: Path, services: abi.Services) -> None:
         #: The library, as a session's options take it.
         self.path = library
-        self._library = ctypes.CDLL(str(library))
+        self._library = open_library(library)
         # The registrar keeps a pointer to them for as long as the process lives.
         self._services = services
         self._library.pk_onnxruntime_init(ctypes.byref(services))

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from pykernels import abi, cache, paths, toolchain
 from pykernels.errors import BuildError, LoadError
 from pykernels.frameworks.loading import LoadFn, reporting
+from pykernels.frameworks.registrar_libraries import find_library, open_library
 
 if TYPE_CHECKING:
     from pykernels.frameworks.torch_layout import Layout
 
-__all__ = ["VERSIONS", "Registrar", "build"]
+__all__ = ["VERSIONS", "Registrar", "build", "versions"]
 
 # The versions with whose C++ interface the registrar is tested.
 _FIRST, _LAST = (2, 9), (2, 15)
@@ -34,17 +35,13 @@ _FLAGS = (
 )
 
 
-def build() -> Path:
-    """Compile the registrar for the installed PyTorch, unless the cache has it.
+def versions() -> dict[str, str]:
+    """What the registrar is made for: the installed PyTorch.
 
     Raises
     ------
     LoadError
         PyTorch is not installed, or of a version that the registrar is not made for.
-    BuildError
-        There is no compiler, it fails, or headers are missing.
-    CacheError
-        The cache cannot be written.
     """
     # Without importing PyTorch, which takes a second.
     spec = importlib.util.find_spec("torch")
@@ -53,6 +50,28 @@ def build() -> Path:
     version = importlib.metadata.version("torch")
     if not _FIRST <= tuple(map(int, version.split(".")[:2])) <= _LAST:
         raise LoadError(f"the registrar is made for PyTorch {VERSIONS}, not {version}")
+    return {"PyTorch": version}
+
+
+def build() -> Path:
+    """The registrar for the installed PyTorch: from a package of ops that carries it, or compiled, unless cached.
+
+    Raises
+    ------
+    LoadError
+        As `versions`.
+    BuildError
+        There is no compiler, it fails, or headers are missing.
+    CacheError
+        The cache cannot be written.
+    """
+    wanted = versions()
+    return find_library("torch", wanted, lambda: _compile(wanted["PyTorch"]))
+
+
+def _compile(version: str) -> Path:
+    spec = importlib.util.find_spec("torch")
+    assert spec is not None and spec.origin is not None
     package = Path(spec.origin).parent
     headers, ours = package / "include", paths.CPP_DEFS / "include"
     if not (headers / "torch" / "library.h").exists():
@@ -70,9 +89,10 @@ def build() -> Path:
 
 
 def _libraries(folder: Path) -> list[str]:
+    # Without a path to find them at run time: PyTorch has loaded them by then, wherever it is installed.
     # PyTorch's own OpenMP, and not the compiler's beside it.
     openmp = [f"-l:{found.name}" for found in sorted(folder.glob("lib*omp*.so*"))[:1]]
-    return [f"-L{folder}", "-ltorch_cpu", "-lc10", *openmp, f"-Wl,-rpath,{folder}", "-Wl,--as-needed"]
+    return [f"-L{folder}", "-ltorch_cpu", "-lc10", *openmp, "-Wl,--as-needed"]
 
 
 class Registrar:
@@ -97,10 +117,7 @@ class Registrar:
         # The registrar keeps pointers to both for as long as the process lives.
         self._services = services
         self._load = LoadFn(reporting(load))
-        try:
-            self._functions = ctypes.CDLL(str(library))
-        except OSError as error:
-            raise LoadError(f"the registrar does not fit the installed PyTorch: {error}") from error
+        self._functions = open_library(library)
         self._functions.pykernels_torch_init(ctypes.byref(services), self._load)
 
     def load(self, layout: Layout, number: int) -> None:

@@ -20,6 +20,7 @@ import pykernels
 from pykernels import cache, shipped, stubs
 from pykernels.cpp_def import build_definition, definition_parts
 from pykernels.errors import BuildError, LoadError
+from pykernels.frameworks.registrar_libraries import RegistrarLibrary
 from pykernels.kernel.shipping import FIXED, kernel_parts
 from pykernels.library.kernels import LibraryKernel
 from pykernels.module import CPP_DEF, OpModule
@@ -82,7 +83,12 @@ def _entry_points(text: str) -> list[str]:
 
 
 def build_wheel(
-    project: Project, kernels: Mapping[OpModule, Sequence[LibraryKernel]], output: Path, *, cpu: str
+    project: Project,
+    kernels: Mapping[OpModule, Sequence[LibraryKernel]],
+    registrars: Sequence[RegistrarLibrary],
+    output: Path,
+    *,
+    cpu: str,
 ) -> Path:
     """Build the wheel of a package with the objects of its ops in it; the project stays as it is.
 
@@ -90,6 +96,8 @@ def build_wheel(
     ----------
     kernels : mapping of OpModule to sequence of LibraryKernel
         For each op, those to load. Its definition goes with them.
+    registrars : sequence of RegistrarLibrary
+        What enters ops into frameworks.
     output : Path
         The folder to write it to.
     cpu : str
@@ -111,7 +119,7 @@ def build_wheel(
         for collection in project.collections:
             inside = copy / collection.relative_to(project.root)
             own = {module: group for module, group in kernels.items() if module.path.parent == collection.resolve()}
-            write_store(inside / shipped.FOLDER, own, project.root, cpu)
+            write_store(inside / shipped.FOLDER, own, registrars, project.root, cpu)
             _write_types(inside, own)
         made = Path(scratch, "wheel")
         _run("pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(made), str(copy))
@@ -127,9 +135,13 @@ def build_wheel(
 
 
 def write_store(
-    folder: Path, kernels: Mapping[OpModule, Sequence[LibraryKernel]], root: Path, cpu: str
-) -> dict[str, Any]:
-    """Write the ``compiled`` folder of a collection, and return its manifest."""
+    folder: Path,
+    kernels: Mapping[OpModule, Sequence[LibraryKernel]],
+    registrars: Sequence[RegistrarLibrary],
+    root: Path,
+    cpu: str,
+) -> None:
+    """Write the ``compiled`` folder of a collection."""
     folder.mkdir()
     ops = {}
     for module, group in kernels.items():
@@ -149,9 +161,18 @@ def write_store(
                 marker = cache.digest((*kernel_parts(function, kernel.given), FIXED))
                 objects[marker] = {**objects[cache.digest(kernel_parts(function, signature))], "facts": {FIXED: fixed}}
         ops[module.name] = {"files": shipped.contents(module.path), "objects": objects}
-    manifest = {"pykernels": pykernels.__version__, "made_for": shipped.made_for(cpu), "ops": ops}
+    carried = []
+    for library in registrars:
+        name = f"{library.framework}_registrar.so"
+        digest = _copy(library.path, folder / name)
+        carried.append({"framework": library.framework, "file": name, "digest": digest, "made_for": library.made_for})
+    manifest = {
+        "pykernels": pykernels.__version__,
+        "made_for": shipped.made_for(cpu),
+        "ops": ops,
+        "registrars": carried,
+    }
     (folder / shipped.MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-    return manifest
 
 
 def _write_types(collection: Path, modules: Iterable[OpModule]) -> None:
@@ -164,9 +185,13 @@ def _write_types(collection: Path, modules: Iterable[OpModule]) -> None:
 def _add(
     objects: dict[str, Any], folder: Path, name: str, parts: Sequence[str | bytes], path: Path, facts: dict[str, Any]
 ) -> None:
-    shutil.copy(path, folder / name)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    objects[cache.digest(parts)] = {"file": name, "digest": digest, "facts": facts}
+    objects[cache.digest(parts)] = {"file": name, "digest": _copy(path, folder / name), "facts": facts}
+
+
+def _copy(path: Path, target: Path) -> str:
+    """Copy an object, and return the digest of its content."""
+    shutil.copy(path, target)
+    return hashlib.sha256(target.read_bytes()).hexdigest()
 
 
 def _run(module: str, *arguments: str) -> None:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
-import textwrap
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from process import CHECKOUT, program, python
 
-from pykernels import cli, shipped
+from pykernels import cli, machine, shipped
 
-NOWHERE = {"CXX": "/nowhere/c++"}
 USE = """
     import sys
     import numpy as np
@@ -25,48 +22,6 @@ USE = """
     assert demo_ops.gain(x, scale=2.0).tolist() == (2 * x).tolist()
     assert "numba" not in sys.modules
 """
-
-
-@pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package of two ops as its author has it, one of which calls BLAS."""
-    folder = tmp_path_factory.mktemp("author")
-    assert cli.main(["new", "gain", "--package", "demo_ops", "--path", str(folder)]) == 0
-    assert cli.main(["new", "product", "--like", "matmul", "--path", str(folder / "demo_ops/demo_ops")]) == 0
-    return folder / "demo_ops"
-
-
-@pytest.fixture(scope="module")
-def wheel(package: Path) -> Path:
-    done = python("-m", "pykernels", "build", "--wheel", package, "--dtype", "float32", cwd=package)
-    assert done.returncode == 0, done.stderr
-    assert "gain_backward: float32 of any number of axes" in done.stdout
-    (path,) = (package / "dist").iterdir()
-    assert f"wrote {path}" in done.stdout
-    return path
-
-
-@pytest.fixture
-def site(wheel: Path, tmp_path: Path) -> Path:
-    """Where the wheel is installed."""
-    target = tmp_path / "site"
-    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", str(target)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, timeout=120)
-    return target
-
-
-def use(site: Path, text: str = USE, *, code: int = 0, **environment: str) -> str:
-    """Run a program with the installed package and an empty cache; what it says on the standard error output."""
-    path = f"{CHECKOUT}:{site}"
-    done = python(
-        *("-W", "default", "-c", textwrap.dedent(text)),
-        cwd=site.parent,
-        PYTHONPATH=path,
-        PYKERNELS_CACHE=str(site.parent / "cache"),
-        **environment,
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stderr
 
 
 def test_a_new_package_works_from_its_sources(package: Path) -> None:
@@ -86,6 +41,7 @@ def test_the_wheel_holds_objects_and_says_what_they_are_for(wheel: Path) -> None
     manifest = json.loads(archive.read("demo_ops/compiled/manifest.json"))
     assert set(manifest["ops"]) == {"gain", "product"}
     assert manifest["made_for"]["cpu"] in ("x86-64-v3", "native")
+    assert manifest["made_for"]["flags"]
     files = {entry["file"] for op in manifest["ops"].values() for entry in op["objects"].values()}
     assert {f"demo_ops/compiled/{name}" for name in files} <= set(archive.namelist())
     # Types of all ops are in it, also of those that were added since the package was written.
@@ -95,12 +51,16 @@ def test_the_wheel_holds_objects_and_says_what_they_are_for(wheel: Path) -> None
     assert str(wheel.parent.parent).encode() not in archive.read("demo_ops/compiled/gain_definition.so")
 
 
-def test_users_need_no_compiler_and_nothing_is_built(site: Path) -> None:
-    assert use(site, **NOWHERE) == ""
+def test_users_need_no_compiler_and_nothing_is_built(
+    site: Path, use: Callable[..., str], without_compiler: dict[str, str]
+) -> None:
+    assert use(USE, **without_compiler) == ""
     assert not (site.parent / "cache").exists()
 
 
-def test_gradients_and_matrix_products_need_none_either(site: Path) -> None:
+def test_gradients_and_matrix_products_need_none_either(
+    site: Path, use: Callable[..., str], without_compiler: dict[str, str]
+) -> None:
     text = """
         import sys
         import numpy as np
@@ -117,11 +77,13 @@ def test_gradients_and_matrix_products_need_none_either(site: Path) -> None:
             assert np.isfinite(backward.outputs[0][0]).all()
         assert "numba" not in sys.modules
         """
-    assert use(site, text, **NOWHERE) == ""
+    assert use(text, **without_compiler) == ""
     assert not (site.parent / "cache").exists()
 
 
-def test_the_definition_names_its_file_in_the_package(site: Path) -> None:
+def test_the_definition_names_its_file_in_the_package(
+    use: Callable[..., str], without_compiler: dict[str, str]
+) -> None:
     text = """
         import numpy as np
         import demo_ops
@@ -133,17 +95,21 @@ def test_the_definition_names_its_file_in_the_package(site: Path) -> None:
         except pykernels.CallError as error:
             print(error)
         """
-    use(site, text, **NOWHERE)
+    use(text, **without_compiler)
 
 
 @pytest.mark.parametrize(
     ("made_for", "problem"),
     [
-        ({"kernel ABI": 0}, "they are made for kernel ABI 0, and this is "),
-        ({"definition ABI": 0}, "they are made for definition ABI 0, and this is "),
+        ({"manifest format": 0}, "made for manifest format 0 (of pykernels 0.0.9), and this is "),
+        ({"kernel ABI": 0}, "made for kernel ABI 0 (of pykernels 0.0.9), and this is "),
+        ({"definition ABI": 0}, "made for definition ABI 0 (of pykernels 0.0.9), and this is "),
         ({"machine": "riscv64"}, "they are made for machine riscv64, and this is "),
         ({"libc": "glibc 99.0"}, "they are made for glibc 99.0, and this is "),
-        ({"cpu": "x86-64-v3"}, "they are made for x86-64-v3, and this processor has no avx2, fma, bmi2"),
+        (
+            {"cpu": "x86-64-v3", "flags": ["avx2", "fma"]},
+            "they are made for x86-64-v3, and this processor has no avx2, fma",
+        ),
     ],
 )
 def test_what_is_made_for_another_machine_does_not_fit(
@@ -152,8 +118,9 @@ def test_what_is_made_for_another_machine_does_not_fit(
     store = site / "demo_ops/compiled"
     values = json.loads((store / "manifest.json").read_text())
     assert shipped.Store(store, values).problem(site / "demo_ops/gain") == ""
-    monkeypatch.setattr(shipped, "_processor_flags", lambda: frozenset())
-    values["made_for"] |= {"cpu": "any", **made_for}
+    monkeypatch.setattr(machine, "processor_flags", lambda: frozenset())
+    values["pykernels"] = "0.0.9"
+    values["made_for"] |= {"flags": [], **made_for}
     assert problem in shipped.Store(store, values).problem(site / "demo_ops/gain")
 
 
@@ -165,29 +132,31 @@ def test_what_is_made_for_another_machine_does_not_fit(
         ("compiled/manifest.json", b"{", "manifest.json cannot be read: JSONDecodeError"),
     ],
 )
-def test_what_does_not_fit_is_refused_without_a_compiler(site: Path, file: str, content: bytes, problem: str) -> None:
+def test_what_does_not_fit_is_refused_without_a_compiler(
+    site: Path, use: Callable[..., str], without_compiler: dict[str, str], file: str, content: bytes, problem: str
+) -> None:
     path = site / "demo_ops" / file
     path.write_bytes(path.read_bytes() + content if path.suffix == ".py" else content)
-    said = use(site, code=1, **NOWHERE)
+    said = use(USE, code=1, **without_compiler)
     assert "PackageError: op 'gain': the compiled objects in " in said and problem in said
-    assert "$CXX names '/nowhere/c++'" in said and "python -m pykernels build --wheel" in said
+    assert "no C++ compiler is on the PATH" in said and "python -m pykernels build --wheel" in said
 
 
-def test_what_does_not_fit_is_compiled_here_where_there_is_a_compiler(site: Path) -> None:
+def test_what_does_not_fit_is_compiled_here_where_there_is_a_compiler(site: Path, use: Callable[..., str]) -> None:
     with (site / "demo_ops/gain/gain_py_kernel.py").open("a") as file:
         file.write("# edited\n")
-    said = use(site, USE.replace('assert "numba" not in sys.modules', ""))
+    said = use(USE.replace('assert "numba" not in sys.modules', ""))
     assert "PykernelsWarning: op 'gain': the compiled objects in " in said
     assert said.count("It is compiled here instead") == 1
     assert (site.parent / "cache/definitions").is_dir()
 
 
-def test_objects_can_be_left_aside(site: Path) -> None:
-    assert use(site, PYKERNELS_SHIPPED="0").count("PackageError") == 0
+def test_objects_can_be_left_aside(site: Path, use: Callable[..., str]) -> None:
+    assert use(USE, PYKERNELS_SHIPPED="0").count("PackageError") == 0
     assert (site.parent / "cache/definitions").is_dir()
 
 
-def test_clashes_name_both_packages(site: Path) -> None:
+def test_clashes_name_both_packages(site: Path, use: Callable[..., str]) -> None:
     other = site / "other_ops"
     shutil.copytree(site / "demo_ops", other, ignore=shutil.ignore_patterns("compiled", "product"))
     info = site / "other_ops-2.0.dist-info"
@@ -195,7 +164,7 @@ def test_clashes_name_both_packages(site: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other_ops\nVersion: 2.0\n")
     (info / "entry_points.txt").write_text("[pykernels.ops]\nother_ops = other_ops\n")
     # Names of packages have both spellings.
-    said = use(site, "import pykernels\npykernels.load_ops()\n", code=1).replace("-ops", "_ops")
+    said = use("import pykernels\npykernels.load_ops()\n", code=1).replace("-ops", "_ops")
     assert "ClashError: two folders define the op 'gain': " in said
     assert f"{site / 'demo_ops/gain'} (of demo_ops 0.1.0)" in said
     assert f"{other / 'gain'} (of other_ops 2.0)" in said
