@@ -252,7 +252,5 @@ def _check_clash(module: OpModule) -> None:
 def _clash(name: str, *folders: Path) -> str:
     owners = (owner_of(folder) for folder in folders)
     both = " and ".join(f"{folder} (of {owner})" if owner else f"{folder}" for folder, owner in zip(folders, owners))
-    return (
-        f"two folders define the op {name!r}: {both}. Rename one, or unload the first with "
-        f"pykernels.unload_ops({name!r})"
-    )
+    cure = f"unload the first with pykernels.unload_ops({name!r})" if name in _loaded else "load one by its path"
+    return f"two folders define the op {name!r}: {both}. Rename one, uninstall its package, or {cure}"

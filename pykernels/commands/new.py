@@ -8,7 +8,7 @@ from typing import Any
 
 from pykernels.scaffold.package import write_package
 from pykernels.scaffold.sketch import ATTRIBUTE_TYPES, KINDS, Sketch, read_attribute, sketch
-from pykernels.scaffold.writing import write_op
+from pykernels.scaffold.writing import is_package, write_op
 
 __all__ = ["add"]
 
@@ -49,7 +49,10 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     written = write_package(options.package, wanted, folder) if options.package else write_op(wanted, folder)
     for file, purpose in written.items():
         print(f"wrote {file}: {purpose}")
-    print(_next_steps_of_package(folder / options.package) if options.package else _next_steps(wanted, folder))
+    if options.package:
+        print(_next_steps_of_package(folder / options.package))
+    else:
+        print(_next_steps(wanted, folder, tests=list(written)[-1]))
     return 0
 
 
@@ -61,12 +64,15 @@ def _next_steps_of_package(root: Path) -> str:
     )
 
 
-def _next_steps(op: Sketch, folder: Path) -> str:
+def _next_steps(op: Sketch, folder: Path, tests: Path) -> str:
+    offered = f'{op.name} = pykernels.list_ops()["{op.name}"].api.{op.name}'
+    function = f"Offer its function in {folder / '__init__.py'}:\n    {offered}\n" if is_package(folder) else ""
     place = "" if folder == Path("ops") else repr(str(folder))
     return (
         f"\nChange them to what you need, then check them:\n"
         f"    python -m pykernels check {folder / op.name}\n"
-        f"    python -m pytest {folder / f'test_{op.name}.py'}\n"
+        f"    python -m pytest {tests}\n"
+        f"{function}"
         f"Use the op in MXNet:\n"
         f"    pykernels.load_ops({place})\n"
         f"    {', '.join(op.outputs)} = mx.nd.Custom({', '.join(op.inputs)}, op_type='{op.name}')"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import json
 import os
 import platform
@@ -54,13 +55,16 @@ def find_project(root: Path) -> Project:
     ------
     LoadError
         There is none, or it has no entry point of the group ``pykernels.ops``, or the folder behind one is not there.
+    BuildError
+        What builds wheels of it is not installed.
     """
     file = root / "pyproject.toml"
     if not file.is_file():
         raise LoadError(
             f"there is no {file}; name the folder of a package, such as python -m pykernels new --package NAME writes"
         )
-    modules = _entry_points(file.read_text(encoding="utf-8"))
+    text = file.read_text(encoding="utf-8")
+    modules = _entry_points(text)
     if not modules:
         raise LoadError(f'{file}: it has no table [project.entry-points."pykernels.ops"]; write NAME = "MODULE" in it')
     collections = []
@@ -70,6 +74,7 @@ def find_project(root: Path) -> Project:
         if found is None:
             raise LoadError(f"{file}: the entry point is for {module!r}, but there is no folder {places[0]}")
         collections.append(found)
+    _check_tools(text)
     return Project(root, tuple(collections))
 
 
@@ -80,6 +85,20 @@ def _entry_points(text: str) -> list[str]:
     table = re.search(r"^\[project\.entry-points\.[\"']pykernels\.ops[\"']\]\s*$(.*?)(?=^\[|\Z)", text, re.M | re.S)
     found = re.findall(r"^\s*[\w.\"'-]+\s*=\s*[\"']([\w.]+)[\"']\s*(?:#.*)?$", table[1] if table else "", re.M)
     return list(dict.fromkeys(found))
+
+
+def _check_tools(text: str) -> None:
+    """Raise if what builds wheels is not there, before anything is compiled."""
+    import re
+
+    backend = re.search(r"^\s*build-backend\s*=\s*[\"'](\w+)", text, re.M)
+    needed = ("pip", backend[1] if backend else "setuptools", "wheel")
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise BuildError(
+            f"the wheel cannot be built, since {' and '.join(missing)} cannot be imported: "
+            f"{sys.executable} -m pip install {' '.join(missing)}"
+        )
 
 
 def build_wheel(
@@ -111,7 +130,7 @@ def build_wheel(
     Raises
     ------
     BuildError
-        pip, setuptools or wheel is missing, or fails.
+        pip or what it runs fails.
     """
     with tempfile.TemporaryDirectory(prefix="pykernels-wheel-") as scratch:
         copy = Path(scratch, "project")
@@ -199,11 +218,8 @@ def _run(module: str, *arguments: str) -> None:
     environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
     if done.returncode:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-5:])
-        raise BuildError(
-            f"the wheel cannot be built: python -m {module} {arguments[0]}: {said}\n"
-            f"It needs pip, setuptools and wheel: {sys.executable} -m pip install setuptools wheel"
-        )
+        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-30:])
+        raise BuildError(f"the wheel cannot be built: python -m {module} {arguments[0]}: {said}")
 
 
 def _libc() -> str:

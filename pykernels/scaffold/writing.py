@@ -12,7 +12,7 @@ from pykernels.scaffold.kernel import kernel_text
 from pykernels.scaffold.sketch import Sketch
 from pykernels.scaffold.tests import test_text
 
-__all__ = ["op_texts", "write_files", "write_op"]
+__all__ = ["is_package", "op_texts", "write_files", "write_op"]
 
 _PURPOSES = {
     CPP_DEF: "what the op is: inputs, outputs, attributes, shapes, gradient",
@@ -23,7 +23,7 @@ _TEXTS = {CPP_DEF: definition_text, PY_KERNEL: kernel_text, PY_API: api_text}
 
 
 def write_op(sketch: Sketch, folder: Path) -> dict[Path, str]:
-    """Write the three files of a new op, which works as it is, and its tests beside them.
+    """Write the three files of a new op, which works as it is, and its tests: beside them, or with those of a package.
 
     Parameters
     ----------
@@ -41,14 +41,28 @@ def write_op(sketch: Sketch, folder: Path) -> dict[Path, str]:
     LoadError
         The op folder or the file of tests is there already, or cannot be written.
     """
-    place, tests = folder / sketch.name, folder / f"test_{sketch.name}.py"
+    place = folder / sketch.name
+    tests, path = folder / f"test_{sketch.name}.py", f'Path(__file__).parent / "{sketch.name}"'
+    others = _project(folder) / "tests"
+    if is_package(folder) and others.is_dir():
+        # Beside the package: whatever lies in it is installed.
+        tests, path = others / tests.name, f'Path(__file__).parent.parent / "{folder.resolve().name}" / "{sketch.name}"'
     if place.exists() or tests.exists():
         there = place if place.exists() else tests
         raise LoadError(f"{there} is there already; choose another name, or remove it first")
     texts = op_texts(sketch, folder)
-    texts[tests] = (test_text(sketch, f'Path(__file__).parent / "{sketch.name}"'), "its tests, for pytest")
+    texts[tests] = (test_text(sketch, path), "its tests, for pytest")
     write_files({file: text for file, (text, _) in texts.items()}, f"the op folder {place}")
     return {file: purpose for file, (_, purpose) in texts.items()}
+
+
+def is_package(folder: Path) -> bool:
+    """Whether a folder of op folders is a package in a project."""
+    return (folder / "__init__.py").is_file() and (_project(folder) / "pyproject.toml").is_file()
+
+
+def _project(folder: Path) -> Path:
+    return folder.parent if folder.name else folder.resolve().parent  # Path(".") is its own parent
 
 
 def op_texts(sketch: Sketch, folder: Path) -> dict[Path, tuple[str, str]]:

@@ -18,6 +18,9 @@ from pykernels.errors import BuildError, CompileFailed, LoadError, PykernelsWarn
 from pykernels.frameworks import registrar_libraries
 from pykernels.frameworks.registrar_libraries import RegistrarLibrary, find_library
 
+# The first one builds registrars, unless the cache has them.
+pytestmark = pytest.mark.timeout(400)
+
 # What the package's op computes forward, scale * x * x, and its gradient, in each framework.
 USES = {
     "mxnet": """

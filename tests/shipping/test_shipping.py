@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import zipfile
@@ -12,6 +13,9 @@ import pytest
 from process import CHECKOUT, program, python
 
 from pykernels import cli, machine, shipped
+
+# The first one builds registrars, unless the cache has them.
+pytestmark = pytest.mark.timeout(400)
 
 USE = """
     import sys
@@ -26,13 +30,50 @@ USE = """
 
 def test_a_new_package_works_from_its_sources(package: Path) -> None:
     done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests", cwd=package)
-    assert "1 passed" in done.stdout, done.stdout
+    assert "2 passed" in done.stdout, done.stdout
     assert sorted(p.name for p in package.iterdir() if p.name != "dist") == [
         "README.md",
         "demo_ops",
         "pyproject.toml",
         "tests",
     ]
+
+
+def test_more_ops_of_a_package_have_their_tests_beside_it(
+    package: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {p.name for p in (package / "tests").glob("*.py")} == {"test_gain.py", "test_product.py"}
+    assert not list((package / "demo_ops").glob("test_*"))
+    monkeypatch.chdir(package / "demo_ops")
+    try:
+        assert cli.main(["new", "third", "--path", "."]) == 0
+        said = capsys.readouterr().out
+        assert 'Offer its function in __init__.py:\n    third = pykernels.list_ops()["third"].api.third\n' in said
+        assert f"python -m pytest {package / 'tests/test_third.py'}\n" in said
+        done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests/test_third.py", cwd=package)
+        assert "1 passed" in done.stdout, done.stdout
+    finally:
+        shutil.rmtree("third")
+        (package / "tests/test_third.py").unlink()
+
+
+def test_numba_is_not_needed(site: Path, use: Callable[..., str], without_compiler: dict[str, str]) -> None:
+    (site / "numba.py").write_text("raise ImportError('of another version')\n")
+    assert use(USE, **without_compiler) == ""
+
+
+def test_a_dtype_that_the_wheel_has_no_kernel_for_runs_as_python(
+    use: Callable[..., str], without_compiler: dict[str, str]
+) -> None:
+    text = """
+        import numpy as np
+        import demo_ops
+
+        assert demo_ops.gain(np.full(3, 2.0)).tolist() == [4.0, 4.0, 4.0]
+        """
+    said = use(text, **without_compiler)
+    assert "PykernelsWarning: op 'gain_forward': forward runs as Python" in said
+    assert "because no C++ compiler is on the PATH" in said
 
 
 def test_the_wheel_holds_objects_and_says_what_they_are_for(wheel: Path) -> None:
@@ -152,7 +193,9 @@ def test_what_does_not_fit_is_compiled_here_where_there_is_a_compiler(site: Path
 
 
 def test_objects_can_be_left_aside(site: Path, use: Callable[..., str]) -> None:
-    assert use(USE, PYKERNELS_SHIPPED="0").count("PackageError") == 0
+    # Not only where it is right: what does not fit is not looked at either.
+    (site / "demo_ops/compiled/gain_definition.so").write_bytes(b"damaged")
+    assert "compiled objects" not in use(USE, PYKERNELS_SHIPPED="0")
     assert (site.parent / "cache/definitions").is_dir()
 
 
@@ -168,6 +211,19 @@ def test_clashes_name_both_packages(site: Path, use: Callable[..., str]) -> None
     assert "ClashError: two folders define the op 'gain': " in said
     assert f"{site / 'demo_ops/gain'} (of demo_ops 0.1.0)" in said
     assert f"{other / 'gain'} (of other_ops 2.0)" in said
+    assert "Rename one, uninstall its package, or load one by its path" in said
+    text = "import pykernels\nfor each in 'demo', 'other':\n    pykernels.load_ops(f'site/{each}_ops')\n"
+    assert "or unload the first with pykernels.unload_ops('gain')" in use(text, code=1)
+
+
+def test_what_builds_wheels_is_looked_for_first(
+    package: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name == "wheel" else known(name, *rest))
+    assert cli.main(["build", "--wheel", str(package)]) == 1
+    assert "the wheel cannot be built, since wheel cannot be imported: " in (said := capsys.readouterr().err)
+    assert "-m pip install wheel" in said
 
 
 def test_what_is_no_package_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
