@@ -57,7 +57,7 @@ class _Reached:
         """A text that is another for another value, and the same in every process and with every version of NumPy."""
         if value is None or type(value) in (bool, int, float, complex, str, bytes):
             return repr(value)
-        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        kind = _name_of(type(value))
         if isinstance(value, (np.ndarray, np.generic)) and value.dtype != object:
             return f"{kind} {value.dtype.str}{value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
         if isinstance(value, np.dtype):
@@ -78,10 +78,7 @@ class _Reached:
         members = ""
         if isinstance(value, enum.EnumMeta):
             members = self._content([(name, value[name].value) for name in value.__members__], depth + 1)
-        module = getattr(value, "__module__", "")
-        # The module of a kernel file has a name of its own in each folder.
-        own = module.rpartition(".")[2] if str(module).startswith("pykernels_op_") else module
-        return f"{own}.{getattr(value, '__qualname__', value.__name__)}{members}"
+        return f"{_name_of(value)}{members}"
 
     def _function(self, function: types.FunctionType, depth: int) -> str:
         if not is_users(function.__globals__):
@@ -110,6 +107,14 @@ class _Reached:
             base = next(each for each in (int, float, complex, str, bytes) if isinstance(value, each))
             return base.__repr__(value)
         return ""
+
+
+def _name_of(value: Any) -> str:
+    """Where something is defined, and what it is called there."""
+    module = str(getattr(value, "__module__", ""))
+    # The module of a kernel file has a name of its own in each folder.
+    own = module.rpartition(".")[2] if module.startswith("pykernels_op_") else module
+    return f"{own}.{getattr(value, '__qualname__', value.__name__)}"
 
 
 def _content_of(cell: types.CellType) -> Any:

@@ -39,18 +39,8 @@ _COMPILER = tuple(
     for name in (
         *("adapter", "bounds", "codegen", "counting", "fast_math", "inline_math", "inline_steps", "inline_tables"),
         *("iterations", "linking", "loop_math", "lowering", "native", "numba_errors", "numpy_numbers", "prange"),
-        *(
-            "python_numbers",
-            "raising",
-            "reductions",
-            "reshaping",
-            "separation",
-            "slower",
-            "target",
-            "typing",
-            "vector_math",
-        ),
-        *("vector_writer", "weak"),
+        *("python_numbers", "raising", "reductions", "reshaping", "separation", "slower", "target", "typing"),
+        *("vector_math", "vector_writer", "weak"),
     )
 )
 

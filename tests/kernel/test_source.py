@@ -160,6 +160,23 @@ def test_values_that_a_file_computes_are_in_the_fingerprint(tmp_path: Path, kind
     assert seen[0] == seen[2] != seen[1]
 
 
+def test_copies_of_a_file_have_one_fingerprint(tmp_path: Path) -> None:
+    """Compiled kernels that were shipped are found by it, wherever the package was installed."""
+    text = """
+    import collections, enum
+    Pair = collections.namedtuple("Pair", "a b")
+    PAIR, NAMES = Pair(1, 2.5), {"x", "y", "z"}
+    class Kind(enum.IntEnum):
+        ONE = 1
+    KIND = Kind.ONE
+    scale = lambda x: x * PAIR.a
+    def forward(args):
+        return scale(args[0])
+    """
+    first, second = (kernel_of(tmp_path / name, text).fingerprint for name in ("first", "second"))
+    assert first == second
+
+
 def test_two_files_of_one_name_do_not_meet(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
