@@ -88,7 +88,7 @@ def sample(
         except PykernelsError as error:
             refused = refused or str(error)
     raise CallError(
-        f"op {op.name}: {refused}. Name the shapes of the inputs (--shape {op.inputs[0].name}=1000,32 ...) and "
+        f"{refused}. Name the shapes of the inputs (--shape {op.inputs[0].name}=1000,32 ...) and "
         f"attributes (--attr name=value ...), or add a function {HOOK}(elements, dtype) to {module.name}{PY_API}"
     )
 

@@ -6,8 +6,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -195,7 +197,7 @@ def test_list_shows_both_folders_of_one_name(tmp_path: Path) -> None:
 
 
 def test_list_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    done = command("list", "nowhere", cwd=tmp_path)
+    done = command("list", "./nowhere", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "pykernels: there is no folder nowhere [PK100]\n"
 
@@ -217,7 +219,7 @@ def test_colours_are_for_terminals_and_can_be_turned_off(tmp_path: Path) -> None
         terminal, end = os.openpty()
         try:
             subprocess.run(
-                [sys.executable, "-m", "pykernels", "list", "nowhere"],
+                [sys.executable, "-m", "pykernels", "list", "./nowhere"],
                 env={**os.environ, "PYTHONPATH": str(CHECKOUT), "TERM": "xterm", **environment},
                 cwd=tmp_path,
                 stderr=end,
@@ -242,9 +244,12 @@ def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
         source completion.sh
         COMP_WORDS=(pykernels che) COMP_CWORD=1; _shtab_pykernels; echo "${COMPREPLY[@]}"
         COMP_WORDS=(pykernels bench --js) COMP_CWORD=2; _shtab_pykernels; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(pykernels explain drop) COMP_CWORD=2; _shtab_pykernels; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(pykernels run comp) COMP_CWORD=2; _shtab_pykernels; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(pykernels check --only forms shap) COMP_CWORD=4; _shtab_pykernels; echo "${COMPREPLY[@]}"
     """
     completed = subprocess.run(["bash", "-c", asked], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert completed.stdout.split() == ["check", "--json"]
+    assert completed.stdout.split() == ["check", "--json", "dropout", "completion.sh", "shapes"]
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
@@ -271,3 +276,83 @@ def test_starts_without_importing_anything_slow(tmp_path: Path) -> None:
     modules = json.loads(done.stdout.splitlines()[-1])
     assert "pykernels.cli" in modules
     assert [name for name in ("mxnet", "numba", "llvmlite", "scipy", "rich.console") if name in modules] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage", "message"),
+    [
+        (["list", "--bogus"], "pykernels list", "unrecognized arguments: --bogus"),
+        (["cache", "relu"], "pykernels cache", "unrecognized arguments: relu"),
+        (["warmup", "--jobs", "0"], "pykernels warmup", "argument --jobs: '0' is not a whole number of 1 or more"),
+        (["check", "--jobs", "x"], "pykernels check", "argument --jobs: 'x' is not a whole number of 1 or more"),
+        (["bench", "--sizes", "inf"], "pykernels bench", "argument --sizes: 'inf' is not a whole number of 1 or more"),
+    ],
+)
+def test_what_is_not_understood_is_told_with_the_usage_of_the_command(
+    arguments: list[str], usage: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith(f"usage: {usage} ") and said.endswith(f"{usage}: error: {message}\n")
+
+
+def test_list_takes_names_as_other_commands_do(tmp_path: Path) -> None:
+    done = command("list", "relu", cwd=tmp_path)
+    assert done.returncode == 0 and "relu_forward(x) -> y" in done.stdout and "sigmoid" not in done.stdout
+    assert "there is no op 'relux' (there is no folder relux); did you mean 'relu'?" in (
+        command("list", "relux", cwd=tmp_path).stderr
+    )
+
+
+def test_a_narrow_table_loses_nothing(tmp_path: Path) -> None:
+    narrow = command("list", "relu", "softmax_cross_entropy", cwd=tmp_path, COLUMNS="40").stdout
+    assert "…" not in narrow
+    table = [[cell.strip() for cell in line.split("│")[1:-1]] for line in narrow.splitlines() if "│" in line]
+    assert "".join(row[0] for row in table) == "relusoftmax_cross_entropy"
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    piped = subprocess.run(
+        [sys.executable, "-m", "pykernels", "list", "softmax_cross_entropy"],
+        cwd=CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    (row,) = (line for line in piped.stdout.splitlines() if "│" in line)
+    assert "softmax_cross_entropy_forward(logits, labels, *, need_top_grad" in row and row.endswith("│ shipped │")
+
+
+def test_an_output_of_few_characters_gets_escapes_for_others(tmp_path: Path) -> None:
+    done = command(
+        *("bench", "relu", "--sizes", "4", "--rounds", "1"),
+        cwd=tmp_path,
+        PYTHONIOENCODING="ascii",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\xf7 copy" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["check", "relu", "sigmoid"], ["warmup", "relu", "sigmoid"], ["list"]], ids=" ".join
+)
+def test_an_interrupt_ends_it_and_is_told_in_one_line(arguments: list[str], tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "pykernels", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PYKERNELS_CACHE": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        # The cache is made when something is built, in this process or in another.
+        for _ in range(600):
+            if (tmp_path / "cache" / "definitions").exists():
+                break
+            time.sleep(0.1)
+        # To all, as a terminal does.
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "pykernels: interrupted\n")

@@ -58,7 +58,16 @@ def _run(block: Block, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-euc", "\n".join(commands)],
         cwd=cwd,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(CHECKOUT), "COLUMNS": "120"},
+        env={
+            **os.environ,
+            "PATH": path,
+            "PYTHONPATH": str(CHECKOUT),
+            "COLUMNS": "120",
+            # What users put into their home stays out of ours.
+            "HOME": str(cwd),
+            "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
+            "XDG_DATA_HOME": str(cwd / "share"),
+        },
         capture_output=True,
         text=True,
         timeout=120,

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,6 +25,8 @@ __all__ = ["LIMIT", "choose", "run_checks"]
 
 #: The seconds that one check of one op may take.
 LIMIT = 300
+# How often who waits asks whether to go on, in seconds.
+_NAP = 0.2
 
 
 def choose(names: Sequence[str] | None) -> tuple[str, ...]:
@@ -47,6 +50,7 @@ def run_checks(
     *,
     limit: float = LIMIT,
     begun: Callable[[str], None] = lambda check: None,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Result]:
     """The results of these checks of an op folder, as they come.
 
@@ -60,9 +64,13 @@ def run_checks(
         The seconds that each may take.
     begun : callable
         Gets the name of each check that begins.
+    is_stopped : callable
+        Whether to give up, asked several times a second.
 
     Raises
     ------
+    CancelledError
+        It was stopped.
     LoadError
         Calls have to be made up, and hypothesis is not installed.
     """
@@ -72,7 +80,7 @@ def run_checks(
     while remaining:
         running, why = remaining[0], "ended before the check began"
         with tempfile.TemporaryFile("w+") as said, _Worker(folder, remaining, calls, said) as worker:
-            for told in worker.lines(limit):
+            for told in worker.lines(limit, is_stopped):
                 if "begins" in told:
                     running = told["begins"]
                     begun(running)
@@ -130,13 +138,18 @@ class _Worker:
         self._process.stdout.close()
         self._directory.cleanup()
 
-    def lines(self, limit: float) -> Iterator[dict[str, Any]]:
+    def lines(self, limit: float, is_stopped: Callable[[], bool]) -> Iterator[dict[str, Any]]:
         """What it tells, line by line, until it ends or has said nothing for too long."""
         assert self._process.stdout is not None
         source, pending = self._process.stdout.fileno(), b""
         end = time.monotonic() + limit
         while True:
-            ready, _, _ = select.select([source], [], [], max(0.0, end - time.monotonic()))
+            left = max(0.0, end - time.monotonic())
+            ready, _, _ = select.select([source], [], [], min(left, _NAP))
+            if is_stopped():
+                raise CancelledError
+            if not ready and left > _NAP:
+                continue
             if not ready:
                 self._ran_out = True
                 return

@@ -1,9 +1,12 @@
-"""Options that several commands have: which ops, which dtypes, shapes and attributes."""
+"""Options that several commands have: which ops, which dtypes, shapes and attributes, how many processes."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -11,7 +14,7 @@ from pykernels import discovery, dtypes
 from pykernels.errors import CallError, LoadError
 from pykernels.module import OpModule
 
-__all__ = ["add_inputs", "add_ops", "find_modules"]
+__all__ = ["add_inputs", "add_jobs", "add_ops", "dtype", "find_folders", "find_modules", "whole_number"]
 
 
 def add_ops(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
@@ -46,6 +49,28 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_jobs(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add ``--jobs``; `what` says of what there may be so many at once."""
+    parser.add_argument(
+        "--jobs",
+        type=whole_number,
+        default=len(os.sched_getaffinity(0)),
+        metavar="N",
+        help=f"how many {what} at once (as many as there are processors)",
+    )
+
+
+def whole_number(text: str) -> int:
+    """A number of things, 1 or more, such as 1000 or 1e3, for argparse."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if number < 1 or number != number // 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return int(number)
+
+
 def dtype(text: str) -> np.dtype:
     """A dtype that ops can take, for argparse."""
     try:
@@ -55,13 +80,13 @@ def dtype(text: str) -> np.dtype:
     return np.dtype(text)
 
 
-def find_modules(given: Sequence[str]) -> list[OpModule]:
-    """The ops of these names and folders, or all that `load_ops` would load; none is built or entered anywhere.
+def find_folders(given: Sequence[str]) -> list[Path]:
+    """The folders of the ops of these names and folders, or of all that `load_ops` would load.
 
     Raises
     ------
     LoadError
-        One is not there or incomplete.
+        One is not there.
     """
     known = {folder.name: folder for folder in discovery.find()} if any(map(str.isidentifier, given)) else {}
     folders = [] if given else list(discovery.find())
@@ -74,8 +99,21 @@ def find_modules(given: Sequence[str]) -> list[OpModule]:
         except LoadError as error:
             if not each.isidentifier():
                 raise
-            raise LoadError(f"there is no op {each!r} ({error}); there are {', '.join(sorted(known))}") from None
-    modules = [OpModule(folder.name, folder).py_api().cpp_def().py_kernel() for folder in dict.fromkeys(folders)]
+            close = difflib.get_close_matches(each, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(known))}"
+            raise LoadError(f"there is no op {each!r} ({error}){hint}") from None
+    return list(dict.fromkeys(folders))
+
+
+def find_modules(given: Sequence[str]) -> list[OpModule]:
+    """The ops of these names and folders, or all that `load_ops` would load; none is built or entered anywhere.
+
+    Raises
+    ------
+    LoadError
+        One is not there or incomplete.
+    """
+    modules = [OpModule(folder.name, folder).py_api().cpp_def().py_kernel() for folder in find_folders(given)]
     for module in modules:
         module.check_files()
     return modules

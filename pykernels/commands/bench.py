@@ -35,7 +35,7 @@ def add(commands: Any) -> None:
     arguments.add_ops(parser)
     parser.add_argument(
         "--sizes",
-        type=_size,
+        type=arguments.whole_number,
         nargs="+",
         default=[4, 1000, 1_000_000, 10_000_000],
         metavar="N",
@@ -43,9 +43,19 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--dtype", type=arguments.dtype, default=np.dtype(np.float32), help="of the inputs (float32)")
     arguments.add_inputs(parser)
-    parser.add_argument("--rounds", type=_size, default=9, metavar="N", help="of how many rounds the median counts (9)")
     parser.add_argument(
-        "--limit", type=_size, default=120, metavar="S", help="the seconds that a kernel may take at one size (120)"
+        "--rounds",
+        type=arguments.whole_number,
+        default=9,
+        metavar="N",
+        help="of how many rounds the median counts (9)",
+    )
+    parser.add_argument(
+        "--limit",
+        type=arguments.whole_number,
+        default=120,
+        metavar="S",
+        help="the seconds that a kernel may take at one size (120)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a picture as well (.png, .svg, .pdf)")
@@ -126,13 +136,14 @@ def _measure(request: Request, found: Callable[[Row], None]) -> str:
 
 
 def _print(rows: Sequence[Row]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from pykernels.bench.measure import KERNEL
+    from pykernels.commands.tables import show
 
     others = list(dict.fromkeys(name for row in rows for name in row.seconds if name != KERNEL))
-    table = Table("kernel", caption="÷: the time of our kernel divided by that of the other; below 1 is faster")
+    table = Table(caption="÷: the time of our kernel divided by that of the other; below 1 is faster")
+    table.add_column("kernel", overflow="fold", min_width=8)
     for column in ("elements", "time", "GB/s", *(f"÷ {name}" for name in others)):
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
@@ -141,7 +152,7 @@ def _print(rows: Sequence[Row]) -> None:
         table.add_row(
             f"{row.op} {row.function}", f"{row.elements:,}", _duration(time), _number(row.nbytes / time / 1e9), *ratios
         )
-    Console().print(table)
+    show(table)
 
 
 def _number(value: float) -> str:
@@ -165,13 +176,3 @@ def _machine() -> dict[str, str]:
         "numpy": np.__version__,
         "pykernels": pykernels.__version__,
     }
-
-
-def _size(text: str) -> int:
-    try:
-        size = float(text)
-    except ValueError:
-        size = 0
-    if size < 1 or size != int(size):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
-    return int(size)

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import dataclasses
 import functools
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -67,9 +66,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--domain", help="of the ONNX nodes (what the op folder chooses, or pykernels)")
     parser.add_argument("--no-gradients", dest="gradients", action="store_false", help="leave the ops of gradients out")
-    parser.add_argument(
-        "--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="how many processes compile at once"
-    )
+    arguments.add_jobs(parser, "processes compile")
     parser.set_defaults(run=lambda options: _run(options, parser))
 
 

@@ -21,9 +21,10 @@ def add(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Show where the cache is, what is in it, and how large it is; or clear it."""
-    from rich.console import Console
     from rich.filesize import decimal
     from rich.table import Table
+
+    from pykernels.commands.tables import show
 
     kinds = cache.usage()
     entries, size = sum(u.entries for u in kinds.values()), sum(u.size for u in kinds.values())
@@ -39,7 +40,7 @@ def _run(options: argparse.Namespace) -> int:
         column.footer = total
     for kind, used in kinds.items():
         table.add_row(kind, str(used.entries), decimal(used.size))
-    Console().print(table)
+    show(table)
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -26,10 +26,10 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("check", help="check that ops are right", description=_run.__doc__)
     arguments.add_ops(parser)
     parser.add_argument("--only", nargs="+", metavar="CHECK", help="which checks; all without any")
-    parser.add_argument("--limit", type=float, default=300, metavar="S", help="the seconds that a check may take (300)")
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="how many ops to check at once (all cores)"
+        "--limit", type=arguments.whole_number, default=300, metavar="S", help="the seconds that a check may take (300)"
     )
+    arguments.add_jobs(parser, "ops to check")
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
     parser.set_defaults(run=_run)
 
@@ -48,16 +48,26 @@ def _run(options: argparse.Namespace) -> int:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("checking", total=len(modules) * len(checks))
 
+        stopped = threading.Event()
+
         def check(module: OpModule) -> list[Result]:
             found = []
             begun = lambda name: progress.update(task, description=f"{module.name}: {name}")  # noqa: E731
-            for result in runner.run_checks(module.path, checks, limit=options.limit, begun=begun):
+            for result in runner.run_checks(
+                module.path, checks, limit=options.limit, begun=begun, is_stopped=stopped.is_set
+            ):
                 found.append(result)
                 progress.advance(task)
             return found
 
-        with ThreadPoolExecutor(max(1, options.jobs)) as pool:
-            results = list(pool.map(check, modules))
+        with ThreadPoolExecutor(options.jobs) as pool:
+            try:
+                waiting = [pool.submit(check, module) for module in modules]
+                results = [each.result() for each in waiting]
+            except BaseException:
+                stopped.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     if options.json:
         print(json.dumps([dataclasses.asdict(each) for found in results for each in found], indent=2))
     else:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from pykernels import discovery, paths
+from pykernels import discovery, paths, progress
+from pykernels.commands import arguments
 from pykernels.commands.messages import complain, with_code
+from pykernels.cpp_def import build_definition
 from pykernels.errors import PykernelsError
-from pykernels.module import OpModule
+from pykernels.module import CPP_DEF, OpModule
+from pykernels.shipped import store_of
 
 __all__ = ["add"]
 
@@ -17,25 +23,24 @@ __all__ = ["add"]
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("list", help="show the ops that are found", description=_run.__doc__)
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        metavar="PATH",
-        help="an op folder or a folder of op folders; without any, those that load_ops() loads: the shipped "
-        "ops, ./ops, $PYKERNELS_PATH, and installed packages",
-    )
+    arguments.add_ops(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
     """Show every op that is found: how it is called, whether it has a gradient, and where it is from."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("op", "schema", "gradient", "from")
+    from pykernels.commands.tables import show
+
+    table = Table()
+    for column in ("op", "schema", "gradient", "from"):
+        table.add_column(column, overflow="fold")
     broken: list[str] = []
-    for folder in discovery.find(*options.paths):
+    folders = arguments.find_folders(options.ops)
+    _compile(folders)
+    for folder in folders:
         module = OpModule(folder.name, folder).py_api().cpp_def().py_kernel()
         try:
             op = module.build_load().forward
@@ -45,10 +50,29 @@ def _run(options: argparse.Namespace) -> int:
         else:
             gradient = "no" if op.gradient is None else "yes"
             table.add_row(module.name, Text(op.schema()), gradient, Text(_origin(folder)))
-    Console().print(table)
+    show(table)
     for message in broken:
         complain(message)
     return 1 if broken else 0
+
+
+def _compile(folders: Sequence[Path]) -> None:
+    """Fill the cache with the definitions, several at once; what is wrong with one shows where it is loaded."""
+    # Packages may ship theirs.
+    files = [folder / f"{folder.name}{CPP_DEF}" for folder in folders if store_of(folder) is None]
+    files = [file for file in files if file.is_file()]
+    with (
+        progress.bar("compiling definitions", len(files)) as bar,
+        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
+    ):
+        try:
+            waiting = [pool.submit(build_definition, file) for file in files]
+            for each in waiting:
+                each.exception()
+                bar.advance()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _origin(folder: Path) -> str:

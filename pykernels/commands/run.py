@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "run",
-        help="run a script that was written for an older framework",
+        help="run a script of an older framework, or of a vendor's guide",
         description=_run.__doc__,
         usage="%(prog)s [-h] (SCRIPT | PROGRAM | -m MODULE) [ARGUMENT ...]",
     )
@@ -73,10 +73,10 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     sys.argv = arguments
     try:
         (_run_module if options.module else _run_script)(arguments[0])
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         error.with_traceback(_frames_of_program(error))
         sys.excepthook(type(error), error, error.__traceback__)
-        return 1
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 
@@ -136,7 +136,7 @@ def _set_first_path(directory: str) -> None:
         sys.path[0] = directory
 
 
-def _frames_of_program(error: Exception) -> types.TracebackType | None:
+def _frames_of_program(error: BaseException) -> types.TracebackType | None:
     """Where the exception comes from, without the frames that are not the program's."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_globals.get("__name__") in (__name__, runpy.__name__):

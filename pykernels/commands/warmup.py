@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -32,28 +31,28 @@ def add(commands: Any) -> None:
         help="the dtypes of inputs (float32)",
     )
     arguments.add_inputs(parser)
-    parser.add_argument(
-        "--jobs", type=int, default=len(os.sched_getaffinity(0)), metavar="N", help="how many processes build at once"
-    )
+    arguments.add_jobs(parser, "processes build")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
     """Fill the cache: definitions, kernels, and the registrars of installed frameworks."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from pykernels.commands.tables import show
 
     calls = _calls(options)
     with progress.bar("building", len(calls)) as bar:
         outcomes = list(in_processes(calls, options.jobs, bar))
-    table = Table("", show_footer=False)
+    table = Table()
+    table.add_column("", overflow="fold", min_width=8)
     for column in ("built", "from cache", "as Python", "failed"):
         table.add_column(column, justify="right")
     for each in outcomes:
         counts = (each.built, each.cached, len(each.python), len(each.failed))
         table.add_row(each.name, *(Text(str(n), style) for n, style in zip(counts, ("", "", "yellow", "red"))))
-    Console().print(table)
+    show(table)
     for each in outcomes:
         for message in (*each.python, *each.failed):
             complain(f"{each.name}: {message}")
