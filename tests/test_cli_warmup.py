@@ -94,6 +94,7 @@ def test_a_kernel_that_runs_as_python_is_told(ops: Path) -> None:
     assert done.returncode == 0
     assert counts(done)["twice"][2] == 4
     assert "pykernels: twice: op 'twice_forward': forward runs as Python, which is slower" in done.stderr
+    assert done.stderr.count("runs as Python") == 1
 
 
 def test_what_fails_is_told_and_the_others_are_built(ops: Path) -> None:

@@ -54,7 +54,7 @@ def _run(options: argparse.Namespace) -> int:
         table.add_row(each.name, *(Text(str(n), style) for n, style in zip(counts, ("", "", "yellow", "red"))))
     show(table)
     for each in outcomes:
-        for message in (*each.python, *each.failed):
+        for message in dict.fromkeys((*each.python, *each.failed)):
             complain(f"{each.name}: {message}")
     return 1 if any(each.failed for each in outcomes) else 0
 
