@@ -94,6 +94,8 @@ def opcheck(
     """
     from pykernels.checking import findings, runner
 
+    # What pytest shows is the message alone.
+    __tracebackhide__ = True
     folder = op.path if isinstance(op, pykernels.OpModule) else _folder_of(op)
     results = runner.run_checks(folder, runner.choose(checks), sample_inputs)
     wrong = [findings.describe(each) for each in results if each.outcome == findings.FAILED]

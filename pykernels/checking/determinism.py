@@ -7,13 +7,14 @@ import itertools
 import numpy as np
 
 from pykernels.abi import KernelFlag
-from pykernels.checking.execution import filled, names, run_compiled
+from pykernels.checking.execution import filled, names, run_compiled, run_plain
 from pykernels.checking.findings import Wrong
 from pykernels.checking.search import Subject, search
 from pykernels.checking.steps_of import steps_of
 from pykernels.checking.values import Kind
+from pykernels.module import OpModule
 from pykernels.samples import Sample
-from pykernels.steps import Step
+from pykernels.steps import Step, forward_step
 
 __all__ = ["check"]
 
@@ -21,11 +22,14 @@ __all__ = ["check"]
 _FILLS = (0xA5, 0x5A, 0x00, 0xFF)
 # Into how many pieces a framework may cut a call.
 _PIECES = 3
+# How many calls are compared with those of a file that is loaded again.
+_NEW = 8
 
 
 def check(subject: Subject) -> str:
-    """Run every kernel several times, and in pieces where it says that it can be."""
+    """Run every kernel several times, in pieces where it says that it can be, and a function that was never called."""
     in_pieces: set[str] = set()
+    samples = itertools.count()
 
     def judge(sample: Sample) -> None:
         for step in steps_of(subject, sample):
@@ -35,9 +39,29 @@ def check(subject: Subject) -> str:
             if step.call.kernel.struct.flags & (KernelFlag.ELEMENTWISE | KernelFlag.ITERATIONS):
                 in_pieces.add(step.op.name)
                 _compare(step, first, _run_in_pieces(step), f"run in {_PIECES} pieces")
+        if next(samples) < _NEW:
+            _compare_with_new(subject, sample)
 
     tried = search(subject, judge, subject.forms, [Kind.OWN, Kind.ORDINARY])
     return f"{tried} calls{f', in pieces as well: {chr(44).join(sorted(in_pieces))}' if in_pieces else ''}"
+
+
+def _compare_with_new(subject: Subject, sample: Sample) -> None:
+    """Compare with the same file, loaded again: what it keeps between calls is not there."""
+    module = subject.module
+    # Other numbers than those of the call before, in arrays like its.
+    moved = Sample([[np.array(np.flip(array)) for array in group] for group in sample.inputs], sample.attributes)
+    new = OpModule(module.name, module.path).py_api().cpp_def().py_kernel()
+    with subject.limited():
+        run_plain(forward_step(module, sample))
+        step = forward_step(module, moved)
+        found, expected = run_plain(step), run_plain(forward_step(new, moved))
+    for name, one, other in zip(names(step), found, expected):
+        if one.tobytes() != other.tobytes():
+            raise Wrong(
+                f"{step.op.name}: {name} depends on earlier calls: it is {one}, but {other} where the kernel file is "
+                "loaded again"
+            )
 
 
 def _run_in_pieces(step: Step) -> list[np.ndarray]:

@@ -158,10 +158,19 @@ def _accepted(op: OpDef, forms: Iterable[Form]) -> Iterator[Form]:
 
 
 def _few(forms: list[Form]) -> list[Form]:
-    """The first, which is a sample or like one, an empty one, and some others."""
+    """The first, which is a sample or like one, an empty one, and others, in which other axes are of equal lengths."""
     empty = [form for form in forms if form.size == 0][:1]
     rest = [form for form in forms if form.size]
-    return [*rest[: _PER_RANKS - len(empty)], *empty]
+    unlike = list({_equal_lengths(form): form for form in reversed(rest[1:])}.values())[::-1]
+    first = [*rest[:1], *(form for form in unlike if _equal_lengths(form) != _equal_lengths(rest[0]))]
+    others = [form for form in rest if form not in first]
+    return [*[*first, *others][: _PER_RANKS - len(empty)], *empty]
+
+
+def _equal_lengths(form: Form) -> tuple[int, ...]:
+    """For each axis of all arrays, the first that is as long."""
+    lengths = [n for group in form.specs for spec in group for n in spec.shape or ()]
+    return tuple(map(lengths.index, lengths))
 
 
 def form_of(module: OpModule, given: Sample) -> Form:
@@ -188,6 +197,16 @@ def _resized(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> lis
     lengths = sorted({n for shape in shapes for n in shape})
     others = {n: int(rng.choice([0, 1, 2, 3, 5])) for n in lengths if rng.random() < 0.5}
     return [tuple(others.get(n, n) for n in shape) for shape in shapes]
+
+
+def _one_axis(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The same, but for the length of one axis of one array."""
+    places = [(i, axis) for i, shape in enumerate(shapes) for axis in range(len(shape))]
+    changed = [list(shape) for shape in shapes]
+    if places:
+        array, axis = places[int(rng.integers(len(places)))]
+        changed[array][axis] = int(rng.choice([0, 1, 2, 3, 5]))
+    return list(map(tuple, changed))
 
 
 def _deeper(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -217,7 +236,7 @@ def _any(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tu
     return [tuple(map(int, rng.choice([2, 3], int(rng.integers(4))))) for _ in shapes]
 
 
-_SHAPES = (_alike, _resized, _broadcast, _deeper, _any)
+_SHAPES = (_alike, _resized, _broadcast, _one_axis, _deeper, _any)
 
 
 def _shape(rng: np.random.Generator, most: int) -> tuple[int, ...]:

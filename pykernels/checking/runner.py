@@ -122,7 +122,8 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=said,
             # What libraries compute on several threads cannot be timed beside other processes.
-            env={**os.environ, **ONE_THREAD},
+            # Nothing is left in the working directory.
+            env={**os.environ, **ONE_THREAD, "HYPOTHESIS_STORAGE_DIRECTORY": self._directory.name},
             start_new_session=True,
         )
 

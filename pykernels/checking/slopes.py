@@ -16,7 +16,7 @@ from pykernels.module import OpModule
 from pykernels.samples import Sample
 from pykernels.steps import Gradient, Step, forward_step, gradient
 
-__all__ = ["compare", "compare_dtypes", "differentiable", "in_float64", "read_seeds"]
+__all__ = ["EndOfNetwork", "compare", "compare_dtypes", "differentiable", "in_float64", "read_seeds"]
 
 _F64 = np.dtype(np.float64)
 _STEP = 1e-6
@@ -75,6 +75,45 @@ def compare(module: OpModule, step: Step) -> list[str]:
         if told:
             raise Wrong(f"{step.op.name}: the gradient of {name}{told}")
     return names
+
+
+class EndOfNetwork:
+    """Gradients that do not depend on those of outputs: they must be that of the sum of one, in all calls or none.
+
+    Which output that is, or whether there is one, nobody says: a classifier may give probabilities, and the gradient of
+    a loss that it does not give.
+    """
+
+    def __init__(self) -> None:
+        self._possible: set[int] = set()
+
+    def compare(self, module: OpModule, step: Step) -> list[str]:
+        """The names of the inputs whose gradient is that of an output.
+
+        Raises
+        ------
+        Wrong
+            It is that of an output in other calls, but not in this one.
+        """
+        found = _gradients(module, step)
+        places = [place for place, values in found.bound.items() if _input(step, *place).dtype == values.dtype == _F64]
+        if any(seed is not None for seed in read_seeds(found)) or not places:
+            return []
+        gradients = {place: found.bound[place].copy() for place in places}
+        names = [argument.name for argument, group in zip(step.op.outputs, step.outputs) for _ in group]
+        told: dict[int, str] = {}
+        for output in range(len(names)):
+            seeds = [np.ones_like(a) if i == output else None for i, a in enumerate(chain(*step.outputs))]
+            for place, values in gradients.items():
+                wrong = _compare_input(step, _input(step, *place), values, seeds)
+                if wrong:
+                    told[output] = f"the gradient of {place[0]}{wrong}, along the sum of {names[output]}"
+                    break
+        right = set(range(len(names))) - set(told)
+        if self._possible and not self._possible & right:
+            raise Wrong(f"{step.op.name}: {told[min(self._possible)]}, whose gradient it is in other calls")
+        self._possible = self._possible & right or right
+        return [name for name, _ in places] if right else []
 
 
 def compare_dtypes(module: OpModule, sample: Sample) -> None:

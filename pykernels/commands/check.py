@@ -83,9 +83,11 @@ def _print(found: Sequence[Result]) -> None:
 
     from pykernels.checking import findings
 
-    table = Table("check", "result", "", title=found[0].op, title_justify="left")
+    table = Table("check", "result", "s", "what was tried, or is wrong", title=found[0].op, title_justify="left")
+    table.columns[2].justify = "right"
     for each in found:
-        table.add_row(each.check, Text(each.outcome, _COLOURS[each.outcome]), Text(each.message))
+        seconds = f"{each.seconds:.1f}" if each.seconds else ""
+        table.add_row(each.check, Text(each.outcome, _COLOURS[each.outcome]), seconds, Text(each.message))
     console = Console()
     console.print(table)
     for each in found:

@@ -26,6 +26,7 @@ def test_a_right_op_is_told_in_a_table(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("│")]
     assert [(row[1], row[3]) for row in rows] == [("definition", "passed"), ("gradient", "passed")]
+    assert all(float(row[5]) >= 0 for row in rows)
     assert done.stdout.startswith("planted")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -52,6 +53,12 @@ def test_results_that_change(tmp_path: Path) -> None:
     kernel = with_line("scale = scale + next(_count) % 2", "    import itertools\n\n    _count = itertools.count()\n")
     result = failure(plant(tmp_path, kernel=kernel), "determinism")
     assert "planted_forward: y is another one when the kernel is run again on the same inputs" in result.message
+
+
+def test_results_that_are_kept(tmp_path: Path) -> None:
+    kernel = with_line("x = _kept.setdefault((x.shape, x.dtype), x.copy())", "    _kept = {}\n")
+    result = failure(plant(tmp_path, kernel=kernel), "determinism")
+    assert "planted_forward: y depends on earlier calls: it is " in result.message
 
 
 @pytest.mark.parametrize(
@@ -123,12 +130,12 @@ def test_a_kernel_that_is_slower_than_numpy(tmp_path: Path) -> None:
     # numba's own loops are no match for NumPy's.
     kernel = instead("scale * x", "np.convolve(x.reshape(-1), x.reshape(-1)[:50])[: x.size].reshape(x.shape)")
     result = failure(plant(tmp_path, kernel=kernel), "speed")
-    assert "planted_forward: with 1,000 elements, the compiled kernel takes" in result.message
+    assert re.search(r"planted_forward: with 1(00)?,000 elements, the kernel takes", result.message)
     assert "times as long as plain NumPy" in result.message
 
 
-def test_a_kernel_that_is_not_compiled_is_not_timed(tmp_path: Path) -> None:
+def test_a_kernel_that_is_not_compiled_is_told(tmp_path: Path) -> None:
     kernel = instead("scale * x", "scale * np.asarray(x.tolist(), x.dtype)", KERNEL)
-    kernel = instead("scale * dy", "scale * np.asarray(dy.tolist(), x.dtype)", kernel)
     (result,) = outcomes(plant(tmp_path, kernel=kernel), "speed").values()
-    assert (result.outcome, result.message) == (SKIPPED, "no kernel is compiled, or NumPy takes too long")
+    assert result.outcome == PASSED, result
+    assert result.message.endswith(" times as long as NumPy; not compiled: planted_forward")

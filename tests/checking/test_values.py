@@ -153,3 +153,27 @@ def test_a_kink_is_no_wrong_gradient(tmp_path: Path) -> None:
     calls = [{"x": np.array([0.0, 1e-7, -1e-7, 2.0])}]
     (result,) = outcomes(folder, "gradient", calls=calls).values()
     assert result.outcome == PASSED, result
+
+
+#: An op that ends a network: its gradient reads none from above.
+LAST = instead("super().__init__()", "super().__init__(need_top_grad=False)", DEFINITION)
+
+
+@pytest.mark.parametrize(
+    ("slope", "told"),
+    [
+        ("scale * np.ones_like(x)", "along x"),
+        ("np.abs(scale) * np.ones_like(x)", "along the sum of y, whose gradient it is in other calls"),
+        ("3 * np.ones_like(x)", "is not that of the sum of one"),
+    ],
+)
+def test_the_gradient_of_the_end_of_a_network(slope: str, told: str, tmp_path: Path) -> None:
+    kernel = instead("dy, x, y = args\n        return scale * dy", f"x, y = args\n        return {slope}")
+    (result,) = outcomes(plant(tmp_path, kernel=kernel, definition=LAST), "gradient").values()
+    assert result.outcome == (FAILED if "in other calls" in told else PASSED), result
+    assert result.message.endswith(told), result
+
+
+def test_a_gradient_that_is_wrong_for_some_attributes(tmp_path: Path) -> None:
+    result = failure(plant(tmp_path, kernel=instead("scale * dy", "abs(scale) * dy")), "gradient")
+    assert "but finite differences give" in result.message and "scale = -" in result.inputs

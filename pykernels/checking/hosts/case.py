@@ -109,8 +109,8 @@ Way = Callable[[], Outcome]
 
 
 def strided(array: np.ndarray) -> np.ndarray:
-    """The same numbers, with others between them."""
-    return np.repeat(array[..., None], 2, axis=-1)[..., 0]
+    """The same numbers with others between them, those along the first axis closest together."""
+    return np.repeat(array.T[..., None], 2, axis=-1)[..., 0].T
 
 
 def call(case: Case, tensors: Mapping[str, Sequence[Any]]) -> list[Any]:
