@@ -22,6 +22,19 @@ PROP = """
     class Prop(pykernels.CustomOpProp):
         pass
 """
+#: Kernels and a definition for an op that changes from one version of its folder to the next.
+TIMES = "def forward(args):\n    return args[0] * {factor}\n\ndef backward(args):\n    return args[0] * {factor}\n"
+TIMES_ATTRIBUTE = (
+    "def forward(args, *, by):\n    return args[0] * by\n\ndef backward(args, *, by):\n    return args[0] * by\n"
+)
+PROP_WITH_ATTRIBUTE = """
+    import pykernels
+
+
+    class Prop(pykernels.CustomOpProp):
+        def __init__(self, by: int = 7):
+            super().__init__(need_top_grad=True)
+"""
 
 
 def write_op(parent: Path, name: str, kernel: str, definition: str = PROP) -> Path:

@@ -31,12 +31,15 @@ def test_a_thousand_forks(tmp_path: Path) -> None:
         PRELUDE
         + CHAIN
         + """
+children = []
 for i in range(1000):
     y = chain()
-    child = os.fork()
-    if child == 0:
+    children.append(os.fork())
+    if children[-1] == 0:
         os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
+    # A few may be ending still.
+    assert len(children) < 4 or os.waitpid(children.pop(0), 0)[1] == 0
+assert all(os.waitpid(child, 0)[1] == 0 for child in children)
 assert (y.asnumpy() == expected).all()
 print("all done")
 """,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from folders import write_op
 from process import program
+from raising_kernels import COMPILED_RAISES
 
 SETUP = """
 import os, threading
@@ -44,16 +45,6 @@ SLOW = """
         time.sleep(0.5)
         open("done", "w").close()
         return args[0] * 1
-
-    def backward(args):
-        return args[0] * 1
-"""
-FAILING = """
-    def forward(args):
-        (x,) = args
-        if x.size > 2:
-            raise ValueError("on purpose")
-        return x * 1
 
     def backward(args):
         return args[0] * 1
@@ -184,7 +175,7 @@ def test_a_graph_in_a_child_is_refused(tmp_path: Path, graph: str) -> None:
 
 
 def test_a_failure_that_is_pending_at_a_fork_becomes_a_warning(tmp_path: Path) -> None:
-    write_op(tmp_path, "failing", FAILING)
+    write_op(tmp_path, "failing", COMPILED_RAISES)
     done = program(
         SETUP
         + f"""
@@ -194,7 +185,7 @@ pykernels.list_ops()["failing"].api.failing(x)
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     in_child(lambda: sigmoid(x).tolist())
-print([str(each.message) for each in told if "on purpose" in str(each.message)])
+print([str(each.message) for each in told if "three is too many" in str(each.message)])
 print(sigmoid(x).tolist())
 """,
         cwd=tmp_path,
@@ -252,10 +243,10 @@ print(sigmoid(x).tolist())
 
 
 def test_a_failure_that_nobody_waits_for_is_told_at_exit(tmp_path: Path) -> None:
-    write_op(tmp_path, "failing", FAILING)
+    write_op(tmp_path, "failing", COMPILED_RAISES)
     done = program(
         SETUP + f"pykernels.load_ops({str(tmp_path / 'failing')!r})\npykernels.list_ops()['failing'].api.failing(x)",
         cwd=tmp_path,
     )
     assert "nobody had waited for failed: op 'failing_forward'" in done.stderr
-    assert "on purpose" in done.stderr
+    assert "three is too many" in done.stderr

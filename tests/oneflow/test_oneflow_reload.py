@@ -7,22 +7,9 @@ from typing import Any
 
 import oneflow as flow
 import pytest
-from folders import write_op
+from folders import PROP_WITH_ATTRIBUTE, TIMES, TIMES_ATTRIBUTE, write_op
 
 import pykernels
-
-KERNEL = "def forward(args):\n    return args[0] * {factor}\n\ndef backward(args):\n    return args[0] * {factor}\n"
-WITH_ATTRIBUTE = (
-    "def forward(args, *, by):\n    return args[0] * by\n\ndef backward(args, *, by):\n    return args[0] * by\n"
-)
-PROP = """
-    import pykernels
-
-
-    class Prop(pykernels.CustomOpProp):
-        def __init__(self, by: int = 7):
-            super().__init__(need_top_grad=True)
-"""
 
 
 def call(x: Any, **attributes: Any) -> Any:
@@ -49,17 +36,17 @@ def unloaded() -> Any:
 
 def test_an_edited_folder(tmp_path: Path) -> None:
     x = flow.ones(2)
-    pykernels.load_ops(write_op(tmp_path, "changing", KERNEL.format(factor=2)))
+    pykernels.load_ops(write_op(tmp_path, "changing", TIMES.format(factor=2)))
     graph = Graph()
     assert (call(x).tolist(), gradient(x), graph(x).tolist()) == ([2, 2], [2, 2], [2, 2])
 
-    write_op(tmp_path, "changing", KERNEL.format(factor=3))
+    write_op(tmp_path, "changing", TIMES.format(factor=3))
     pykernels.reload("changing")
     assert (call(x).tolist(), gradient(x), Graph()(x).tolist()) == ([3, 3], [3, 3], [3, 3])
     assert graph(x).tolist() == [2, 2]
 
     # Other attributes than before.
-    write_op(tmp_path, "changing", WITH_ATTRIBUTE, PROP)
+    write_op(tmp_path, "changing", TIMES_ATTRIBUTE, PROP_WITH_ATTRIBUTE)
     pykernels.reload("changing")
     assert (call(x).tolist(), call(x, by=5).tolist(), gradient(x)) == ([7, 7], [5, 5], [7, 7])
     assert graph(x).tolist() == [2, 2]
@@ -69,7 +56,7 @@ def test_a_function_of_the_builder_follows_the_folder(tmp_path: Path) -> None:
     function = pykernels.user_op_builder("x").Op("changing_forward").Output("output").Function("data")
     x = flow.ones(2)
     for factor in (2, 3):
-        write_op(tmp_path, "changing", KERNEL.format(factor=factor))
+        write_op(tmp_path, "changing", TIMES.format(factor=factor))
         pykernels.load_ops(tmp_path / "changing")
         assert function(x).tolist() == [factor, factor]
     pykernels.unload_ops("changing")
@@ -78,7 +65,7 @@ def test_a_function_of_the_builder_follows_the_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_loaded_twice(tmp_path: Path) -> None:
-    folder = write_op(tmp_path, "changing", KERNEL.format(factor=2))
+    folder = write_op(tmp_path, "changing", TIMES.format(factor=2))
     for _ in range(2):
         pykernels.load_ops(folder)
         assert call(flow.ones(2)).tolist() == [2, 2]
@@ -88,13 +75,13 @@ def test_two_folders_of_one_name(tmp_path: Path) -> None:
     """OneFlow itself ends the process if a name is registered twice."""
     for factor in (2, 3):
         (tmp_path / str(factor)).mkdir()
-        pykernels.load_ops(write_op(tmp_path / str(factor), "changing", KERNEL.format(factor=factor)))
+        pykernels.load_ops(write_op(tmp_path / str(factor), "changing", TIMES.format(factor=factor)))
         assert call(flow.ones(1)).item() == factor
         pykernels.unload_ops("changing")
 
 
 def test_an_unloaded_folder(tmp_path: Path) -> None:
-    pykernels.load_ops(write_op(tmp_path, "changing", KERNEL.format(factor=2)))
+    pykernels.load_ops(write_op(tmp_path, "changing", TIMES.format(factor=2)))
     graph, x = Graph(), flow.ones(2)
     assert graph(x).tolist() == [2, 2]
     pykernels.unload_ops("changing")

@@ -11,24 +11,11 @@ from typing import Any
 
 import pytest
 import torch
-from folders import write_op
+from folders import PROP_WITH_ATTRIBUTE, TIMES, TIMES_ATTRIBUTE, write_op
 from process import program
 
 import pykernels
 from pykernels.errors import LoadError
-
-KERNEL = "def forward(args):\n    return args[0] * {factor}\n\ndef backward(args):\n    return args[0] * {factor}\n"
-WITH_ATTRIBUTE = (
-    "def forward(args, *, by):\n    return args[0] * by\n\ndef backward(args, *, by):\n    return args[0] * by\n"
-)
-PROP = """
-    import pykernels
-
-
-    class Prop(pykernels.CustomOpProp):
-        def __init__(self, by: int = 7):
-            super().__init__(need_top_grad=True)
-"""
 
 
 @pytest.fixture
@@ -41,10 +28,10 @@ def changing(road: str, enter: Callable[..., Any]) -> Iterator[Callable[[], Any]
 
 def test_an_edited_folder(tmp_path: Path, changing: Callable[[], Any]) -> None:
     x = torch.ones(2, requires_grad=True)
-    pykernels.load_ops(write_op(tmp_path, "changing", KERNEL.format(factor=2)))
+    pykernels.load_ops(write_op(tmp_path, "changing", TIMES.format(factor=2)))
     op = changing()
     assert op(x).tolist() == [2, 2]
-    write_op(tmp_path, "changing", KERNEL.format(factor=3))
+    write_op(tmp_path, "changing", TIMES.format(factor=3))
     pykernels.reload("changing")
     new = changing()
     # Whoever holds on to the operator has the new one, too.
@@ -54,10 +41,10 @@ def test_an_edited_folder(tmp_path: Path, changing: Callable[[], Any]) -> None:
 
 
 def test_a_folder_that_gets_an_attribute(tmp_path: Path, changing: Callable[[], Any]) -> None:
-    pykernels.load_ops(write_op(tmp_path, "changing", KERNEL.format(factor=2)))
+    pykernels.load_ops(write_op(tmp_path, "changing", TIMES.format(factor=2)))
     old = changing()
     assert old(torch.ones(2)).tolist() == [2, 2]
-    write_op(tmp_path, "changing", WITH_ATTRIBUTE, PROP)
+    write_op(tmp_path, "changing", TIMES_ATTRIBUTE, PROP_WITH_ATTRIBUTE)
     pykernels.reload("changing")
     new = changing()
     assert new(torch.ones(2), by=5).tolist() == [5, 5]
@@ -86,7 +73,7 @@ def test_a_shape_that_changes_is_inferred_anew(tmp_path: Path, changing: Callabl
 
 
 def test_an_unloaded_op_is_told(tmp_path: Path, changing: Callable[[], Any], ops: Any) -> None:
-    pykernels.load_ops(write_op(tmp_path, "changing", KERNEL.format(factor=2)))
+    pykernels.load_ops(write_op(tmp_path, "changing", TIMES.format(factor=2)))
     op = changing()
     x = torch.ones(2, requires_grad=True)
     y = op(x)
@@ -118,7 +105,7 @@ def test_the_order_of_imports_does_not_matter(tmp_path: Path, first: str) -> Non
 def collection(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "collection"
     folder.mkdir()
-    write_op(folder, "triple", KERNEL.format(factor=3), PROP.replace("by: int = 7", ""))
+    write_op(folder, "triple", TIMES.format(factor=3), PROP_WITH_ATTRIBUTE.replace("by: int = 7", ""))
     yield folder
     if "triple" in pykernels.list_ops():
         pykernels.unload_ops("triple")
@@ -164,7 +151,7 @@ def test_a_library_that_cannot_be(collection: Path, text: str, told: str) -> Non
 
 
 def test_two_ops_of_one_name(collection: Path) -> None:
-    write_op(collection, "triple_backward", KERNEL.format(factor=4), PROP.replace("by: int = 7", ""))
+    write_op(collection, "triple_backward", TIMES.format(factor=4), PROP_WITH_ATTRIBUTE.replace("by: int = 7", ""))
     pykernels.load_ops(collection)
     try:
         assert torch.ops.pykernels.triple(torch.ones(1)).tolist() == [3]
@@ -201,7 +188,7 @@ NO_REGISTRAR = {
 @pytest.mark.parametrize("prepare, compiler, why", NO_REGISTRAR.values(), ids=NO_REGISTRAR)
 def test_without_the_registrar(tmp_path: Path, prepare: str, compiler: str, why: str) -> None:
     """The same operator, through Python; a warning says so, once."""
-    write_op(tmp_path, "twice", KERNEL.format(factor=2))
+    write_op(tmp_path, "twice", TIMES.format(factor=2))
     done = program(
         f"import importlib.metadata\n{prepare}"
         """
