@@ -39,7 +39,6 @@ __all__ = [
     "Tensor",
     "decode_attr",
     "encode_attr",
-    "write_text",
 ]
 
 DEFINITION_ABI = 1
@@ -241,15 +240,6 @@ ExplainFn = ctypes.CFUNCTYPE(
 
 class Services(ctypes.Structure):
     _fields_ = [("resolve", ResolveFn), ("explain", ExplainFn)]
-
-
-def write_text(address: int | None, size: int, text: str) -> None:
-    """Write `text` as a C string into `size` bytes at `address`, cut if it is too long."""
-    if address and size:
-        raw = text.encode(errors="replace").replace(b"\0", b"")[: size - 1]
-        # Cut between characters, not inside one.
-        raw = raw.decode(errors="ignore").encode()
-        ctypes.memmove(address, raw + b"\0", len(raw) + 1)
 
 
 _INTEGERS = {AttrType.INT32, AttrType.INT64, AttrType.BOOL, AttrType.DTYPE}

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pykernels import abi, dtypes
-from pykernels.attributes import format_value, parse_value, type_name
+from pykernels.attributes import parse_value, type_name
+from pykernels.declared import Argument, Attribute
 from pykernels.errors import CallError, DefinitionError
 from pykernels.gradient_plan import GradientPlan, PlanOp, PlanRecorder
 from pykernels.helptext import InstanceHelp
@@ -18,86 +19,12 @@ from pykernels.instance import NO_TENSORS, TensorSpec, arguments_of, make_instan
 if TYPE_CHECKING:
     from pykernels.sbp import Sbp
 
-__all__ = [
-    "NOT_KNOWN_YET",
-    "REQUIRED",
-    "Argument",
-    "Attribute",
-    "Definition",
-    "GradientPlan",
-    "OpDef",
-    "PlanOp",
-    "TensorSpec",
-]
+__all__ = ["NOT_KNOWN_YET", "Definition", "GradientPlan", "OpDef", "PlanOp", "TensorSpec"]
 
 #: In the text of every error that says that shapes, or numbers of tensors, are needed first.
 NOT_KNOWN_YET = "is not known yet"
 #: What a function of a definition returns when the definition itself is wrong, rather than the use of the op.
 _FAULT = 2
-
-
-class _Required:
-    def __repr__(self) -> str:
-        return "REQUIRED"
-
-
-#: The default of an attribute that has none.
-REQUIRED: Any = _Required()
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An input or output as an op declares it.
-
-    Attributes
-    ----------
-    name : str
-    count : int
-        How many tensors it stands for; the least number when `variadic`.
-    variadic : bool
-        Whether it takes more than `count`.
-    optional : bool
-        Whether it may be left out.
-    mutable : bool
-        Whether the kernel changes it in place: an auxiliary state, which has no gradient.
-    """
-
-    name: str
-    count: int = 1
-    variadic: bool = False
-    optional: bool = False
-    mutable: bool = False
-
-    @property
-    def repeated(self) -> bool:
-        """Whether it stands for several tensors, so that kernels get a tuple."""
-        return self.variadic or self.count > 1
-
-    def accepts(self, count: int) -> bool:
-        """Whether it can stand for `count` tensors."""
-        return count == self.count or (self.variadic and count > self.count) or (self.optional and count == 0)
-
-    def __str__(self) -> str:
-        repeat = f"[{self.count}{'+' if self.variadic else ''}]" if self.repeated else ""
-        return f"{self.name}{repeat}{'?' if self.optional else ''}{'!' if self.mutable else ''}"
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """An attribute as an op declares it; `default` is `REQUIRED` where there is none."""
-
-    name: str
-    type: abi.AttrType
-    default: Any = REQUIRED
-
-    @property
-    def required(self) -> bool:
-        """Whether it must be given."""
-        return self.default is REQUIRED
-
-    def __str__(self) -> str:
-        default = "" if self.required else f" = {format_value(self.type, self.default)}"
-        return f"{self.name}: {type_name(self.type)}{default}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ from typing import Any
 
 from pykernels import abi
 from pykernels.attributes import sample_value
-from pykernels.definition import NOT_KNOWN_YET, REQUIRED, Argument, Attribute, Definition, OpDef
+from pykernels.declared import REQUIRED, Argument, Attribute
+from pykernels.definition import NOT_KNOWN_YET, Definition, OpDef
 from pykernels.errors import DefinitionError, PykernelsWarning
 from pykernels.instance import arguments_of
 

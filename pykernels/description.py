@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pykernels.definition import NOT_KNOWN_YET, Argument, OpDef, TensorSpec
+from pykernels.declared import Argument
+from pykernels.definition import NOT_KNOWN_YET, OpDef, TensorSpec
 from pykernels.errors import CallError, DefinitionError, PykernelsError
 from pykernels.gradient_plan import GradientPlan
 from pykernels.module import OpModule

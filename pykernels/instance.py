@@ -12,7 +12,8 @@ from pykernels import abi, dtypes
 from pykernels.errors import CallError
 
 if TYPE_CHECKING:
-    from pykernels.definition import Argument, OpDef
+    from pykernels.declared import Argument
+    from pykernels.definition import OpDef
 
 __all__ = ["NO_TENSORS", "TensorSpec", "arguments_of", "make_instance", "read_tensors"]
 

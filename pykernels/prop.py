@@ -11,7 +11,7 @@ import numpy as np
 
 from pykernels.abi import AttrType
 from pykernels.attributes import parse_value, type_name
-from pykernels.definition import Attribute
+from pykernels.declared import Attribute
 
 __all__ = ["CustomOpProp", "attributes_of"]
 

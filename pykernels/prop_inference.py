@@ -12,7 +12,7 @@ import numpy as np
 from pykernels import dtypes
 from pykernels.abi import MAX_NDIM, AttrType
 from pykernels.attributes import sample_value
-from pykernels.definition import Attribute
+from pykernels.declared import Attribute
 from pykernels.errors import CallError, DefinitionError
 from pykernels.instance import TensorSpec
 from pykernels.prop import CustomOpProp, attributes_of

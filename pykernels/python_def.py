@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pykernels import abi, dtypes
-from pykernels.definition import Attribute, Definition
+from pykernels import abi, callbacks, dtypes
+from pykernels.declared import Attribute
+from pykernels.definition import Definition
 from pykernels.definition_reader import read_definition
 from pykernels.errors import CallError, DefinitionError
 from pykernels.instance import TensorSpec
@@ -145,7 +146,7 @@ class _PythonDefinition:
         try:
             function()
         except Exception as problem:
-            abi.write_text(error, size, _explain(problem, self._path, self._at))
+            callbacks.write_text(error, size, _explain(problem, self._path, self._at))
             return _WRONGLY_USED if isinstance(problem, ValueError | AssertionError) else _WRONG
         return 0
 

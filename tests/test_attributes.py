@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from pykernels import abi
 from pykernels.abi import AttrType
 from pykernels.attributes import format_value, parse_value, sample_value, type_name
-from pykernels.definition import Argument, Attribute, Definition, OpDef
+from pykernels.declared import Argument, Attribute
+from pykernels.definition import Definition, OpDef
 from pykernels.errors import CallError
 
 

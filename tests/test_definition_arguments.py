@@ -7,7 +7,8 @@ import re
 import pytest
 from definitions import F64, load, spec
 
-from pykernels.definition import Argument, Definition, TensorSpec
+from pykernels.declared import Argument
+from pykernels.definition import Definition, TensorSpec
 from pykernels.errors import CallError, DefinitionError
 
 ARGUMENTS = """

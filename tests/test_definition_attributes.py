@@ -8,7 +8,8 @@ from definitions import INCLUDE, infer, load, spec, write
 from pykernels.abi import AttrType
 from pykernels.attributes import format_value
 from pykernels.cpp_def import load_cpp_def
-from pykernels.definition import REQUIRED, Definition
+from pykernels.declared import REQUIRED
+from pykernels.definition import Definition
 from pykernels.errors import CallError, DefinitionError
 
 ATTRIBUTES = """

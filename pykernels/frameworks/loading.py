@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from pykernels import abi
+from pykernels import callbacks
 from pykernels.diagnostics import without_excerpt
 from pykernels.errors import LoadError, PykernelsError
 
@@ -23,16 +23,10 @@ def reporting(load: Callable[[str], None], *, in_one_line: bool = False) -> Call
     """`load` for `LoadFn`: what it raises becomes the error of whoever wanted the op."""
 
     def report(name: bytes, error: int, size: int) -> int:
-        try:
-            load(name.decode())
-        except PykernelsError as problem:
-            abi.write_text(error, size, without_excerpt(str(problem)) if in_one_line else str(problem))
-            return 1
-        except BaseException as problem:
-            # Whatever happens here must not leave through a framework's C frames.
-            abi.write_text(error, size, f"loading op {name.decode()!r} failed: {type(problem).__name__}: {problem}")
-            return 1
-        return 0
+        op = name.decode()
+        failed = f"loading op {op!r} failed: "
+        shorten = without_excerpt if in_one_line else str
+        return callbacks.answer(lambda: load(op), error, size, told=PykernelsError, otherwise=failed, shorten=shorten)
 
     return report
 

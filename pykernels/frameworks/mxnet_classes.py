@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any
 
-from pykernels import abi
+from pykernels import callbacks
 from pykernels.errors import DefinitionError
 from pykernels.frameworks import mxnet, mxnet_input_errors
 from pykernels.frameworks.mxnet_class_errors import ClassError, RegisteredClass
@@ -127,16 +127,7 @@ def _registrar() -> Any:
 def _reporting(answer: Callable[..., None]) -> Callable[..., int]:
     def report(*arguments: Any) -> int:
         *given, error, size = arguments
-        try:
-            answer(*given)
-        except ClassError as problem:
-            abi.write_text(error, size, str(problem))
-            return 1
-        except BaseException as problem:
-            # Whatever happens here must not leave through MXNet's C frames.
-            abi.write_text(error, size, f"pykernels failed: {type(problem).__name__}: {problem}")
-            return 1
-        return 0
+        return callbacks.answer(lambda: answer(*given), error, size, told=ClassError, otherwise="pykernels failed: ")
 
     return report
 

@@ -12,7 +12,8 @@ from pykernels.compat.popxl.dtypes import dtype
 from pykernels.compat.popxl.gradients import zeros
 from pykernels.compat.popxl.op import Op
 from pykernels.compat.popxl.tensor import Tensor
-from pykernels.definition import Argument, OpDef
+from pykernels.declared import Argument
+from pykernels.definition import OpDef
 from pykernels.errors import CallError
 from pykernels.instance import TensorSpec
 from pykernels.module import OpModule

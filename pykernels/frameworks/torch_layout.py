@@ -13,7 +13,8 @@ import torch
 
 from pykernels import dtypes
 from pykernels.abi import AttrType
-from pykernels.definition import Argument, Attribute, OpDef
+from pykernels.declared import Argument, Attribute
+from pykernels.definition import OpDef
 from pykernels.errors import CallError
 
 __all__ = ["Call", "Layout", "numpy_dtype", "torch_dtype"]

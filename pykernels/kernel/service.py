@@ -9,7 +9,7 @@ import itertools
 import threading
 from typing import Any
 
-from pykernels import abi
+from pykernels import abi, callbacks
 from pykernels.definition import OpDef
 from pykernels.errors import KernelError, PykernelsError
 from pykernels.kernel import python_form, reference
@@ -77,10 +77,10 @@ def _resolve(number: int, instance: Any, error: int, size: int) -> int | None:
     try:
         return ctypes.addressof(resolve(number, instance.contents).struct)
     except PykernelsError as problem:
-        abi.write_text(error, size, str(problem))
+        callbacks.write_text(error, size, str(problem))
     except BaseException as problem:
         # Whatever happens here must not leave through the host's C frames.
-        abi.write_text(error, size, f"{type(problem).__name__}: {problem}")
+        callbacks.write_text(error, size, f"{type(problem).__name__}: {problem}")
     return None
 
 
@@ -127,4 +127,4 @@ def _explain(
         said = explain(_by_id[kernel.contents.id], status, data, dims, scalars, detail)
     except BaseException as problem:
         said = f"the kernel failed, and so did asking why: {type(problem).__name__}: {problem}"
-    abi.write_text(text, size, said)
+    callbacks.write_text(text, size, said)

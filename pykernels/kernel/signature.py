@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pykernels import abi, dtypes
-from pykernels.definition import Argument, OpDef
+from pykernels.declared import Argument
+from pykernels.definition import OpDef
 from pykernels.errors import KernelError
 from pykernels.kernel.source import IS_TRAIN, KernelFunction
 

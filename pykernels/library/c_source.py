@@ -8,7 +8,7 @@ from typing import Any
 
 from pykernels import abi, dtypes
 from pykernels.abi import AttrType
-from pykernels.definition import Argument, Attribute
+from pykernels.declared import Argument, Attribute
 from pykernels.library.source import LibraryOp
 from pykernels.library.source import text as literal
 

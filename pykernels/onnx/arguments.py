@@ -9,7 +9,8 @@ import numpy as np
 
 from pykernels.abi import AttrType
 from pykernels.attributes import format_value
-from pykernels.definition import Argument, OpDef
+from pykernels.declared import Argument
+from pykernels.definition import OpDef
 from pykernels.errors import CallError
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pykernels import discovery, dtypes
-from pykernels.definition import Argument, OpDef
+from pykernels.declared import Argument
+from pykernels.definition import OpDef
 from pykernels.onnx.arguments import onnx_value
 from pykernels.onnx.node_dtypes import output_dtypes
 from pykernels.onnx.nodes import node_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pykernels.definition import Argument
+from pykernels.declared import Argument
 from pykernels.errors import CallError
 from pykernels.onnx.arguments import group, onnx_value
 from pykernels.onnx.nodes import NodeName, node_names

@@ -11,10 +11,10 @@ from typing import Any
 from pykernels import paths
 from pykernels.abi import AttrType
 from pykernels.attributes import parse_value, type_name
-from pykernels.definition import REQUIRED
+from pykernels.declared import REQUIRED
 from pykernels.errors import CallError, LoadError
 
-__all__ = ["ATTRIBUTE_TYPES", "KINDS", "Sketch", "SketchAttribute", "check_name", "read_attribute", "sketch"]
+__all__ = ["ATTRIBUTE_TYPES", "KINDS", "Sketch", "SketchAttribute", "read_attribute", "sketch"]
 
 #: The kinds, each with the inputs and outputs that an op of it has if nobody names any.
 KINDS = {
@@ -93,7 +93,7 @@ def sketch(
     CallError
         An input, output or attribute cannot have its name, or the kind is for other numbers of inputs or outputs.
     """
-    check_name(name)
+    _check_name(name)
     if attributes is None:
         attributes = [SketchAttribute("scale", AttrType.DOUBLE, 1.0)] if kind == "elementwise" else []
     given = Sketch(name, kind, tuple(inputs or KINDS[kind][0]), tuple(outputs or KINDS[kind][1]), tuple(attributes))
@@ -131,7 +131,7 @@ def read_attribute(text: str) -> SketchAttribute:
     return SketchAttribute(found["name"], type_, default)
 
 
-def check_name(name: str) -> None:
+def _check_name(name: str) -> None:
     """Raise `LoadError` unless a new op can have this name."""
     if not (name.isidentifier() and name.isascii()):
         hint = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)

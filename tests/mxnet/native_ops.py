@@ -10,7 +10,7 @@ from typing import Any
 
 import mxnet as mx
 
-from pykernels import abi, paths
+from pykernels import abi, callbacks, paths
 from pykernels.frameworks import mxnet_registrar
 
 __all__ = ["Native"]
@@ -87,9 +87,9 @@ class Native:
         self.resolved.append((op_type, tuple((t.dtype, t.ndim) for t in tensors), attributes))
         found: int | None = self._library.native_kernel(op_type.encode(), instance)
         if found is None:
-            abi.write_text(error, size, f"there is no kernel for {op_type}")
+            callbacks.write_text(error, size, f"there is no kernel for {op_type}")
         return found
 
     def _explain(self, kernel: Any, instance: Any, status: int, *rest: Any) -> None:
         text, size = rest[-2:]
-        abi.write_text(text, size, f"{instance.contents.name.decode()} failed with status {status}")
+        callbacks.write_text(text, size, f"{instance.contents.name.decode()} failed with status {status}")

@@ -14,7 +14,7 @@ from folders import write_op
 
 import pykernels
 from pykernels.abi import AttrType
-from pykernels.definition import Argument, Attribute
+from pykernels.declared import Argument, Attribute
 from pykernels.frameworks.torch_layout import Layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
