@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pykernels.abi import AttrType
-from pykernels.definition import Argument
+from pykernels.declared import Argument
 from pykernels.errors import LoadError
 from pykernels.module import PY_API, OpModule
 

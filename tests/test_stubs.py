@@ -14,7 +14,7 @@ from process import CHECKOUT
 
 from pykernels import cli, stubs
 from pykernels.abi import AttrType
-from pykernels.definition import Argument
+from pykernels.declared import Argument
 
 pytest.importorskip("mypy")
 

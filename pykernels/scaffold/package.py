@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pykernels
 from pykernels import stubs
-from pykernels.definition import Argument
+from pykernels.declared import Argument
 from pykernels.errors import LoadError
 from pykernels.scaffold.api import api_text
 from pykernels.scaffold.sketch import Sketch

@@ -1,4 +1,4 @@
-// Where the arrays of a fused kernel lie, for shapes that are known: sizes of classes, blocks, strides, memory.
+// Where the arrays of a fused kernel lie, for sizes that are known: blocks, strides, memory.
 #ifndef PYKERNELS_RUNTIME_FUSED_PLACING_H_
 #define PYKERNELS_RUNTIME_FUSED_PLACING_H_
 
@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "lengths.h"
+#include "sizes.h"
 #include "tables.h"
 
 namespace {
@@ -34,7 +35,7 @@ struct Array {
   int64_t strides[kMaxClasses];  // in bytes
 };
 
-class Placing {
+class Placing : public Sizes {
  public:
   ~Placing() { Free(); }
 
@@ -42,14 +43,8 @@ class Placing {
   int32_t Prepare(const pk_kernel* kernel, const int64_t* dims, const pk_scalar* scalars, int64_t* detail) {
     Free();
     is_ready_ = false;
-    std::copy_n(dims, pk_counts[kAxes], dims_);
-    if (pk_counts[kLengths] > 0 && !FindLengths(dims_)) return PK_RAISED;
-    uneven_ = lost_ = 0;
-    if (!FindSizes()) return PK_RAISED;
-    if (const int32_t status = CheckOutputs(kernel, detail)) return status;
-    if (!CheckReductions()) return PK_RAISED;
-    ReadNumbers(scalars);
-    if (!pk_accepts(numbers_)) return PK_RAISED;
+    if (const int32_t status = Find(kernel, dims, scalars, detail)) return status;
+    uneven_ = 0;
     PlaceTensors(kernel);
     Merge();
     ChooseBlock();
@@ -61,10 +56,7 @@ class Placing {
 
   // Whether it has been prepared for calls like this.
   bool IsFor(const int64_t* dims, const pk_scalar* scalars) const {
-    bool is_same = is_ready_;
-    for (int i = 0; i < pk_counts[kAxes]; ++i) is_same &= dims[i] == dims_[i];
-    for (int i = 0; i < pk_counts[kScalars]; ++i) is_same &= scalars[i].integer == numbers_[i];
-    return is_same;
+    return is_ready_ && IsOf(dims, scalars);
   }
 
   // Takes the tensors of a call.
@@ -78,90 +70,17 @@ class Placing {
   bool IsSmall() const { return memory_ == stack_; }
 
  protected:
-  const int n_classes_ = pk_counts[kClasses];
-  int64_t sizes_[kMaxClasses];
   int blocked_[kMaxClasses];
   int n_blocked_;
   int64_t block_;  // steps along the last of these
   Array arrays_[kMaxArrays];
   int64_t counts_[kMaxArrays];  // elements, of those that are no tensors
-  int64_t numbers_[kMaxNumbers];
-  // Of every reduction, the classes along which it has a single element, which is broadcast elsewhere in the kernel.
-  int32_t single_[kMaxArrays];
-  bool is_void_[kMaxArrays];  // and whether it is of nothing
-  bool some_single_;          // or of nothing, while it is broadcast elsewhere
   char* spare_;               // as large as any array that is added to
 
  private:
   void Free() {
     if (memory_ != stack_) std::free(memory_);
     memory_ = stack_;
-  }
-
-  // Where axes of length 1 are broadcast to none, but other results have them as they are, the class has one element;
-  // what has none is computed as well, beside the outputs.
-  bool FindSizes() {
-    const int32_t* list = pk_members;
-    for (int c = 0; c < n_classes_; ++c) {
-      const int32_t* const members = list + 1;
-      sizes_[c] = ReadLength(list, dims_);
-      if (sizes_[c] < 0) return false;
-      if (sizes_[c] == 0 && std::any_of(members, list, [this](int32_t axis) { return dims_[axis] == 1; })) {
-        sizes_[c] = 1;
-        lost_ |= int32_t{1} << c;
-      }
-    }
-    return true;
-  }
-
-  int32_t CheckOutputs(const pk_kernel* kernel, int64_t* detail) const {
-    const int32_t* list = pk_output_shapes;
-    int64_t position = 0;
-    for (int i = 0; i < pk_counts[kInputs]; ++i) position += kernel->ranks[i];
-    for (int k = 0; k < pk_counts[kOutputs]; ++k) {
-      const int32_t rank = kernel->ranks[pk_counts[kInputs] + k];
-      bool fits = true;
-      for (int32_t axis = 0; axis < rank; ++axis) {
-        detail[2 + axis] = ReadLength(list, dims_);
-        if (detail[2 + axis] < 0) return PK_RAISED;
-        fits = fits && detail[2 + axis] == dims_[position + axis];
-      }
-      position += rank;
-      if (fits) continue;
-      detail[0] = k;
-      detail[1] = rank;
-      return PK_WRONG_SHAPE;
-    }
-    return PK_OK;
-  }
-
-  bool CheckReductions() {
-    some_single_ = false;
-    const int32_t* at = pk_reductions;
-    for (int i = 0; i < pk_counts[kReductions]; ++i) {
-      const int32_t must = *at++;
-      int64_t count = 1;
-      single_[i] = 0;
-      for (int32_t axes = *at++; axes > 0; --axes) {
-        const int32_t of_class = pk_classes[at[1]];
-        const int64_t length = ReadLength(at, dims_);
-        if (must == kEven && length == 1 && sizes_[of_class] != 1) single_[i] |= int32_t{1} << of_class;
-        count *= length;
-      }
-      if (must == kNonempty && count == 0) return false;
-      is_void_[i] = lost_ != 0 && count == 0;
-      some_single_ |= single_[i] != 0 || is_void_[i];
-    }
-    return true;
-  }
-
-  void ReadNumbers(const pk_scalar* scalars) {
-    int n = pk_counts[kScalars];
-    if (n > 0) std::memcpy(numbers_, scalars, n * sizeof *numbers_);
-    const int32_t* at = pk_extents;
-    for (int i = 0; i < pk_counts[kExtents]; ++i) {
-      numbers_[n++] = ReadCount(at, dims_);
-    }
   }
 
   void PlaceTensors(const pk_kernel* kernel) {
@@ -343,9 +262,7 @@ class Placing {
   // The tensors and what is reshaped of them.
   const int n_given_ = pk_counts[kInputs] + pk_counts[kOutputs] + pk_counts[kViews];
   bool is_ready_ = false;
-  int64_t dims_[kMaxAxes];
   int32_t uneven_;  // classes along which some arrays have one element
-  int32_t lost_;    // classes along which some arrays have one element and others none
   int32_t blocked_classes_;
   char* memory_ = stack_;
   alignas(kAlignment) char stack_[kStackBytes];
