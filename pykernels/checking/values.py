@@ -14,7 +14,7 @@ from pykernels.samples import Sample, draw
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["Kind", "draw_sample", "extremes", "sample_strategy"]
+__all__ = ["Kind", "draw_sample", "sample_strategy"]
 
 
 class Kind(Enum):
@@ -53,7 +53,7 @@ def sample_strategy(forms: Sequence[Form], kinds: Sequence[Kind]) -> SearchStrat
     return samples()
 
 
-def extremes(dtype: np.dtype) -> list[Any]:
+def _extremes(dtype: np.dtype) -> list[Any]:
     """The numbers of a dtype that kernels get wrong most easily."""
     if dtype.kind == "b":
         return [False, True]
@@ -80,7 +80,7 @@ def _draw(
         own = values if values.size == np.prod(shape) else rng.choice(values, shape)
         return np.ascontiguousarray(own).reshape(shape)
     if kind is Kind.EXTREME:
-        return rng.choice(np.array(extremes(dtype), dtype), shape).reshape(shape)
+        return rng.choice(np.array(_extremes(dtype), dtype), shape).reshape(shape)
     return np.asarray(draw(shape, dtype, int(rng.integers(1 << 30))))
 
 
@@ -88,7 +88,7 @@ def _elements(st: Any, dtype: np.dtype, kind: Kind, values: np.ndarray | None) -
     if kind is Kind.OWN and values is not None and values.size:
         return st.sampled_from(np.unique(values).tolist()[:1000])
     if kind is Kind.EXTREME:
-        return st.sampled_from([value.item() for value in np.array(extremes(dtype), dtype)])
+        return st.sampled_from([value.item() for value in np.array(_extremes(dtype), dtype)])
     if dtype.kind == "b":
         return st.booleans()
     if dtype.kind in "iu":

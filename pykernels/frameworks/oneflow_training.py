@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-import types
 from collections.abc import Sequence
 from typing import Any
+
+from pykernels.frameworks.training import mode_of_module
 
 __all__ = ["is_training"]
 
@@ -18,27 +19,14 @@ def is_training(tensors: Sequence[Any]) -> bool:
     In the ``forward`` of a module it is if the module is in training mode (``module.train()``, ``module.eval()``), as
     with OneFlow's own layers. Elsewhere it is in a graph with an optimizer, or if it is recorded for gradients.
     """
-    mode = _mode_of_module()
+    flow = sys.modules["oneflow"]
+    mode = mode_of_module(sys._getframe(1), (flow.nn.Module, _stand_in()))
     if mode is not None:
         return mode
-    flow = sys.modules["oneflow"]
     if flow._oneflow_internal.lazy_mode.is_enabled():
         job = importlib.import_module("oneflow.framework.c_api_util").GetCurrentJob()
         return bool(job.job_conf.HasField("train_conf"))
     return flow.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-
-
-def _mode_of_module() -> bool | None:
-    """The mode of the innermost module whose ``forward`` is running; None if there is none."""
-    kinds = (sys.modules["oneflow"].nn.Module, _stand_in())
-    frame: types.FrameType | None = sys._getframe(2)
-    while frame is not None:
-        if frame.f_code.co_name == "forward" and frame.f_code.co_argcount:
-            owner = frame.f_locals.get(frame.f_code.co_varnames[0])
-            if isinstance(owner, kinds):
-                return bool(owner.training)
-        frame = frame.f_back
-    return None
 
 
 @functools.cache

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-import types
 from collections.abc import Sequence
 from typing import Any
 
 import torch
+
+from pykernels.frameworks.training import mode_of_module
 
 __all__ = ["is_training"]
 
@@ -27,11 +28,7 @@ def is_training(tensors: Sequence[Any]) -> bool:
         raise RuntimeError(
             "what is compiled cannot see whether it is part of training: call the operator of torch.ops with is_train="
         )
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name == "forward" and frame.f_code.co_argcount:
-            owner = frame.f_locals.get(frame.f_code.co_varnames[0])
-            if isinstance(owner, torch.nn.Module):
-                return bool(owner.training)
-        frame = frame.f_back
+    mode = mode_of_module(sys._getframe(1), torch.nn.Module)
+    if mode is not None:
+        return mode
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)

@@ -85,8 +85,10 @@ def _run(framework: str, folder: Path) -> str:
             np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-6, err_msg=f"output {number}")
     except AssertionError as error:
         return f"the result is not that on NumPy arrays: {' '.join(str(error).split())}"
-    except (PykernelsError, Exception) as error:
-        return str(error) if isinstance(error, PykernelsError) else f"{type(error).__name__}: {error}"
+    except PykernelsError as error:
+        return str(error)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
     return ""
 
 
@@ -103,7 +105,6 @@ def _on_tensors(convert: Any, back: Any) -> Any:
 
 
 def _on_onnxruntime(module: Any, given: Any, flat: list[np.ndarray], counts: list[int]) -> list[np.ndarray]:
-    import onnx
     import onnxruntime
     from onnx import helper
 
@@ -128,9 +129,7 @@ def _on_onnxruntime(module: Any, given: Any, flat: list[np.ndarray], counts: lis
         opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(name.domain, 1)],
         ir_version=8,
     )
-    session = onnxruntime.InferenceSession(
-        onnx.ModelProto.SerializeToString(model), pykernels.onnx.session_options(module.name)
-    )
+    session = onnxruntime.InferenceSession(model.SerializeToString(), pykernels.onnx.session_options(module.name))
     return list(session.run(None, dict(zip(filter(None, inputs), flat))))
 
 

@@ -21,10 +21,10 @@ from pykernels.frameworks.torch_registrar import VERSIONS
 from pykernels.neuron.kernel_functions import defined_symbols, kernel_functions, rename, table
 from pykernels.neuron.sources import dependencies
 
-__all__ = ["CORES", "MARK", "Recipe", "build"]
+__all__ = ["MARK", "Recipe", "build"]
 
 #: The cores of a device, which run a kernel with ``multicore=True``.
-CORES = 8
+_CORES = 8
 #: What stands between a library and the description of itself, which can be read without loading it.
 MARK = b"\nPYKERNELS_NEURON_LIBRARY "
 
@@ -149,7 +149,7 @@ def _link(recipe: Recipe, objects: Sequence[Path], common: Sequence[str]) -> Pat
         glue = scratch / "library.cpp"
         glue.write_text(
             f'#include "{_LIBRARY}"\n\n{table(kernel_functions(symbols, recipe.kernels))}\n'
-            f'extern "C" unsigned torchneuron_cores() {{ return {CORES if recipe.multicore else 1}; }}\n'
+            f'extern "C" unsigned torchneuron_cores() {{ return {_CORES if recipe.multicore else 1}; }}\n'
         )
         kernels = rename(compiled, list(symbols), scratch)
         libraries = _torch() / "lib"

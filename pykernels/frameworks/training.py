@@ -1,0 +1,26 @@
+"""The modules of frameworks in whose ``forward`` a call is made: whether they are in training mode."""
+
+from __future__ import annotations
+
+import types
+
+__all__ = ["mode_of_module"]
+
+
+def mode_of_module(frame: types.FrameType | None, kinds: type | tuple[type, ...]) -> bool | None:
+    """The mode of the innermost module whose ``forward`` is running; None if there is none.
+
+    Parameters
+    ----------
+    frame : frame
+        Where to begin.
+    kinds : type or tuple of type
+        What is a module.
+    """
+    while frame is not None:
+        if frame.f_code.co_name == "forward" and frame.f_code.co_argcount:
+            owner = frame.f_locals.get(frame.f_code.co_varnames[0])
+            if isinstance(owner, kinds):
+                return bool(owner.training)  # type: ignore[attr-defined]
+        frame = frame.f_back
+    return None
