@@ -157,7 +157,8 @@ def compile_function(**options: Any) -> Callable[[Any], Any]:
     """As ``numba.njit(**options)``, for this target."""
     options.setdefault("nopython", True)
     options.setdefault("boundscheck", None)
-    return lambda function: _Dispatcher(function, targetoptions=options)
+    types = options.pop("locals", None)  # of variables, which some of numba's own functions give
+    return lambda function: _Dispatcher(function, locals=types, targetoptions=options)
 
 
 class _Kernels(CPU):  # type: ignore[misc]

@@ -38,9 +38,9 @@ _COMPILER = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
         *("adapter", "bounds", "codegen", "counting", "fast_math", "inline_math", "inline_steps", "inline_tables"),
-        *("iterations", "linking", "loop_math", "lowering", "native", "numba_errors", "numpy_numbers", "prange"),
-        *("python_numbers", "raising", "reductions", "reshaping", "separation", "slower", "target", "typing"),
-        *("vector_math", "vector_writer", "weak"),
+        *("iterations", "linking", "loop_functions", "loop_math", "lowering", "native", "numba_errors"),
+        *("numpy_numbers", "prange", "python_numbers", "raising", "reductions", "reshaping", "separation", "slower"),
+        *("target", "typing", "vector_math", "vector_writer", "weak"),
     )
 )
 

@@ -16,7 +16,14 @@ from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 
-from pykernels.kernel import bounds, iterations, raising, separation, weak
+from pykernels.kernel import (
+    bounds,
+    iterations,
+    loop_functions,  # noqa: F401  (which numba finds)
+    raising,
+    separation,
+    weak,
+)
 from pykernels.kernel.codegen import compile_function, kernel_target
 from pykernels.kernel.numpy_numbers import apply_numpy, compute, resolve
 from pykernels.kernel.python_numbers import apply_python, check_fits

@@ -1,0 +1,95 @@
+"""Functions of NumPy's that have loops of our own in kernels that numba compiles: their values are NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compiled import build, kernel_of, run
+
+RNG = np.random.default_rng(5)
+LONG = RNG.standard_normal(5000).astype(np.float32)
+X = RNG.standard_normal((70, 90)).astype(np.float32)
+
+
+def compute(folder: Path, expression: str, inputs: Sequence[np.ndarray], wanted: np.ndarray) -> np.ndarray:
+    """What a compiled kernel that returns one expression of `x` and `y` computes."""
+    names = "".join(f"{name}, " for name, _ in zip("xy", inputs))
+    kernel = kernel_of(folder, f"def forward(args):\n    {names}= args\n    return {expression}\n")
+    made = np.full(wanted.shape, 7, wanted.dtype)
+    built = build(kernel, inputs, [made])
+    assert built.facts.form == "whole-array", built.facts.reason
+    assert run(built, inputs, [made]) is None
+    return made
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int64, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_of_extrema(tmp_path: Path, name: str, dtype: type) -> None:
+    few = [LONG[:n] for n in (1, 31, 32, 33, 127, 160, 2047, 2048, 2049, 5000)]
+    many = [np.zeros(3000), np.arange(5000), np.arange(5000)[::-1], np.arange(5000) > 4500]
+    for x in [*few, *many]:
+        x = np.ascontiguousarray(x).astype(dtype)
+        wanted = getattr(np, name)(x)
+        assert compute(tmp_path, f"np.{name}(x)", [x], wanted) == wanted
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_places_of_nan_infinities_and_zeros(tmp_path: Path, name: str) -> None:
+    cases = [np.array([1, np.nan, 3, np.nan]), np.array([-0.0, 0.0, -0.0]), np.array([0.0, -0.0])]
+    cases += [np.array([np.inf, -np.inf, np.inf, -np.inf, 1]), np.array([-np.inf, -np.inf]), np.array([5e-324, 0, -1])]
+    for at, special in ((0, np.nan), (1, -np.nan), (2100, np.nan), (4999, np.nan), (70, np.inf), (2500, -np.inf)):
+        cases.append(LONG.astype(float))
+        cases[-1][at] = special
+        cases[-1][min(at + 40, 4999)] = special
+    for x in cases:
+        wanted = getattr(np, name)(x)
+        assert compute(tmp_path, f"x.{name}()", [x], wanted) == wanted, x
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_places_of_extrema_along_axes(tmp_path: Path, axis: int) -> None:
+    with_nan = np.where(X > 2, np.float32(np.nan), X)
+    for x in (X, with_nan, X[:, :1].copy(), X[:1], X.astype(int), X > 2):
+        for expression in (f"np.argmax(x, axis={axis})", f"x.argmin({axis})"):
+            wanted = eval(expression, {"np": np, "x": x})
+            np.testing.assert_array_equal(compute(tmp_path, expression, [x], wanted), wanted)
+    cube = X[:, :60].copy().reshape(70, 5, 12)
+    for expression in (f"np.argmax(x, {axis}) * 2", f"np.argmin(x[:, ::2], {axis})"):
+        wanted = eval(expression, {"np": np, "x": cube})
+        np.testing.assert_array_equal(compute(tmp_path, expression, [cube], wanted), wanted)
+
+
+@pytest.mark.parametrize("expression", ["np.argmax(x[:0])", "np.argmax(x[:, :0], axis=1)", "np.argmin(x, axis=2)"])
+def test_places_that_are_not_there(tmp_path: Path, expression: str) -> None:
+    kernel = kernel_of(tmp_path, f"def forward(args):\n    (x,) = args\n    return {expression}\n")
+    made = np.zeros(() if ":0]" in expression and "axis" not in expression else 70, np.int64)
+    message = str(run(build(kernel, [X], [made]), [X], [made]))
+    assert "forward raised" in message
+    assert "empty sequence" in message or "axis 2 is out of bounds" in message
+
+
+@pytest.mark.parametrize("mode", ["", ", 'full'", ", 'same'", ", mode='valid'"])
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_convolutions(tmp_path: Path, name: str, mode: str) -> None:
+    whole = np.arange(30) % 7
+    pairs = [(LONG, LONG[:5]), (LONG[:4], LONG[:9]), (LONG[:6], LONG[:4]), (LONG[:4], LONG[2:6]), (LONG[:1], LONG[:1])]
+    pairs += [(LONG[:64], LONG), (whole, whole[2:9]), (whole.astype(np.int8), LONG[:4]), (whole[:2] * 1.0, LONG[:6])]
+    for x, y in pairs:
+        expression = f"np.{name}(x, y{mode})"
+        wanted = eval(expression, {"np": np, "x": x, "y": y})
+        made = compute(tmp_path, expression, [x, y], wanted)
+        np.testing.assert_allclose(made, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_a_convolution_of_nothing_is_an_error(tmp_path: Path) -> None:
+    kernel = kernel_of(tmp_path, "def forward(args):\n    return np.convolve(args[0], args[0][:0])\n")
+    message = str(run(build(kernel, [LONG], [LONG.copy()]), [LONG], [LONG.copy()]))
+    assert "forward raised ValueError: v cannot be empty" in message
+
+
+def test_functions_with_types_of_variables(tmp_path: Path) -> None:
+    wanted = X.transpose(1, 0).copy()
+    np.testing.assert_array_equal(compute(tmp_path, "np.transpose(x, (1, 0)) * 1", [X], wanted), wanted)
