@@ -3,7 +3,8 @@
 Run it with ``python benchmarks/kernels.py``. Forward passes and gradients, float32, one thread, both in turn, round
 after round, medians. It prints only what is slower, and a summary. What seems slower is measured again with more rounds
 before it counts, since machines are noisy. Where NumPy's run is a loop of Python's that takes a hundred times as long,
-larger sizes are left out once it takes too long to wait for.
+larger sizes are left out once it takes too long to wait for. ``--users`` measures kernels as users write them instead
+(``user_kernels.py``), which NumPy runs into an array that there is, as frameworks have it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
+import user_kernels
 from rich.console import Console
 from rich.table import Table
 
@@ -25,7 +27,7 @@ from pykernels.bench.measure import ONE_THREAD
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 from pykernels.samples import sample
-from pykernels.steps import Step, forward_step, gradient_steps
+from pykernels.steps import forward_step, gradient_steps
 
 SIZES = [*(4**n for n in range(12)), 10_000_000]
 #: By how much a median has to differ to count, and for how many seconds to wait for NumPy at most.
@@ -48,14 +50,21 @@ def measure(name: str, rounds: int, largest: int) -> Iterator[dict[str, object]]
             each, ratio = last.get(step.name, (0.0, 1.0))
             found = None
             if ratio > 0.01 or each * step.elements < PATIENCE:
-                found, seconds = _ratio(step, rounds)
+                plain = timing.time_python(step.call.plain())
+                found, seconds = _ratio({"ours": timing.time_kernel(step.call), "NumPy": plain}, rounds)
                 last[step.name] = seconds / max(1, step.elements), found
             yield {"kernel": f"{name} {step.name}", "elements": step.elements, "ratio": found}
 
 
-def _ratio(step: Step, rounds: int) -> tuple[float, float]:
+def measure_users(rounds: int, largest: int) -> Iterator[dict[str, object]]:
+    """As `measure`, for the kernels of users."""
+    for size in (size for size in SIZES if size <= largest):
+        for name, timers in user_kernels.timers(size):
+            yield {"kernel": name, "elements": size, "ratio": _ratio(timers, rounds)[0]}
+
+
+def _ratio(timers: dict[str, timing.Timer], rounds: int) -> tuple[float, float]:
     """Our time over NumPy's, and NumPy's."""
-    timers = {"ours": timing.time_kernel(step.call), "NumPy": timing.time_python(step.call.plain())}
     for tried in (rounds, 3 * rounds, 9 * rounds):
         seconds = timing.medians(timers, tried)
         if seconds["ours"] <= TOLERANCE * seconds["NumPy"]:
@@ -68,14 +77,19 @@ def main() -> None:
     parser.add_argument("ops", nargs="*", help="names of shipped ops (all)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of which the median counts (5)")
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="the largest size to measure (10000000)")
+    parser.add_argument("--users", action="store_true", help="measure kernels as users write them")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        for row in measure(options.ops[0], options.rounds, options.largest):
+        name, rounds, largest = options.ops[0], options.rounds, options.largest
+        for row in measure_users(rounds, largest) if options.users else measure(name, rounds, largest):
             print(json.dumps(row), flush=True)
         return
-    names = options.ops or sorted(
-        path.name for path in paths.OPS.iterdir() if (path / f"{path.name}_py_api.py").exists()
+    names = (
+        ["users"]
+        if options.users
+        else options.ops
+        or sorted(path.name for path in paths.OPS.iterdir() if (path / f"{path.name}_py_api.py").exists())
     )
     table = Table("kernel", title="slower than plain NumPy")
     table.add_column("elements", justify="right")
@@ -91,6 +105,7 @@ def main() -> None:
             str(options.rounds),
             "--largest",
             str(options.largest),
+            *(["--users"] if options.users else []),
         ]
         environment = {**os.environ, **ONE_THREAD}
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:

@@ -76,7 +76,7 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
     if facts.reason:
         yield "because", facts.reason
     if facts.slower:
-        yield "large arrays", f"as Python, which is faster there: {facts.slower}"
+        yield "large arrays", f"from {facts.slower_from:,} elements on as Python, which is faster there: {facts.slower}"
     if facts.form in (ELEMENTWISE, FUSED):
         yield "vectorised", "yes" if facts.vectorised else "all but the functions that are called one by one"
     if facts.vector_math:

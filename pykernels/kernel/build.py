@@ -17,9 +17,6 @@ from pykernels.kernel.source import KernelFunction
 
 __all__ = ["BuiltKernel", "build_kernel"]
 
-# From so many elements on, what NumPy does faster is left to it: it takes some ten microseconds to get there.
-_LARGE = 1 << 14
-
 _FLAGS = {ELEMENTWISE: abi.KernelFlag.ELEMENTWISE, PYTHON: abi.KernelFlag.PYTHON}
 
 
@@ -117,7 +114,7 @@ def build_kernel(
     run: Any = library[linking.ENTRY]
     if facts.slower:
         plain = python_form.wrap(function, op_name, signature, output_names)
-        library.pk_kernel_hand_over(plain, ctypes.c_int32(len(signature.tensors)), ctypes.c_int64(_LARGE))
+        library.pk_kernel_hand_over(plain, ctypes.c_int32(len(signature.tensors)), ctypes.c_int64(facts.slower_from))
         run = library["pk_kernel_run_small"]
         run.plain = plain  # kept as long as what calls it
     return BuiltKernel(function, op_name, signature, output_names, run, facts, id_)

@@ -48,6 +48,8 @@ class Facts:
         Over how many passes it is spread, if it is fused.
     slower : str
         What NumPy does faster on large arrays, which are left to it; empty if there is nothing.
+    slower_from : int
+        From how many elements on.
     fast_math : bool
         Whether its arithmetic may be regrouped (`KernelFunction.fast_math`).
     fixed : tuple of str
@@ -63,6 +65,7 @@ class Facts:
     in_pieces: bool = False
     stages: int = 0
     slower: str = ""
+    slower_from: int = 0
     fast_math: bool = False
     fixed: tuple[str, ...] = ()
 

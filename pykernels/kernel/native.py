@@ -80,6 +80,7 @@ def compile_kernel(
     libraries = [str(vector_math.path()), "-lm"] if math.needs_library else ["-lm"]
     linking.link(code, "kernel_runtime", libraries, output, kernel.where)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
+    slower, slower_from = find_slower(kernel) if form == WHOLE_ARRAY else ("", 0)
     uses_blas = any("numba_xx" in name for name in undefined)
     return (
         Facts(
@@ -88,7 +89,8 @@ def compile_kernel(
             scalar_math=tuple(sorted(math.scalar_math)),
             instruction_set=target.instruction_set().name,
             blas=uses_blas,
-            slower=find_slower(kernel) if form == WHOLE_ARRAY else "",
+            slower=slower,
+            slower_from=slower_from,
             # float16 is computed in arrays beside the outputs, which are then written as a whole.
             in_pieces=in_pieces and all(tensor.dtype != np.float16 for tensor in signature.tensors),
             fast_math=kernel.fast_math,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -64,17 +65,17 @@ class Signature:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_constants_as_text", repr(self.constants))
 
-    @property
+    @functools.cached_property
     def tensors(self) -> tuple[TensorType, ...]:
         """Every tensor, inputs first, in the order of the ABI's buffers."""
         return tuple(_flatten((*self.inputs, *self.outputs)))
 
-    @property
+    @functools.cached_property
     def n_inputs(self) -> int:
         """How many of `tensors` are inputs."""
         return len(tuple(_flatten(self.inputs)))
 
-    @property
+    @functools.cached_property
     def mutable(self) -> frozenset[int]:
         """The positions in ``args`` of the inputs that the kernel changes."""
         return frozenset(at for at, group in enumerate(self.inputs) if any(t.mutable for t in _flatten((group,))))

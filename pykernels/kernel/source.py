@@ -55,7 +55,7 @@ class KernelFunction:
     helpers: tuple[Callable[..., Any], ...]
     fast_math: bool
 
-    @property
+    @functools.cached_property
     def where(self) -> str:
         """For messages: ``file:line``."""
         return f"{self.path}:{self.line}"

@@ -1,0 +1,86 @@
+"""Kernels as users write them, beside plain NumPy, for ``benchmarks/kernels.py --users``."""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pykernels import abi
+from pykernels.bench import timing
+from pykernels.kernel.build import build_kernel
+from pykernels.kernel.signature import Signature, TensorType
+from pykernels.kernel.source import KernelSource
+
+#: Of each kernel an expression of its inputs `x` and `y`, and how many columns each of these has; 0 if it has one axis.
+KERNELS = {
+    "columns": ("x[:, 2] - x[:, 0]", (4,)),
+    "every second": ("x[:, ::2] * x[:, 1::2]", (64,)),
+    "differences": ("np.diff(x)", (0,)),
+    "range": ("np.ptp(x)", (0,)),
+    "rows by columns": ("x * y", (1, 0)),
+    "sum of single rows": ("x.sum(axis=1)", (1,)),
+    "norm of rows": ("x / np.linalg.norm(x, axis=1, keepdims=True)", (64,)),
+    "triangle": ("np.tril(x)", (64,)),
+    "largest": ("np.argmax(x)", (0,)),
+    "largest of rows": ("np.argmax(x, axis=1)", (10,)),
+    "largest of columns": ("np.argmax(x, axis=0)", (64,)),
+    "without NaN": ("np.nanmean(x, axis=0)", (64,)),
+    "rounded": ("np.round(x, 2)", (0,)),
+    "convolution": ("np.convolve(x, x[:5])", (0,)),
+    "product": ("np.maximum(x @ x.T[:, :16], 0)", (64,)),
+    "selected": ("x[x > 0].sum()", (0,)),
+    "sorted": ("np.sort(x)", (0,)),
+}
+
+
+class Call:
+    """A call of a kernel through the ABI, and the same function run by plain NumPy into arrays of its own."""
+
+    def __init__(self, folder: Path, expression: str, inputs: Sequence[np.ndarray]) -> None:
+        path = folder / "kernel.py"
+        names = "".join(f"{name}, " for name, _ in zip("xy", inputs))
+        path.write_text(f"import numpy as np\ndef forward(args):\n    {names}= args\n    return {expression}\n")
+        function = KernelSource(path).functions["forward"]
+        self._inputs = tuple(inputs)
+        self._function: Callable[..., Any] = function.function
+        result = np.asarray(self._function(self._inputs))
+        self._outputs = [np.empty(result.shape, result.dtype) for _ in range(2)]
+        arrays = [*inputs, self._outputs[0]]
+        tensors = [TensorType(array.dtype, array.ndim) for array in arrays]
+        signature = Signature(tuple(tensors[:-1]), tuple(tensors[-1:]))
+        self.kernel = build_kernel(function, "user", signature, ["y"], [array.shape for array in arrays], 0)
+        self.data = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+        dims = [n for array in arrays for n in array.shape]
+        self.dims = (ctypes.c_int64 * max(1, len(dims)))(*dims)
+        self.scalars = (ctypes.c_int64 * 1)()
+        self.elements = result.size
+
+    def run(self) -> None:
+        detail = (ctypes.c_int64 * abi.DETAIL_SIZE)()
+        entry = ctypes.cast(self.kernel.struct.run, abi.KernelFn)
+        status = entry(
+            self.kernel.struct, self.data, self.dims, ctypes.addressof(self.scalars), 0, self.elements, detail
+        )
+        assert status == abi.Status.OK
+
+    def plain(self) -> None:
+        self._outputs[1][...] = self._function(self._inputs)
+
+
+def timers(size: int) -> Iterator[tuple[str, dict[str, timing.Timer]]]:
+    """For each kernel, how to time it and NumPy on inputs of about so many elements."""
+    rng = np.random.default_rng(0)
+    for name, (expression, columns) in KERNELS.items():
+        # The rows of an outer product are the square root of its elements.
+        rows = max(8, size) if len(columns) == 1 else max(8, int(size**0.5))
+        shapes = [(rows,) if each == 0 else (max(1, rows // each), each) for each in columns]
+        inputs = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+        with tempfile.TemporaryDirectory() as folder:
+            call = Call(Path(folder), expression, inputs)
+            call.run()
+            yield name, {"ours": timing.time_kernel(call), "NumPy": timing.time_python(call.plain)}  # type: ignore[arg-type]
