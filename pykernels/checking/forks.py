@@ -28,7 +28,7 @@ def check(subject: Subject) -> str:
         for step, busy in zip(steps_of(subject, sample), steps_of(subject, copy.deepcopy(sample))):
             _fork(step, busy)
 
-    forms = [form for form in subject.forms if form.size][:_FORMS]
+    forms = sorted((form for form in subject.forms if form.size), key=lambda form: not form.is_sample)[:_FORMS]
     return f"{search(subject, judge, forms, [Kind.OWN], examples=0)} calls, {_FORKS} forks each"
 
 

@@ -62,6 +62,12 @@ class Form:
         return tuple(len(spec.shape or ()) for group in self.specs for spec in group)
 
     @property
+    def is_sample(self) -> bool:
+        """Whether it has the shapes of a sample, whose numbers then are where the sample has them."""
+        sizes = (sum(int(np.prod(spec.shape or ())) for spec in group) for group in self.specs)
+        return all(values is None or values.size == size for values, size in zip(self.values, sizes))
+
+    @property
     def dtype(self) -> np.dtype:
         """That of the first floating-point array, or of the first."""
         found = [spec.dtype for group in self.specs for spec in group if spec.dtype is not None]
