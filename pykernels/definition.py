@@ -187,9 +187,9 @@ class OpDef:
         try:
             self._call(self.definition.functions.infer, self.index, ctypes.byref(instance))
         except DefinitionError as error:
-            # It begins with the file's name and a line.
-            folder = f"{self.definition.path.parent}/"
-            raise DefinitionError(str(error).replace(f"op {self.name}: ", folder, 1)) from None
+            # Of C++, it begins with the file's name and a line.
+            path = self.definition.path
+            raise DefinitionError(str(error).replace(f"op {self.name}: {path.name}:", f"{path}:", 1)) from None
         try:
             return (
                 read_tensors(self.inputs, instance.inputs[: instance.n_inputs]),
