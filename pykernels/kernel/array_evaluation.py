@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from pykernels.kernel.array_nodes import Extent, Reduction
 from pykernels.kernel.axes import UNIT, Shape
-from pykernels.kernel.expression import Node, Operation, dtype_of
+from pykernels.kernel.expression import Node, Operation, dtype_of, operation
 from pykernels.kernel.functions import BINARY, LIKE, Function, find
 from pykernels.kernel.view_evaluation import ViewEvaluation
 
@@ -179,7 +179,7 @@ class ArrayEvaluation(ViewEvaluation):
             return self._fold(self._convert(node, value, np.ones(1, result)), name, at)
         if result.kind != "f":
             raise self._refusal(node, f"a {name} of {result}")
-        # As NumPy: a mean of float16 is computed in float32, and rounded at the end.
+        # As NumPy: a mean of float16 is computed in float32. It is not rounded, as what it is of is not.
         within = np.dtype(np.float32) if result == np.float16 else result
         array = self._convert(node, value, np.ones(1, within))
         count = self._count(self._lost(value, at))
@@ -194,8 +194,9 @@ class ArrayEvaluation(ViewEvaluation):
             mean = self._divide(node, self._fold(square, name, at), count)
         if name == "std":
             mean = self._apply(node, Function("sqrt", np.sqrt), [mean])
-        made: Node = mean if result == within else self._convert(node, mean, np.ones(1, result))
-        return made
+        if result == within:
+            return cast(Node, mean)
+        return self._once(operation("convert", lambda _: np.ones(1, result), [mean]), "convert", result, mean)
 
     def _divide(self, node: ast.AST, total: Node, count: Any) -> Any:
         return self._apply(node, Function("divide", operator.truediv), [total, count])

@@ -282,6 +282,11 @@ def test_reductions_of_single_elements(tmp_path: Path, n: int) -> None:
         check(tmp_path, "x.sum(axis=0), x.sum(axis=1), x.max(axis=0), x.max(axis=1), x.mean(axis=0), x.std(1)", [x])
 
 
+def test_a_mean_of_float16_is_as_exact_as_what_it_is_of(tmp_path: Path) -> None:
+    x = numbers(9, 1, dtype=np.float16)
+    check(tmp_path, "(x * x - (x * x).mean(axis=-1, keepdims=True)) * np.float16(300)", [x])
+
+
 def test_an_index_past_the_end_is_an_error(tmp_path: Path) -> None:
     function = kernel(tmp_path, "x[3] * x[-4]")
     x, y = numbers(6, 2), np.zeros(2, np.float32)
