@@ -31,7 +31,7 @@ def reason_of(error: Exception) -> str:
             return _readable(f"there is no {call}")
         lines = lines[lines.index(_REJECTED, start) + 1 :]
         lines[0] = re.sub(r"^\w+: ", "", lines[0])
-        if not lines[0].startswith("Failed in"):
+        if not lines[0].startswith(("Failed in", _NO_CALL)):
             return _readable(f"{call}: {lines[0]}")
     telling = [line for line in lines if line and not line.startswith(_NOISE)]
     return _readable(telling[0].rstrip(":")) if telling else type(error).__name__
@@ -62,7 +62,3 @@ def _readable(text: str) -> str:
         text,
     )
     return re.sub(r"Function\(<(?:built-in )?function (\w+)(?: at 0x\w+)?>\)", r"\1", text)
-
-
-def _array(found: re.Match[str]) -> str:
-    return f"{found[1]}[{', '.join(':' * int(found[2]))}]"

@@ -98,7 +98,11 @@ CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         RuntimeError,
         "op 'softmax_forward' for x: .*axis is 5, but x has 2 axes",
     ),
-    "not a tensor": (lambda x: api("relu")([1.0]), CallError, "an input is a builtins.list, which is no tensor"),
+    "not a tensor": (
+        lambda x: api("relu")([1.0]),
+        CallError,
+        "an input is a list, not an array of NumPy or a tensor of oneflow; np.asarray makes an array",
+    ),
     "arrays among tensors": (
         lambda x: api("dense")(x, np.ones((2, 2), "float32")),
         CallError,
