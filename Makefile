@@ -12,7 +12,7 @@ TORCH := 2.13
 # With what PyTorch's tests stand on, which is tried there on a newer Python and a newer NumPy.
 TESTS_TORCH := tests/torch tests/shipping/test_shipped_registrars.py tests/test_builder.py \
 	tests/test_docstring_examples.py tests/test_documentation.py tests/test_loader.py \
-	$(addprefix tests/kernel/test_,elementwise.py native.py reference.py)
+	$(addprefix tests/kernel/test_,elementwise.py native.py number_checks.py random_kernels.py reference.py)
 # Twice quiet: errors only.
 PIP = $(@D)/bin/python -m pip install -qq --disable-pip-version-check
 METADATA := setup.cfg pyproject.toml

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
 import json
 import os
 import platform
@@ -14,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,8 @@ def _check_tools(text: str) -> None:
 
     backend = re.search(r"^\s*build-backend\s*=\s*[\"'](\w+)", text, re.M)
     needed = ("pip", backend[1] if backend else "setuptools", "wheel")
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    # Not by `importlib.util`: hooks of setuptools's act on whoever looks for pip.
+    missing = [name for name in needed if PathFinder.find_spec(name) is None]
     if missing:
         raise BuildError(
             f"the wheel cannot be built, since {' and '.join(missing)} cannot be imported: "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import zipfile
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -219,8 +219,8 @@ def test_clashes_name_both_packages(site: Path, use: Callable[..., str]) -> None
 def test_what_builds_wheels_is_looked_for_first(
     package: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known = importlib.util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name == "wheel" else known(name, *rest))
+    known = PathFinder.find_spec
+    monkeypatch.setattr(PathFinder, "find_spec", lambda name, *rest: None if name == "wheel" else known(name, *rest))
     assert cli.main(["build", "--wheel", str(package)]) == 1
     assert "the wheel cannot be built, since wheel cannot be imported: " in (said := capsys.readouterr().err)
     assert "-m pip install wheel" in said
