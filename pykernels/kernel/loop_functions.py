@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numba import types as nb
-from numba.core.errors import TypingError
 from numba.extending import overload, overload_method
 from numba.np.numpy_support import as_dtype
 from numba.np.unsafe.ndarray import to_fixed_tuple
@@ -161,7 +160,7 @@ def _define_extremum(function: Any, is_better: Callable[[Any, Any], Any]) -> Non
 
             return of_all
         if not isinstance(axis, nb.Integer):
-            raise TypingError("an axis is a whole number")
+            return None
         if left == 0:
 
             def of_one_axis(a: Any, axis: Any = None) -> Any:
