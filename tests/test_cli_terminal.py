@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,15 @@ def test_an_output_of_few_characters_gets_escapes_for_others(tmp_path: Path) -> 
     assert "\\xf7 copy" in done.stdout
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Processes that are started end at an interrupt, even if this one, in the background, is to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("arguments", [["check", "relu", "sigmoid"], ["warmup", "relu", "sigmoid"]], ids=" ".join)
 def test_an_interrupt_ends_it_and_is_told_in_one_line(arguments: list[str], tmp_path: Path) -> None:
     with subprocess.Popen(
