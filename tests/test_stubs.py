@@ -125,7 +125,16 @@ MEMBERS = '''
 def mypy(file: Path, *search: Path) -> str:
     """What mypy prints of a program, without its path."""
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", file.parent / "cache", file.name],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--strict",
+            "--follow-imports=silent",
+            "--cache-dir",
+            file.parent / "cache",
+            file.name,
+        ],
         cwd=file.parent,
         env={**os.environ, "MYPYPATH": os.pathsep.join(map(str, (*search, CHECKOUT)))},
         capture_output=True,
