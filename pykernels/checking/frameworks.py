@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import pickle
 import signal
@@ -20,13 +19,14 @@ from pykernels.checking.findings import Skipped, Wrong
 from pykernels.checking.hosts import numpy
 from pykernels.checking.hosts.judging import BY_FUNCTION, judge, way_name
 from pykernels.checking.search import Subject
+from pykernels.frameworks.installed import FRAMEWORKS, find_package
 from pykernels.module import OpModule
 
 __all__ = ["check"]
 
-#: What is called how in messages, by package.
-_FRAMEWORKS = {"mxnet": "MXNet", "oneflow": "OneFlow", "torch": "PyTorch", "onnxruntime": "ONNX Runtime"}
-_NUMPY = "NumPy"
+# What is called how in messages, by package.
+_FRAMEWORKS = {package: title for package, (title, *_) in FRAMEWORKS.items()}
+_NUMPY = _FRAMEWORKS.pop("numpy")
 # The seconds that a process may take.
 _LIMIT = 240
 
@@ -54,9 +54,7 @@ def check(subject: Subject) -> str:
 
 def _is_installed(package: str) -> bool:
     needed = [package, "onnx"] if package == "onnxruntime" else [package]
-    specs = [importlib.util.find_spec(each) for each in needed]
-    # A mere folder of that name has no origin.
-    return all(spec is not None and spec.origin is not None for spec in specs)
+    return all(find_package(each) is not None for each in needed)
 
 
 def _run(module: OpModule, package: str, trials: Sequence[Trial]) -> str | Wrong:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["FRAMEWORKS", "Installed", "find_installed"]
+__all__ = ["FRAMEWORKS", "Installed", "find_installed", "find_package"]
 
 #: The package of each framework, with its name, how it is installed, and the versions that ops are tested with.
 FRAMEWORKS = {
@@ -37,14 +38,19 @@ class Installed:
     note: str = ""
 
 
+def find_package(name: str) -> Path | None:
+    """The folder of an installed package, which may take seconds to import and is not."""
+    spec = importlib.util.find_spec(name)
+    # A mere folder of that name has no origin.
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
+
+
 def find_installed(package: str) -> Installed:
     """What is known of a framework without importing it."""
     from importlib import metadata  # not above: it takes as long to import as half of pykernels
 
     title, install, versions = FRAMEWORKS[package]
-    spec = importlib.util.find_spec(package)
-    # A mere folder of that name has no origin.
-    if spec is None or spec.origin is None:
+    if find_package(package) is None:
         return Installed(package, title, None, f"not installed: {install}")
     try:
         version = metadata.version(package)

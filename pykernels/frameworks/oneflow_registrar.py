@@ -17,6 +17,7 @@ from typing import Any
 from pykernels import abi, cache, paths, toolchain
 from pykernels.definition import OpDef
 from pykernels.errors import BuildError, LoadError
+from pykernels.frameworks.installed import find_package
 from pykernels.frameworks.loading import LoadFn, reporting
 from pykernels.frameworks.oneflow_shortcuts import Recipe
 from pykernels.frameworks.registrar_libraries import find_library
@@ -50,9 +51,7 @@ def versions() -> dict[str, str]:
     LoadError
         OneFlow is not installed, or of a version that the registrar does not know.
     """
-    # Without importing OneFlow, which takes seconds.
-    spec = importlib.util.find_spec("oneflow")
-    if spec is None or spec.origin is None:
+    if find_package("oneflow") is None:
         raise LoadError("OneFlow is not installed: pip install oneflow==0.8.0")
     version = importlib.metadata.version("oneflow")
     if _minor(version) not in _VERSIONS:
@@ -74,14 +73,12 @@ def build() -> Path:
     CacheError
         The cache cannot be written.
     """
-    wanted = versions()
-    return find_library("oneflow", wanted, lambda: _compile(wanted["OneFlow"]))
+    wanted, package = versions(), find_package("oneflow")
+    assert package is not None
+    return find_library("oneflow", wanted, lambda: _compile(package, wanted["OneFlow"]))
 
 
-def _compile(version: str) -> Path:
-    spec = importlib.util.find_spec("oneflow")
-    assert spec is not None and spec.origin is not None
-    package = Path(spec.origin).parent
+def _compile(package: Path, version: str) -> Path:
     python = Path(sysconfig.get_paths()["include"])
     if not (python / "Python.h").exists():
         raise BuildError(

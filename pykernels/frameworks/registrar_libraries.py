@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import importlib.util
 import platform
 import warnings
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from pathlib import Path
 import pykernels
 from pykernels import cache, machine, paths, shipped
 from pykernels.errors import BuildError, CompileFailed, LoadError, PykernelsWarning
-from pykernels.frameworks.installed import FRAMEWORKS
+from pykernels.frameworks.installed import FRAMEWORKS, find_package
 
 __all__ = ["REGISTRARS", "RegistrarLibrary", "build_library", "find_library", "installed_registrars", "open_library"]
 
@@ -47,9 +46,7 @@ class RegistrarLibrary:
 
 def installed_registrars() -> list[str]:
     """The installed frameworks that have a registrar."""
-    found = {name: importlib.util.find_spec(name) for name in REGISTRARS}
-    # A mere folder of that name has no origin.
-    return [name for name, spec in found.items() if spec is not None and spec.origin is not None]
+    return [name for name in REGISTRARS if find_package(name) is not None]
 
 
 def build_library(framework: str) -> RegistrarLibrary:

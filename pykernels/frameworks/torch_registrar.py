@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import importlib.metadata
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pykernels import abi, cache, paths, toolchain
 from pykernels.errors import BuildError, LoadError
+from pykernels.frameworks.installed import find_package
 from pykernels.frameworks.loading import LoadFn, reporting
 from pykernels.frameworks.registrar_libraries import find_library, open_library
 
@@ -43,9 +43,7 @@ def versions() -> dict[str, str]:
     LoadError
         PyTorch is not installed, or of a version that the registrar is not made for.
     """
-    # Without importing PyTorch, which takes a second.
-    spec = importlib.util.find_spec("torch")
-    if spec is None or spec.origin is None:
+    if find_package("torch") is None:
         raise LoadError("PyTorch is not installed: pip install 'pykernels[torch]'")
     version = importlib.metadata.version("torch")
     if not _FIRST <= tuple(map(int, version.split(".")[:2])) <= _LAST:
@@ -65,14 +63,12 @@ def build() -> Path:
     CacheError
         The cache cannot be written.
     """
-    wanted = versions()
-    return find_library("torch", wanted, lambda: _compile(wanted["PyTorch"]))
+    wanted, package = versions(), find_package("torch")
+    assert package is not None
+    return find_library("torch", wanted, lambda: _compile(package, wanted["PyTorch"]))
 
 
-def _compile(version: str) -> Path:
-    spec = importlib.util.find_spec("torch")
-    assert spec is not None and spec.origin is not None
-    package = Path(spec.origin).parent
+def _compile(package: Path, version: str) -> Path:
     headers, ours = package / "include", paths.CPP_DEFS / "include"
     if not (headers / "torch" / "library.h").exists():
         raise BuildError(f"{headers} lacks torch/library.h: is this PyTorch's wheel?")
