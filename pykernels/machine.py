@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import platform
@@ -22,7 +23,9 @@ _ARITHMETIC = ("abm", "adx", "avx", "bmi", "f16c", "fma", "gfni", "movbe", "popc
 
 def libc() -> str:
     """The C library and its version, such as ``glibc 2.36``; empty if it is not GNU's."""
-    return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    with contextlib.suppress(ValueError, OSError):
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    return ""
 
 
 def is_newer(made: str, here: str) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pykernels
-from pykernels import cache, shipped, stubs
+from pykernels import cache, machine, shipped, stubs
 from pykernels.cpp_def import build_definition, definition_parts
 from pykernels.errors import BuildError, LoadError
 from pykernels.frameworks.registrar_libraries import RegistrarLibrary
@@ -144,8 +144,7 @@ def build_wheel(
         made = Path(scratch, "wheel")
         _run("pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(made), str(copy))
         (pure,) = made.glob("*.whl")
-        tag = f"manylinux_{_libc()}_{platform.machine()}"
-        _run("wheel", "tags", "--remove", "--platform-tag", tag, str(pure))
+        _run("wheel", "tags", "--remove", "--platform-tag", _platform(), str(pure))
         (wheel,) = made.glob("*.whl")
         try:
             output.mkdir(parents=True, exist_ok=True)
@@ -223,7 +222,9 @@ def _run(module: str, *arguments: str) -> None:
         raise BuildError(f"the wheel cannot be built: python -m {module} {arguments[0]}: {said}")
 
 
-def _libc() -> str:
-    with contextlib.suppress(ValueError, OSError):
-        return (os.confstr("CS_GNU_LIBC_VERSION") or "").split()[1].replace(".", "_")
-    raise BuildError("a wheel with compiled objects is made for the GNU C library, which this system does not have")
+def _platform() -> str:
+    """The tag of the systems that what is compiled here is for."""
+    version = machine.libc().rpartition(" ")[2]
+    if not version:
+        raise BuildError("a wheel with compiled objects is made for the GNU C library, which this system does not have")
+    return f"manylinux_{version.replace('.', '_')}_{platform.machine()}"
