@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from pykernels import abi
 from pykernels.bench import timing
 from pykernels.kernel.build import build_kernel
+from pykernels.kernel.call import ArrayCall
 from pykernels.kernel.signature import Signature, TensorType
 from pykernels.kernel.source import KernelSource
 
@@ -38,38 +36,25 @@ KERNELS = {
 }
 
 
-class Call:
-    """A call of a kernel through the ABI, and the same function run by plain NumPy into arrays of its own."""
+def make_call(folder: Path, expression: str, inputs: Sequence[np.ndarray]) -> tuple[ArrayCall, Callable[[], None]]:
+    """A call of the kernel of an expression, and the same run by plain NumPy into an array of its own."""
+    path = folder / "kernel.py"
+    names = "".join(f"{name}, " for name, _ in zip("xy", inputs))
+    path.write_text(f"import numpy as np\ndef forward(args):\n    {names}= args\n    return {expression}\n")
+    function = KernelSource(path).functions["forward"]
+    result = np.asarray(function.function(tuple(inputs)))
+    ours, numpys = (np.empty(result.shape, result.dtype) for _ in range(2))
+    arrays = [*inputs, ours]
+    tensors = [TensorType(array.dtype, array.ndim) for array in arrays]
+    signature = Signature(tuple(tensors[:-1]), tuple(tensors[-1:]))
+    kernel = build_kernel(function, "user", signature, ["y"], [array.shape for array in arrays], 0)
+    call = ArrayCall(kernel, inputs, [ours])
+    compute = call.plain()
 
-    def __init__(self, folder: Path, expression: str, inputs: Sequence[np.ndarray]) -> None:
-        path = folder / "kernel.py"
-        names = "".join(f"{name}, " for name, _ in zip("xy", inputs))
-        path.write_text(f"import numpy as np\ndef forward(args):\n    {names}= args\n    return {expression}\n")
-        function = KernelSource(path).functions["forward"]
-        self._inputs = tuple(inputs)
-        self._function: Callable[..., Any] = function.function
-        result = np.asarray(self._function(self._inputs))
-        self._outputs = [np.empty(result.shape, result.dtype) for _ in range(2)]
-        arrays = [*inputs, self._outputs[0]]
-        tensors = [TensorType(array.dtype, array.ndim) for array in arrays]
-        signature = Signature(tuple(tensors[:-1]), tuple(tensors[-1:]))
-        self.kernel = build_kernel(function, "user", signature, ["y"], [array.shape for array in arrays], 0)
-        self.data = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
-        dims = [n for array in arrays for n in array.shape]
-        self.dims = (ctypes.c_int64 * max(1, len(dims)))(*dims)
-        self.scalars = (ctypes.c_int64 * 1)()
-        self.elements = result.size
+    def plain() -> None:
+        numpys[...] = compute()
 
-    def run(self) -> None:
-        detail = (ctypes.c_int64 * abi.DETAIL_SIZE)()
-        entry = ctypes.cast(self.kernel.struct.run, abi.KernelFn)
-        status = entry(
-            self.kernel.struct, self.data, self.dims, ctypes.addressof(self.scalars), 0, self.elements, detail
-        )
-        assert status == abi.Status.OK
-
-    def plain(self) -> None:
-        self._outputs[1][...] = self._function(self._inputs)
+    return call, plain
 
 
 def timers(size: int) -> Iterator[tuple[str, dict[str, timing.Timer]]]:
@@ -81,6 +66,6 @@ def timers(size: int) -> Iterator[tuple[str, dict[str, timing.Timer]]]:
         shapes = [(rows,) if each == 0 else (max(1, rows // each), each) for each in columns]
         inputs = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
         with tempfile.TemporaryDirectory() as folder:
-            call = Call(Path(folder), expression, inputs)
+            call, plain = make_call(Path(folder), expression, inputs)
             call.run()
-            yield name, {"ours": timing.time_kernel(call), "NumPy": timing.time_python(call.plain)}  # type: ignore[arg-type]
+            yield name, {"ours": timing.time_kernel(call), "NumPy": timing.time_python(plain)}

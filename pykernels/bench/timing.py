@@ -14,7 +14,7 @@ import numpy as np
 
 from pykernels import toolchain
 from pykernels.errors import KernelError
-from pykernels.kernel.call import KernelCall
+from pykernels.kernel.call import ArrayCall
 from pykernels.paths import CPP_DEFS
 
 __all__ = ["SLOW", "Timer", "medians", "time_copy", "time_kernel", "time_python"]
@@ -40,7 +40,7 @@ def medians(timers: Mapping[str, Timer], rounds: int) -> dict[str, float]:
     return {name: statistics.median(each) for name, each in times.items()}
 
 
-def time_kernel(call: KernelCall) -> Timer:
+def time_kernel(call: ArrayCall) -> Timer:
     """Calls of the kernel's function of the ABI, from C++.
 
     Raises

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,28 +15,25 @@ from pykernels.definition import OpDef
 from pykernels.errors import KernelError
 from pykernels.instance import TensorSpec, make_instance
 from pykernels.kernel import python_form, service
+from pykernels.kernel.build import BuiltKernel
 
-__all__ = ["KernelCall"]
+__all__ = ["ArrayCall", "KernelCall"]
 
 
 class _Scalar(ctypes.Union):
     _fields_ = [("integer", ctypes.c_int64), ("real", ctypes.c_double)]
 
 
-class KernelCall:
-    """The kernel of an op for certain arrays, and these arrays as it wants them; can be run any number of times.
+class ArrayCall:
+    """A kernel and arrays as it wants them; can be run any number of times.
 
     Parameters
     ----------
-    op : OpDef
-    number : int
-        The number under which the op's kernels are resolved.
-    inputs, outputs : sequence of sequence of ndarray
-        The arrays of each argument: C-contiguous, aligned, in the processor's byte order.
-    attributes : mapping
-        A value for every attribute of the definition.
-    is_train : bool
-        Whether this is a training pass.
+    kernel : BuiltKernel
+    inputs, outputs : sequence of ndarray
+        C-contiguous, aligned, in the processor's byte order.
+    scalars : ctypes array, optional
+        The values of attributes, if the kernel takes any.
 
     Attributes
     ----------
@@ -44,33 +42,23 @@ class KernelCall:
         The arguments of the ABI of these names.
     elements : int
         The end of the range of elements, which begins at 0.
-
-    Raises
-    ------
-    PykernelsError
-        There is no kernel for these arrays.
     """
 
     def __init__(
         self,
-        op: OpDef,
-        number: int,
-        inputs: Sequence[Sequence[np.ndarray]],
-        outputs: Sequence[Sequence[np.ndarray]],
-        attributes: Mapping[str, Any],
-        *,
-        is_train: bool = False,
+        kernel: BuiltKernel,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        scalars: ctypes.Array[_Scalar] | None = None,
     ) -> None:
-        instance = make_instance(op, _specs(inputs), _specs(outputs), attributes)
-        self.kernel = service.resolve(number, instance)
-        results = [array for group in outputs for array in group]
+        self.kernel = kernel
         # Kept, since the ABI only has their addresses.
-        self._arrays = [*(array for group in inputs for array in group), *results]
+        self._arrays = [*inputs, *outputs]
         self.data = (ctypes.c_void_p * max(1, len(self._arrays)))(*(a.ctypes.data for a in self._arrays))
         dims = [n for a in self._arrays for n in a.shape]
         self.dims = (ctypes.c_int64 * max(1, len(dims)))(*dims)
-        self.scalars = _scalars(self.kernel.struct, instance, is_train)
-        self.elements = math.prod(results[0].shape) if results else 0
+        self.scalars = scalars or (_Scalar * 1)()
+        self.elements = math.prod(outputs[0].shape) if outputs else 0
 
     def run(self, begin: int = 0, end: int | None = None) -> None:
         """Run the kernel, for a range of elements if it can be computed in pieces; `KernelError` if it fails."""
@@ -91,6 +79,43 @@ class KernelCall:
         if function.takes_outs:
             return lambda: function.function(args, outs, **keywords)
         return lambda: function.function(args, **keywords)
+
+
+class KernelCall(ArrayCall):
+    """A call of the kernel of an op for certain arrays.
+
+    Parameters
+    ----------
+    op : OpDef
+    number : int
+        The number under which the op's kernels are resolved.
+    inputs, outputs : sequence of sequence of ndarray
+        The arrays of each argument, as `ArrayCall` takes them.
+    attributes : mapping
+        A value for every attribute of the definition.
+    is_train : bool
+        Whether this is a training pass.
+
+    Raises
+    ------
+    PykernelsError
+        There is no kernel for these arrays.
+    """
+
+    def __init__(
+        self,
+        op: OpDef,
+        number: int,
+        inputs: Sequence[Sequence[np.ndarray]],
+        outputs: Sequence[Sequence[np.ndarray]],
+        attributes: Mapping[str, Any],
+        *,
+        is_train: bool = False,
+    ) -> None:
+        instance = make_instance(op, _specs(inputs), _specs(outputs), attributes)
+        kernel = service.resolve(number, instance)
+        scalars = _scalars(kernel.struct, instance, is_train)
+        super().__init__(kernel, list(chain(*inputs)), list(chain(*outputs)), scalars)
 
 
 def _specs(groups: Sequence[Sequence[np.ndarray]]) -> list[list[TensorSpec]]:
