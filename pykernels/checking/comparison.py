@@ -75,16 +75,16 @@ def _alike(
             if not is_elementwise:
                 size = np.max(size, initial=1, where=np.isfinite(size))
             limit = TOLERANCES[real.dtype.itemsize] * size + 4 * float(real.tiny)
+        if exact is None or exact.shape != expected.shape:
+            return np.asarray(same | (np.abs(ours - theirs) <= limit))
+        truth = exact.astype(wide)
+        if moved is not None:
+            limit = limit + np.nan_to_num(_FARTHER * np.abs(moved.astype(wide) - truth), posinf=0, neginf=0)
         close = np.abs(ours - theirs) <= limit
-        if exact is not None and exact.shape == expected.shape:
-            truth = exact.astype(wide)
-            if moved is not None:
-                limit = limit + np.nan_to_num(_FARTHER * np.abs(moved.astype(wide) - truth), posinf=0, neginf=0)
-                close = np.abs(ours - theirs) <= limit
-            # An `expected` that is not even finite where the exact result is says nothing.
-            is_lost = ~np.isfinite(theirs) & np.isfinite(truth)
-            is_near = np.abs(ours - truth) <= _FARTHER * np.abs(theirs - truth) + limit
-            close |= is_lost | is_near | _equal(found, exact.astype(expected.dtype))
+        # An `expected` that is not even finite where the exact result is says nothing.
+        is_lost = ~np.isfinite(theirs) & np.isfinite(truth)
+        is_near = np.abs(ours - truth) <= _FARTHER * np.abs(theirs - truth) + limit
+        close |= is_lost | is_near | _equal(found, exact.astype(expected.dtype))
     return np.asarray(same | close)
 
 
