@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from pykernels.checking.hosts.case import Case, Outcome, Way, call, strided
 
-__all__ = ["takes", "ways"]
-
-
-def takes(case: Case) -> bool:
-    """Whether there are tensors for what goes in."""
-    return True
+__all__ = ["ways"]
 
 
 def ways(case: Case) -> dict[str, Way]:
