@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from pykernels import discovery, dtypes
+from pykernels.commands.processes import processors
 from pykernels.errors import CallError, LoadError
 from pykernels.module import OpModule
 
@@ -54,7 +54,7 @@ def add_jobs(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument(
         "--jobs",
         type=whole_number,
-        default=len(os.sched_getaffinity(0)),
+        default=processors(),
         metavar="N",
         help=f"how many {what} at once (as many as there are processors)",
     )

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from pykernels import progress
 from pykernels.commands import arguments
+from pykernels.commands.processes import stopping
 
 if TYPE_CHECKING:
     from pykernels.checking.findings import Result
@@ -36,38 +38,30 @@ def add(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Check ops: their kernels, gradients, memory, threads, speed, and what they do in each framework."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from pykernels.checking import runner
     from pykernels.checking.findings import FAILED
 
     modules = arguments.find_modules(options.ops)
     checks = runner.choose(options.only)
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("checking", total=len(modules) * len(checks))
-
-        stopped = threading.Event()
+    stopped = threading.Event()
+    pool = ThreadPoolExecutor(options.jobs)
+    with progress.bar("checking", len(modules) * len(checks)) as bar, stopping(pool, stopped.set):
 
         def check(module: OpModule) -> list[Result]:
             found = []
-            begun = lambda name: progress.update(task, description=f"{module.name}: {name}")  # noqa: E731
             for result in runner.run_checks(
-                module.path, checks, limit=options.limit, begun=begun, is_stopped=stopped.is_set
+                module.path,
+                checks,
+                limit=options.limit,
+                begun=lambda name: bar.begin(f"{module.name}: {name}"),
+                is_stopped=stopped.is_set,
             ):
                 found.append(result)
-                progress.advance(task)
+                bar.advance()
             return found
 
-        with ThreadPoolExecutor(options.jobs) as pool:
-            try:
-                waiting = [pool.submit(check, module) for module in modules]
-                results = [each.result() for each in waiting]
-            except BaseException:
-                stopped.set()
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        waiting = [pool.submit(check, module) for module in modules]
+        results = [each.result() for each in waiting]
     if options.json:
         print(json.dumps([dataclasses.asdict(each) for found in results for each in found], indent=2))
     else:

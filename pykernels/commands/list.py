@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from pykernels import discovery, paths, progress
 from pykernels.commands import arguments
 from pykernels.commands.messages import complain, with_code
+from pykernels.commands.processes import processors, stopping
 from pykernels.cpp_def import build_definition
 from pykernels.errors import PykernelsError
 from pykernels.module import CPP_DEF, OpModule
@@ -61,18 +61,12 @@ def _compile(folders: Sequence[Path]) -> None:
     # Packages may ship theirs.
     files = [folder / f"{folder.name}{CPP_DEF}" for folder in folders if store_of(folder) is None]
     files = [file for file in files if file.is_file()]
-    with (
-        progress.bar("compiling definitions", len(files)) as bar,
-        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool,
-    ):
-        try:
-            waiting = [pool.submit(build_definition, file) for file in files]
-            for each in waiting:
-                each.exception()
-                bar.advance()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    pool = ThreadPoolExecutor(processors())
+    with progress.bar("compiling definitions", len(files)) as bar, stopping(pool):
+        waiting = [pool.submit(build_definition, file) for file in files]
+        for each in waiting:
+            each.exception()
+            bar.advance()
 
 
 def _origin(folder: Path) -> str:
