@@ -121,7 +121,7 @@ def _registrar() -> oneflow_registrar.Registrar:
         (fork.threads_in_kernels, _refuse_in_kernel),
         vars(discovery),
     )
-    oneflow_waiting.install(registrar.take_failures)
+    oneflow_waiting.install(registrar.take_failures, registrar.is_worker)
     return registrar
 
 

@@ -180,6 +180,8 @@ class Registrar:
         blas.watch_threads(self._module.set_blas_threads)
         #: What has gone wrong in kernels since this was last asked, or None.
         self.take_failures: Callable[[], str | None] = self._module.take_failures
+        #: Whether OneFlow waits for what runs on this thread.
+        self.is_worker: Callable[[], bool] = self._module.is_worker
 
     def add(self, name: str, definition: int, index: int, gradient: int | None, number: int) -> str:
         """Give a name its op, or another one than it has, and return the name under which OneFlow has it.

@@ -7,9 +7,11 @@ and OneFlow's functions that wait for results are replaced by ones that raise th
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import importlib
 import os
+import queue
 import sys
 import warnings
 from collections.abc import Callable
@@ -25,27 +27,32 @@ class FailedKernel(KernelError, RuntimeError):
     """A kernel has failed since OneFlow was last waited for. Like OneFlow's own errors it is a `RuntimeError`."""
 
 
-def install(take_failures: Callable[[], str | None]) -> None:
+def install(take_failures: Callable[[], str | None], is_worker: Callable[[], bool]) -> None:
     """Replace OneFlow's functions that wait, once for a process.
 
     Parameters
     ----------
     take_failures : callable
         What has gone wrong in kernels since it was last called, or None.
+    is_worker : callable
+        Whether OneFlow waits for what runs on this thread.
     """
     flow = importlib.import_module("oneflow")
     internal = importlib.import_module("oneflow._oneflow_internal")
 
-    def raise_failures() -> None:
+    delete_kept = _keep_on_workers(flow.nn.Graph, is_worker)
+
+    def finish() -> None:
+        delete_kept()
         text = take_failures()
         if text is not None:
             raise FailedKernel(text)
 
     # Whatever shows or reads the numbers of a tensor copies them with one of these.
     for name in ("item", "to_numpy", *(name for name in dir(flow.Tensor) if name.startswith("_copy_to_numpy_"))):
-        setattr(flow.Tensor, name, _waiting(getattr(flow.Tensor, name), raise_failures))
+        setattr(flow.Tensor, name, _waiting(getattr(flow.Tensor, name), finish))
     synchronize = internal.eager.Sync
-    internal.eager.Sync = _waiting(synchronize, raise_failures)
+    internal.eager.Sync = _waiting(synchronize, finish)
     graphs = internal.nn.graph
     graphs.RunLazyNNGraph = _of_this_process(graphs.RunLazyNNGraph)
     graphs.CNNGraph.complie_and_init_runtime = _of_this_process(graphs.CNNGraph.complie_and_init_runtime)
@@ -55,6 +62,7 @@ def install(take_failures: Callable[[], str | None]) -> None:
     def drain() -> None:
         if os.getpid() == process:  # in a child OneFlow runs every op at once
             synchronize()
+            delete_kept()
         text = take_failures()
         if text is not None:
             # It has been told now, so nobody will be told later.
@@ -65,7 +73,7 @@ def install(take_failures: Callable[[], str | None]) -> None:
     atexit.register(drain)
 
 
-def _waiting(function: Callable[..., Any], raise_failures: Callable[[], None]) -> Callable[..., Any]:
+def _waiting(function: Callable[..., Any], finish: Callable[[], None]) -> Callable[..., Any]:
     @functools.wraps(function)
     def wait(*args: Any) -> Any:
         if fork.is_forbidden():
@@ -76,10 +84,35 @@ def _waiting(function: Callable[..., Any], raise_failures: Callable[[], None]) -
         result = function(*args)
         # A graph waits when it is deleted, where an exception would be lost.
         if sys._getframe(1).f_code.co_name != "__del__":
-            raise_failures()
+            finish()
         return result
 
     return wait
+
+
+def _keep_on_workers(graphs: Any, is_worker: Callable[[], bool]) -> Callable[[], None]:
+    """Have graphs not be deleted where OneFlow would wait for itself, and return what deletes those kept until then.
+
+    A graph waits for OneFlow when it is deleted. Garbage is collected on any thread, so on one that runs a kernel.
+    """
+    delete = graphs.__del__
+    kept: queue.SimpleQueue[Any] = queue.SimpleQueue()  # made for finalizers
+
+    @functools.wraps(delete)
+    def keep_or_delete(graph: Any) -> None:
+        if is_worker():
+            kept.put(graph)
+        else:
+            delete(graph)
+
+    def delete_kept() -> None:
+        with contextlib.suppress(queue.Empty):
+            while not is_worker():
+                # Python calls no finalizer twice.
+                delete(kept.get_nowait())
+
+    graphs.__del__ = keep_or_delete
+    return delete_kept
 
 
 def _of_this_process(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@
 #include "blas.h"
 #include "failures.h"
 #include "op_type.h"
+#include "worker.h"
 
 namespace pykernels::oneflow {
 namespace {
@@ -92,6 +93,7 @@ class Kernel final : public user_op::OpKernel {
 
   using user_op::OpKernel::Compute;
   void Compute(user_op::KernelComputeContext* context) const override {
+    const Worker worker;
     try {
       const auto attributes = AttributesOfContext(*context);
       const std::shared_ptr<const Use> use = FindUse(*context, attributes);

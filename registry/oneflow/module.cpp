@@ -9,6 +9,7 @@
 #include "shortcuts.h"
 #include "threads.h"
 #include "watcher.h"
+#include "worker.h"
 
 namespace pykernels::oneflow {
 namespace {
@@ -103,6 +104,8 @@ PyObject* take_failures(PyObject* /*module*/, PyObject* /*none*/) {
   return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
 }
 
+PyObject* is_worker(PyObject* /*module*/, PyObject* /*none*/) { return PyBool_FromLong(Worker::IsOnThisThread()); }
+
 PyMethodDef the_methods[] = {
     {"init", init, METH_VARARGS,
      "init(services, load, tensor_type, new_tensor, threads_in_kernels, check, space, folder): the addresses of a "
@@ -126,6 +129,7 @@ PyMethodDef the_methods[] = {
      "make_watcher(told): the address of what tells a function of tensors in graphs; see watcher.h."},
     {"take_failures", take_failures, METH_NOARGS,
      "take_failures() -> str or None: what has gone wrong in kernels since this was last asked."},
+    {"is_worker", is_worker, METH_NOARGS, "is_worker() -> bool: whether OneFlow waits for what runs on this thread."},
     {nullptr, nullptr, 0, nullptr},
 };
 

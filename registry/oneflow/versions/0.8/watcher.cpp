@@ -1,5 +1,7 @@
 #include "../../watcher.h"
 
+#include "../../worker.h"
+
 #include <memory>
 #include <string>
 
@@ -20,7 +22,10 @@ namespace {
 class Watcher final : public ::oneflow::ForeignWatcher {
  public:
   explicit Watcher(Told told) : told_(told) {}
-  void Call(const std::string& watcher, int64_t blob) const override { told_(watcher.c_str(), blob); }
+  void Call(const std::string& watcher, int64_t blob) const override {
+    const Worker worker;
+    told_(watcher.c_str(), blob);
+  }
 
  private:
   const Told told_;

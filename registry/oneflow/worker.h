@@ -1,0 +1,23 @@
+// Which threads OneFlow waits for.
+#ifndef PYKERNELS_REGISTRY_ONEFLOW_WORKER_H_
+#define PYKERNELS_REGISTRY_ONEFLOW_WORKER_H_
+
+namespace pykernels::oneflow {
+
+// While there is one on a thread, it must not wait for OneFlow, not even to collect Python's garbage.
+class Worker {
+ public:
+  Worker() { ++depth_; }
+  ~Worker() { --depth_; }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  static bool IsOnThisThread() { return depth_ > 0; }
+
+ private:
+  static thread_local inline int depth_ = 0;
+};
+
+}  // namespace pykernels::oneflow
+
+#endif  // PYKERNELS_REGISTRY_ONEFLOW_WORKER_H_
