@@ -3,10 +3,10 @@
 An index past the end raises, as it does in Python. A check at every element keeps LLVM from computing several elements
 at once, so where the text shows which indices a loop will use, they are checked before its first iteration::
 
-    for j in range(n):                      if 0 < n:
-        y[i, j] = x[i, j] + 1                   wraps = fits(x, (i, 0), (i, n - 1)) | fits(y, (i, 0), (i, n - 1))
-                                            for j in range(n):
-                                                store(y, (i, j), load(x, (i, j), ...) + 1, ...)
+    for j in range(n):                      last = before(n)
+        y[i, j] = x[i, j] + 1               wraps = fits(0, n, x, (i, 0), (i, last), y, (i, 0), (i, last))
+                                            for j in range(0, n):
+                                                store(y, (i, j), load(x, (i, j), wraps, 0b01) + 1, wraps, 0b01)
 
 That is so for every access that each iteration makes, to an array that the loop does not assign, at whole numbers that
 grow or shrink evenly with the loop's counter. All other accesses are checked one by one.
@@ -20,13 +20,17 @@ from collections.abc import Iterator, Sequence
 
 from pykernels.kernel.iterations import PART
 
-__all__ = ["FITS", "LOAD", "STORE", "hoist_checks"]
+__all__ = ["BEFORE", "COMPUTED", "FITS", "LIMIT", "LOAD", "STORE", "hoist_checks"]
 
-#: Names in the rewritten code: ``fits(array, first, last, n)`` raises `IndexError` unless the array has both indices,
-#: and thus all of the `n` between them, and tells whether any is negative, so that it counts from the end;
-#: ``load(array, index, wraps)`` and ``store(array, index, value, wraps)`` do not check. `wraps` tells for each axis
-#: whether an index may be negative.
-FITS, LOAD, STORE = "__pykernels_fits__", "__pykernels_load__", "__pykernels_store__"
+#: Names in the rewritten code. ``fits(start, stop, array, first, last, ...)`` raises `IndexError` unless each array has
+#: both indices, and thus all between them, if there are any iterations, and tells whether any is negative, so that it
+#: counts from the end; ``before(stop)`` is the last iteration. ``load(array, index, wraps, axes)`` and
+#: ``store(array, index, value, wraps, axes)`` do not check. The bits of `axes` tell of which axes an index may be
+#: negative, and those from `COMPUTED` on, of which it is computed from numbers that may be NumPy's.
+FITS, BEFORE, LOAD, STORE = (f"__pykernels_{name}__" for name in ("fits", "before", "load", "store"))
+COMPUTED = 32
+#: What the names of a loop's limits begin with, which are Python's numbers, as its counter is.
+LIMIT = "__pykernels_limit_"
 
 # With factors below this, and the number of iterations that `fits` allows, no index between the first and the last
 # overflows.
@@ -59,31 +63,27 @@ class _Hoister(ast.NodeTransformer):
         if not proven:
             return node
         self._count += 1
-        start, stop = (f"__pykernels_{end}_{self._count}__" for end in ("start", "stop"))
-        begins, ends = ast.Name(start, ast.Load()), ast.Name(stop, ast.Load())
-        count = ast.BinOp(ends, ast.Sub(), begins)
-        last = ast.BinOp(ends, ast.Sub(), ast.Constant(1))
+        start, stop, last = (f"{LIMIT}{end}_{self._count}__" for end in ("start", "stop", "last"))
+        begins, ends, final = (ast.Name(name, ast.Load()) for name in (start, stop, last))
         wraps = ast.Name(f"__pykernels_wraps_{self._count}__", ast.Load())
-        checks = [
-            _call(FITS, access.value, *(_at(access.slice, node.target.id, end) for end in (begins, last)), count)
-            for access in proven.values()
-        ]
-        checked: ast.expr = checks[0]
-        for check in checks[1:]:
-            checked = ast.BinOp(checked, ast.BitOr(), check)
+        places: list[ast.expr] = []
+        for access in proven.values():
+            places += [access.value, *(_at(access.slice, node.target.id, end) for end in (begins, final))]
+        check: list[ast.stmt] = [ast.Assign([ast.Name(wraps.id, ast.Store())], _call(FITS, begins, ends, *places))]
+        if any(_is_computed(index, {node.target.id}) for access in proven.values() for index in _indices(access.slice)):
+            # Numbers of NumPy's may raise when they meet limits of no iterations.
+            check = [
+                ast.Assign([ast.Name(wraps.id, ast.Store())], ast.Constant(False)),
+                ast.If(ast.Compare(begins, [ast.Lt()], [ends]), check, []),
+            ]
         node.iter.args = [begins, ends]  # type: ignore[attr-defined]
-        from_zero = {node.target.id} if _is_natural(limits[0], set()) else set()
-        rewriter = _Unchecked(set(proven), wraps, from_zero)
+        rewriter = _Unchecked(set(proven), wraps, node.target.id, starts_natural=_is_natural(limits[0], set()))
         node.body = [rewriter.visit(statement) for statement in node.body]
         before: list[ast.stmt] = [
             ast.Assign([ast.Name(start, ast.Store())], limits[0]),
             ast.Assign([ast.Name(stop, ast.Store())], limits[1]),
-            ast.Assign([ast.Name(wraps.id, ast.Store())], ast.Constant(False)),
-            ast.If(
-                ast.Compare(begins, [ast.Lt()], [ends]),
-                [ast.Assign([ast.Name(wraps.id, ast.Store())], checked)],
-                [],
-            ),
+            ast.Assign([ast.Name(last, ast.Store())], _call(BEFORE, ends)),
+            *check,
         ]
         return [ast.copy_location(statement, node) for statement in before] + [node]
 
@@ -91,15 +91,19 @@ class _Hoister(ast.NodeTransformer):
 class _Unchecked(ast.NodeTransformer):
     """Makes accesses that are proven to fit into calls that do not check."""
 
-    def __init__(self, proven: set[str], wraps: ast.Name, from_zero: set[str]) -> None:
+    def __init__(self, proven: set[str], wraps: ast.Name, counter: str, *, starts_natural: bool) -> None:
         self._proven = proven
         self._wraps = wraps
-        self._from_zero = from_zero
+        self._counter = {counter}
+        self._natural = self._counter if starts_natural else set()
 
-    def _may_wrap(self, index: ast.expr) -> ast.Tuple:
-        """For each axis, whether the index may be negative: what LLVM need not ask at every element."""
-        known = (_is_natural(i, self._from_zero) for i in _indices(index))
-        return ast.Tuple([ast.Constant(False) if is_known else self._wraps for is_known in known], ast.Load())
+    def _axes(self, index: ast.expr) -> ast.Constant:
+        """What `load` and `store` are told of each axis, so that they need not ask at every element."""
+        bits = 0
+        for axis, number in enumerate(_indices(index)):
+            bits |= (not _is_natural(number, self._natural)) << axis
+            bits |= _is_computed(number, self._counter) << COMPUTED + axis
+        return ast.Constant(bits)
 
     def _is_proven(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Subscript) and ast.dump(_as_load(node)) in self._proven
@@ -126,10 +130,10 @@ class _Unchecked(ast.NodeTransformer):
         return node
 
     def _loaded(self, node: ast.Subscript) -> ast.expr:
-        return ast.copy_location(_call(LOAD, node.value, node.slice, self._may_wrap(node.slice)), node)
+        return ast.copy_location(_call(LOAD, node.value, node.slice, self._wraps, self._axes(node.slice)), node)
 
     def _stored(self, node: ast.stmt, target: ast.Subscript, value: ast.expr) -> ast.stmt:
-        call = _call(STORE, target.value, target.slice, value, self._may_wrap(target.slice))
+        call = _call(STORE, target.value, target.slice, value, self._wraps, self._axes(target.slice))
         return ast.copy_location(ast.Expr(ast.copy_location(call, node)), node)
 
 
@@ -237,6 +241,12 @@ def _is_natural(index: ast.expr, names: set[str]) -> bool:
     if isinstance(index, ast.Call):
         return isinstance(index.func, ast.Name) and index.func.id == PART
     return isinstance(index, ast.Name) and index.id in names
+
+
+def _is_computed(index: ast.expr, counters: set[str]) -> bool:
+    """Whether an index is computed from other numbers than a counter and those in the text."""
+    names = {node.id for node in ast.walk(index) if isinstance(node, ast.Name)}
+    return isinstance(index, ast.BinOp) and not names <= counters
 
 
 def _at(index: ast.expr, counter: str, value: ast.expr) -> ast.expr:

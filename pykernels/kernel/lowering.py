@@ -63,7 +63,8 @@ def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False)
         definition = separation.separate(raising.without_texts(definition, function.__globals__))
         return bounds.hoist_checks(definition)
 
-    names = {bounds.FITS: fits, bounds.LOAD: load, bounds.STORE: store, iterations.PART: _part}
+    names = {bounds.FITS: fits, bounds.BEFORE: before, bounds.LOAD: load, bounds.STORE: store}
+    names |= {iterations.PART: _part}
     names |= {weak.PYTHON: apply_python, weak.NUMPY: apply_numpy, separation.APART: apart}
     return weak.rewrite(function, numbers, apply_weak, prepare=prepare, names=names)
 
@@ -125,72 +126,100 @@ def _weak_type(dtype: nb.Type, number: nb.Type) -> nb.Type:
 
 
 @intrinsic
-def fits(typing_context: Any, array: nb.Type, first: nb.Type, last: nb.Type, count: nb.Integer) -> Any:
-    """Raise `IndexError` unless `array` has the elements at both indices; whether any index is negative.
+def before(typing_context: Any, stop: nb.Integer) -> Any:
+    """The number before `stop`, in 64 bits."""
 
-    Not for what `load` checks itself.
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (number,) = _whole_numbers(context, builder, stop, arguments[0])
+        return builder.sub(number, number.type(1))
+
+    return nb.intp(stop), generate
+
+
+@intrinsic
+def fits(typing_context: Any, start: nb.Integer, stop: nb.Integer, *places: nb.Type) -> Any:
+    """Raise `IndexError` if a loop has iterations, and an array lacks the elements of the first or the last of them.
+
+    `places` are each array, and its index in both iterations. Returns whether any index is negative. Not for what
+    `load` checks itself.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (begin,), (end,) = (_whole_numbers(context, builder, *each) for each in zip((start, stop), arguments[:2]))
+        # No array has as many elements as this, so some index is past its end, if only by overflow.
+        is_outside = builder.icmp_unsigned(">", builder.sub(end, begin), ir.Constant(end.type, 1 << 48))
         wraps = cgutils.false_bit
-        if _is_plain(array, first):
-            _, sizes, _ = _unpacked(context, builder, array, arguments[0])
-            # No array has as many elements as this, so some index is past its end, if only by overflow.
-            is_outside = builder.icmp_unsigned(">", arguments[3], ir.Constant(arguments[3].type, 1 << 48))
-            for type_, index in ((first, arguments[1]), (last, arguments[2])):
+        values = cgutils.unpack_tuple(builder, arguments[2])
+        for at in range(0, len(places), 3):
+            (array, *types), (value, *indices) = places[at : at + 3], values[at : at + 3]
+            if not _is_plain(array, types[0]):
+                continue
+            _, sizes, _ = _unpacked(context, builder, array, value)
+            for type_, index in zip(types, indices):
                 for i, size in zip(_whole_numbers(context, builder, type_, index), sizes):
                     is_negative = builder.icmp_signed("<", i, i.type(0))
                     i = builder.select(is_negative, builder.add(i, size), i)
                     is_outside = builder.or_(is_outside, builder.icmp_unsigned(">=", i, size))
                     wraps = builder.or_(wraps, is_negative)
-            with cgutils.if_unlikely(builder, is_outside):
-                context.call_conv.return_user_exc(builder, IndexError, ("index is out of bounds",))
+        with cgutils.if_unlikely(builder, builder.and_(is_outside, builder.icmp_signed("<", begin, end))):
+            context.call_conv.return_user_exc(builder, IndexError, ("index is out of bounds",))
         return wraps
 
-    return nb.boolean(array, first, last, count), generate
+    return nb.boolean(start, stop, nb.Tuple(places)), generate
 
 
-@intrinsic
-def load(typing_context: Any, array: nb.Type, index: nb.Type, wraps: nb.Type) -> Any:
+@intrinsic(prefer_literal=True)
+def load(typing_context: Any, array: nb.Type, index: nb.Type, wraps: nb.Type, axes: nb.Type) -> Any:
     """``array[index]`` without a check, where `fits` has made it."""
     found = typing_context.resolve_function_type(operator.getitem, (array, index), {})
+    is_checked = _is_checked(index, axes.literal_value)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array_, index_, wraps_ = arguments
-        if _is_element(array, index):
-            return _element(context, builder, array, array_, index, index_, wraps_)[1]()
-        return _call(context, builder, operator.getitem, found, signature.args[:2], arguments[:2])
+        array_, index_, wraps_, _ = arguments
+        if _is_element(array, index) and is_checked:
+            return _element(context, builder, array, array_, index, index_, wraps_, axes.literal_value)[1]()
+        return _call(context, builder, operator.getitem, found, signature.args[:2], arguments[:2], is_checked)
 
-    return (found and found.return_type(array, index, wraps)), generate
+    return (found and found.return_type(array, index, wraps, axes)), generate
 
 
-@intrinsic
-def store(typing_context: Any, array: nb.Type, index: nb.Type, value: nb.Type, wraps: nb.Type) -> Any:
+@intrinsic(prefer_literal=True)
+def store(typing_context: Any, array: nb.Type, index: nb.Type, value: nb.Type, wraps: nb.Type, axes: nb.Type) -> Any:
     """``array[index] = value`` without a check, where `fits` has made it."""
     found = typing_context.resolve_setitem(array, index, value)
+    is_checked = _is_checked(index, axes.literal_value)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array_, index_, value_, wraps_ = arguments
-        if _is_element(array, index) and array.mutable:
+        array_, index_, value_, wraps_, _ = arguments
+        if _is_element(array, index) and array.mutable and is_checked:
             value_ = context.cast(builder, value_, value, array.dtype)
-            _element(context, builder, array, array_, index, index_, wraps_)[0](value_)
+            _element(context, builder, array, array_, index, index_, wraps_, axes.literal_value)[0](value_)
         else:
-            _call(context, builder, operator.setitem, found, signature.args[:3], arguments[:3])
+            _call(context, builder, operator.setitem, found, signature.args[:3], arguments[:3], is_checked)
         return context.get_dummy_value()
 
-    return (found and nb.void(array, index, value, wraps)), generate
+    return (found and nb.void(array, index, value, wraps, axes)), generate
+
+
+def _is_checked(index: nb.Type, axes: int) -> bool:
+    """Whether all indices of a loop lie between the first and the last: no NumPy number's overflow is among them."""
+    types = index.types if isinstance(index, nb.BaseTuple) else (index,)
+    return all(nb.unliteral(type_) == nb.intp for at, type_ in enumerate(types) if axes >> bounds.COMPUTED + at & 1)
 
 
 def _element(
-    context: Any, builder: Any, array: nb.Array, value: Any, index_type: nb.Type, index: Any, wraps: Any
+    context: Any, builder: Any, array: nb.Array, value: Any, index_type: nb.Type, index: Any, wraps: Any, axes: int
 ) -> tuple[Any, Any]:
-    """What stores to one element of an array, and what loads it; where `wraps`, negative indices count from the end."""
+    """What stores to one element of an array, and what loads it.
+
+    Where `wraps`, the negative indices of `axes` count from the end.
+    """
     data, sizes, strides = _unpacked(context, builder, array, value)
     indices = [
-        builder.select(builder.and_(wrap, builder.icmp_signed("<", i, i.type(0))), builder.add(i, size), i)
-        for i, size, wrap in zip(
-            _whole_numbers(context, builder, index_type, index), sizes, cgutils.unpack_tuple(builder, wraps)
-        )
+        builder.select(builder.and_(wraps, builder.icmp_signed("<", i, i.type(0))), builder.add(i, size), i)
+        if axes >> at & 1
+        else i
+        for at, (i, size) in enumerate(zip(_whole_numbers(context, builder, index_type, index), sizes))
     ]
     pointer = cgutils.get_item_pointer2(context, builder, data, sizes, strides, array.layout, indices)
     return (
@@ -217,9 +246,9 @@ def _whole_numbers(context: Any, builder: Any, type_: nb.Type, index: Any) -> li
     return [context.cast(builder, number, old, nb.intp) for number, old in zip(numbers, types)]
 
 
-def _call(context: Any, builder: Any, function: Any, found: Any, types: Any, arguments: Any) -> Any:
+def _call(context: Any, builder: Any, function: Any, found: Any, types: Any, arguments: Any, is_checked: bool) -> Any:
     """What `operator.getitem` or ``setitem`` does, with checks where there are any to make."""
-    if _is_plain(*types[:2]):
+    if _is_plain(*types[:2]) and is_checked:
         context = context.subtarget(enable_boundscheck=False)
     cast = [context.cast(builder, argument, old, new) for argument, old, new in zip(arguments, types, found.args)]
     return context.get_function(function, found)(builder, cast)

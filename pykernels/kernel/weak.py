@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from pykernels.kernel.bounds import LIMIT
 from pykernels.kernel.loaded_source import SOURCE
 from pykernels.kernel.separation import APART
 
@@ -183,7 +184,7 @@ def _is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
     if isinstance(node, ast.Name):
-        return node.id in weak
+        return node.id in weak or node.id.startswith(LIMIT)
     if isinstance(node, ast.UnaryOp):
         return not isinstance(node.op, ast.Not) and _is_weak(node.operand, weak)
     if isinstance(node, ast.BinOp):

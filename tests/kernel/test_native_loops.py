@@ -92,6 +92,22 @@ def test_what_is_past_the_end_raises_and_is_not_written(tmp_path: Path, body: st
     assert "IndexError" in said
 
 
+@pytest.mark.parametrize(
+    ("dtype", "offset", "size"), [("uint64", 5, 12), ("int8", 120, 130), ("uint8", 250, 256), ("int64", -130, 128)]
+)
+def test_offsets_of_any_dtype_stay_within_the_array(tmp_path: Path, dtype: str, offset: int, size: int) -> None:
+    room = np.full(size + 512, np.nan, np.float32)
+    x = room[256:-256]
+    x[:] = 1
+    body = "k = w[0]\nfor i in range(10):\n    y[i] = x[i + k]"
+    lines = "\n    ".join(["(x, w), (y,) = args, outs", *body.split("\n")])
+    kernel = kernel_of(tmp_path, f"def forward(args, outs):\n    {lines}\n")
+    inputs, output = [x, np.array([offset], dtype)], np.zeros(10, np.float32)
+    said = run(build(kernel, inputs, [output]), inputs, [output])
+    assert "IndexError" in said if said else (output == 1).all()
+    assert not np.isnan(output).any()
+
+
 @pytest.mark.parametrize("n", [0, 1, 7, 16, 33, 1000, 100_003])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_sums_are_at_least_as_good_as_in_turn(tmp_path: Path, n: int, dtype: str) -> None:
