@@ -94,8 +94,8 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
         lanes = many * instructions.register // widest(plan, stage)
         writer = Writer(module, lanes, instructions, FLAGS if fast_math else ())
         writers.append(writer)
-        short = Writer(module, _SHORT, instructions, writer.flags)
-        functions += _stage(plan, stage, writer, short, slots, f"pk_stage_{at}")
+        short, single = (Writer(module, count, instructions, writer.flags) for count in (_SHORT, 1))
+        functions += _stage(plan, stage, writer, short, single, slots, f"pk_stage_{at}")
     number_checks.write(
         Writer(module, _SHORT, instructions),
         plan.graph.fused.outputs,
@@ -109,16 +109,20 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
 
 
 def _stage(
-    plan: Plan, stage: Stage, writer: Writer, short: Writer, slots: Mapping[Extent, int], name: str
+    plan: Plan, stage: Stage, writer: Writer, short: Writer, single: Writer, slots: Mapping[Extent, int], name: str
 ) -> list[ir.Function | None]:
     """The functions of a stage: of ``pk_stages``, in that order."""
     columns = stage.domain[-1:]
     before = tuple(each for each in stage.domain if plan.groups[each] != plan.groups[stage.domain[-1]])[-1:]
+    is_cheap = not (is_costly(stage) or adds_rows(stage))
+    # Whose order of addition depends on the vectors.
+    folds_rows = any(column not in array.classes for column in columns for _, array in stage.folds)
     variants = (
         (writer, columns, 1),
         (writer, columns, _TOGETHER) if adds_rows(stage) else None,
         (writer, before, 1) if before else None,
-        (short, columns, 1) if not (is_costly(stage) or adds_rows(stage)) else None,
+        (short, columns, 1) if is_cheap else None,
+        (single, columns, 1) if is_cheap and not folds_rows else None,
     )
     functions: list[ir.Function | None] = []
     for number, variant in enumerate(variants):

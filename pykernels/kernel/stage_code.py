@@ -120,7 +120,8 @@ class StageCode:
         for phi, first, value in zip(so_far, firsts, following):
             phi.add_incoming(first, head)
             phi.add_incoming(value, loop)
-        builder.cbranch(builder.icmp_signed("!=", rest, _I64(0)), tail, end)
+        some_left = builder.icmp_signed("!=", rest, _I64(0)) if self._lanes > 1 else ir.Constant(ir.IntType(1), 0)
+        builder.cbranch(some_left, tail, end)
 
         builder = ir.IRBuilder(tail)
         last = self._elements(builder, at_rows, whole, fixed, in_rows, so_far, mask)

@@ -80,7 +80,8 @@ class Passes : public Placing {
       pass->is_spread |= pass->columns > 1 && Has(array.classes, column) && array.strides[column] != array.item;
     }
     const bool is_short = pk_stages[s][kShort] != nullptr && pass->columns <= kFewColumns;
-    pass->code = is_single ? kOneColumn : is_short ? kShort : kAnyRows;
+    const bool is_shortest = pk_stages[s][kOneByOne] != nullptr && pass->columns <= kColumnsOneByOne;
+    pass->code = is_single ? kOneColumn : is_shortest ? kOneByOne : is_short ? kShort : kAnyRows;
     const bool may_add_rows = pk_stage_table[s][kAddsRows] && pass->code == kAnyRows && !pass->is_spread;
     pass->adds_rows = false;
     for (int i = n_own - 1; i >= 0 && may_add_rows && !pass->adds_rows; --i) {

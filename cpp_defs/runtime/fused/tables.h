@@ -32,7 +32,7 @@ extern const int32_t pk_extents[];       // of every number after the scalars, a
 extern const int32_t pk_reductions[];    // of every reduction, what must hold (kEven, kNonempty), and the folded shape
 typedef void (*pk_stage)(void* const* arrays, const int64_t* steps, const int64_t* numbers, int64_t rows,
                          int64_t columns);
-extern const pk_stage pk_stages[][4];    // see kAnyRows and the following
+extern const pk_stage pk_stages[][5];    // see kAnyRows and the following
 // Whether there is a result for these numbers; else the plain run tells what is wrong with them.
 int32_t pk_accepts(const int64_t* numbers);
 }
@@ -58,9 +58,10 @@ enum { kTensor, kItemSize, kArrayClasses, kIsLocal };
 enum { kPhase, kInBlock, kDomain, kArguments, kFolds, kAddsRows };
 // Of pk_stages: for any number of rows; for a multiple of kTogether, if kAddsRows; where the last class, and what always
 // goes together with it, has one element, with the class before as columns, or null if there is none; the same as the
-// first in short vectors, which is faster for up to kFewColumns, or null.
-enum { kAnyRows, kRowsTogether, kOneColumn, kShort };
-constexpr int64_t kFewColumns = 8;
+// first in short vectors, which is faster for up to kFewColumns, or null; one by one, for up to kColumnsOneByOne: they need
+// not wait until what was stored in other sizes has left the processor; or null.
+enum { kAnyRows, kRowsTogether, kOneColumn, kShort, kOneByOne };
+constexpr int64_t kFewColumns = 8, kColumnsOneByOne = 3;
 constexpr int64_t kTogether = 4;
 enum { kEven = 1, kNonempty = 2 };
 
