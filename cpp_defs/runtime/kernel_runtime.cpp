@@ -27,36 +27,9 @@ struct MemInfo {
   void* external_allocator;
 };
 
-// Memory for small arrays, of each thread: blocks are put on top of one another, and all of it is free again once each
-// of them is. Where an exception leaves one behind, the memory at hand is as good as full.
-struct Arena {
-  static constexpr std::size_t kBytes = 4096;
-  alignas(64) char memory[kBytes];
-  std::size_t used;
-  std::size_t blocks;
-
-  void* Take(std::size_t size) {
-    if (size > kBytes) return nullptr;
-    size = (size + 63) & ~std::size_t{63};
-    if (size > kBytes - used) return nullptr;
-    void* const block = memory + used;
-    used += size;
-    ++blocks;
-    return block;
-  }
-  // Whether the block was one of these.
-  bool GiveBack(void* block) {
-    if (block < memory || block >= memory + kBytes) return false;
-    if (--blocks == 0) used = 0;
-    return true;
-  }
-};
-thread_local Arena arena;
-
 MemInfo* Allocate(std::size_t size, std::size_t alignment) {
   const std::size_t total = sizeof(MemInfo) + size + alignment;
-  auto* base = static_cast<char*>(arena.Take(total));
-  if (base == nullptr) base = static_cast<char*>(std::malloc(total));
+  auto* base = static_cast<char*>(std::malloc(total));
   if (base == nullptr) return nullptr;
   auto address = reinterpret_cast<std::uintptr_t>(base + sizeof(MemInfo));
   if (alignment != 0) address = (address + alignment - 1) & ~std::uintptr_t{alignment - 1};  // a power of two
@@ -75,13 +48,21 @@ void FreeGrowable(void* data, std::size_t size, void* info) {
 
 extern "C" {
 
+// Memory for small arrays, of each thread: kernels put blocks on top of one another (kernel/counting.py), of whose
+// MemInfo only the count and the address are set, and all of it is free again once each of them is.
+struct Arena {
+  alignas(64) char memory[4096];
+  std::size_t used;
+  std::size_t blocks;
+};
+thread_local Arena pk_arena;
+
 void* NRT_Allocate(std::size_t size) { return std::malloc(size); }
 void* NRT_Reallocate(void* data, std::size_t size) { return std::realloc(data, size); }
 void NRT_Free(void* data) { std::free(data); }
 
 MemInfo* NRT_MemInfo_alloc(std::size_t size) { return Allocate(size, 0); }
 MemInfo* NRT_MemInfo_alloc_safe(std::size_t size) { return Allocate(size, 0); }
-MemInfo* NRT_MemInfo_alloc_aligned(std::size_t size, unsigned alignment) { return Allocate(size, alignment); }
 MemInfo* NRT_MemInfo_alloc_safe_aligned(std::size_t size, unsigned alignment) { return Allocate(size, alignment); }
 
 MemInfo* NRT_MemInfo_alloc_dtor_safe(std::size_t size, Destructor destructor) {
@@ -124,8 +105,13 @@ void* NRT_MemInfo_varsize_realloc(MemInfo* info, std::size_t size) {
 }
 
 void NRT_MemInfo_call_dtor(MemInfo* info) {
+  Arena& arena = pk_arena;
+  if (reinterpret_cast<std::uintptr_t>(info) - reinterpret_cast<std::uintptr_t>(arena.memory) < sizeof arena.memory) {
+    if (--arena.blocks == 0) arena.used = 0;
+    return;
+  }
   if (info->destructor != nullptr) info->destructor(info->data, info->size, info->destructor_info);
-  if (!arena.GiveBack(info)) std::free(info);
+  std::free(info);
 }
 
 void* NRT_MemInfo_data_fast(MemInfo* info) { return info->data; }

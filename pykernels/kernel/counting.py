@@ -1,7 +1,9 @@
-"""How compiled kernels count the references to their temporary arrays, in LLVM IR.
+"""How compiled kernels find memory for their temporary arrays, and count the references to them, in LLVM IR.
 
 numba counts with atomic operations, since its arrays may belong to several threads. A kernel's temporary arrays are its
-own, and an atomic addition takes longer than most kernels need for four elements.
+own, and an atomic addition takes longer than most kernels need for four elements. So does a call for memory: small
+arrays lie in an arena of the thread, blocks on top of one another, and all of it is free again once each of them is.
+Where an exception leaves one behind, the arena is as good as full.
 """
 
 from __future__ import annotations
@@ -10,17 +12,52 @@ import re
 
 __all__ = ["FUNCTIONS", "let_inline"]
 
+# Bytes of an arena, as in kernel_runtime.cpp; how many are used and in how many blocks comes after them.
+_ARENA = 4096
 #: A module with the functions that numba's code calls. Until needless calls are gone, they must not be inlined.
-FUNCTIONS = """
-declare void @NRT_MemInfo_call_dtor(ptr)
+FUNCTIONS = f"""
+@pk_arena = external hidden thread_local global {{ [{_ARENA} x i8], i64, i64 }}, align 64
 
-define linkonce_odr ptr @NRT_MemInfo_data_fast(ptr %block) {
+declare nonnull ptr @llvm.threadlocal.address.p0(ptr nonnull)
+declare void @NRT_MemInfo_call_dtor(ptr)
+declare noalias ptr @NRT_MemInfo_alloc_safe_aligned(i64, i32)
+
+define linkonce_odr noalias ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %alignment) noinline {{
+  %arena = call ptr @llvm.threadlocal.address.p0(ptr @pk_arena)
+  %used_at = getelementptr i8, ptr %arena, i64 {_ARENA}
+  %used = load i64, ptr %used_at
+  %free = sub i64 {_ARENA}, %used
+  %more = add i64 %size, 127
+  %bytes = and i64 %more, -64
+  %is_small = icmp ule i64 %bytes, %free
+  %is_usual = icmp ule i32 %alignment, 64
+  %is_here = and i1 %is_small, %is_usual
+  br i1 %is_here, label %here, label %elsewhere
+here:
+  %using = add i64 %used, %bytes
+  store i64 %using, ptr %used_at
+  %blocks_at = getelementptr i64, ptr %used_at, i64 1
+  %blocks = load i64, ptr %blocks_at
+  %one_more = add i64 %blocks, 1
+  store i64 %one_more, ptr %blocks_at
+  %block = getelementptr i8, ptr %arena, i64 %used
+  store i64 1, ptr %block
+  %data = getelementptr i8, ptr %block, i64 64
+  %place = getelementptr i64, ptr %block, i64 3
+  store ptr %data, ptr %place
+  ret ptr %block
+elsewhere:
+  %other = call ptr @NRT_MemInfo_alloc_safe_aligned(i64 %size, i32 %alignment)
+  ret ptr %other
+}}
+
+define linkonce_odr ptr @NRT_MemInfo_data_fast(ptr %block) {{
   %place = getelementptr i64, ptr %block, i64 3
   %data = load ptr, ptr %place
   ret ptr %data
-}
+}}
 
-define linkonce_odr void @NRT_incref(ptr %block) noinline {
+define linkonce_odr void @NRT_incref(ptr %block) noinline {{
   %none = icmp eq ptr %block, null
   br i1 %none, label %done, label %count
 count:
@@ -30,9 +67,9 @@ count:
   br label %done
 done:
   ret void
-}
+}}
 
-define linkonce_odr void @NRT_decref(ptr %block) noinline {
+define linkonce_odr void @NRT_decref(ptr %block) noinline {{
   %none = icmp eq ptr %block, null
   br i1 %none, label %done, label %count
 count:
@@ -46,10 +83,10 @@ free:
   br label %done
 done:
   ret void
-}
+}}
 """
 
-_DEFINITION = re.compile(r"^(define [^\n]*@NRT_(?:incref|decref)\([^\n]*?)#\d+ \{$", re.M)
+_DEFINITION = re.compile(r"^(define [^\n]*@NRT_(?:incref|decref|MemInfo_alloc_aligned)\([^\n]*?)#\d+ \{$", re.M)
 
 
 def let_inline(code: str) -> str:

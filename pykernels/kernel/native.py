@@ -191,7 +191,7 @@ def _entry(compiled: Any) -> ir.Module:
 
 @functools.lru_cache(maxsize=1)
 def _runtime_names() -> frozenset[str]:
-    return frozenset(re.findall(r"\b((?:NRT_|numba_|Py)\w+)[(;]", linking.RUNTIME["kernel_runtime"][0].read_text()))
+    return frozenset(re.findall(r"\b((?:NRT_|numba_|pk_|Py)\w+)[(;]", linking.RUNTIME["kernel_runtime"][0].read_text()))
 
 
 def _is_provided(name: str) -> bool:
