@@ -142,7 +142,9 @@ class _Recorded(torch.autograd.function._SingleLevelFunction):
         }
         ctx.names = list(saved)
         ctx.save_for_backward(*saved.values())
-        constants = [o for o, name in zip(outputs, task.gradients) if plan is not None and name not in read]
+        # The gradient of a loss that ends a network depends on none, and is there all the same.
+        wanted = read.intersection(task.gradients)
+        constants = [o for o, name in zip(outputs, task.gradients) if wanted and name not in wanted]
         bound = {f"I/{argument}/{index}" for argument, index in plan.bindings} if plan else set(task.inputs)
         if not any(tensor.requires_grad for tensor, name in zip(tensors, task.inputs) if name in bound):
             constants = outputs

@@ -111,7 +111,7 @@ void BumpVersions(const Instance& instance, const Tensors& inputs) {
 void Record(const NodePointer& owner, Call* node, const Instance& instance, const Tensors& inputs, const Tensors& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& output = outputs[i];
-    const bool is_used = !node->plan || node->plan->UsesGradientOf(i);
+    const bool is_used = !node->plan || node->plan->UsesGradientOf(i) || node->plan->UsesNoGradient();
     const bool has_history = is_used && torch::autograd::isDifferentiableType(output.scalar_type());
     if (is_used && !has_history) node->without_gradient[i] = {output.sym_sizes().vec(), output.options()};
     torch::autograd::set_history(has_history ? output : Tensor(), owner);

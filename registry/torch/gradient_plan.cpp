@@ -116,6 +116,11 @@ void GradientPlan::AddStep(const PlannedOp& planned) {
   steps_.push_back(std::move(step));
 }
 
+bool GradientPlan::UsesNoGradient() const {
+  const auto first = used_.begin() + static_cast<ptrdiff_t>(first_gradient());
+  return std::none_of(first, first + static_cast<ptrdiff_t>(n_outputs_), [](bool is) { return is; });
+}
+
 bool GradientPlan::IsNeeded(const Step& step, const std::vector<bool>& needed) const {
   const auto first = needed.begin() + static_cast<ptrdiff_t>(step.first_result);
   return std::any_of(first, first + static_cast<ptrdiff_t>(step.n_results), [](bool is) { return is; });

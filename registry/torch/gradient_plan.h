@@ -19,7 +19,9 @@ class GradientPlan {
 
   // Whether the gradient of an input is computed, and whether anything depends on that of an output.
   bool IsBound(size_t input) const { return bound_[input] >= 0; }
-  bool UsesGradientOf(size_t output) const { return used_[n_inputs_ + n_outputs_ + output]; }
+  bool UsesGradientOf(size_t output) const { return used_[first_gradient() + output]; }
+  // Whether it depends on that of none, as that of a loss that ends a network does.
+  bool UsesNoGradient() const;
 
   // Whether the plan reads them.
   bool UsesInput(size_t input) const { return used_[input]; }

@@ -152,6 +152,23 @@ def test_an_output_whose_gradient_is_not_there(ops: Any) -> None:
     assert logits.grad.shape == logits.shape
 
 
+@pytest.mark.parametrize("way", ["eager", "compiled", "transformed"])
+def test_a_loss_at_the_end_of_a_network_ignores_what_comes_in(way: str, ops: Any) -> None:
+    x, labels = torch.randn(3, 4, dtype=torch.float64), torch.tensor([0, 1, 2])
+    expected = torch.func.grad(lambda x: torch.nn.functional.cross_entropy(2 * x, labels, reduction="sum"))(x)
+
+    def end(x: torch.Tensor) -> torch.Tensor:
+        loss, probability = ops.softmax_cross_entropy(2 * x, labels, need_top_grad=False)
+        return 3 * loss.mean() + probability.sum()
+
+    if way == "transformed":
+        return torch.testing.assert_close(torch.func.grad(end)(x), expected)
+    if way == "compiled":
+        end = torch.compile(end, fullgraph=True, backend="aot_eager")
+    end(x.requires_grad_()).backward()
+    torch.testing.assert_close(x.grad, expected)
+
+
 def test_a_graph_is_walked_once(ops: Any) -> None:
     x = torch.randn(3, requires_grad=True)
     y = ops.sigmoid(x).sum()
