@@ -6,16 +6,22 @@ import contextlib
 import importlib.util
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pykernels import frameworks, paths, shipped
 from pykernels.errors import CallError, ClashError, LoadError
 from pykernels.module import CPP_DEF, PY_API, PY_DEF, PY_KERNEL, OpModule
 
 __all__ = ["ENTRY_POINTS", "find", "find_op", "install", "list_ops", "load_ops", "owner_of", "reload", "unload_ops"]
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    # What a program says to be the `Ops` of a stub is that to pyright, too, which goes by what a function returns.
+    Ops = TypeVar("Ops", bound=Collection[str], default=Mapping[str, OpModule])
 
 #: The entry-point group of packages that carry op folders.
 ENTRY_POINTS = "pykernels.ops"
@@ -28,7 +34,7 @@ _stamps: dict[str, tuple[object, ...]] = {}
 _lock = threading.RLock()
 
 
-def load_ops(*paths: str | Path, watch: bool = False) -> Mapping[str, OpModule]:
+def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[type-var]
     """Load op folders: from now on their ops exist in every supported framework that is, or will be, imported.
 
     Only names are entered; an op's files are compiled when it is first used.
@@ -75,7 +81,7 @@ def load_ops(*paths: str | Path, watch: bool = False) -> Mapping[str, OpModule]:
         from pykernels import watching  # not above: it needs this module
 
         watching.watch(modules)
-    return MappingProxyType(modules)
+    return cast("Ops", MappingProxyType(modules))
 
 
 def install(module: OpModule) -> None:

@@ -25,6 +25,7 @@ FILE = "stubs.pyi"
 _FIRST = '"""Types of ops. Written by `python -m pykernels stubgen`, which writes it again when they have changed."""'
 _HEADER = f'''\
 {_FIRST}
+# pyright: reportUnusedImport=false
 
 from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
 from typing import Any, Literal, Protocol, TypeVar, overload
