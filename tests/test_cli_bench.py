@@ -44,7 +44,9 @@ def test_json_has_every_kernel_at_every_size_beside_all_others(tmp_path: Path) -
     ]
     assert [row["nbytes"] for row in rows[:4]] == [32, 48, 8000, 12000]
     for row in rows:
-        own = ["MXNet"] if row["op"] == "sigmoid" else []
+        own = ["MXNet", "OneFlow"] if row["op"] == "sigmoid" else []
+        if own and row["function"] == "forward":
+            own.append("ONNX Runtime")
         assert list(row["seconds"]) == ["kernel", "copy", *own, "NumPy"]
         assert all(0 < seconds < 10 for seconds in row["seconds"].values())
         assert row["dtype"] == "float32"
@@ -58,7 +60,7 @@ def test_table_of_an_op_with_shapes_and_attributes(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     header = next(line for line in done.stdout.splitlines() if line.startswith("┃"))
     assert [cell.strip() for cell in header.split("┃")[1:-1]] == [
-        *("kernel", "elements", "time", "GB/s", "÷ copy", "÷ MXNet", "÷ NumPy")
+        *("kernel", "elements", "time", "GB/s", "÷ copy", "÷ MXNet", "÷ OneFlow", "÷ ONNX Runtime", "÷ NumPy")
     ]
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if line[:1] == "│"]
     assert [row[:2] for row in rows] == [["leaky_relu forward", "15"], ["leaky_relu backward", "15"]]
@@ -97,8 +99,25 @@ def test_a_kernel_that_takes_for_ever_is_ended(tmp_path: Path, monkeypatch: pyte
 def test_a_framework_that_cannot_take_the_arguments_is_left_out(tmp_path: Path) -> None:
     done = bench(tmp_path, "relu", "--shape", "x=0,3", "--rounds", "1", "--json")
     assert done.returncode == 0
-    assert "pykernels: MXNet's own relu is left out: MXNetError: Operator " in done.stderr
-    assert [list(row["seconds"]) for row in json.loads(done.stdout)["rows"]] == [["kernel", "copy", "NumPy"]] * 2
+    assert done.stderr.startswith("pykernels: MXNet's own relu is left out: MXNetError: Operator ")
+    assert done.stderr.count("\n") == 1
+    assert all("MXNet" not in row["seconds"] for row in json.loads(done.stdout)["rows"])
+
+
+def test_a_framework_that_has_no_such_op_for_a_dtype_is_left_out(tmp_path: Path) -> None:
+    done = bench(tmp_path, "relu", "--sizes", "4", "1e3", "--dtype", "float16", "--rounds", "1", "--json")
+    assert done.returncode == 0
+    assert done.stderr.startswith("pykernels: OneFlow's own relu is left out: ")
+    assert done.stderr.count("\n") == 1, "told once, not for each size"
+    assert all("OneFlow" not in row["seconds"] for row in json.loads(done.stdout)["rows"])
+
+
+def test_whole_numbers_have_no_gradient_in_frameworks(tmp_path: Path) -> None:
+    done = bench(tmp_path, "tensor_negate", "--sizes", "4", "--dtype", "int32", "--rounds", "1", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    forward, backward = (list(row["seconds"]) for row in json.loads(done.stdout)["rows"])
+    assert forward == ["kernel", "copy", "MXNet", "OneFlow", "ONNX Runtime", "NumPy"]
+    assert backward == ["kernel", "copy", "NumPy"]
 
 
 def test_loops_of_python_are_left_out_where_they_take_too_long(tmp_path: Path) -> None:

@@ -1,0 +1,54 @@
+"""The frameworks' own ops: what to compare with, where there is such a thing.
+
+A module for each framework, which is imported where that framework is installed. In each ``OPS`` has, for ops of ours,
+how to call the framework's own, and ``timers`` times it on the arrays of a step.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import sys
+
+from pykernels.bench.timing import Timer
+from pykernels.steps import Step
+
+__all__ = ["timers"]
+
+_FRAMEWORKS = {"mxnet": "MXNet", "oneflow": "OneFlow", "torch": "PyTorch", "onnxruntime": "ONNX Runtime"}
+
+
+def timers(op_name: str, forward: Step) -> dict[str, tuple[Timer, Timer | None]]:
+    """Timers of the own op of every installed framework that has one: its forward pass, and its gradient.
+
+    Imports these frameworks. One whose op refuses the arguments is left out, and that is told.
+    """
+    arrays = [array for group in forward.inputs for array in group]
+    attributes = {name: value for name, value in forward.attributes.items() if name != "device_sub_tag"}
+    found = {}
+    for package, name in _FRAMEWORKS.items():
+        if not importlib.util.find_spec(package):
+            continue
+        framework = importlib.import_module(f"{__name__}.{package}")
+        if op_name not in framework.OPS:
+            continue
+        try:
+            pair = framework.timers(framework.OPS[op_name], forward.op, arrays, attributes)
+            for timer in pair:
+                if timer is not None:
+                    timer(1)
+        except Exception as error:  # of whatever kind a framework has
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            # After OneFlow's places comes what happened there.
+            said = next((line for line in lines if "Error:" in line), lines[-1] if "File" in lines[0] else lines[0])
+            _tell(f"{name}'s own {op_name} is left out: {said.strip()}")
+        else:
+            found[name] = pair
+    return found
+
+
+@functools.cache
+def _tell(text: str) -> None:
+    """Once, not for every size."""
+    print(f"pykernels: {text}", file=sys.stderr)
