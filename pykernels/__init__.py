@@ -49,3 +49,8 @@ __all__ = [
     "unload_ops",
     "user_op_builder",
 ]
+
+
+def __dir__() -> list[str]:
+    # What editors and notebooks complete: what users call.
+    return sorted({*__all__, "__version__", "errors", "onnx", "testing"} & globals().keys())

@@ -8,7 +8,6 @@ import os
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from pykernels import frameworks, paths, shipped
@@ -81,7 +80,7 @@ def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[ty
         from pykernels import watching  # not above: it needs this module
 
         watching.watch(modules)
-    return cast("Ops", MappingProxyType(modules))
+    return cast("Ops", modules)
 
 
 def install(module: OpModule) -> None:
@@ -103,7 +102,7 @@ def install(module: OpModule) -> None:
 
 def list_ops() -> Mapping[str, OpModule]:
     """The ops that are loaded, by name."""
-    return MappingProxyType(dict(sorted(_loaded.items())))
+    return dict(sorted(_loaded.items()))
 
 
 def unload_ops(*names: str) -> None:
@@ -141,7 +140,7 @@ def reload(*names: str) -> Mapping[str, OpModule]:
                 changed.append(_read_again(old))
         for module in changed:
             install(module)
-    return MappingProxyType({module.name: module for module in changed})
+    return {module.name: module for module in changed}
 
 
 def _read_again(old: OpModule) -> OpModule:

@@ -56,8 +56,9 @@ class OpModule(Generic[ApiT]):
         return f"OpModule({self.name!r}, {str(self.path)!r})"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What a notebook shows."""
-        printer.text(f"{self!r}\n{self._schema()}")
+        """What a notebook shows: of an op among others less, since each schema has to be compiled."""
+        is_alone = len(printer.stack) == 1
+        printer.text(f"{self!r}\n{self._schema()}" if is_alone else repr(self))
 
     def _schema(self) -> str:
         try:

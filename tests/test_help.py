@@ -29,12 +29,17 @@ def test_help_and_notebooks_show_the_schema(tmp_path: Path) -> None:
     class Printer:
         shown = ""
 
+        def __init__(self, *stack: int) -> None:
+            self.stack = stack
+
         def text(self, text: str) -> None:
             self.shown += text
 
-    printer = Printer()
-    module._repr_pretty_(printer, False)
-    assert printer.shown == f"{module!r}\ngain_forward(x, *, scale: double = 1.0) -> y"
+    alone, inside = Printer(1), Printer(1, 2)
+    module._repr_pretty_(alone, False)
+    assert alone.shown == f"{module!r}\ngain_forward(x, *, scale: double = 1.0) -> y"
+    module._repr_pretty_(inside, False)
+    assert inside.shown == repr(module)
     (tmp_path / "gain/gain_cpp_def.cpp").write_text("int x = y;\n")
     broken = pykernels.custom_op_module("gain", tmp_path).py_api().cpp_def().py_kernel()
     assert "it cannot be used: " in shown(broken)
@@ -50,6 +55,14 @@ def test_op_types_and_functions_say_what_they_take() -> None:
     assert "leaky_relu(x: Any, alpha: float = 0.01) -> Any" in shown(module)
     assert list(inspect.signature(module.api.leaky_relu).parameters) == ["x", "alpha"]
     assert "Slope for numbers that are not positive" in shown(module.api.leaky_relu)
+
+
+def test_what_is_completed() -> None:
+    # Notebooks know the keys of dictionaries, and what is behind one, not those of other mappings.
+    assert type(pykernels.load_ops()) is type(pykernels.list_ops()) is dict
+    assert {"load_ops", "errors", "KernelError"} <= set(dir(pykernels))
+    assert not {"abi", "discovery"} & set(dir(pykernels))
+    assert all(hasattr(pykernels, name) for name in dir(pykernels))
 
 
 def test_calls_that_are_being_built() -> None:
