@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import sys
 
 from pykernels.bench.timing import Timer
+from pykernels.frameworks.installed import FRAMEWORKS, find_package
 from pykernels.steps import Step
 
 __all__ = ["timers"]
 
-_FRAMEWORKS = {"mxnet": "MXNet", "oneflow": "OneFlow", "torch": "PyTorch", "onnxruntime": "ONNX Runtime"}
+_NEEDED = {"mxnet": ("mxnet",), "oneflow": ("oneflow",), "torch": ("torch",), "onnxruntime": ("onnxruntime", "onnx")}
 
 
 def timers(op_name: str, forward: Step) -> dict[str, tuple[Timer, Timer | None]]:
@@ -27,9 +27,10 @@ def timers(op_name: str, forward: Step) -> dict[str, tuple[Timer, Timer | None]]
     arrays = [array for group in forward.inputs for array in group]
     attributes = {name: value for name, value in forward.attributes.items() if name != "device_sub_tag"}
     found = {}
-    for package, name in _FRAMEWORKS.items():
-        if not importlib.util.find_spec(package):
+    for package, needed in _NEEDED.items():
+        if not all(find_package(each) for each in needed):
             continue
+        name, *_ = FRAMEWORKS[package]
         framework = importlib.import_module(f"{__name__}.{package}")
         if op_name not in framework.OPS:
             continue
