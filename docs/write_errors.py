@@ -19,12 +19,12 @@ def kinds() -> list[type[errors.PykernelsError] | type[errors.PykernelsWarning]]
 def section() -> str:
     """The part of the page that is written."""
     lines = ["| code | class | when |", "|---|---|---|"]
-    for kind in kinds()[1:]:
+    for kind in kinds():
         summary = inspect.getdoc(kind).split("\n\n")[0]
-        parents = [f"`{base.__name__}`" for base in kind.__bases__ if base is not errors.PykernelsError]
+        parents = [f"`{base.__name__}`" for base in kind.__bases__ if base not in (errors.PykernelsError, Exception)]
         also = f" (a {', '.join(parents)})" if parents else ""
         lines.append(f"| [{kind.code}](#{kind.code.lower()}) | `{kind.__name__}`{also} | {summary} |")
-    for kind in kinds()[1:]:
+    for kind in kinds():
         _, text, *_ = inspect.getdoc(kind).split("\n\n")
         lines += ["", f"### {kind.code}", "", f"`{kind.__name__}`: {_wrapped(text)}"]
     return "\n".join(lines)

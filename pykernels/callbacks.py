@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
-__all__ = ["answer", "write_text"]
+from pykernels.errors import PykernelsError
+
+__all__ = ["answer", "text_of", "write_text"]
 
 
 def write_text(address: int | None, size: int, text: str) -> None:
@@ -17,32 +19,29 @@ def write_text(address: int | None, size: int, text: str) -> None:
         ctypes.memmove(address, raw + b"\0", len(raw) + 1)
 
 
+def text_of(problem: BaseException, otherwise: str = "") -> str:
+    """What went wrong, with a code, whatever it is; `otherwise` begins the text of what is no `PykernelsError`."""
+    if isinstance(problem, PykernelsError):
+        return str(problem)
+    return str(PykernelsError(f"{otherwise}{type(problem).__name__}: {problem}"))
+
+
 def answer(
     act: Callable[[], object],
     error: int,
     size: int,
-    *,
-    told: type[Exception],
     otherwise: str,
-    shorten: Callable[[str], str] = str,
 ) -> int:
     """Let a callback of C's do something, and return 0, or 1 with what went wrong written into `size` bytes at `error`.
 
     Parameters
     ----------
-    told : type
-        Exceptions whose text is enough.
     otherwise : str
-        What the text of others begins with.
-    shorten : callable, optional
-        Applied to the text of `told`.
+        What the text begins with where something else than a `PykernelsError` is raised.
     """
     try:
         act()
-    except told as problem:
-        write_text(error, size, shorten(str(problem)))
-        return 1
     except BaseException as problem:
-        write_text(error, size, f"{otherwise}{type(problem).__name__}: {problem}")
+        write_text(error, size, text_of(problem, otherwise))
         return 1
     return 0

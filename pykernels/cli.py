@@ -26,7 +26,7 @@ from pykernels.commands import (
     stubgen,
     warmup,
 )
-from pykernels.commands.messages import complain, with_code
+from pykernels.commands.messages import complain
 from pykernels.errors import PykernelsError
 
 __all__ = ["main"]
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except PykernelsError as error:
-        complain(with_code(error))
+        complain(str(error))
         return 1
 
 

@@ -2,11 +2,16 @@
 
 Each message says what is wrong, where, and what to do about it. Each kind has a code that stays the same whatever the
 messages say, and a docstring, of which the page ``docs/errors.md`` is made: when it comes, and what helps.
+
+The code stands behind the first line of a message, wherever that is read: in a traceback, on the command line, in an
+exception of a framework's.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
+
+from pykernels.codes import with_code
 
 __all__ = [
     "BuildError",
@@ -26,15 +31,19 @@ __all__ = [
 class PykernelsError(Exception):
     """Base of every error that pykernels raises.
 
-    Catch it to catch them all. Its `code` is the one of its kind.
+    Catch it to catch them all. By itself it tells of what should not happen: a framework gives another array than was
+    agreed, or memory is full.
 
     Attributes
     ----------
     code : str
-        Such as ``PK300``; the command line prints it behind the message.
+        Such as ``PK300``; it stands behind the first line of the message.
     """
 
     code: ClassVar[str] = "PK000"
+
+    def __str__(self) -> str:
+        return with_code(super().__str__(), self.code)
 
 
 class LoadError(PykernelsError):
@@ -115,9 +124,12 @@ class CompileFailed(BuildError):
 
     code = "PK501"
 
-    def __init__(self, message: str, *, output: str) -> None:
-        super().__init__(f"{message}:\n{output.rstrip()}")
+    def __init__(self, message: str, output: str) -> None:
+        super().__init__(message, output)
         self.output = output
+
+    def __str__(self) -> str:
+        return with_code(f"{self.args[0]}:\n{self.output.rstrip()}", self.code)
 
 
 class CacheError(PykernelsError):
@@ -137,3 +149,6 @@ class PykernelsWarning(UserWarning):
     """
 
     code: ClassVar[str] = "PK900"
+
+    def __str__(self) -> str:
+        return with_code(super().__str__(), self.code)

@@ -186,5 +186,5 @@ def run(command: Sequence[str], *, what: str) -> str:
         output = done.stderr or done.stdout
         if os.strerror(errno.ENOSPC) in output:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # which is the cache's to report
-        raise CompileFailed(f"{what} does not compile", output=output)
+        raise CompileFailed(f"{what} does not compile", output)
     return done.stdout + done.stderr

@@ -65,4 +65,4 @@ def _look(name: str) -> None:
         discovery.reload(name)
     except PykernelsError as error:
         _failed[name] = now
-        sys.stderr.write(f"pykernels: {error} [{error.code}]; op {name!r} stays as it was\n")
+        sys.stderr.write(f"pykernels: {error}; op {name!r} stays as it was\n")

@@ -157,7 +157,7 @@ def test_defaults_are_filled_in_and_strings_are_parsed() -> None:
 def test_attributes_that_are_unknown_missing_or_malformed(given_values: dict[str, Any], text: str) -> None:
     with pytest.raises(CallError) as error:
         _op(ALPHA, AXIS).parse_attributes(given_values)
-    assert str(error.value) == text
+    assert str(error.value) == f"{text} [PK400]"
 
 
 def test_an_op_without_attributes_says_so() -> None:

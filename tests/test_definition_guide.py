@@ -50,7 +50,7 @@ def test_the_guides_gradient_is_read_by_position_with_one_warning(guide: tuple[D
     assert text.startswith(f"{definition.path}:{line_of(definition.path, 'REGISTER_USER_OP_GRAD')}: the gradient of op")
     assert "names its input 'x', but the op declares 'in'" in text
     assert "names its output 'y', but the op declares 'out'" in text
-    assert text.endswith("read by position, since the op has one input and one output")
+    assert text.endswith("read by position, since the op has one input and one output [PK900]")
     forward = definition.ops["user_relu_forward"]
     plan = forward.plan_gradient(None, forward.parse_attributes({}))
     assert plan.ops[0].inputs == (("y", "O/out/0"), ("dy", "D/out/0"))

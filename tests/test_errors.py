@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import copy
 import importlib.util
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from messages import code_of
 from process import CHECKOUT
 
 import pykernels
@@ -43,6 +46,35 @@ def test_codes_stay_the_same() -> None:
     }.items() <= {name: kind.code for name, kind in KINDS.items()}.items()
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_each_message_has_its_code_behind_the_first_line(name: str) -> None:
+    kind, given = KINDS[name], ("what is wrong", "what was printed") if name == "CompileFailed" else ("what is wrong",)
+    error = kind(*given)
+    first = str(error).splitlines()[0]
+    assert first in (f"what is wrong [{kind.code}]", f"what is wrong [{kind.code}]:") and code_of(error) == kind.code
+    for same in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+        assert type(same) is kind and str(same) == str(error) and vars(same) == vars(error)
+
+
+def test_a_message_that_is_made_of_another_has_the_code_of_what_is_raised() -> None:
+    inner = errors.DefinitionError("first line\n  int x = y;")
+    assert str(errors.CallError(f"outer: {inner}")) == "outer: first line [PK400]\n  int x = y;"
+    assert code_of(RuntimeError(str(inner))) == "PK200"
+
+
+def test_codes_of_c_plus_plus_are_those_of_the_classes() -> None:
+    kinds = re.findall(r"^  k(\w+) = (\d+),$", (CHECKOUT / "registry/host/error.h").read_text(), re.M)
+    assert {name: KINDS[name].code for name, _ in kinds} == {name: f"PK{int(code):03}" for name, code in kinds}
+    assert len(kinds) == 5
+    # Headers that include none of ours write it themselves, and say whose it is.
+    written = {
+        (kind, code)
+        for path in (CHECKOUT / "registry").rglob("*.h")
+        for kind, code in re.findall(r"a (\w+) by its code\.\n.*\n.*\[(PK\d+)\]", path.read_text())
+    }
+    assert written == {("KernelError", errors.KernelError.code)}
+
+
 def test_the_page_is_what_the_classes_say() -> None:
     spec = importlib.util.spec_from_file_location("write_errors", CHECKOUT / "docs/write_errors.py")
     assert spec is not None and spec.loader is not None
@@ -50,7 +82,7 @@ def test_the_page_is_what_the_classes_say() -> None:
     spec.loader.exec_module(module)
     assert PAGE.read_text() == module.page(), "run: python docs/write_errors.py"
     for kind in KINDS.values():
-        assert kind is errors.PykernelsError or f"\n### {kind.code}\n" in PAGE.read_text()
+        assert f"\n### {kind.code}\n" in PAGE.read_text()
 
 
 # ---- every message

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from pykernels.bench import built_in, timing
-from pykernels.commands.messages import with_code
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 from pykernels.samples import sample
@@ -128,7 +127,7 @@ def _report(request: Request) -> None:
             for row in main(request):
                 print(json.dumps(dataclasses.asdict(row)), file=rows)
         except PykernelsError as error:
-            print(json.dumps({"error": with_code(error)}), file=rows)
+            print(json.dumps({"error": str(error)}), file=rows)
 
 
 def _request(text: str) -> Request:

@@ -20,7 +20,7 @@ import numpy as np
 import pykernels
 from pykernels import progress
 from pykernels.commands import arguments
-from pykernels.commands.messages import complain, with_code
+from pykernels.commands.messages import complain
 from pykernels.errors import KernelError, PykernelsError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _run(options: argparse.Namespace) -> int:
             try:
                 wrong = _measure(request, rows.append)
             except PykernelsError as error:
-                wrong = with_code(error)
+                wrong = str(error)
             if wrong:
                 failed.append(f"{module.name}: {wrong}")
             bar.advance()

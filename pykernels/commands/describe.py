@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pykernels.commands import arguments
-from pykernels.commands.messages import complain, with_code
+from pykernels.commands.messages import complain
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 
@@ -34,7 +34,7 @@ def _run(options: argparse.Namespace) -> int:
                 print(f"    {heading:<12}{text}")
         except PykernelsError as error:
             failed = True
-            complain(f"{module.name}: {with_code(error)}")
+            complain(f"{module.name}: {error}")
     return 1 if failed else 0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.commands import arguments
-from pykernels.commands.messages import complain, with_code
+from pykernels.commands.messages import complain
 from pykernels.errors import PykernelsError, PykernelsWarning
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS, PYTHON, WHOLE_ARRAY, Facts
 from pykernels.module import OpModule
@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
                     print(text)
         except PykernelsError as error:
             failed = True
-            complain(f"{module.name}: {with_code(error)}")
+            complain(f"{module.name}: {error}")
     return 1 if failed else 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pykernels import discovery, paths, progress
 from pykernels.commands import arguments
-from pykernels.commands.messages import complain, with_code
+from pykernels.commands.messages import complain
 from pykernels.commands.processes import processors, stopping
 from pykernels.cpp_def import build_definition
 from pykernels.errors import PykernelsError
@@ -45,7 +45,7 @@ def _run(options: argparse.Namespace) -> int:
         try:
             op = module.build_load().forward
         except PykernelsError as error:
-            broken.append(f"{folder.name}: {with_code(error)}")
+            broken.append(f"{folder.name}: {error}")
             table.add_row(module.name, Text("broken, see below", "red"), "", Text(_origin(folder)))
         else:
             gradient = "no" if op.gradient is None else "yes"

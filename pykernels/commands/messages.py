@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pykernels.errors import PykernelsError
-
-__all__ = ["complain", "with_code"]
-
-
-def with_code(error: PykernelsError) -> str:
-    """The message of an error, with the code of its kind behind the first line."""
-    first, *more = str(error).split("\n")
-    return "\n".join([f"{first} [{error.code}]", *more])
+__all__ = ["complain"]
 
 
 def complain(message: str) -> None:

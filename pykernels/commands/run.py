@@ -16,7 +16,7 @@ import sys
 import types
 from typing import Any
 
-from pykernels.commands.messages import complain, with_code
+from pykernels.commands.messages import complain
 from pykernels.compat.programs import provide_program
 from pykernels.compat.providing import provide
 from pykernels.errors import BuildError, CacheError, LoadError
@@ -108,7 +108,7 @@ def _compiler_environment(program: str) -> dict[str, str]:
     try:
         return build.environment()
     except (BuildError, CacheError) as error:
-        complain(f"{program} is run without PopART's headers and library: {with_code(error)}")
+        complain(f"{program} is run without PopART's headers and library: {error}")
         return {}
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pykernels import callbacks
-from pykernels.diagnostics import without_excerpt
-from pykernels.errors import LoadError, PykernelsError
+from pykernels.errors import LoadError
 
 if TYPE_CHECKING:
     from pykernels.module import OpModule
@@ -19,14 +18,12 @@ __all__ = ["LoadFn", "module_of", "reporting"]
 LoadFn = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
 
 
-def reporting(load: Callable[[str], None], *, in_one_line: bool = False) -> Callable[[bytes, int, int], int]:
+def reporting(load: Callable[[str], None]) -> Callable[[bytes, int, int], int]:
     """`load` for `LoadFn`: what it raises becomes the error of whoever wanted the op."""
 
     def report(name: bytes, error: int, size: int) -> int:
         op = name.decode()
-        failed = f"loading op {op!r} failed: "
-        shorten = without_excerpt if in_one_line else str
-        return callbacks.answer(lambda: load(op), error, size, told=PykernelsError, otherwise=failed, shorten=shorten)
+        return callbacks.answer(lambda: load(op), error, size, f"loading op {op!r} failed: ")
 
     return report
 

@@ -7,13 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pykernels.errors import KernelError
 from pykernels.kernel.ownership import is_foreign
 
-__all__ = ["ClassError", "RegisteredClass"]
-
-
-class ClassError(Exception):
-    """Its text is complete: it becomes an ``mx.MXNetError``."""
+__all__ = ["RegisteredClass"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class RegisteredClass:
 
         Raises
         ------
-        ClassError
+        KernelError
             The method has raised an exception.
         """
         name = f"{type(owner).__name__}.{method}"
@@ -46,14 +43,14 @@ class RegisteredClass:
             # Nothing may leave through MXNet's C frames, not even SystemExit.
             raise self.raised(name, error) from None
 
-    def raised(self, what: str, error: BaseException) -> ClassError:
+    def raised(self, what: str, error: BaseException) -> KernelError:
         """The error for an exception that `what` has raised."""
         said = f": {error}" if str(error) else ""
-        return ClassError(f"op {self.op!r}: {self._place(error)}: {what} raised {type(error).__name__}{said}")
+        return KernelError(f"op {self.op!r}: {self._place(error)}: {what} raised {type(error).__name__}{said}")
 
-    def wrong(self, method: Callable[..., Any], text: str) -> ClassError:
+    def wrong(self, method: Callable[..., Any], text: str) -> KernelError:
         """The error for what a method has returned."""
-        return ClassError(f"op {self.op!r}: {self.place_of(method)}: {method.__qualname__} {text}")
+        return KernelError(f"op {self.op!r}: {self.place_of(method)}: {method.__qualname__} {text}")
 
     def place_of(self, method: Callable[..., Any]) -> str:
         """Where a method is written, or where the class is registered if it inherits it from MXNet."""

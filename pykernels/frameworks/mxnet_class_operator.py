@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from pykernels import fork
-from pykernels.errors import CallError
-from pykernels.frameworks.mxnet_class_errors import ClassError
+from pykernels.errors import CallError, KernelError
 from pykernels.frameworks.mxnet_class_property import ClassProperty
 
 __all__ = ["ClassOperator"]
@@ -64,12 +63,12 @@ class ClassOperator:
     def _run_backward(self, **keywords: Any) -> None:
         try:
             self._registered.run(self._op, "backward", **keywords)
-        except ClassError as error:
+        except KernelError as error:
             # MXNet's own functions refuse what stands for an array without asking it.
             if NotKept.__name__ not in str(error):
                 raise
             absent = [str(array) for group in _NAMES for array in keywords[group] if isinstance(array, NotKept)]
-            raise ClassError(f"{error}. declare_backward_dependency leaves out {', '.join(absent)}") from None
+            raise KernelError(f"{error}. declare_backward_dependency leaves out {', '.join(absent)}") from None
 
     def _wrap(self, handle: int, name: str, writable: bool) -> Any:
         base = importlib.import_module("mxnet.base")

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.frameworks.mxnet_class_errors import ClassError, RegisteredClass
+from pykernels.errors import CallError, KernelError
+from pykernels.frameworks.mxnet_class_errors import RegisteredClass
 
 __all__ = ["MAX_DIMS", "ClassProperty"]
 
@@ -140,7 +141,7 @@ class ClassProperty:
     def _run(self, method: str, *arguments: Any) -> Any:
         return self.registered.run(self._prop, method, *arguments)
 
-    def _wrong(self, method: str, text: str) -> ClassError:
+    def _wrong(self, method: str, text: str) -> KernelError:
         return self.registered.wrong(getattr(type(self._prop), method), text)
 
 
@@ -158,10 +159,10 @@ def _construct(registered: RegisteredClass, attributes: Mapping[str, str]) -> An
         if attribute not in known and not takes_all:
             close = difflib.get_close_matches(attribute, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(known) or 'none'}"
-            raise ClassError(f"op {name!r} ({whose}) has no attribute {attribute!r}{hint}")
+            raise CallError(f"op {name!r} ({whose}) has no attribute {attribute!r}{hint}")
     missing = [attribute for attribute in needed if attribute not in attributes]
     if missing:
-        raise ClassError(f"op {name!r} ({whose}) needs the attribute {missing[0]!r}; give {missing[0]}=...")
+        raise CallError(f"op {name!r} ({whose}) needs the attribute {missing[0]!r}: give {missing[0]}=VALUE")
     try:
         return cls(**attributes)
     except BaseException as error:

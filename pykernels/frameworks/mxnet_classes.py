@@ -13,7 +13,7 @@ from typing import Any
 from pykernels import callbacks
 from pykernels.errors import DefinitionError
 from pykernels.frameworks import mxnet, mxnet_input_errors
-from pykernels.frameworks.mxnet_class_errors import ClassError, RegisteredClass
+from pykernels.frameworks.mxnet_class_errors import RegisteredClass
 from pykernels.frameworks.mxnet_class_operator import ClassOperator
 from pykernels.frameworks.mxnet_class_property import MAX_DIMS, ClassProperty
 
@@ -127,7 +127,7 @@ def _registrar() -> Any:
 def _reporting(answer: Callable[..., None]) -> Callable[..., int]:
     def report(*arguments: Any) -> int:
         *given, error, size = arguments
-        return callbacks.answer(lambda: answer(*given), error, size, told=ClassError, otherwise="pykernels failed: ")
+        return callbacks.answer(lambda: answer(*given), error, size, "pykernels failed: ")
 
     return report
 

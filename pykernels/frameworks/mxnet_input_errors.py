@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pykernels.errors import CallError
+
 __all__ = ["explain", "leave"]
 
 # Wherever MXNet has put a function.
@@ -66,7 +68,7 @@ def _wrapped(function: Any) -> Any:
             text = _explanation(str(error), keywords)
             if text is None:
                 raise
-            raise type(error)(f"{text}\n{error}") from error
+            raise type(error)(str(CallError(f"{text}\n{error}"))) from error
 
     _originals[custom] = function
     return custom

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pykernels import abi, cache, paths, toolchain
-from pykernels.errors import LoadError
+from pykernels.diagnostics import without_excerpt
+from pykernels.errors import DefinitionError, LoadError
 from pykernels.frameworks.loading import LoadFn, reporting
 from pykernels.frameworks.registrar_libraries import find_library, open_library
 
@@ -105,8 +106,7 @@ class Registrar:
         self._library = open_library(library)
         # The registrar keeps pointers to both for as long as the process lives.
         self._services = services
-        # MXNet takes indented lines for those of a stack trace, and turns them round.
-        self._load = LoadFn(reporting(load, in_one_line=True))
+        self._load = LoadFn(reporting(_without_excerpts(load)))
         self._next_retired = self._library.pk_mxnet_next_retired
         self._next_retired.restype = ctypes.c_int64
         self._run("init", ctypes.byref(services), self._load, _addresses(_API))
@@ -193,6 +193,18 @@ class Registrar:
         error = ctypes.create_string_buffer(abi.ERROR_SIZE)
         if self._library[f"pk_mxnet_{function}"](*arguments, error, ctypes.c_size_t(len(error))) != 0:
             raise LoadError(error.value.decode(errors="replace"))
+
+
+def _without_excerpts(load: Callable[[str], None]) -> Callable[[str], None]:
+    """`load`, whose errors show no lines of a source: MXNet takes those for a stack trace, and turns them round."""
+
+    def load_op(name: str) -> None:
+        try:
+            load(name)
+        except DefinitionError as error:
+            raise DefinitionError(without_excerpt(str(error))) from error
+
+    return load_op
 
 
 def check_op(op_type: str) -> None:

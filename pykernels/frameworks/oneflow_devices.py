@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from pykernels.refusals import RefusedCall
+
 __all__ = ["refuse_missing"]
 
 #: OneFlow's functions that take a device. Its others that do call these.
@@ -44,7 +46,7 @@ def _refusing(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             if isinstance(value, device_type):
                 value = value.type
             if isinstance(value, str) and value.partition(":")[0] == "cuda":
-                raise RuntimeError(
+                raise RefusedCall(
                     f"{name}: there is no device {value!r}: OneFlow finds no GPU that it can use "
                     "(flow.cuda.is_available() is False)"
                 )

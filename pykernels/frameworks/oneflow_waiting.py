@@ -19,12 +19,9 @@ from typing import Any
 
 from pykernels import fork
 from pykernels.errors import KernelError, PykernelsWarning
+from pykernels.refusals import FailedKernel, RefusedCall
 
-__all__ = ["FailedKernel", "install"]
-
-
-class FailedKernel(KernelError, RuntimeError):
-    """A kernel has failed since OneFlow was last waited for. Like OneFlow's own errors it is a `RuntimeError`."""
+__all__ = ["install"]
 
 
 def install(take_failures: Callable[[], str | None], is_worker: Callable[[], bool]) -> None:
@@ -122,7 +119,7 @@ def _of_this_process(run: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(run)
     def run_here(*args: Any) -> Any:
         if os.getpid() != process:
-            raise RuntimeError(
+            raise RefusedCall(
                 f"a graph cannot run in process {os.getpid()}, which was forked after OneFlow had been started in "
                 f"process {process}: the threads that run graphs are missing here. Start workers with the "
                 "multiprocessing method 'spawn', or call the module without nn.Graph in them"

@@ -132,7 +132,7 @@ class TorchOps:
         """A name may be another's in a library that others use, too."""
         is_ours = (library, name) in self._defined
         if is_ours or not torch._C._jit_get_schemas_for_operator(f"{library}::{name}"):
-            raise AttributeError(f"torch.ops.{library}.{name}: {why_not}")
+            raise AttributeError(str(LoadError(f"torch.ops.{library}.{name}: {why_not}")))
 
     def _load(self, op_type: str) -> None:
         """Give the road every op of the folder that `op_type` belongs to."""

@@ -13,6 +13,7 @@ from pykernels.definition import GradientPlan, TensorSpec
 from pykernels.errors import DefinitionError, PykernelsError
 from pykernels.frameworks.torch_fake import specs_of
 from pykernels.frameworks.torch_layout import Call, Layout, numpy_dtype
+from pykernels.refusals import NoForwardMode, NoGradient, RefusedCall
 
 __all__ = ["recorded"]
 
@@ -34,7 +35,7 @@ def recorded(layout: Layout, call: Call, name: str, run: Callable[[], Any], find
     tensors = call.tensors
     for tensor in tensors:
         if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NotImplementedError(
+            raise NoForwardMode(
                 f"op '{name}' has no forward-mode derivative (jvp): only gradients, as of backward(), vjp and grad, "
                 "are computed"
             )
@@ -43,7 +44,7 @@ def recorded(layout: Layout, call: Call, name: str, run: Callable[[], Any], find
         return _bumped(layout, call, run())
     for state_name, state in _states(layout, call):
         if state.requires_grad:
-            raise RuntimeError(
+            raise RefusedCall(
                 f"op '{layout.op.name}': it changes its input '{state_name}' in place, which requires a gradient; make "
                 "it a buffer (register_buffer) or detach() it"
             )
@@ -107,7 +108,7 @@ class _Task:
     def backward(self, plan: GradientPlan | None, blobs: dict[str, Any], wanted: list[bool]) -> list[Any]:
         """The gradients of the inputs; None for those that have none."""
         if plan is None:
-            raise RuntimeError(
+            raise NoGradient(
                 f"op '{self._name}' has no gradient: its definition registers none for '{self.layout.op.name}'"
             )
         for step in plan.ops:

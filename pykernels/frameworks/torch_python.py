@@ -13,6 +13,7 @@ from pykernels.frameworks import torch_gradient
 from pykernels.frameworks.torch_fake import specs_of
 from pykernels.frameworks.torch_layout import Call, Layout, torch_dtype
 from pykernels.kernel.call import KernelCall
+from pykernels.refusals import RefusedCall
 
 __all__ = ["Python"]
 
@@ -136,14 +137,14 @@ def _check_states(layout: Layout, inputs: Sequence[Sequence[Any]]) -> None:
     for argument, tensors in zip(layout.op.inputs, inputs):
         for tensor in tensors:
             if argument.mutable and torch._debug_has_internal_overlap(tensor) == 1:
-                raise RuntimeError(
+                raise RefusedCall(
                     f"op '{layout.op.name}': it changes its input '{argument.name}', whose elements share memory; "
                     "clone() it"
                 )
             array = tensor.numpy()
             for name, other in seen if argument.mutable else ():
                 if np.may_share_memory(array, other):
-                    raise RuntimeError(
+                    raise RefusedCall(
                         f"op '{layout.op.name}': it changes its input '{argument.name}', which shares memory with its "
                         f"input '{name}'; clone() one of them"
                     )

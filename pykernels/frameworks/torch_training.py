@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from pykernels.frameworks.training import mode_of_module
+from pykernels.refusals import RefusedCall
 
 __all__ = ["is_training"]
 
@@ -21,11 +22,11 @@ def is_training(tensors: Sequence[Any]) -> bool:
 
     Raises
     ------
-    RuntimeError
+    RefusedCall
         The call is being compiled, which sees no frames.
     """
     if torch.compiler.is_dynamo_compiling():
-        raise RuntimeError(
+        raise RefusedCall(
             "what is compiled cannot see whether it is part of training: call the operator of torch.ops with is_train="
         )
     mode = mode_of_module(sys._getframe(1), torch.nn.Module)

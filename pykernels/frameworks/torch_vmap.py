@@ -13,6 +13,7 @@ from pykernels.frameworks.torch_fake import specs_of
 from pykernels.frameworks.torch_layout import Layout
 from pykernels.instance import make_instance
 from pykernels.kernel import service
+from pykernels.refusals import RefusedCall
 
 __all__ = ["batched"]
 
@@ -31,7 +32,7 @@ def batched(operator: Callable[..., Any], layout: Layout, number: int) -> Callab
 
     def rule(info: Any, in_dims: Sequence[Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         if states:
-            raise RuntimeError(
+            raise RefusedCall(
                 f"op '{layout.op.name}' changes its input '{states[0]}' in place, which vmap cannot do for each of a "
                 "batch; call it in a loop"
             )
@@ -40,7 +41,7 @@ def batched(operator: Callable[..., Any], layout: Layout, number: int) -> Callab
             result = operator(*together, **kwargs)
             return result, _first_axis(result)
         if not info.batch_size:
-            raise RuntimeError(f"op '{layout.op.name}': vmap calls it for each of a batch, and the batch is empty")
+            raise RefusedCall(f"op '{layout.op.name}': vmap calls it for each of a batch, and the batch is empty")
         results = [operator(*_each(args, in_dims, at), **kwargs) for at in range(info.batch_size)]
         stacked = tuple(map(_stack, zip(*results))) if isinstance(results[0], tuple) else _stack(results)
         return stacked, _first_axis(stacked)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pykernels import abi, callbacks
 from pykernels.definition import OpDef
-from pykernels.errors import KernelError, PykernelsError
+from pykernels.errors import KernelError
 from pykernels.kernel import python_form, reference
 from pykernels.kernel.build import BuiltKernel, build_kernel
 from pykernels.kernel.signature import Signature, read_shapes, signature_of
@@ -76,11 +76,9 @@ def services() -> abi.Services:
 def _resolve(number: int, instance: Any, error: int, size: int) -> int | None:
     try:
         return ctypes.addressof(resolve(number, instance.contents).struct)
-    except PykernelsError as problem:
-        callbacks.write_text(error, size, str(problem))
     except BaseException as problem:
         # Whatever happens here must not leave through the host's C frames.
-        callbacks.write_text(error, size, f"{type(problem).__name__}: {problem}")
+        callbacks.write_text(error, size, callbacks.text_of(problem))
     return None
 
 

@@ -99,7 +99,7 @@ def _object(recipe: Recipe, source: Path, common: Sequence[str]) -> Path:
             _run(recipe, [*_compile_command(), *recipe.flags, "-c", str(source), "-o", str(output)], what=str(source))
         except CompileFailed as error:
             message = first_error(error.output, source)
-            raise CompileFailed(message, output=error.output) from error
+            raise CompileFailed(message, error.output) from error
         return {}
 
     return cache.build(_KIND, _entry(source.stem, key), f"{source.stem}.o", make).path
@@ -168,7 +168,7 @@ def _link(recipe: Recipe, objects: Sequence[Path], common: Sequence[str]) -> Pat
         try:
             _run(recipe, command, what=f"lib{recipe.name}.so")
         except CompileFailed as error:
-            raise CompileFailed(_first_link_error(error.output, recipe), output=error.output) from error
+            raise CompileFailed(_first_link_error(error.output, recipe), error.output) from error
         _describe(output)
         for rest in (glue, scratch / "names", *kernels):
             rest.unlink()

@@ -57,9 +57,10 @@ size_t EditDistance(const std::string& a, const std::string& b) {
       nearest = known;
     }
   }
-  if (listed.empty()) Fail("op '", label, "' has no attribute '", name, "'; it has none at all");
-  if (nearest.empty()) Fail("op '", label, "' has no attribute '", name, "'; its attributes are ", listed);
-  Fail("op '", label, "' has no attribute '", name, "'; did you mean '", nearest, "'? Its attributes are ", listed);
+  if (listed.empty()) Fail(kCallError, "op '", label, "' has no attribute '", name, "'; it has none at all");
+  if (nearest.empty()) Fail(kCallError, "op '", label, "' has no attribute '", name, "'; its attributes are ", listed);
+  Fail(kCallError, "op '", label, "' has no attribute '", name, "'; did you mean '", nearest, "'? Its attributes are ",
+       listed);
 }
 
 // The position of the attribute `name` in the definition of `op`.
@@ -79,7 +80,8 @@ Attributes Attributes::Parse(const pk_op& op, const std::string& label, const St
     const pk_attr& initial = op.attributes[at].initial;
     owned[at] = AttributeValue::Parse(initial.name, initial.type, text);
     if (!owned[at]) {
-      Fail("op '", label, "': attribute '", name, "' must be ", Expected(initial.type), ", got '", text, "'");
+      Fail(kCallError, "op '", label, "': attribute '", name, "' must be ", Expected(initial.type), ", got '", text,
+           "'");
     }
   }
   return Complete(op, label, std::move(owned));
@@ -91,7 +93,7 @@ Attributes Attributes::Fill(const pk_op& op, const std::string& label, const std
     const size_t at = FindAttribute(op, label, value.name);
     const pk_attr& initial = op.attributes[at].initial;
     if (value.type != initial.type) {
-      Fail("op '", label, "': attribute '", value.name, "' must be ", Expected(initial.type), ", got ",
+      Fail(kCallError, "op '", label, "': attribute '", value.name, "' must be ", Expected(initial.type), ", got ",
            Expected(value.type));
     }
     owned[at] = std::make_unique<AttributeValue>(value);
@@ -105,7 +107,8 @@ Attributes Attributes::Complete(const pk_op& op, const std::string& label, Owned
     const pk_attribute& declared = op.attributes[i];
     if (!owned[i]) {
       if (!declared.has_default) {
-        Fail("op '", label, "' needs its attribute '", declared.initial.name, "', ", Expected(declared.initial.type));
+        Fail(kCallError, "op '", label, "' needs its attribute '", declared.initial.name, "', ",
+             Expected(declared.initial.type));
       }
       owned[i] = std::make_unique<AttributeValue>(declared.initial);
     }

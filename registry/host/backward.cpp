@@ -18,7 +18,7 @@ std::vector<int32_t> CountByArgument(const pk_argument* arguments, int32_t n,
   for (const auto& [name, count] : named) {
     const auto* end = arguments + n;
     const auto* found = std::find_if(arguments, end, [&](const pk_argument& a) { return name == a.name; });
-    if (found == end) Fail("among the ", what, " of op type '", type, "' is no '", name, "'");
+    if (found == end) Fail(kDefinitionError, "among the ", what, " of op type '", type, "' is no '", name, "'");
     counts[found - arguments] += count;
   }
   return DistributeTensors(arguments, n, {counts, -1}, type, what);
@@ -28,7 +28,7 @@ std::shared_ptr<const Op> FindOp(const std::string& type) {
   try {
     return OpTable::Get().Find(type);
   } catch (const Error& error) {
-    Fail("it uses op type '", type, "', which no loaded folder provides: ", error.what());
+    Fail(kDefinitionError, "it uses op type '", type, "', which no loaded folder provides: ", error.what());
   }
 }
 
@@ -52,7 +52,8 @@ BackwardPlan::BackwardPlan(const Instance& forward, const Tensors& inputs, const
     : label_(forward.label()), inputs_(inputs), gradients_(inputs.size(), -1) {
   if (forward.op().is_declared_constant()) return;
   if (!forward.op().has_gradient()) {
-    Fail("op '", label_, "' has no gradient: its definition registers none for '", forward.op().name(), "'");
+    Fail(kDefinitionError, "op '", label_, "' has no gradient: its definition registers none for '",
+         forward.op().name(), "'");
   }
   AddForwardSlots(ForwardBlob::kInput, "I/", inputs);
   AddForwardSlots(ForwardBlob::kOutput, "O/", outputs);
@@ -62,7 +63,7 @@ BackwardPlan::BackwardPlan(const Instance& forward, const Tensors& inputs, const
     for (const PlannedOp& planned : plan.ops) AddStep(planned);
     Bind(forward, plan);
   } catch (const Error& error) {
-    Fail("the gradient of op '", label_, "': ", error.what());
+    Fail(kDefinitionError, "the gradient of op '", label_, "': ", error.what());
   }
 }
 
@@ -77,7 +78,8 @@ void BackwardPlan::AddForwardSlots(ForwardBlob::Kind kind, const char* prefix, c
 size_t BackwardPlan::FindSlot(const std::string& blob, const std::string& user) const {
   const auto found = slot_of_blob_.find(blob);
   if (found == slot_of_blob_.end()) {
-    Fail(user, " uses '", blob, "', which is no tensor of the forward pass and no output of an earlier op");
+    Fail(kDefinitionError, user, " uses '", blob,
+         "', which is no tensor of the forward pass and no output of an earlier op");
   }
   return found->second;
 }
@@ -105,7 +107,9 @@ void BackwardPlan::AddStep(const PlannedOp& planned) {
   step.specialization = step.instance->Specialize(inputs);
   for (const pk_tensor& output : step.specialization->outputs()) {
     const std::string blob = Join(planned.name, "/", output.argument, "_", output.index);
-    if (!slot_of_blob_.emplace(blob, slots_.size()).second) Fail("two of its ops are called '", planned.name, "'");
+    if (!slot_of_blob_.emplace(blob, slots_.size()).second) {
+      Fail(kDefinitionError, "two of its ops are called '", planned.name, "'");
+    }
     step.outputs.push_back(slots_.size());
     slots_.push_back({blob, output, ForwardBlob::kNone, 0});
   }
@@ -116,12 +120,14 @@ void BackwardPlan::Bind(const Instance& forward, const PlannedGradient& plan) {
   for (const auto& [input, blob] : plan.bindings) {
     const auto& [argument, index] = input;
     const int at = FindTensor(inputs_, argument, index);
-    if (at < 0) Fail("it binds the gradient of '", argument, "' ", index, ", which is no input of the op");
+    if (at < 0) {
+      Fail(kDefinitionError, "it binds the gradient of '", argument, "' ", index, ", which is no input of the op");
+    }
     const size_t slot = FindSlot(blob, Join("the gradient of '", argument, "'"));
     const pk_tensor& type = slots_[slot].type;
     if (type.dtype != inputs_[at].dtype || !SameShape(type, inputs_[at])) {
-      Fail("the gradient of '", forward.input_names()[at], "' is ", Describe(type), ", but the input is ",
-           Describe(inputs_[at]));
+      Fail(kDefinitionError, "the gradient of '", forward.input_names()[at], "' is ", Describe(type),
+           ", but the input is ", Describe(inputs_[at]));
     }
     gradients_[at] = static_cast<int>(slot);
   }
@@ -173,7 +179,9 @@ void* BackwardPlan::PlaceOutput(size_t slot, const std::vector<Target>& targets,
 
 void* BackwardPlan::Read(size_t slot, const Buffers& buffers) const {
   void* data = buffers.data[slot];
-  if (!data) Fail("the gradient of op '", label_, "' needs '", slots_[slot].blob, "', which was not kept");
+  if (!data) {
+    Fail(kDefinitionError, "the gradient of op '", label_, "' needs '", slots_[slot].blob, "', which was not kept");
+  }
   return data;
 }
 

@@ -151,7 +151,7 @@ void Accumulate(int32_t dtype, void* target, const void* source, size_t count) {
     case PK_INT64:
     case PK_UINT64: return Add<uint64_t>(target, source, count);
     case PK_BOOL: return Or(target, source, count);
-    default: Fail("cannot add to a tensor of dtype ", DtypeName(dtype));
+    default: Fail(kCallError, "cannot add to a tensor of dtype ", DtypeName(dtype));
   }
 }
 

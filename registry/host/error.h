@@ -1,21 +1,29 @@
-// The one exception that the parts of a registrar throw.
+// The one exception that the parts of a registrar throw, and how a text and its code are written together.
 #ifndef PYKERNELS_REGISTRY_HOST_ERROR_H_
 #define PYKERNELS_REGISTRY_HOST_ERROR_H_
 
+#include <algorithm>
+#include <cctype>
+#include <new>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
 namespace pykernels {
 
-// A registrar turns it into its framework's own exception. The text says what is wrong and where.
-class Error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+// The kinds of errors that C++ throws, by the numbers of their codes in pykernels/errors.py.
+enum Kind {
+  kPykernelsError = 0,
+  kLoadError = 100,
+  kDefinitionError = 200,
+  kKernelError = 300,
+  kCallError = 400,
 };
 
 // Room for an error text that comes over one of the C ABIs.
 constexpr size_t kErrorSize = 8192;
+
+constexpr size_t kCodeSize = sizeof " [PK000]" - 1;
 
 template <typename... Parts>
 std::string Join(const Parts&... parts) {
@@ -24,9 +32,49 @@ std::string Join(const Parts&... parts) {
   return text.str();
 }
 
+// Where a text has a code, or npos.
+inline size_t FindCode(const std::string& text) {
+  size_t at = text.find(" [PK");
+  while (at != std::string::npos) {
+    const auto number = text.begin() + at + 4;
+    const bool is_whole = at + kCodeSize <= text.size() && text[at + kCodeSize - 1] == ']';
+    if (is_whole && std::all_of(number, number + 3, [](unsigned char each) { return std::isdigit(each); })) return at;
+    at = text.find(" [PK", at + 1);
+  }
+  return at;
+}
+
+// The text with its code as pykernels/codes.py writes it, behind the first line: the one that it has already, of whoever
+// found what is wrong, or else that of `kind`.
+inline std::string WithCode(Kind kind, std::string text) {
+  std::string code;
+  for (size_t at = FindCode(text); at != std::string::npos; at = FindCode(text)) {
+    if (code.empty()) code = text.substr(at, kCodeSize);
+    text.erase(at, kCodeSize);
+  }
+  if (code.empty()) {
+    const std::string number = std::to_string(kind);
+    code = Join(" [PK", std::string(3 - number.size(), '0'), number, "]");
+  }
+  const size_t end = std::min(text.find('\n'), text.size());
+  return text.insert(end > 0 && text[end - 1] == ':' ? end - 1 : end, code);
+}
+
+// A registrar turns it into its framework's own exception. The text says what is wrong and where.
+class Error : public std::runtime_error {
+ public:
+  Error(Kind kind, const std::string& text) : std::runtime_error(WithCode(kind, text)) {}
+};
+
 template <typename... Parts>
-[[noreturn]] void Fail(const Parts&... parts) {
-  throw Error(Join(parts...));
+[[noreturn]] void Fail(Kind kind, const Parts&... parts) {
+  throw Error(kind, Join(parts...));
+}
+
+// What an exception says, whoever has thrown it, with a code.
+inline std::string TextOf(const std::exception& problem) {
+  const bool is_full = dynamic_cast<const std::bad_alloc*>(&problem) != nullptr;
+  return WithCode(kPykernelsError, is_full ? "pykernels: out of memory" : problem.what());
 }
 
 }  // namespace pykernels

@@ -44,7 +44,7 @@ void Mark(const std::string& name, const Tensors& inputs, const Tensors& outputs
   const ForwardBlob blob = ParseForwardBlob(name);
   if (blob.kind == ForwardBlob::kNone) return;
   const int at = FindTensor(blob.kind == ForwardBlob::kInput ? inputs : outputs, blob.argument, blob.index);
-  if (at < 0) Fail("there is no ", name);
+  if (at < 0) Fail(kDefinitionError, "there is no ", name);
   if (blob.kind == ForwardBlob::kInput) needed->inputs[at] = true;
   if (blob.kind == ForwardBlob::kOutput) needed->outputs[at] = true;
   if (blob.kind == ForwardBlob::kOutputGradient) needed->output_gradients[at] = true;

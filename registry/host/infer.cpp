@@ -119,7 +119,7 @@ void Instance::CompleteShapes(Tensors* inputs, Tensors* outputs) const {
     pk_tensor& input = (*inputs)[i];
     if (completed[i].ndim < 0) continue;
     if (input.ndim >= 0 && !Completes(completed[i], input)) {
-      Fail("'", input_names_[i], "' has to be ", Describe(completed[i]));
+      Fail(kCallError, "'", input_names_[i], "' has to be ", Describe(completed[i]));
     }
     CopyShape(completed[i], &input);
   }
@@ -164,7 +164,7 @@ void Instance::InferWithAnyDtypes(Tensors* inputs, Tensors* outputs) const {
       if (first_error.empty()) first_error = error.what();
     }
   }
-  throw Error(first_error);
+  throw Error(kCallError, first_error);
 }
 
 std::vector<std::vector<int32_t>> Instance::GuessDtypes() const {
@@ -211,24 +211,24 @@ void Instance::FailInference(const Tensors& inputs, const std::string& why) cons
   for (size_t i = 0; i < inputs.size(); ++i) {
     given += Join(i ? ", " : " for ", input_names_[i], ": ", Describe(inputs[i]));
   }
-  Fail("op '", label_, "'", given, ": ", why);
+  Fail(kCallError, "op '", label_, "'", given, ": ", why);
 }
 
 void Instance::RequireSupportedDtypes(const Tensors& tensors, const std::vector<std::string>& names) const {
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (ItemSize(tensors[i].dtype)) continue;
-    Fail("op '", label_, "': '", names[i], "' has dtype ", DtypeName(tensors[i].dtype), ", but kernels compute with ",
-         SupportedDtypes());
+    Fail(kCallError, "op '", label_, "': '", names[i], "' has dtype ", DtypeName(tensors[i].dtype),
+         ", but kernels compute with ", SupportedDtypes());
   }
 }
 
 void Instance::RequireComplete(const Tensors& outputs) const {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].ndim > PK_MAX_NDIM || !IsKnown(outputs[i])) {
-      Fail("the definition infers no shape for its output '", output_names_[i], "'");
+      Fail(kDefinitionError, "the definition infers no shape for its output '", output_names_[i], "'");
     }
     if (!HasFewEnoughElements(outputs[i])) {
-      Fail("the definition infers ", Describe(outputs[i]), " for its output '", output_names_[i],
+      Fail(kDefinitionError, "the definition infers ", Describe(outputs[i]), " for its output '", output_names_[i],
            "', which is too large");
     }
   }

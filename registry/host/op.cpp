@@ -32,6 +32,12 @@ std::string DescribeSignature(const pk_instance& instance) {
   return key;
 }
 
+// Throws what a function of a definition tells, unless the `status` that it returns is 0.
+void Require(int32_t status, const char* error) {
+  constexpr int32_t kFault = 2;  // the definition is wrong, rather than how its op is called
+  if (status != 0) throw Error(status == kFault ? kDefinitionError : kCallError, error);
+}
+
 bool IsTakenAtRunTime(const pk_kernel& kernel, int32_t attribute) {
   return std::find(kernel.scalars, kernel.scalars + kernel.n_scalars, attribute) !=
          kernel.scalars + kernel.n_scalars;
@@ -51,17 +57,17 @@ Op::Op(const pk_definition* definition, int32_t index, int32_t gradient, int64_t
 
 void Op::Infer(pk_instance* instance) const {
   char error[kErrorSize] = "";
-  if (definition_->infer(index_, instance, error, sizeof error) != 0) throw Error(error);
+  Require(definition_->infer(index_, instance, error, sizeof error), error);
 }
 
 void Op::PlanGradient(const pk_instance& forward, const pk_plan_sink& sink) const {
   char error[kErrorSize] = "";
-  if (definition_->gradient(gradient_, &forward, &sink, error, sizeof error) != 0) throw Error(error);
+  if (definition_->gradient(gradient_, &forward, &sink, error, sizeof error) != 0) throw Error(kDefinitionError, error);
 }
 
 void Op::ListSbp(const pk_instance& instance, pk_sbp_sink sink, void* user) const {
   char error[kErrorSize] = "";
-  if (definition_->sbp(index_, &instance, sink, user, error, sizeof error) != 0) throw Error(error);
+  Require(definition_->sbp(index_, &instance, sink, user, error, sizeof error), error);
 }
 
 const pk_kernel* Op::Resolve(const pk_instance& instance) const {
@@ -72,7 +78,7 @@ const pk_kernel* Op::Resolve(const pk_instance& instance) const {
   // Without the lock: this waits for the GIL, and may compile.
   char error[kErrorSize] = "";
   kernel = Services().resolve(number_, &instance, error, sizeof error);
-  if (!kernel) throw Error(error);
+  if (!kernel) throw Error(kKernelError, error);
   Remember(signature, instance, kernel);
   return kernel;
 }
@@ -126,9 +132,9 @@ std::shared_ptr<const Op> OpTable::Find(const std::string& name) {
   std::shared_ptr<const Op> op = Lookup(name);
   if (op) return op;
   char error[kErrorSize] = "";
-  if (the_load.load()(name.c_str(), error, sizeof error) != 0) throw Error(error);
+  if (the_load.load()(name.c_str(), error, sizeof error) != 0) throw Error(kLoadError, error);
   op = Lookup(name);
-  if (!op) Fail("there is no op '", name, "'");
+  if (!op) Fail(kLoadError, "there is no op '", name, "'");
   return op;
 }
 

@@ -36,7 +36,7 @@ void Specialization::FailKernel(int32_t status, void* const* data, const pk_scal
   char text[kErrorSize] = "";
   const pk_instance view = instance_.View(inputs_, outputs_);
   Services().explain(&Kernel(), &view, status, data, dims_.data(), scalars, detail, text, sizeof text);
-  throw Error(text);
+  throw Error(kKernelError, text);
 }
 
 std::vector<pk_scalar> Specialization::Scalars(const pk_kernel& kernel, bool is_train) const {

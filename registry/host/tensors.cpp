@@ -135,10 +135,11 @@ std::vector<int32_t> DistributeTensors(const pk_argument* arguments, int32_t n, 
                                        const std::string& label, const char* what) {
   std::vector<int32_t> counts = count.of_each;
   if (counts.empty() ? !Distribute(arguments, n, count.in_all, &counts) : !CanBe(arguments, n, counts)) {
-    Fail("op '", label, "' has the ", what, " ", ListCounts(arguments, n), ", not ", count.Text(), " of them");
+    Fail(kCallError, "op '", label, "' has the ", what, " ", ListCounts(arguments, n), ", not ", count.Text(),
+         " of them");
   }
   if (counts.empty() && n > 0) {
-    Fail("op '", label, "': ", count.Text(), " ", what, " can be read in several ways, since it has ",
+    Fail(kCallError, "op '", label, "': ", count.Text(), " ", what, " can be read in several ways, since it has ",
          ListCounts(arguments, n), "; say how many of each, as in ", Example(arguments, n));
   }
   return counts;

@@ -80,7 +80,7 @@ std::vector<pykernels_array*> Flatten(const std::vector<CArgument>& arguments) {
   for (const CArgument& argument : arguments) {
     for (int32_t i = 0; i < argument.count; ++i) {
       arrays.push_back(const_cast<pykernels_array*>(argument.arrays[i]));
-      if (!arrays.back()) Fail("an array is a null pointer");
+      if (!arrays.back()) Fail(kCallError, "an array is a null pointer");
     }
   }
   return arrays;
@@ -88,7 +88,7 @@ std::vector<pykernels_array*> Flatten(const std::vector<CArgument>& arguments) {
 
 void SetType(const pykernels_array& array, pk_tensor* tensor) {
   if (array.ndim < 0 || array.ndim > PK_MAX_NDIM) {
-    Fail("'", tensor->argument, "' has ", array.ndim, " axes; ops take 0 to ", PK_MAX_NDIM);
+    Fail(kCallError, "'", tensor->argument, "' has ", array.ndim, " axes; ops take 0 to ", PK_MAX_NDIM);
   }
   tensor->dtype = array.dtype;
   tensor->ndim = array.ndim;
@@ -119,8 +119,8 @@ void Call(int32_t op, const std::vector<CArgument>& inputs, const std::vector<CA
       pk_tensor own = inferred;
       SetType(*results[i], &own);
       if (own.dtype == inferred.dtype && SameShape(own, inferred)) continue;
-      Fail("op '", instance->label(), "': the output '", instance->output_names()[i], "' is ", Describe(own),
-           ", but has to be ", Describe(inferred));
+      Fail(kCallError, "op '", instance->label(), "': the output '", instance->output_names()[i], "' is ",
+           Describe(own), ", but has to be ", Describe(inferred));
     }
     results[i]->dtype = inferred.dtype;
     results[i]->ndim = inferred.ndim;
@@ -129,7 +129,7 @@ void Call(int32_t op, const std::vector<CArgument>& inputs, const std::vector<CA
   if (!are_complete) return;
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i]->data && CountElements(types[i]) > 0) {
-      Fail("op '", instance->label(), "': the input '", instance->input_names()[i], "' has no data");
+      Fail(kCallError, "op '", instance->label(), "': the input '", instance->input_names()[i], "' has no data");
     }
   }
   RunForward(*specialization, data, targets, false);
@@ -144,7 +144,7 @@ void Write(const char* text, char* error, size_t size) {
 }  // namespace
 
 int32_t Refuse(const char* op, char* error, size_t size) {
-  Write(Join("op '", op, "' needs attributes: some have no default").c_str(), error, size);
+  Write(WithCode(kCallError, Join("op '", op, "' needs attributes: some have no default")).c_str(), error, size);
   return 1;
 }
 
@@ -154,7 +154,7 @@ int32_t CallOp(int32_t op, const std::vector<CArgument>& inputs, const std::vect
     Call(op, inputs, outputs, attributes);
     return 0;
   } catch (const std::exception& problem) {
-    Write(problem.what(), error, size);
+    Write(TextOf(problem).c_str(), error, size);
     return 1;
   }
 }

@@ -73,7 +73,7 @@ std::string DescribeInputs(const KernelEntry& entry) {
     fits = fits || ServesTensors(*entry, instance);
     known += "\n  " + DescribeInputs(*entry);
   }
-  Fail("op '", instance.name, "': this library has no kernel for ", given,
+  Fail(kCallError, "op '", instance.name, "': this library has no kernel for ", given,
        fits ? " with these values of its attributes" : "", ". It has been built for:", known);
 }
 
@@ -121,7 +121,7 @@ std::shared_ptr<const Op> MakeOp(int32_t number) {
   SetServices(&the_services, nullptr);
   char error[kErrorSize] = "";
   const pk_definition* definition = ops[number].definition(error, sizeof error);
-  if (!definition) throw Error(error);
+  if (!definition) throw Error(kDefinitionError, error);
   return std::make_shared<const Op>(definition, ops[number].index, -1, number);
 }
 

@@ -14,7 +14,7 @@ void SetApi(const MXApi& api) { the_api = api; }
 const MXApi& Api() { return the_api; }
 
 void Check(int status) {
-  if (status != 0) throw Error(Api().GetLastError());
+  if (status != 0) throw Error(kPykernelsError, Api().GetLastError());
 }
 
 }  // namespace pykernels::mxnet

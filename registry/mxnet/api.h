@@ -2,9 +2,10 @@
 #ifndef PYKERNELS_REGISTRY_MXNET_API_H_
 #define PYKERNELS_REGISTRY_MXNET_API_H_
 
-#include <new>
 #include <stdexcept>
 #include <string>
+
+#include "../host/error.h"
 
 extern "C" {
 
@@ -80,10 +81,8 @@ int Guard(const Body& body) {
   try {
     body();
     return 1;
-  } catch (const std::bad_alloc&) {
-    throw dmlc::Error("pykernels: out of memory");
   } catch (const std::exception& error) {
-    throw dmlc::Error(error.what());
+    throw dmlc::Error(TextOf(error));
   }
 }
 

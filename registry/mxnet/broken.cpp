@@ -136,8 +136,9 @@ void PushToExecute(Engine* engine, OprBlock* block, bool is_pusher) {
 
 void RefuseInKernel() {
   if (is_in_kernel) {
-    throw dmlc::Error(
-        "a kernel waits for MXNet, which waits for the kernel: compute with the arrays that it is given, in NumPy");
+    throw dmlc::Error(WithCode(kKernelError,
+                               "a kernel waits for MXNet, which waits for the kernel: compute with the arrays that it "
+                               "is given, in NumPy"));
   }
 }
 
@@ -196,7 +197,7 @@ bool HasThreads(const EngineTable& table) {
 
 }  // namespace
 
-Failure::Failure(const std::string& text) : dmlc::Error(text), owner(&has_failed) {}
+Failure::Failure(const std::string& text) : dmlc::Error(WithCode(kKernelError, text)), owner(&has_failed) {}
 
 void WatchEngine(Engine* engine) {
   const char* functions = reinterpret_cast<const char*>(engine->functions);

@@ -34,7 +34,9 @@ Array ReadArray(const char* array, Use use) {
 
 std::vector<const char*> Split(const ArrayVector& vector, size_t count) {
   const size_t bytes = vector.end - vector.begin;
-  if (count == 0 ? bytes != 0 : bytes % count != 0) Fail("MXNet gives another number of arrays than was agreed");
+  if (count == 0 ? bytes != 0 : bytes % count != 0) {
+    Fail(kPykernelsError, "MXNet gives another number of arrays than was agreed");
+  }
   std::vector<const char*> arrays;
   for (size_t i = 0; i < count; ++i) arrays.push_back(vector.begin + i * (bytes / count));
   return arrays;
@@ -232,7 +234,7 @@ int BackwardExecType(const NodeAttrs& attributes) {
 // -- Putting them there -----------------------------------------------------------------------------------------------
 
 void Require(bool condition, const char* what) {
-  if (!condition) Fail("libmxnet is not laid out as expected: ", what);
+  if (!condition) Fail(kLoadError, "libmxnet is not laid out as expected: ", what);
 }
 
 const RegisteredOp* FindRegistered(const char* name) {
@@ -263,9 +265,11 @@ Function* FindFunction(const char* attribute, const RegisteredOp* op) {
 void EnterEngine(const EngineSymbols& symbols) {
   std::lock_guard<std::mutex> lock(TheMutex());
   if (is_entered) return;
-  if (!kIsSameLayout) Fail("the C++ library that the registrar is built with is not that of libmxnet");
+  if (!kIsSameLayout) Fail(kLoadError, "the C++ library that the registrar is built with is not that of libmxnet");
   const std::string build = FindBuildId(reinterpret_cast<const void*>(symbols.NNGetOpHandle));
-  if (build != kKnownBuild) Fail("the libmxnet with build id '", build, "' is not the one of mxnet 1.9.1 on PyPI");
+  if (build != kKnownBuild) {
+    Fail(kLoadError, "the libmxnet with build id '", build, "' is not the one of mxnet 1.9.1 on PyPI");
+  }
   the_symbols = symbols;
   const RegisteredOp* custom = FindRegistered("Custom");
   const RegisteredOp* backward = FindRegistered("_backward_Custom");

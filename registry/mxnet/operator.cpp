@@ -18,7 +18,7 @@ alignas(64) char nowhere[64];
 
 Target ToTarget(const Array& array, int request) {
   if (request == kReqNull) return {};
-  if (array.is_none) Fail("MXNet asks for a result, but gives no array for it");
+  if (array.is_none) Fail(kPykernelsError, "MXNet asks for a result, but gives no array for it");
   return {array.data, request == kReqAdd ? Request::kAdd : Request::kWrite};
 }
 
@@ -50,8 +50,8 @@ void RequireTypes(const Instance& instance, const std::vector<Array>& arrays, co
                   const std::vector<std::string>& names, const char* what) {
   for (size_t i = 0; i < arrays.size(); ++i) {
     if (!Differs(arrays[i], types[i])) continue;
-    Fail("op '", instance.label(), "': MXNet gives ", Describe(arrays[i].type), " for the ", what, " '", names[i],
-         "', but ", Describe(types[i]), " is inferred");
+    Fail(kPykernelsError, "op '", instance.label(), "': MXNet gives ", Describe(arrays[i].type), " for the ", what,
+         " '", names[i], "', but ", Describe(types[i]), " is inferred");
   }
 }
 
@@ -85,13 +85,13 @@ Array ReadType(NDArrayHandle handle) {
   int storage = kStorageNone;
   Check(Api().NDArrayGetStorageType(handle, &storage));
   if (storage == kStorageNone) return array;
-  if (storage != kStorageDefault) Fail("kernels compute with dense arrays only");
+  if (storage != kStorageDefault) Fail(kCallError, "kernels compute with dense arrays only");
   int dtype = kUnknownType;
   int ndim = -1;
   const int* dims = nullptr;
   Check(Api().NDArrayGetDType(handle, &dtype));
   Check(Api().NDArrayGetShapeEx(handle, &ndim, &dims));
-  if (ndim > PK_MAX_NDIM) Fail("kernels compute with arrays of at most ", PK_MAX_NDIM, " axes, not ", ndim);
+  if (ndim > PK_MAX_NDIM) Fail(kCallError, "kernels compute with arrays of at most ", PK_MAX_NDIM, " axes, not ", ndim);
   array.type.dtype = FromMXNetType(dtype);
   array.type.ndim = ndim;
   std::copy(dims, dims + std::max(ndim, 0), array.type.dims);
@@ -128,7 +128,8 @@ std::shared_ptr<const Specialization> Operator::SpecializeFor(const std::vector<
   Tensors types = instance_->blank_inputs();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_none) {
-      Fail("op '", instance_->label(), "': MXNet gives no array for '", instance_->input_names()[i], "'");
+      Fail(kPykernelsError, "op '", instance_->label(), "': MXNet gives no array for '", instance_->input_names()[i],
+           "'");
     }
     types[i].dtype = inputs[i].type.dtype;
     CopyShape(inputs[i].type, &types[i]);

@@ -81,13 +81,15 @@ void ForEachInferred(const Instance& instance, Tensors* inputs, Tensors* outputs
 void WriteShape(const Instance& instance, const pk_tensor& tensor, std::vector<int>* buffer, int* ndim, int** dims) {
   // MXNet takes no unknown rank back, and takes a rank of 0 for a known one.
   if (tensor.ndim < 0) {
-    Fail("op '", instance.label(), "': the shape of '", tensor.argument, "' cannot be told from those that are known, "
+    Fail(kCallError, "op '", instance.label(), "': the shape of '", tensor.argument,
+         "' cannot be told from those that are known, "
          "and MXNet lets no custom operator leave one open; give the shapes of its inputs");
   }
   buffer->clear();
   for (int32_t axis = 0; axis < tensor.ndim; ++axis) {
     if (tensor.dims[axis] > INT_MAX) {
-      Fail("op '", instance.label(), "': '", tensor.argument, "' is ", Describe(tensor), ", too large for MXNet");
+      Fail(kCallError, "op '", instance.label(), "': '", tensor.argument, "' is ", Describe(tensor),
+           ", too large for MXNet");
     }
     buffer->push_back(static_cast<int>(tensor.dims[axis]));
   }
@@ -99,8 +101,8 @@ void WriteShape(const Instance& instance, const pk_tensor& tensor, std::vector<i
 template <typename Dim>
 void ReadShape(const Instance& instance, int ndim, const Dim* dims, pk_tensor* tensor) {
   if (ndim > PK_MAX_NDIM) {
-    Fail("op '", instance.label(), "' takes arrays of at most ", PK_MAX_NDIM, " axes, but '", tensor->argument,
-         "' has ", ndim);
+    Fail(kCallError, "op '", instance.label(), "' takes arrays of at most ", PK_MAX_NDIM, " axes, but '",
+         tensor->argument, "' has ", ndim);
   }
   tensor->ndim = ndim;
   for (int axis = 0; axis < ndim; ++axis) tensor->dims[axis] = static_cast<int>(dims[axis]);
@@ -132,8 +134,8 @@ int InferType(int /*n*/, int* types, void* state) {
       if (!is_input) return;
       tensor->dtype = FromMXNetType(types[at]);
       if (types[at] != kUnknownType && tensor->dtype == PK_INVALID_DTYPE) {
-        Fail("op '", instance.label(), "': '", name, "' has MXNet's type ", types[at], ", but kernels compute with ",
-             SupportedDtypes());
+        Fail(kCallError, "op '", instance.label(), "': '", name, "' has MXNet's type ", types[at],
+             ", but kernels compute with ", SupportedDtypes());
       }
     });
     instance.InferDtypes(&inputs, &outputs);
@@ -152,7 +154,7 @@ int InferStorageType(int /*n*/, int* storages, void* state) {
     Tensors outputs = instance.blank_outputs();
     ForEachInferred(instance, &inputs, &outputs, [&](size_t at, const std::string& name, pk_tensor*, bool) {
       if (storages[at] > kStorageDefault) {
-        Fail("op '", instance.label(), "': '", name, "' is a ", StorageName(storages[at]),
+        Fail(kCallError, "op '", instance.label(), "': '", name, "' is a ", StorageName(storages[at]),
              " array, but kernels compute with dense ones; convert it with .tostype('default')");
       }
       storages[at] = kStorageDefault;
@@ -164,7 +166,7 @@ int InferBackwardStorageType(int n, int* storages, int* /*tags*/, void* state) {
   return Guard([&] {
     for (int i = 0; i < n; ++i) {
       if (storages[i] > kStorageDefault) {
-        Fail("the gradient of op '", Of(state).label(), "' meets a ", StorageName(storages[i]),
+        Fail(kCallError, "the gradient of op '", Of(state).label(), "' meets a ", StorageName(storages[i]),
              " array, but kernels compute with dense ones; use dense gradients (grad_stype='default')");
       }
       storages[i] = kStorageDefault;
@@ -205,14 +207,15 @@ int CreateOperator(const char* context, int n, unsigned** shapes, const int* ndi
   return Guard([&] {
     const std::shared_ptr<const Instance>& instance = static_cast<Property*>(state)->instance;
     if (std::strncmp(context, "cpu", 3) != 0) {
-      Fail("op '", instance->label(), "' runs on the CPU only, but its arrays are on ", context);
+      Fail(kCallError, "op '", instance->label(), "' runs on the CPU only, but its arrays are on ", context);
     }
     Tensors inputs = instance->blank_inputs();
     for (int i = 0; i < n; ++i) {
       inputs[i].dtype = FromMXNetType(types[i]);
       ReadShape(*instance, ndims[i], shapes[i], &inputs[i]);
       if (!IsKnown(inputs[i])) {
-        Fail("op '", instance->label(), "': the shape of '", instance->input_names()[i], "' is unknown or has a ",
+        Fail(kCallError, "op '", instance->label(), "': the shape of '", instance->input_names()[i],
+             "' is unknown or has a ",
              "dimension of 0, which mean the same to MXNet unless mx.util.set_np_shape(True) is in force");
       }
     }

@@ -41,7 +41,7 @@ std::string Try(Function* function, Arguments... arguments) {
 template <typename Function, typename... Arguments>
 void Ask(Function* function, Arguments... arguments) {
   const std::string error = Try(function, arguments...);
-  if (!error.empty()) throw Error(error);
+  if (!error.empty()) throw Error(kKernelError, error);
 }
 
 std::vector<std::string> ReadNames(const char* const* names) {

@@ -16,6 +16,7 @@
 namespace {
 
 using pykernels::Fail;
+using pykernels::kLoadError;
 using pykernels::LoadFunction;
 using pykernels::Op;
 using pykernels::OpTable;
@@ -41,7 +42,7 @@ void RegisterCreator(const std::string& name, MXPropCreator creator) {
   MXPropCreator& known = creators[name];
   if (known == creator) return;
   if (pykernels::mxnet::Api().CustomOpRegister(name.c_str(), creator) != 0) {
-    Fail("MXNet refuses the name '", name, "': ", pykernels::mxnet::Api().GetLastError());
+    Fail(kLoadError, "MXNet refuses the name '", name, "': ", pykernels::mxnet::Api().GetLastError());
   }
   known = creator;
 }
@@ -80,8 +81,8 @@ PK_EXPORT int32_t pk_mxnet_add(const char* name, const pk_definition* definition
                                int64_t number, char* error, size_t size) {
   return Report(error, size, [&] {
     if (definition->abi != PK_DEFINITION_ABI) {
-      Fail("the definition of '", name, "' is built for version ", definition->abi, " of the definition ABI, not ",
-           PK_DEFINITION_ABI);
+      Fail(kLoadError, "the definition of '", name, "' is built for version ", definition->abi,
+           " of the definition ABI, not ", PK_DEFINITION_ABI);
     }
     OpTable::Get().Add(name, std::make_shared<const Op>(definition, index, gradient, number));
   });

@@ -38,7 +38,8 @@ TensorCount ParseCounts(const std::string& label, const std::string& name, const
     is_right = counts.of_each.back() >= 0;
   }
   if (!is_right) {
-    Fail("op '", label, "': '", name, "' must be a number of arrays such as 3, or one for each argument such as (2, 1), "
+    Fail(kCallError, "op '", label, "': '", name,
+         "' must be a number of arrays such as 3, or one for each argument such as (2, 1), "
          "got '", text, "'");
   }
   return counts;

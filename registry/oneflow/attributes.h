@@ -42,7 +42,7 @@ auto VisitType(int32_t type, const Visit& visit) {
     case PK_ATTR_LIST_DTYPE: return visit(Type<std::vector<of::DataType>>());
     case PK_ATTR_LIST_SHAPE: return visit(Type<std::vector<of::Shape>>());
     case PK_ATTR_LIST_STRING: return visit(Type<std::vector<std::string>>());
-    default: Fail("OneFlow has no attributes of type ", type);
+    default: Fail(kDefinitionError, "OneFlow has no attributes of type ", type);
   }
 }
 

@@ -23,7 +23,8 @@ Python the_python;
 
 void RequireCpu(const of::one::Tensor& tensor, const std::string& label) {
   if (tensor.is_cuda()) {
-    Fail("op '", label, "' has no kernel for the device cuda: kernels run on the CPU. Move its inputs there with .cpu()");
+    Fail(kCallError, "op '", label,
+         "' has no kernel for the device cuda: kernels run on the CPU. Move its inputs there with .cpu()");
   }
 }
 
@@ -105,7 +106,7 @@ PyObject* CallOn(PyObject* object, PyObject* const* tensors, Py_ssize_t n, bool 
     of::one::TensorTuple inputs(static_cast<size_t>(n));
     for (Py_ssize_t i = 0; i < n; ++i) {
       if (!IsTensor(tensors[i])) {
-        Fail("op '", call.label, "' takes oneflow.Tensor, not ", Py_TYPE(tensors[i])->tp_name);
+        Fail(kCallError, "op '", call.label, "' takes oneflow.Tensor, not ", Py_TYPE(tensors[i])->tp_name);
       }
       inputs[i] = reinterpret_cast<PyTensorObject*>(tensors[i])->data;
       RequireCpu(*inputs[i], call.label);

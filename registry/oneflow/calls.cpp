@@ -49,7 +49,8 @@ Callable::Callable(const OpType& type, const Counts& counts, const std::vector<p
 
 void Callable::Run(const of::one::TensorTuple& inputs, of::one::TensorTuple* outputs) const {
   if (inputs.size() != this->inputs().size()) {
-    Fail("op '", type_.declared().name, "' is called with ", inputs.size(), " tensors, not ", this->inputs().size());
+    Fail(kCallError, "op '", type_.declared().name, "' is called with ", inputs.size(), " tensors, not ",
+         this->inputs().size());
   }
   // Never destroyed: OneFlow's threads may outlive static objects.
   static const auto* context = new of::one::OpExprInterpContext(of::AttrMap{});

@@ -143,7 +143,9 @@ void DeclareAttributes(const pk_op& declared, user_op::OpRegistry* registry) {
   for (int32_t i = 0; i < declared.n_attributes; ++i) {
     const pk_attribute& attribute = declared.attributes[i];
     for (const std::string& ours : {kIsTrain, kCaller}) {
-      if (attribute.initial.name == ours) Fail("op '", declared.name, "': an attribute cannot be called ", ours);
+      if (attribute.initial.name == ours) {
+        Fail(kDefinitionError, "op '", declared.name, "': an attribute cannot be called ", ours);
+      }
     }
     if (attribute.has_default) {
       SetAttribute(attribute.initial, registry);

@@ -92,7 +92,10 @@ class Plan {
 
   const TensorPtr& Read(const std::string& blob, const std::map<std::string, TensorPtr>& blobs) const {
     const TensorPtr& tensor = blobs.at(blob);
-    if (!tensor) Fail("the gradient of op '", forward_.instance->label(), "' needs '", blob, "', which was not kept");
+    if (!tensor) {
+      Fail(kPykernelsError, "the gradient of op '", forward_.instance->label(), "' needs '", blob,
+           "', which was not kept");
+    }
     return tensor;
   }
 
@@ -135,7 +138,9 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
   of::Maybe<void> CaptureIf(of::one::AutoGradCaptureState* kept, const TensorTuple& inputs, const TensorTuple& outputs,
                             const of::one::OpExprInterpContext& context) const override {
     return Report([&] {
-      if (context.attrs.size() > 0) Fail("op '", instance_->label(), "': attributes belong to the op, not to its call");
+      if (context.attrs.size() > 0) {
+        Fail(kCallError, "op '", instance_->label(), "': attributes belong to the op, not to its call");
+      }
       auto* state = static_cast<State*>(kept);
       Tensors types = instance_->blank_inputs();
       for (size_t i = 0; i < inputs.size(); ++i) {

@@ -20,11 +20,11 @@ struct Buffer {
 
 Buffer ReadBuffer(user_op::KernelComputeContext* context, const std::string& argument, const pk_tensor& blank) {
   user_op::Tensor* tensor = context->Tensor4ArgNameAndIndex(argument, blank.index);
-  if (!tensor) Fail("OneFlow gives no tensor for '", argument, "'");
+  if (!tensor) Fail(kPykernelsError, "OneFlow gives no tensor for '", argument, "'");
   Buffer buffer{blank, tensor->mut_raw_dptr()};
   SetType(tensor->data_type(), tensor->shape_view(), &buffer.type);
   if (!buffer.data) {
-    if (CountElements(buffer.type) > 0) Fail("OneFlow gives no memory for '", argument, "'");
+    if (CountElements(buffer.type) > 0) Fail(kPykernelsError, "OneFlow gives no memory for '", argument, "'");
     buffer.data = nowhere;
   }
   return buffer;
@@ -63,7 +63,7 @@ void RequireTypes(const Specialization& specialization, const Tensors& outputs) 
   for (size_t i = 0; i < outputs.size(); ++i) {
     const pk_tensor& inferred = specialization.outputs()[i];
     if (outputs[i].dtype == inferred.dtype && SameShape(outputs[i], inferred)) continue;
-    Fail("op '", instance.label(), "': OneFlow gives ", Describe(outputs[i]), " for its output '",
+    Fail(kDefinitionError, "op '", instance.label(), "': OneFlow gives ", Describe(outputs[i]), " for its output '",
          instance.output_names()[i], "', but the definition infers ", Describe(inferred),
          "; distributed over several devices, its SBP function has to fit what it infers");
   }
@@ -83,7 +83,7 @@ void RunOn(const Instance& instance, const std::vector<Buffer>& inputs, const st
     RunForward(*specialization, data, targets, is_train);
   } catch (const std::exception& problem) {
     FillFailedTargets(Types(outputs), targets);
-    Fail(problem.what(), "\ncalled in OneFlow with ", DescribeCall(instance, types));
+    Fail(kPykernelsError, TextOf(problem), "\ncalled in OneFlow with ", DescribeCall(instance, types));
   }
 }
 
@@ -101,7 +101,7 @@ class Kernel final : public user_op::OpKernel {
             ReadBuffers(context, use->outputs, use->instance->blank_outputs()), attributes.IsTrain());
     } catch (const std::exception& problem) {
       // It must not leave through OneFlow's threads, which would end the process.
-      Tell(problem.what(), context);
+      Tell(TextOf(problem), context);
     }
   }
 

@@ -70,8 +70,8 @@ PyObject* add(PyObject* /*module*/, PyObject* arguments) {
     if (!PyArg_ParseTuple(arguments, "sKiiL", &name, &address, &index, &gradient, &number)) FailInPython();
     const auto* definition = reinterpret_cast<const pk_definition*>(address);
     if (definition->abi != PK_DEFINITION_ABI) {
-      Fail("the definition of '", name, "' is built for version ", definition->abi, " of the definition ABI, not ",
-           PK_DEFINITION_ABI);
+      Fail(kLoadError, "the definition of '", name, "' is built for version ", definition->abi,
+           " of the definition ABI, not ", PK_DEFINITION_ABI);
     }
     const OpType& type = EnterOp(name, std::make_shared<const Op>(definition, index, gradient, number));
     return PyUnicode_FromString(type.name().c_str());

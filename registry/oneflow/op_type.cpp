@@ -74,7 +74,7 @@ OpType::OpType(std::shared_ptr<const Op> op, std::string name)
 const OpType& OpType::Find(const std::string& name) {
   const std::shared_ptr<const Op> op = OpTable::Get().Find(name);
   const OpType* type = Entered::Get().Find(op.get());
-  if (!type) Fail("op '", name, "' has not been entered into OneFlow");
+  if (!type) Fail(kLoadError, "op '", name, "' has not been entered into OneFlow");
   return *type;
 }
 

@@ -75,7 +75,9 @@ struct Prepared {
 // Sets the dtype and shape of `tensor`; `shape` is one of OneFlow's shapes or views.
 template <typename Shape>
 void SetType(int32_t dtype, const Shape& shape, pk_tensor* tensor) {
-  if (shape.size() > PK_MAX_NDIM) Fail("a tensor has ", shape.size(), " axes; ops take at most ", PK_MAX_NDIM);
+  if (shape.size() > PK_MAX_NDIM) {
+    Fail(kCallError, "a tensor has ", shape.size(), " axes; ops take at most ", PK_MAX_NDIM);
+  }
   tensor->dtype = dtype;
   tensor->ndim = static_cast<int32_t>(shape.size());
   std::copy(shape.begin(), shape.end(), tensor->dims);
@@ -88,7 +90,7 @@ of::Maybe<void> Report(const Body& body) {
     body();
     return of::Maybe<void>::Ok();
   } catch (const std::exception& problem) {
-    return of::Error::RuntimeError() << problem.what();
+    return of::Error::RuntimeError() << TextOf(problem);
   }
 }
 
@@ -97,7 +99,7 @@ template <typename T>
 void Check(const of::Maybe<T>& result) {
   if (result.IsOk()) return;
   const std::shared_ptr<const of::ErrorProto> error = result.error();
-  throw Error(error->msg().empty() ? result.GetSerializedError() : error->msg());
+  throw Error(kPykernelsError, error->msg().empty() ? result.GetSerializedError() : error->msg());
 }
 
 // What is in one of OneFlow's results.

@@ -14,13 +14,13 @@ PyObject* Raise(const Body& body) {
     return body();
   } catch (const std::exception& problem) {
     // An error of Python's own is there already.
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, problem.what());
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, TextOf(problem).c_str());
     return nullptr;
   }
 }
 
 // Passes a Python exception on through C++.
-[[noreturn]] inline void FailInPython() { throw Error("a Python exception"); }
+[[noreturn]] inline void FailInPython() { throw Error(kPykernelsError, "a Python exception"); }
 
 }  // namespace pykernels::oneflow
 

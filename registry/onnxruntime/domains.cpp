@@ -25,9 +25,9 @@ extern "C" __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(O
   const OrtApi* api = base->GetApi(kOrtVersion);
   if (!api) {
     // The first version has what it takes to say so.
-    return base->GetApi(1)->CreateStatus(
-        ORT_FAIL, pykernels::Join("these ops need ONNX Runtime 1.", kOrtVersion, " or newer, not ",
-                                  base->GetVersionString()).c_str());
+    const std::string what = pykernels::Join("these ops need ONNX Runtime 1.", kOrtVersion, " or newer, not ",
+                                             base->GetVersionString());
+    return base->GetApi(1)->CreateStatus(ORT_FAIL, pykernels::WithCode(pykernels::kLoadError, what).c_str());
   }
   return Report(*api, [&] {
     // To ask a library for a newer version than it has writes to the console.

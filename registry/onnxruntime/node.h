@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "../host/attributes.h"
+#include "../host/error.h"
 #include "node_type.h"
 #include "prepared.h"
 
@@ -34,7 +35,7 @@ OrtStatus* Report(const OrtApi& api, const Body& body) {
     body();
     return nullptr;
   } catch (const std::exception& problem) {
-    return api.CreateStatus(ORT_FAIL, problem.what());
+    return api.CreateStatus(ORT_FAIL, TextOf(problem).c_str());
   }
 }
 

@@ -16,7 +16,9 @@ std::vector<Slot> MakeSlots(const std::string& name, const pk_argument* argument
     for (int32_t k = 0; k < arguments[i].count; ++k) slots.push_back({i, arguments[i].optional != 0});
     if (arguments[i].variadic) open = i;
   }
-  if (slots.size() > kMostSlots) Fail("op '", name, "' has more than ", kMostSlots, " inputs or outputs");
+  if (slots.size() > kMostSlots) {
+    Fail(kDefinitionError, "op '", name, "' has more than ", kMostSlots, " inputs or outputs");
+  }
   while (open >= 0 && slots.size() < kMostSlots) slots.push_back({open, true});
   return slots;
 }

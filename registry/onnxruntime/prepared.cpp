@@ -164,7 +164,7 @@ void PreparedTable::RequireTypes(const Specialization& specialization, const std
     const int32_t inferred = specialization.outputs()[i].dtype;
     const int32_t given = variant_.outputs[slots[i]];
     if (inferred == given) continue;
-    Fail("op '", label_, "': its definition infers ", DtypeName(inferred), " for its output '",
+    Fail(kDefinitionError, "op '", label_, "': its definition infers ", DtypeName(inferred), " for its output '",
          specialization.instance().output_names()[i], "', but for these inputs ONNX Runtime has been told ",
          DtypeName(given), "; the dtypes of outputs have to follow from those of the inputs alone");
   }

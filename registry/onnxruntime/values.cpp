@@ -12,7 +12,7 @@ namespace {
 alignas(64) char nowhere[64];
 
 void RequireAxes(size_t ndim) {
-  if (ndim > PK_MAX_NDIM) Fail("a tensor has ", ndim, " axes; ops take at most ", PK_MAX_NDIM);
+  if (ndim > PK_MAX_NDIM) Fail(kCallError, "a tensor has ", ndim, " axes; ops take at most ", PK_MAX_NDIM);
 }
 
 uint32_t the_version = 0;
@@ -27,7 +27,7 @@ void Check(const OrtApi& api, OrtStatus* status) {
   if (!status) return;
   const std::string text = api.GetErrorMessage(status);
   api.ReleaseStatus(status);
-  throw Error(text);
+  throw Error(kPykernelsError, text);
 }
 
 Inputs::Inputs(const OrtApi& api, const OrtKernelContext* context, size_t n_slots) {

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <tuple>
 
+#include "../host/error.h"
 #include "dtype.h"
 #include "node.h"
 
@@ -15,9 +16,9 @@ constexpr std::size_t kMostVariants = 256;
 
 const Variant& Cast(const OrtCustomOp* op) { return static_cast<const Variant&>(*op); }
 
-// What `body` throws as a status.
+// What `body` throws as a status, with the code of `kind`.
 template <typename Body>
-OrtStatus* Report(const OrtApi& api, const Variant& variant, const Body& body) {
+OrtStatus* Report(pykernels::Kind kind, const OrtApi& api, const Variant& variant, const Body& body) {
   std::string text;
   try {
     body();
@@ -27,16 +28,17 @@ OrtStatus* Report(const OrtApi& api, const Variant& variant, const Body& body) {
   } catch (...) {
     text = "an exception was thrown that is no std::exception";
   }
-  return api.CreateStatus(ORT_FAIL, (variant.domain + "::" + variant.name + ": " + text).c_str());
+  text = pykernels::WithCode(kind, pykernels::Join(variant.domain, "::", variant.name, ": ", text));
+  return api.CreateStatus(ORT_FAIL, text.c_str());
 }
 
 OrtStatus* CreateNode(const OrtCustomOp* op, const OrtApi* api, const OrtKernelInfo* info, void** kernel) {
-  return Report(*api, Cast(op), [&] { *kernel = new Node(Cast(op), *api, info); });
+  return Report(pykernels::kDefinitionError, *api, Cast(op), [&] { *kernel = new Node(Cast(op), *api, info); });
 }
 
 OrtStatus* RunNode(void* kernel, OrtKernelContext* context) {
   const auto& node = *static_cast<const Node*>(kernel);
-  return Report(node.api(), node.variant(), [&] { node.Run(context); });
+  return Report(pykernels::kKernelError, node.api(), node.variant(), [&] { node.Run(context); });
 }
 
 // What an output is where its inputs are of these types: as an input with the same choice of types, else the only one
@@ -166,12 +168,13 @@ extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApi
   const OrtApi* api = base->GetApi(kOrtVersion);
   if (!api) {
     // The first version has what it takes to say so.
-    return base->GetApi(1)->CreateStatus(ORT_FAIL, "ops of PopART need ONNX Runtime 1.17 or newer");
+    const char* what = "ops of PopART need ONNX Runtime 1.17 or newer";
+    return base->GetApi(1)->CreateStatus(ORT_FAIL, pykernels::WithCode(pykernels::kLoadError, what).c_str());
   }
   try {
     popart_cpu::AddOffered(options, *api);
     return nullptr;
   } catch (const std::exception& error) {
-    return api->CreateStatus(ORT_FAIL, error.what());
+    return api->CreateStatus(ORT_FAIL, pykernels::WithCode(pykernels::kLoadError, error.what()).c_str());
   }
 }

@@ -42,7 +42,7 @@ class Call : public Node {
   Call(const TorchOp& op, const Loaded& loaded) : op_(op), loaded_(loaded) {}
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
-    if (!plan) Fail(refusal);
+    if (!plan) Fail(kDefinitionError, refusal);
     Tensors tensors(plan->first_gradient());
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -91,7 +91,7 @@ class Call : public Node {
 void RefuseGradientOfStates(const Instance& instance, const Tensors& inputs) {
   for (size_t i = inputs.size() - instance.n_states(); i < inputs.size(); ++i) {
     if (!inputs[i].requires_grad()) continue;
-    Fail("op '", instance.label(), "': it changes its input '", instance.input_names()[i],
+    Fail(kCallError, "op '", instance.label(), "': it changes its input '", instance.input_names()[i],
          "' in place, which requires a gradient; make it a buffer (register_buffer) or detach() it");
   }
 }

@@ -19,13 +19,14 @@ void RequireSeparateStates(const Instance& instance, const Tensors& inputs) {
   for (size_t i = inputs.size() - instance.n_states(); i < inputs.size(); ++i) {
     const std::string& name = instance.input_names()[i];
     if (at::has_internal_overlap(inputs[i]) == at::MemOverlap::Yes) {
-      Fail("op '", instance.label(), "': it changes its input '", name, "', whose elements share memory; clone() it");
+      Fail(kCallError, "op '", instance.label(), "': it changes its input '", name,
+           "', whose elements share memory; clone() it");
     }
     for (size_t other = 0; other < i; ++other) {
       if (inputs[i].numel() && inputs[i].is_alias_of(inputs[other]) &&
           at::get_overlap_status(inputs[i], inputs[other]) != at::MemOverlapStatus::No) {
-        Fail("op '", instance.label(), "': it changes its input '", name, "', which shares memory with its input '",
-             instance.input_names()[other], "'; clone() one of them");
+        Fail(kCallError, "op '", instance.label(), "': it changes its input '", name,
+             "', which shares memory with its input '", instance.input_names()[other], "'; clone() one of them");
       }
     }
   }

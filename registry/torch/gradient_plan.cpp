@@ -12,7 +12,7 @@ int32_t FindArgument(const pk_argument* arguments, int32_t n, const std::string&
   for (int32_t i = 0; i < n; ++i) {
     if (name == arguments[i].name) return i;
   }
-  Fail("among the ", what, " of op type '", type, "' is no '", name, "'");
+  Fail(kDefinitionError, "among the ", what, " of op type '", type, "' is no '", name, "'");
 }
 
 std::vector<int32_t> CountOutputs(const PlannedOp& planned, const pk_op& op) {
@@ -31,7 +31,8 @@ std::vector<int32_t> CountOutputs(const PlannedOp& planned, const pk_op& op) {
 GradientPlan::GradientPlan(const Instance& forward, const pykernels::Tensors& inputs, const pykernels::Tensors& outputs)
     : n_inputs_(inputs.size()), n_outputs_(outputs.size()), bound_(inputs.size(), -1) {
   if (!forward.op().has_gradient()) {
-    Fail("op '", forward.label(), "' has no gradient: its definition registers none for '", forward.op().name(), "'");
+    Fail(kDefinitionError, "op '", forward.label(), "' has no gradient: its definition registers none for '",
+         forward.op().name(), "'");
   }
   AddBlobs("I/", inputs);
   AddBlobs("O/", outputs);
@@ -41,11 +42,14 @@ GradientPlan::GradientPlan(const Instance& forward, const pykernels::Tensors& in
     for (const PlannedOp& planned : plan.ops) AddStep(planned);
     for (const auto& [input, blob] : plan.bindings) {
       const int at = FindTensor(inputs, input.first, input.second);
-      if (at < 0) Fail("it binds the gradient of '", input.first, "' ", input.second, ", which is no input of the op");
+      if (at < 0) {
+        Fail(kDefinitionError, "it binds the gradient of '", input.first, "' ", input.second,
+             ", which is no input of the op");
+      }
       bound_[at] = static_cast<int>(FindBlob(blob, Join("the gradient of '", input.first, "'")));
     }
   } catch (const Error& error) {
-    Fail("the gradient of op '", forward.label(), "': ", error.what());
+    Fail(kDefinitionError, "the gradient of op '", forward.label(), "': ", error.what());
   }
   needed_for_all_ = FindNeeded(c10::SmallVector<bool, 8>(n_inputs_, true));
 }
@@ -60,7 +64,8 @@ void GradientPlan::AddBlobs(const char* prefix, const pykernels::Tensors& tensor
 size_t GradientPlan::FindBlob(const std::string& blob, const std::string& user) {
   const auto found = numbers_.find(blob);
   if (found == numbers_.end()) {
-    Fail(user, " uses '", blob, "', which is no tensor of the forward pass and no output of an earlier op");
+    Fail(kDefinitionError, user, " uses '", blob,
+         "', which is no tensor of the forward pass and no output of an earlier op");
   }
   used_[found->second] = true;
   return found->second;
@@ -77,8 +82,8 @@ std::vector<GradientPlan::Operand> GradientPlan::ReadInputs(const PlannedOp& pla
     const bool is_listed = Layout::IsListed(op.inputs[i]);
     operand.kind = is_listed ? Operand::kList : operand.tensors.empty() ? Operand::kNone : Operand::kTensor;
     if (!is_listed && (operand.tensors.size() > 1 || (operand.tensors.empty() && !op.inputs[i].optional))) {
-      Fail("op type '", planned.type, "' gets ", operand.tensors.size(), " tensors for its input '", op.inputs[i].name,
-           "'");
+      Fail(kDefinitionError, "op type '", planned.type, "' gets ", operand.tensors.size(), " tensors for its input '",
+           op.inputs[i].name, "'");
     }
   }
   return operands;
@@ -89,7 +94,7 @@ void GradientPlan::AddStep(const PlannedOp& planned) {
   try {
     op = &TorchOp::Find(planned.type);
   } catch (const Error& error) {
-    Fail("it uses op type '", planned.type, "', which no loaded folder provides: ", error.what());
+    Fail(kDefinitionError, "it uses op type '", planned.type, "', which no loaded folder provides: ", error.what());
   }
   const Layout& layout = op->loaded().layout();
   const pk_op& declared = layout.op();
@@ -107,7 +112,9 @@ void GradientPlan::AddStep(const PlannedOp& planned) {
     }
     for (int32_t k = 0; k < counts[i]; ++k) {
       const std::string blob = Join(planned.name, "/", declared.outputs[i].name, "_", k);
-      if (!numbers_.emplace(blob, used_.size()).second) Fail("two of its ops are called '", planned.name, "'");
+      if (!numbers_.emplace(blob, used_.size()).second) {
+        Fail(kDefinitionError, "two of its ops are called '", planned.name, "'");
+      }
       used_.push_back(false);
       ++step.n_results;
     }

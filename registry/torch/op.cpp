@@ -104,13 +104,13 @@ pykernels::Tensors Use::TypesOf(const Tensors& inputs) const {
   for (size_t i = 0; i < types.size(); ++i) {
     const Tensor& tensor = inputs[i];
     if (tensor.dim() > PK_MAX_NDIM) {
-      Fail("op '", instance_.label(), "': '", instance_.input_names()[i], "' has ", tensor.dim(),
+      Fail(kCallError, "op '", instance_.label(), "': '", instance_.input_names()[i], "' has ", tensor.dim(),
            " axes; the most that an op can take are ", PK_MAX_NDIM);
     }
     types[i].dtype = FromScalarType(tensor.scalar_type());
     if (types[i].dtype == PK_INVALID_DTYPE) {
-      Fail("op '", instance_.label(), "': '", instance_.input_names()[i], "' has dtype ", tensor.scalar_type(),
-           ", which no op can take");
+      Fail(kCallError, "op '", instance_.label(), "': '", instance_.input_names()[i], "' has dtype ",
+           tensor.scalar_type(), ", which no op can take");
     }
     types[i].ndim = static_cast<int32_t>(tensor.dim());
     if (!tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides()) {
@@ -188,7 +188,7 @@ const Loaded& TorchOp::loaded() const {
   if (loaded) return *loaded;
   OpTable::Get().Find(type_);  // which has Python load its folder, or throws why there is none
   loaded = loaded_.load(std::memory_order_acquire);
-  if (!loaded) Fail("op '", type_, "' has not been entered into PyTorch");
+  if (!loaded) Fail(kLoadError, "op '", type_, "' has not been entered into PyTorch");
   return *loaded;
 }
 

@@ -97,8 +97,8 @@ PYKERNELS_EXPORT int32_t pykernels_torch_load(const char* type, const pk_definit
   using namespace pykernels;
   return torch_ops::Guard(error, size, [&] {
     if (definition->abi != PK_DEFINITION_ABI) {
-      Fail("the definition of '", type, "' is built for version ", definition->abi, " of the definition ABI, not ",
-           PK_DEFINITION_ABI);
+      Fail(kLoadError, "the definition of '", type, "' is built for version ", definition->abi,
+           " of the definition ABI, not ", PK_DEFINITION_ABI);
     }
     const auto op = std::make_shared<const Op>(definition, index, gradient, number);
     OpTable::Get().Add(type, op);

@@ -20,7 +20,7 @@ OUTPUTS = ("--output_model", "converted.onnx", "--save_outputs", "outputs.npz")
 
 
 def test_no_model(poprt: Run) -> None:
-    assert poprt("--run", model="no.onnx", code=2) == "poprt: there is no file no.onnx (--input_model)\n"
+    assert poprt("--run", model="no.onnx", code=2) == "poprt: there is no file no.onnx (--input_model) [PK100]\n"
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00garbage", None], ids=["empty", "garbage", "cut off"])
@@ -55,7 +55,9 @@ def test_a_model_newer_than_the_runtime(poprt: Run) -> None:
 
 
 def test_libraries(poprt: Run, place: Path) -> None:
-    assert poprt("--run", library="no.so", code=2) == "poprt: there is no file no.so (--custom_library_so_paths)\n"
+    assert (
+        poprt("--run", library="no.so", code=2) == "poprt: there is no file no.so (--custom_library_so_paths) [PK100]\n"
+    )
     error = poprt("--run", library="custom_op_test.onnx", code=2)
     assert error.startswith("poprt: custom_op_test.onnx cannot be loaded: OSError: ") and "ELF" in error
     import _ctypes
@@ -63,7 +65,7 @@ def test_libraries(poprt: Run, place: Path) -> None:
     shutil.copy(_ctypes.__file__, "other.so")
     assert poprt("--run", library="other.so", code=2) == (
         "poprt: other.so has no symbol RegisterCustomOps, so it is no library of custom ops for ONNX Runtime; "
-        "python -m pykernels build --onnx makes one\n"
+        "python -m pykernels build --onnx makes one [PK100]\n"
     )
 
 
@@ -75,11 +77,10 @@ def test_a_library_that_aborts_a_process(poprt: Run) -> None:
 
 def test_an_op_that_is_not_there(poprt: Run) -> None:
     none = "poprt: the model has a node of ai.graphcore::LeakyRelu, but there is no such op: "
-    assert poprt("--run", library="", code=2) == none + "--custom_library_so_paths gives none\n"
+    assert poprt("--run", library="", code=2) == none + "--custom_library_so_paths gives none [PK400]\n"
     onnx.save(guide_model(op="Softsign2"), "other.onnx")
-    assert poprt("--run", *OUTPUTS, model="other.onnx", code=2) == (
-        "poprt: the model has a node of ai.graphcore::Softsign2, but there is no such op: custom_ops.so has none\n"
-    )
+    none = "poprt: the model has a node of ai.graphcore::Softsign2, but there is no such op: "
+    assert poprt("--run", *OUTPUTS, model="other.onnx", code=2) == none + "custom_ops.so has none [PK400]\n"
 
 
 def test_an_attribute_of_the_wrong_type(poprt: Run) -> None:
@@ -126,13 +127,14 @@ def test_a_shape_function_that_no_inference_can_contradict(poprt: Run) -> None:
     onnx.save(model, "open.onnx")
     error = poprt("--run", *OUTPUTS, "--custom_shape_inference", "shapes.py", model="open.onnx", code=2)
     assert error == (
-        "poprt: a shape function or the model is wrong: it says that Y is float32 (8, 9), but it is float32 (8, 8)\n"
+        "poprt: a shape function or the model is wrong: it says that Y is float32 (8, 9), but it is float32 (8, 8) "
+        "[PK200]\n"
     )
 
 
 def test_no_shape_file(poprt: Run) -> None:
     error = poprt("--run", "--custom_shape_inference", "no.py", code=2)
-    assert error == "poprt: there is no file no.py (--custom_shape_inference)\n"
+    assert error == "poprt: there is no file no.py (--custom_shape_inference) [PK100]\n"
 
 
 X = np.zeros((8, 8), np.float32)
@@ -167,14 +169,14 @@ def test_data_that_cannot_be_read(poprt: Run) -> None:
 def test_outputs_that_cannot_be_written(poprt: Run) -> None:
     Path("folder").mkdir()
     error = poprt("--run", "--save_outputs", "folder", "--output_model", "converted.onnx", code=2)
-    assert error == "poprt: folder cannot be written: it is a directory\n"
+    assert error == "poprt: folder cannot be written: it is a directory [PK500]\n"
     error = poprt("--output_dir", "nowhere", "--output_model", "converted.onnx", code=2)
-    assert error == "poprt: nowhere/converted.onnx cannot be written: No such file or directory\n"
+    assert error == "poprt: nowhere/converted.onnx cannot be written: No such file or directory [PK500]\n"
     os.mkfifo("pipe")
     error = poprt("--run", "--save_outputs", "pipe", "--output_model", "converted.onnx", code=2)
-    assert error == "poprt: pipe cannot be written: it is no regular file\n"
+    assert error == "poprt: pipe cannot be written: it is no regular file [PK500]\n"
     error = poprt("--run", "--save_outputs", "out", "--output_model", "out", "--output_dir", ".", code=2)
-    assert error == "poprt: out cannot be both the converted model and the outputs (--save_outputs)\n"
+    assert error == "poprt: out cannot be both the converted model and the outputs (--save_outputs) [PK400]\n"
 
 
 def test_shapes_of_inputs(poprt: Run) -> None:
@@ -183,7 +185,8 @@ def test_shapes_of_inputs(poprt: Run) -> None:
     onnx.save(guide_model(shape=["n", 8]), "any.onnx")
     error = poprt("--run", *OUTPUTS, model="any.onnx", code=2)
     assert error == (
-        "poprt: input X has the shape (n, 8); give its sizes with --input_shape X=..., or its data with --input_data\n"
+        "poprt: input X has the shape (n, 8); give its sizes with --input_shape X=..., or its data with "
+        "--input_data [PK400]\n"
     )
 
 
@@ -215,10 +218,10 @@ def test_options(poprt: Run, capsys: pytest.CaptureFixture[str], arguments: list
 def test_the_traceback_is_shown_if_wanted(place: Path) -> None:
     arguments = ["-m", "pykernels", "run", "-m", "poprt.cli", "--input_model", "no.onnx"]
     done = python(*arguments, cwd=place)
-    assert (done.returncode, done.stderr) == (2, "poprt: there is no file no.onnx (--input_model)\n")
+    assert (done.returncode, done.stderr) == (2, "poprt: there is no file no.onnx (--input_model) [PK100]\n")
     done = python(*arguments, "-v", cwd=place)
     assert done.returncode == 2 and done.stderr.startswith("Traceback (most recent call last):\n")
-    assert done.stderr.endswith("\npoprt: there is no file no.onnx (--input_model)\n")
+    assert done.stderr.endswith("\npoprt: there is no file no.onnx (--input_model) [PK100]\n")
 
 
 def test_what_nobody_has_foreseen(poprt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,4 +236,4 @@ def test_outputs_that_numpy_cannot_write(poprt: Run) -> None:
     graph = onnx.helper.make_graph(nodes, "graph", inputs, outputs)
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), "list.onnx")
     error = poprt("--run", *OUTPUTS, model="list.onnx", library="", code=2)
-    assert error == "poprt: --save_outputs: output y is no tensor of numbers\n"
+    assert error == "poprt: --save_outputs: output y is no tensor of numbers [PK400]\n"

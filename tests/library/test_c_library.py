@@ -46,9 +46,13 @@ def test_a_program_calls_it(library: Path, language: str) -> None:
     assert done.returncode == 0, done.stdout
     lines = done.stdout.splitlines()
     assert lines[:3] == ["type 2 of 2 axes: 2 3", "-1 -0.5 0 1 2 3 ", "0.0900 0.6652"]
-    assert lines[3] == "1: op 'softmax': the output 'y' is float32 (2, 2), but has to be float32 (2, 3)"
-    assert lines[4] == "1: op 'box_clip' needs attributes: some have no default"
-    assert lines[5].startswith("1: op 'leaky_relu' for x: int32 (2, 3): ") and "floating point" in lines[5]
+    assert lines[3] == "1: op 'softmax': the output 'y' is float32 (2, 2), but has to be float32 (2, 3) [PK400]"
+    assert lines[4] == "1: op 'box_clip' needs attributes: some have no default [PK400]"
+    assert (
+        lines[5].startswith("1: op 'leaky_relu' for x: int32 (2, 3): ")
+        and "floating point" in lines[5]
+        and lines[5].endswith("[PK400]")
+    )
 
 
 class Array(ctypes.Structure):

@@ -123,7 +123,7 @@ def test_the_op_and_its_inputs_are_named(case: str) -> None:
     with pytest.raises(mx.MXNetError) as caught:
         call()
     first, _, rest = str(caught.value).partition("\n")
-    assert first == told
+    assert first == f"{told} [PK400]"
     assert type(caught.value) is mx.MXNetError
     assert type(caught.value.__cause__) is mx.MXNetError
     assert rest == str(caught.value.__cause__), "what MXNet has said"
@@ -131,7 +131,7 @@ def test_the_op_and_its_inputs_are_named(case: str) -> None:
 
 
 def test_under_a_prefix_and_attributes_of_the_graph() -> None:
-    told = r"^op 'dense' takes 2 inputs \(data, weight\), got 3\n"
+    told = r"^op 'dense' takes 2 inputs \(data, weight\), got 3 \[PK400\]\n"
     with mx.name.Prefix("net_"), mx.AttrScope(ctx_group="a"), pytest.raises(mx.MXNetError, match=told):
         mx.sym.Custom(S, S, S, op_type="dense")
 

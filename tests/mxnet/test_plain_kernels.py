@@ -71,7 +71,8 @@ def test_uses_are_refused(tmp_path: Path, use: str) -> None:
     assert re.match(rf"{tmp_path}/(op_py_kernel|tools)\.py:\d+: \w+ uses ", str(refused.value))
     assert str(refused.value).endswith(
         "kernels are plain NumPy code: a call of the framework that runs a kernel may wait for the kernel. Compute "
-        "with NumPy; combine ops in the API file; or register a class that computes with NDArrays (pykernels.register)"
+        "with NumPy; combine ops in the API file; or register a class that computes with NDArrays "
+        "(pykernels.register) [PK300]"
     )
 
 

@@ -191,7 +191,9 @@ def test_attributes() -> None:
     x = mx.nd.array(X)
     with pytest.raises(mx.MXNetError, match=r"cls_sigmoid.*SigmoidProp.*classes\.py.*no attribute 'fials'.*'fails'"):
         mx.nd.Custom(x, op_type="cls_sigmoid", fials="forward")
-    with pytest.raises(mx.MXNetError, match=r"'cls_anchors' .*AnchorsProp.* needs the attribute 'size'; give size="):
+    with pytest.raises(
+        mx.MXNetError, match=r"'cls_anchors' .*AnchorsProp.* needs the attribute 'size': give size=VALUE"
+    ):
         mx.nd.Custom(op_type="cls_anchors")
     with pytest.raises(mx.MXNetError, match=r"AnchorsProp\(size='many'\) raised ValueError: invalid literal"):
         mx.nd.Custom(op_type="cls_anchors", size="many")

@@ -10,6 +10,7 @@ import numpy as np
 import oneflow as flow
 import pytest
 from folders import write_op
+from messages import code_of
 from raising_kernels import COMPILED_RAISES, PYTHON_RAISES, returns
 
 import pykernels
@@ -117,8 +118,9 @@ CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
 @pytest.mark.parametrize("where", ["eager", "graph"])
 def test_wrong_calls_fail_at_the_call(case: str, where: str, capfd: pytest.CaptureFixture[str]) -> None:
     call, error, message = CALLS[case]
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=message) as raised:
         (call if where == "eager" else graph_of(call))(flow.tensor([[1.0, 2.0]]))
+    assert code_of(raised.value) == CallError.code
 
 
 #: Whatever waits for a result.
@@ -144,7 +146,7 @@ def test_a_kernel_that_raises(load: Callable[..., str], kernel: str, wait: str) 
         RuntimeError, match=rf"op '{name}_forward'.*{name}_py_kernel.py:\d+.*ValueError: three is too many"
     ) as told:
         WAITS[wait](y)
-    assert isinstance(told.value, KernelError)
+    assert isinstance(told.value, KernelError) and code_of(told.value) == "PK300"
     assert "called in OneFlow with data: float32 (3,)" in str(told.value)
     # It has been told once; the numbers stay wrong.
     assert np.isnan(y.numpy()).all()
@@ -250,8 +252,9 @@ def test_a_folder_without_a_kernel(tmp_path: Path, capfd: pytest.CaptureFixture[
         for call in (api("half"), graph_of(api("half"))):
             with pytest.raises(
                 RuntimeError, match=r"half_py_kernel.py: there is no function forward\(args\), which op 'half_forward'"
-            ):
+            ) as told:
                 call(flow.ones(2))
+            assert code_of(told.value) == "PK300"
     finally:
         pykernels.unload_ops("half")
 
@@ -276,7 +279,7 @@ def test_a_kernel_that_returns_something_else(
     name = load(returns(statement))
     with pytest.raises(RuntimeError, match=rf"op '{name}_forward'.*{name}_py_kernel.py:\d+: forward") as caught:
         (api(name) if where == "eager" else graph_of(api(name)))(flow.ones(4)).numpy()
-    assert told in str(caught.value)
+    assert told in str(caught.value) and code_of(caught.value) == "PK300"
 
 
 def test_a_shape_with_the_right_number_of_elements(load: Callable[..., str]) -> None:
@@ -318,8 +321,11 @@ def test_an_op_without_a_gradient(capfd: pytest.CaptureFixture[str]) -> None:
     x = flow.tensor([1.0, 2.0], requires_grad=True)
     y = api("sigmoid")(x)
     (first,) = flow.autograd.grad(y.sum(), x, create_graph=True)
-    with pytest.raises(RuntimeError, match="op 'sigmoid_backward' has no gradient: its definition registers none"):
+    with pytest.raises(
+        RuntimeError, match="op 'sigmoid_backward' has no gradient: its definition registers none"
+    ) as told:
         first.sum().backward()
+    assert code_of(told.value) == "PK200"
 
 
 @pytest.mark.skipif(

@@ -13,6 +13,7 @@ import onnx
 import onnxruntime
 import pytest
 from folders import write_op
+from messages import code_of
 from models import feed, model_of, one_node, value
 from onnx import helper
 
@@ -106,7 +107,7 @@ def test_wrong_attributes_fail_when_the_model_is_loaded(reader: str, attributes:
     pykernels.onnx.register(options, reader)
     with pytest.raises(Exception) as caught:
         onnxruntime.InferenceSession(model, options)
-    assert f"op '{reader}': {message}" in str(caught.value)
+    assert f"op '{reader}': {message}" in str(caught.value) and code_of(caught.value) == "PK400"
 
 
 def test_an_unknown_attribute_is_told_where_pykernels_opens_the_model(reader: str) -> None:
@@ -189,6 +190,7 @@ def test_a_kernel_that_raises_fails_the_run(load: Load) -> None:
     with pytest.raises(Exception, match=r"_py_kernel.py:2: forward raised ValueError: no luck") as caught:
         run(op, [np.ones(3)], ["float64"])
     assert type(caught.value).__name__ == "Fail" and f"op '{op}_forward'" in str(caught.value)
+    assert code_of(caught.value) == "PK300"
 
 
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")

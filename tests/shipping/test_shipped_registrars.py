@@ -160,7 +160,7 @@ def test_a_registrar_that_fits_is_taken(store: Callable[..., Path]) -> None:
 def test_it_is_left_aside_like_other_objects(store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     store()
     monkeypatch.setenv("PYKERNELS_SHIPPED", "0")
-    with pytest.raises(BuildError, match=r"^no C\+\+ compiler is on the PATH$"):
+    with pytest.raises(BuildError, match=r"^no C\+\+ compiler is on the PATH \[PK500\]$"):
         find()
 
 
@@ -203,7 +203,7 @@ def test_one_that_is_damaged_is_told_of(store: Callable[..., Path]) -> None:
 
 def test_a_manifest_that_cannot_be_read_is_passed_over(store: Callable[..., Path]) -> None:
     store().with_name("manifest.json").write_text("[]")
-    with pytest.raises(BuildError, match=r"^no C\+\+ compiler is on the PATH$"):
+    with pytest.raises(BuildError, match=r"^no C\+\+ compiler is on the PATH \[PK500\]$"):
         find()
 
 
@@ -216,9 +216,9 @@ def test_what_the_compiler_refuses_is_told_as_it_is(store: Callable[..., Path]) 
     store(OneFlow="0.9.0")
 
     def compile_library() -> Path:
-        raise CompileFailed("it does not compile", output="error: here")
+        raise CompileFailed("it does not compile", "error: here")
 
-    with pytest.raises(CompileFailed, match="^it does not compile:\nerror: here$"):
+    with pytest.raises(CompileFailed, match=r"^it does not compile \[PK501\]:\nerror: here$"):
         find_library("oneflow", {"OneFlow": "0.8.0", "Python": "3.10"}, compile_library)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import process
 import pytest
 import torch
+from messages import code_of
 from neuron_libraries import FOLDER, line_of, surface
 
 from pykernels.errors import BuildError, DefinitionError, LoadError
@@ -43,7 +44,8 @@ SHOWN = "tensor([2., 2.])\n"
 def test_mistakes_in_definitions_are_told_all_at_once() -> None:
     with pytest.raises(DefinitionError) as error:
         load("wrong", [FOLDER / "kernels.cpp"], [FOLDER / "wrong_shapes.cpp"])
-    told = str(error.value).splitlines()
+    told = str(error.value).replace(" [PK200]\n", "\n", 1).splitlines()
+    assert code_of(error.value) == "PK200"
 
     def line(op: str, told: str, definition: str) -> str:
         return f"{line_of('wrong_shapes.cpp', definition)}operator '{op}': {told}"
@@ -176,7 +178,9 @@ def test_code_that_does_not_compile(place: Path, run: Callable[..., str]) -> Non
 
 def test_a_mistake_can_be_mended_without_a_new_process(run: Callable[..., str]) -> None:
     told = run(f'try: build("other.cpp")\nexcept DefinitionError as e: print(e)\nbuild("kernel.cpp")\n{CALL}')
-    where = "shape.cpp:5: operator 'twice': the kernel files define no function twice_compute; they define other\n"
+    where = (
+        "shape.cpp:5: operator 'twice': the kernel files define no function twice_compute; they define other [PK200]\n"
+    )
     assert told == where + SHOWN
 
 
@@ -207,7 +211,7 @@ Path("libtiny.so").unlink()
 build("kernel.cpp")
 {CALL}"""
     )
-    again = "start Python again to use it"
+    again = "start Python again to use it [PK100]"
     assert changed.splitlines() == [
         f"kernel.cpp: the file has changed since libtiny.so was loaded: {again}",
         f"custom_op.load: the files or options of the library have changed since libtiny.so was loaded: {again}",
@@ -245,4 +249,4 @@ def test_a_directory_that_cannot_be_written(place: Path, run: Callable[..., str]
         'try: load("tiny", ["kernel.cpp"], ["shape.cpp"], build_directory="file/inside")\n'
         "except BuildError as e: print(e)"
     )
-    assert told == f"{place}/file/inside/libtiny.so: the library cannot be written: Not a directory\n"
+    assert told == f"{place}/file/inside/libtiny.so: the library cannot be written: Not a directory [PK500]\n"

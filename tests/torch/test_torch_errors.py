@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from messages import code_of
 from process import program
 
 import pykernels
@@ -25,6 +26,14 @@ RAISES = """
     def backward(args):
         return args[0]
 """
+#: These PyTorch finds without asking an op.
+OF_PYTORCH = {
+    "missing value for argument 'x'",
+    "at most 1 argument",
+    "argument 'x'",
+    "Unknown keyword argument 'alfa'",
+    "Sparse",
+}
 BACKWARD = "\n\ndef backward(args):\n    return args[0]\n"
 
 
@@ -34,8 +43,9 @@ def test_an_exception_in_compiled_code(load: Callable[..., str], enter: Callable
     assert op(torch.ones(3)).tolist() == [2, 2, 2]
     with pytest.raises(
         RuntimeError, match=rf"op '{name}_forward': .*{name}_py_kernel.py:5: .*ValueError: no more than 3"
-    ):
+    ) as raised:
         op(torch.ones(4))
+    assert code_of(raised.value) == "PK300"
     assert op(torch.ones(2)).tolist() == [2, 2]
 
 
@@ -102,13 +112,15 @@ def test_an_exception_in_a_gradient(load: Callable[..., str], enter: Callable[..
     ],
 )
 def test_wrong_calls(ops: Any, call: Callable[[Any], Any], told: str) -> None:
-    with pytest.raises((RuntimeError, NotImplementedError), match=told):
+    with pytest.raises((RuntimeError, NotImplementedError), match=told) as raised:
         call(ops)
+    assert told in OF_PYTORCH or code_of(raised.value) == ("PK300" if "kernel" in told else "PK400")
 
 
 def test_an_unknown_op(ops: Any) -> None:
-    with pytest.raises(AttributeError, match="there is no op 'nothing', or no more; loaded are: .*sigmoid"):
+    with pytest.raises(AttributeError, match="there is no op 'nothing', or no more; loaded are: .*sigmoid") as raised:
         _ = ops.nothing
+    assert code_of(raised.value) == "PK100"
     with pytest.raises(AttributeError, match=r"there is no op 'sigmoid_sideways': .* has sigmoid, sigmoid_backward"):
         _ = ops.sigmoid_sideways
     assert not hasattr(ops, "nothing")

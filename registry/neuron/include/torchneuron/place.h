@@ -21,9 +21,9 @@ inline std::string at_place(Place place, const std::string& what) {
   return std::string(place.file) + ":" + std::to_string(place.line) + ": " + what;
 }
 
-// An error in the words of the user's file, which PyTorch raises in Python as RuntimeError.
+// An error in the words of the user's file, which PyTorch raises in Python as RuntimeError: a KernelError by its code.
 [[noreturn, gnu::noinline, gnu::cold]] inline void fail(Place place, const std::string& what) {
-  throw std::runtime_error(at_place(place, what));
+  throw std::runtime_error(at_place(place, what) + " [PK300]");
 }
 
 // An index, with the place where it was written.

@@ -81,7 +81,7 @@ class Writer {
       case ForwardBlob::kInput: return op.input(forward.argument, forward.index);
       case ForwardBlob::kOutput: return op.output(forward.argument, forward.index);
       case ForwardBlob::kOutputGradient: return FindOutputGradient(forward);
-      default: Fail("there is no '", blob, "'");
+      default: Fail(kPykernelsError, "there is no '", blob, "'");
     }
   }
 

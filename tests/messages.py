@@ -1,0 +1,14 @@
+"""What messages have in common, whoever raises them."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["code_of"]
+
+
+def code_of(error: BaseException) -> str:
+    """The one code of an error's text, which ends the line that it stands in."""
+    codes = re.findall(r" \[(PK\d{3})\]:?(?:\n|$)", str(error).rstrip())
+    assert len(codes) == str(error).count("[PK") == 1, str(error)
+    return codes[0]
