@@ -25,7 +25,7 @@ from pykernels.kernel import (
     weak,
 )
 from pykernels.kernel.codegen import compile_function, kernel_target
-from pykernels.kernel.numpy_numbers import apply_numpy, compute, resolve
+from pykernels.kernel.numpy_numbers import apply_numpy, compute, python_function, resolve
 from pykernels.kernel.python_numbers import apply_python, check_fits
 
 __all__ = ["OPTIONS", "make_callable", "narrow", "read_only", "rewritten", "widen"]
@@ -86,11 +86,11 @@ _COMPARISONS = {
 
 
 @intrinsic(prefer_literal=True)
-def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.Type, operands: nb.BaseTuple) -> Any:
+def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.Type, *operands: nb.Type) -> Any:
     """``function(*operands)``, where `mask` tells which are Python numbers, and `like` whose dtype they take."""
     other = operands[like.literal_value]
     dtype = other.dtype if isinstance(other, nb.Array) else nb.unliteral(other)
-    called = getattr(function, "typing_key", None)
+    called = python_function(function)
     if called in _COMPARISONS and isinstance(dtype, nb.Integer):
         # In a dtype that has room for both.
         types = tuple(map(nb.unliteral, operands))
@@ -110,7 +110,7 @@ def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.T
         weak_values = [context.cast(builder, *each) for each in zip(values, operands, types)]
         return compute(context, builder, function, found, returned, weak_values, types)
 
-    return (found and returned(function, mask, like, operands)), generate
+    return (found and returned(function, mask, like, nb.Tuple(operands))), generate
 
 
 def _weak_type(dtype: nb.Type, number: nb.Type) -> nb.Type:

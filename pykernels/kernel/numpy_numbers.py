@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 from numba import types as nb
+from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.numpy_support import as_dtype, from_dtype
 
-__all__ = ["apply_numpy", "compute", "resolve"]
+__all__ = ["apply_numpy", "compute", "python_function", "resolve"]
 
 _ARITHMETIC = {
     *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow),
@@ -25,20 +26,25 @@ _ARITHMETIC = {
 
 
 @intrinsic
-def apply_numpy(typing_context: Any, function: nb.Type, operands: nb.BaseTuple) -> Any:
+def apply_numpy(typing_context: Any, function: nb.Type, *operands: nb.Type) -> Any:
     """``function(*operands)`` of anything but Python's numbers."""
-    found, returned = resolve(typing_context, function, tuple(operands))
+    found, returned = resolve(typing_context, function, operands)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        values = [builder.extract_value(arguments[1], at) for at in range(len(operands))]
-        return compute(context, builder, function, found, returned, values, tuple(operands))
+        values = cgutils.unpack_tuple(builder, arguments[1])
+        return compute(context, builder, function, found, returned, values, operands)
 
-    return (found and returned(function, operands)), generate
+    return (found and returned(function, nb.Tuple(operands))), generate
+
+
+def python_function(type_: nb.Type) -> Any:
+    """The function that a type of numba's stands for."""
+    return getattr(type_, "typing_key", None)
 
 
 def resolve(typing_context: Any, function: nb.Type, types: tuple[nb.Type, ...]) -> tuple[Any, Any]:
     """Numba's function for operands of these types, or None; and the type that the result is to have."""
-    called = getattr(function, "typing_key", None)
+    called = python_function(function)
     if called is np.fmod and any(isinstance(getattr(each, "dtype", each), nb.Integer) for each in types):
         return None, None  # numba takes them for unsigned ones
     wanted = _type_in_numpy(called, types)

@@ -12,6 +12,8 @@ from numba import types as nb
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from pykernels.kernel.numpy_numbers import compute, python_function
+
 __all__ = ["apply_python", "check_fits"]
 
 _DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
@@ -19,14 +21,14 @@ _SHIFTS = (operator.lshift, operator.rshift)
 
 
 @intrinsic
-def apply_python(typing_context: Any, function: nb.Type, operands: nb.BaseTuple) -> Any:
+def apply_python(typing_context: Any, function: nb.Type, *operands: nb.Type) -> Any:
     """``function(*operands)`` of Python's numbers.
 
     Raises the exception that Python raises for a division by zero, a negative shift, a whole number to a negative
     power, and a function of `math` whose result is not finite; their texts come from the plain run.
     """
-    found = typing_context.resolve_function_type(function, tuple(operands), {})
-    called = _python_function(function)
+    found = typing_context.resolve_function_type(function, operands, {})
+    called = python_function(function)
     is_whole = all(isinstance(operand, (nb.Integer, nb.Boolean)) for operand in operands)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -41,15 +43,14 @@ def apply_python(typing_context: Any, function: nb.Type, operands: nb.BaseTuple)
         elif is_whole and (called in _SHIFTS or called is operator.pow):
             exponent = context.cast(builder, last, last_type, nb.int64)
             refuse_if(builder.icmp_signed("<", exponent, exponent.type(0)), ValueError)
-        cast = [context.cast(builder, *each) for each in zip(values, operands, found.args)]
-        result = context.get_function(function, found)(builder, cast)
+        result = compute(context, builder, function, found, found.return_type, values, operands)
         if isinstance(found.return_type, nb.Float) and called not in _DIVISIONS:
             given = [context.cast(builder, *each, nb.float64) for each in zip(values, operands)]
             made = context.cast(builder, result, found.return_type, nb.float64)
             refuse_if(_is_irregular(builder, made, given), ValueError)
         return result
 
-    return (found and found.return_type(function, operands)), generate
+    return (found and found.return_type(function, nb.Tuple(operands))), generate
 
 
 def check_fits(context: Any, builder: Any, number: Any, type_: nb.Integer, dtype: nb.Integer) -> None:
@@ -63,11 +64,6 @@ def check_fits(context: Any, builder: Any, number: Any, type_: nb.Integer, dtype
         outside = builder.or_(outside, builder.icmp_signed(">", wide, ir.Constant(wide.type, dtype.maxval)))
     with cgutils.if_unlikely(builder, outside):
         context.call_conv.return_user_exc(builder, OverflowError, ())
-
-
-def _python_function(type_: nb.Type) -> Any:
-    """The function that a type of numba's stands for."""
-    return getattr(type_, "typing_key", None)
 
 
 def _is_irregular(builder: Any, value: Any, operands: list[Any]) -> Any:

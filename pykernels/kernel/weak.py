@@ -1,7 +1,7 @@
 """Python numbers are weak (NEP 50): ``1 + x`` has the dtype of ``x``. numba widens it, so its input is rewritten.
 
 Wherever a Python number meets something else in arithmetic, a comparison or an elementwise function of NumPy, the
-number is first made one of the other's dtype: ``1 + x`` becomes ``marker(operator.add, 0b01, 1, (1, x))``, which says
+number is first made one of the other's dtype: ``1 + x`` becomes ``marker(operator.add, 0b01, 1, 1, x)``, which says
 that operand 0 is a number and to be like operand 1. Whether an expression is a Python number shows in the text:
 literals, attributes of the op, ``len(x)``, ``x.shape[0]``, loop counters, and whatever is computed from these alone.
 """
@@ -23,10 +23,9 @@ from pykernels.kernel.separation import APART
 
 __all__ = ["MARKER", "NUMPY", "PYTHON", "definition_of", "rewrite"]
 
-#: Names in the rewritten code: the function ``(function, mask, like, operands)``, and Python's ``operator``.
+#: Names in the rewritten code: the function ``(function, mask, like, *operands)``.
 MARKER = "__pykernels_weak__"
-OPERATOR = "__pykernels_operator__"
-#: ``(function, operands)``, of Python numbers alone, and of none.
+#: ``(function, *operands)``, of Python numbers alone, and of none.
 PYTHON, NUMPY = "__pykernels_python__", "__pykernels_numpy__"
 
 # Functions that NumPy evaluates elementwise over all of their arguments, and where those begin.
@@ -73,7 +72,7 @@ def rewrite(
     if prepare:
         definition = prepare(definition)
     tree = ast.fix_missing_locations(_Rewriter(numbers).visit(definition))
-    namespace |= {**(names or {}), MARKER: marker, OPERATOR: operator}
+    namespace |= {**(names or {}), **_FUNCTIONS, MARKER: marker}
     code = compile(ast.Module([tree], []), function.__code__.co_filename, "exec", dont_inherit=True)
     body = next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == function.__name__)
     return _positional(function, body, namespace)
@@ -234,6 +233,16 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.Gt: "gt",
     ast.GtE: "ge",
 }
+_IN_PLACE = {name: f"i{name.rstrip('_')}" for kind, name in _OPERATORS.items() if issubclass(kind, ast.operator)}
+_FUNCTIONS = {
+    f"__pykernels_{name}__": getattr(operator, name)
+    for name in (*_OPERATORS.values(), *_IN_PLACE.values(), "neg", "invert")
+}
+
+
+def _function(name: str) -> ast.Name:
+    """A function of `operator` in the rewritten code."""
+    return ast.Name(f"__pykernels_{name}__", ast.Load())
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -249,21 +258,20 @@ class _Rewriter(ast.NodeTransformer):
         name = {ast.USub: "neg", ast.Invert: "invert"}.get(type(node.op))
         if name is None or _is_weak(node.operand, self._weak) or isinstance(node.operand, ast.Constant):
             return self._unchanged(node)
-        function = ast.Attribute(ast.Name(OPERATOR, ast.Load()), name, ast.Load())
-        return self._called(NUMPY, node, function, [node.operand])
+        return self._called(NUMPY, node, _function(name), [node.operand])
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         return self._operation(node, node.ops[0], [node.left, *node.comparators])
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        """``x *= 2`` becomes ``x = marker(operator.imul, ..., (x, 2))``, which still changes an array in place."""
+        """``x *= 2`` becomes ``x = marker(operator.imul, ..., x, 2)``, which still changes an array in place."""
         name = _OPERATORS.get(type(node.op))
         target = node.target
         if name is None or not isinstance(target, ast.Name):
             return cast(ast.stmt, self.generic_visit(node))
         if target.id in self._weak:
             return node
-        function = ast.Attribute(ast.Name(OPERATOR, ast.Load()), f"i{name.rstrip('_')}", ast.Load())
+        function = _function(_IN_PLACE[name])
         operands: list[ast.expr] = [ast.copy_location(ast.Name(target.id, ast.Load()), target), node.value]
         if _is_weak(node.value, self._weak):
             value = self._meeting(node.value, function, operands, 0)
@@ -288,7 +296,7 @@ class _Rewriter(ast.NodeTransformer):
         literal_power = name == "pow" and isinstance(operands[1], ast.Constant)
         if name is None or literal_power or len(operands) != 2:
             return self._unchanged(node)
-        function = ast.Attribute(ast.Name(OPERATOR, ast.Load()), name, ast.Load())
+        function = _function(name)
         if name in _RAISING and all(_is_weak(operand, self._weak) for operand in operands):
             is_known = isinstance(operands[1], ast.Constant) and operands[1].value != 0
             return self._unchanged(node) if is_known else self._called(PYTHON, node, function, operands)
@@ -302,13 +310,13 @@ class _Rewriter(ast.NodeTransformer):
         if not any(numbers) or not others:
             return self._unchanged(node)
         mask = sum(1 << at for at, is_number in enumerate(numbers) if is_number)
-        operands_ = ast.Tuple([self.visit(operand) for operand in operands], ast.Load())
-        arguments = [function, ast.Constant(mask), ast.Constant(others[0]), operands_]
+        roles = [ast.Constant(mask), ast.Constant(others[0])]
+        arguments = [function, *roles, *(self.visit(operand) for operand in operands)]
         return ast.copy_location(ast.Call(ast.Name(MARKER, ast.Load()), arguments, []), node)
 
     def _called(self, marker: str, node: ast.expr, function: ast.expr, operands: list[ast.expr]) -> ast.expr:
-        visited = ast.Tuple([self.visit(operand) for operand in operands], ast.Load())
-        return ast.copy_location(ast.Call(ast.Name(marker, ast.Load()), [function, visited], []), node)
+        arguments = [function, *(self.visit(operand) for operand in operands)]
+        return ast.copy_location(ast.Call(ast.Name(marker, ast.Load()), arguments, []), node)
 
     def _unchanged(self, node: ast.expr) -> ast.expr:
         return cast(ast.expr, self.generic_visit(node))

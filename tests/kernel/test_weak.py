@@ -16,11 +16,11 @@ from pykernels.kernel.source import execute
 Calls = list[tuple[tuple[Any, ...], tuple[bool, ...]]]
 
 
-def meet(function: Callable[..., Any], mask: int, like: int, operands: tuple[Any, ...]) -> Any:
+def meet(function: Callable[..., Any], mask: int, like: int, *operands: Any) -> Any:
     return function(*operands)
 
 
-APPLY = {name: lambda function, operands: function(*operands) for name in (weak.NUMPY, weak.PYTHON)}
+APPLY = {name: lambda function, *operands: function(*operands) for name in (weak.NUMPY, weak.PYTHON)}
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def meetings(tmp_path: Path) -> Callable[..., list[tuple[bool, ...]]]:
         function = execute(path).forward
         calls: list[tuple[bool, ...]] = []
 
-        def marker(applied: Callable[..., Any], mask: int, like: int, operands: tuple[Any, ...]) -> Any:
+        def marker(applied: Callable[..., Any], mask: int, like: int, *operands: Any) -> Any:
             calls.append(tuple(bool(mask >> at & 1) for at in range(len(operands))))
             assert not calls[-1][like]
             return applied(*operands)
@@ -92,9 +92,7 @@ def test_parameters_are_numbers_when_told(meetings: Any) -> None:
 def test_keyword_only_parameters_become_positional(tmp_path: Path) -> None:
     path = tmp_path / "op_py_kernel.py"
     path.write_text("def forward(args, *, alpha):\n    return args[0] * alpha\n")
-    rewritten = weak.rewrite(
-        execute(path).forward, ("alpha",), lambda f, mask, like, operands: f(*operands), names=APPLY
-    )
+    rewritten = weak.rewrite(execute(path).forward, ("alpha",), meet, names=APPLY)
     assert rewritten((2,), 3) == 6
     assert rewritten.__code__.co_kwonlyargcount == 0
 
