@@ -146,24 +146,29 @@ def fits(typing_context: Any, start: nb.Integer, stop: nb.Integer, *places: nb.T
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         (begin,), (end,) = (_whole_numbers(context, builder, *each) for each in zip((start, stop), arguments[:2]))
-        # No array has as many elements as this, so some index is past its end, if only by overflow.
-        is_outside = builder.icmp_unsigned(">", builder.sub(end, begin), ir.Constant(end.type, 1 << 48))
-        wraps = cgutils.false_bit
+        result = cgutils.alloca_once_value(builder, cgutils.false_bit)
         values = cgutils.unpack_tuple(builder, arguments[2])
-        for at in range(0, len(places), 3):
-            (array, *types), (value, *indices) = places[at : at + 3], values[at : at + 3]
-            if not _is_plain(array, types[0]):
-                continue
-            _, sizes, _ = _unpacked(context, builder, array, value)
-            for type_, index in zip(types, indices):
-                for i, size in zip(_whole_numbers(context, builder, type_, index), sizes):
-                    is_negative = builder.icmp_signed("<", i, i.type(0))
-                    i = builder.select(is_negative, builder.add(i, size), i)
-                    is_outside = builder.or_(is_outside, builder.icmp_unsigned(">=", i, size))
-                    wraps = builder.or_(wraps, is_negative)
-        with cgutils.if_unlikely(builder, builder.and_(is_outside, builder.icmp_signed("<", begin, end))):
-            context.call_conv.return_user_exc(builder, IndexError, ("index is out of bounds",))
-        return wraps
+        # In branches, one for each array, so that LLVM knows in the loop what has been checked.
+        with builder.if_then(builder.icmp_signed("<", begin, end)):
+            wraps = cgutils.false_bit
+            # No array has as many elements as this, so some index is past its end, if only by overflow.
+            is_long = builder.icmp_unsigned(">", builder.sub(end, begin), ir.Constant(end.type, 1 << 48))
+            for at in range(0, len(places), 3):
+                (array, *types), (value, *indices) = places[at : at + 3], values[at : at + 3]
+                if not _is_plain(array, types[0]):
+                    continue
+                is_outside = is_long
+                _, sizes, _ = _unpacked(context, builder, array, value)
+                for type_, index in zip(types, indices):
+                    for i, size in zip(_whole_numbers(context, builder, type_, index), sizes):
+                        is_negative = builder.icmp_signed("<", i, i.type(0))
+                        i = builder.select(is_negative, builder.add(i, size), i)
+                        is_outside = builder.or_(is_outside, builder.icmp_unsigned(">=", i, size))
+                        wraps = builder.or_(wraps, is_negative)
+                with cgutils.if_unlikely(builder, is_outside):
+                    context.call_conv.return_user_exc(builder, IndexError, ("index is out of bounds",))
+            builder.store(wraps, result)
+        return builder.load(result)
 
     return nb.boolean(start, stop, nb.Tuple(places)), generate
 
