@@ -15,5 +15,5 @@ def backward(args, outs, *, height, width):
     dx = dboxes.reshape(boxes.size // 2, 2)
     for i in pykernels.prange(len(corners)):
         x, y = corners[i, 0], corners[i, 1]
-        dx[i, 0] = dy_corners[i, 0] * ((x >= 0) & (x <= width))
-        dx[i, 1] = dy_corners[i, 1] * ((y >= 0) & (y <= height))
+        dx[i, 0] = dy_corners[i, 0] * ((x >= 0) & (x <= width) & (width > 0))
+        dx[i, 1] = dy_corners[i, 1] * ((y >= 0) & (y <= height) & (height > 0))
