@@ -13,6 +13,7 @@ CHECKS = {
     "definition": "definition",
     "shapes": "shapes",
     "compiled": "compiled",
+    "overflow": "overflow",
     "gradient": "gradient",
     "second-derivative": "second_derivative",
     "determinism": "determinism",

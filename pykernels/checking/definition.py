@@ -49,6 +49,8 @@ def _check_dtype(subject: Subject, forms: Sequence[Form]) -> None:
         except TooLong:
             return
         except (KernelError, Refused) as error:
+            if isinstance(error, Refused) and not (error.is_deliberate or isinstance(error.__cause__, TypeError)):
+                return  # the check of shapes tells more of it
             refused.append((sample, error))
     sample, reason = refused[0]
     raise Wrong(f"the definition accepts {forms[0].dtype}, but the kernel does not: {reason}", sample) from reason

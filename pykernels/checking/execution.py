@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dis
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -30,7 +31,25 @@ _WIDER: dict[Any, Any] = {
 
 
 class Refused(Exception):
-    """A kernel raised an exception of its own, which is the cause of this one."""
+    """A kernel raised an exception, which is the cause of this one."""
+
+    @property
+    def is_deliberate(self) -> bool:
+        """Whether it may be for the numbers: it is raised by a statement of its own, or tells of arithmetic.
+
+        Everything else is for the shapes and dtypes.
+        """
+        if isinstance(self.__cause__, ArithmeticError):
+            return True
+        trace = None if self.__cause__ is None else self.__cause__.__traceback__
+        if trace is None:
+            return True
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        code, package = trace.tb_frame.f_code, trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        if package == "numpy":
+            return code.co_name.startswith("_raise_linalgerror")  # singular, or not positive definite
+        return code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def run_compiled(step: Step, fill: int = _FILL) -> list[np.ndarray]:

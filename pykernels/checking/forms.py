@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pykernels import dtypes
-from pykernels.checking.attribute_values import other_attributes
+from pykernels.checking.attribute_values import other_attributes, words_of
 from pykernels.definition import OpDef, TensorSpec
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
@@ -26,6 +26,8 @@ _ELEMENTS = (1, 6, 24)
 _TRIES = 600
 # How many forms are kept: of each combination of ranks and attributes, and in each dtype but the first.
 _PER_RANKS, _PER_DTYPE = 4, 3
+# How many of a combination of ranks are kept that have empty arrays.
+_EMPTY = 3
 # How many of a combination of ranks are kept with other attributes than they had.
 _VARIED = 2
 _PREFERRED = tuple(map(np.dtype, ("float32", "float64", "float16")))
@@ -118,19 +120,23 @@ def _with_other_shapes(module: OpModule, samples: Sequence[Sample]) -> Iterator[
     for form in _accepted(op, itertools.chain(bases, _made_up(bases))):
         alike.setdefault((form.ranks, repr(form.attributes)), []).append(form)
     kept = [form for forms in alike.values() for form in _few(forms)]
-    varied = [form for base in (bases[0], bases[-1]) for form in _varied(op, base)]
+    first = bases[0]
+    words = words_of(
+        module, first.attributes, lambda attributes: _is_accepted(op, replace(first, attributes=attributes))
+    )
+    varied = [form for base in (first, bases[-1]) for form in _varied(op, base, words)]
     rng = np.random.default_rng(1)
     for forms in alike.values():
-        others = [other for form in _few(forms) for other in _varied(op, form)]
+        others = [other for form in _few(forms) for other in _varied(op, form, words)]
         varied += [others[i] for i in rng.permutation(len(others))[:_VARIED]]
     yield from sorted(kept, key=lambda form: (form.size == 0, form.size))
     # What shows something wrong without them is easier to read.
     yield from _accepted(op, varied)
 
 
-def _varied(op: OpDef, form: Form) -> Iterator[Form]:
+def _varied(op: OpDef, form: Form, words: Sequence[str]) -> Iterator[Form]:
     """A form with other attributes, those that the definition accepts."""
-    return _accepted(op, (replace(form, attributes=each) for each in other_attributes(op, form.attributes)))
+    return _accepted(op, (replace(form, attributes=each) for each in other_attributes(op, form.attributes, words)))
 
 
 def _unlike(forms: Sequence[Form], dtype: np.dtype) -> Iterator[Form]:
@@ -164,13 +170,21 @@ def _accepted(op: OpDef, forms: Iterable[Form]) -> Iterator[Form]:
 
 
 def _few(forms: list[Form]) -> list[Form]:
-    """The first, which is a sample or like one, an empty one, and others, in which other axes are of equal lengths."""
-    empty = [form for form in forms if form.size == 0][:1]
-    rest = [form for form in forms if form.size]
+    """The first, which is a sample or like one, others, in which other axes are of equal lengths, and empty ones.
+
+    One has no elements at all, and in others some arrays have none.
+    """
+    empty = list({_empty(form): form for form in reversed(forms) if any(_empty(form))}.values())[::-1][:_EMPTY]
+    rest = [form for form in forms if not any(_empty(form))] or [form for form in forms if form.size]
     unlike = list({_equal_lengths(form): form for form in reversed(rest[1:])}.values())[::-1]
     first = [*rest[:1], *(form for form in unlike if _equal_lengths(form) != _equal_lengths(rest[0]))]
     others = [form for form in rest if form not in first]
-    return [*[*first, *others][: _PER_RANKS - len(empty)], *empty]
+    return [*[*first, *others][: _PER_RANKS - 1], *empty]
+
+
+def _empty(form: Form) -> tuple[bool, ...]:
+    """Which arrays have no elements."""
+    return tuple(0 in (spec.shape or ()) for group in form.specs for spec in group)
 
 
 def _equal_lengths(form: Form) -> tuple[int, ...]:

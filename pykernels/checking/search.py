@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -17,15 +17,17 @@ from pykernels.checking.forms import Form, form_of, forms_of
 from pykernels.checking.values import Kind, draw_sample, sample_strategy
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
-from pykernels.samples import Sample
+from pykernels.samples import Sample, sample
 
-__all__ = ["Judge", "Subject", "search"]
+__all__ = ["LIMIT", "Judge", "Subject", "search", "search_long"]
 
 #: Raises `Wrong`, or an error of ours, if a call shows something wrong; `Refused` if the kernel does not take it.
 Judge = Callable[[Sample], None]
 
-# The seconds that plain NumPy may take for one call, and how many calls that take longer are put up with.
-_LIMIT, _TOO_LONG = 2.0, 3
+#: The seconds that plain NumPy may take for one call, and how many calls that take longer are put up with.
+LIMIT, _TOO_LONG = 2.0, 3
+# About how many elements longer calls have.
+_LONG = (300, 2000)
 # The seconds that may be spent on looking for calls.
 _BUDGET = 20.0
 
@@ -53,6 +55,25 @@ class Subject:
         """The forms of calls that the definition accepts; of those that are given, if some are."""
         return forms_of(self.module) if self.given is None else [form_of(self.module, each) for each in self.given]
 
+    @cached_property
+    def long(self) -> list[Form]:
+        """Forms with more elements than hypothesis can draw, for which kernels may have code of their own.
+
+        None where calls are given.
+        """
+        if self.given is not None:
+            return []
+        found = []
+        for elements in _LONG:
+            with contextlib.suppress(PykernelsError):
+                found.append(form_of(self.module, sample(self.module, elements, self.forms[0].dtype)))
+        return found
+
+    def is_zeroed(self, attributes: Mapping[str, Any]) -> bool:
+        """Whether an attribute has been made 0, which times infinity is NaN, although few want products with 0."""
+        usual = self.forms[0].attributes
+        return any(value == 0 and usual[name] != 0 for name, value in attributes.items() if type(value) is float)
+
     def is_patient(self) -> bool:
         """Whether made-up numbers are worth trying: not where the kernel takes too long for them."""
         return self._too_long < _TOO_LONG
@@ -65,7 +86,7 @@ class Subject:
             raise TooLong
 
         before = signal.signal(signal.SIGALRM, end)
-        signal.setitimer(signal.ITIMER_REAL, _LIMIT)
+        signal.setitimer(signal.ITIMER_REAL, LIMIT)
         try:
             yield
         except TooLong:
@@ -100,8 +121,8 @@ def search(
     trial = _Trial(judge)
     count = subject.examples if examples is None else examples
     if subject.given is not None:
-        for sample in subject.given:
-            trial(sample, may_refuse=False)
+        for given in subject.given:
+            trial(given, may_refuse=False)
         trial.conclude()
         if not trial.tried:
             raise Skipped(f"no call could be tried: {trial.refusal}")
@@ -127,6 +148,16 @@ def search(
     return trial.tried
 
 
+def search_long(subject: Subject, judge: Judge, kinds: Sequence[Kind]) -> int:
+    """Try one call of each of the longer forms and kinds; how many were tried. Parameters are those of `search`."""
+    trial = _Trial(judge)
+    for form in subject.long if subject.is_patient() else ():
+        for kind in kinds:
+            trial(draw_sample(form, [kind], 0))
+    trial.conclude()
+    return trial.tried
+
+
 class _Trial:
     """Tries calls, and keeps the smallest that shows something wrong."""
 
@@ -141,7 +172,7 @@ class _Trial:
         try:
             self._judge(sample)
         except TooLong:
-            self.refusal = f"it takes more than {_LIMIT} s"
+            self.refusal = f"it takes more than {LIMIT:g} s"
             return False
         except Wrong as error:
             message = str(error)

@@ -22,6 +22,7 @@ class Kind(Enum):
 
     OWN = "the op's own"
     ORDINARY = "ordinary"
+    LARGE = "large"
     EXTREME = "extreme"
 
 
@@ -65,6 +66,12 @@ def _extremes(dtype: np.dtype) -> list[Any]:
     return [*ends, *(-end for end in ends), np.nan]
 
 
+def _large(dtype: np.dtype) -> list[float]:
+    """Numbers as they come up, of which exponentials do not fit into the dtype, but squares do; and where kinks are."""
+    most = 1000.0 if dtype.itemsize >= 8 else 100.0
+    return [0.0, *(sign * size for size in (1.0, 20.0, most) for sign in (1, -1))]
+
+
 def _possible(kinds: Sequence[Kind], values: np.ndarray | None) -> list[Kind]:
     """Without samples of the op's own, only what is made up; and there is always something."""
     found = [kind for kind in kinds if kind is not Kind.OWN or values is not None]
@@ -81,6 +88,8 @@ def _draw(
         return np.ascontiguousarray(own).reshape(shape)
     if kind is Kind.EXTREME:
         return rng.choice(np.array(_extremes(dtype), dtype), shape).reshape(shape)
+    if kind is Kind.LARGE and dtype.kind == "f":
+        return rng.choice(np.array(_large(dtype), dtype), shape).reshape(shape)
     return np.asarray(draw(shape, dtype, int(rng.integers(1 << 30))))
 
 
@@ -89,6 +98,8 @@ def _elements(st: Any, dtype: np.dtype, kind: Kind, values: np.ndarray | None) -
         return st.sampled_from(np.unique(values).tolist()[:1000])
     if kind is Kind.EXTREME:
         return st.sampled_from([value.item() for value in np.array(_extremes(dtype), dtype)])
+    if kind is Kind.LARGE and dtype.kind == "f":
+        return st.sampled_from(_large(dtype))
     if dtype.kind == "b":
         return st.booleans()
     if dtype.kind in "iu":

@@ -51,6 +51,37 @@ DEFINITION = """
             return in_type, in_type, []
 """
 
+#: The kernel, writing to its output, which does not tell of another shape.
+WRITES = KERNEL.replace("forward(args, *, scale)", "forward(args, outs, *, scale)").replace(
+    "return scale * x", "outs[0][...] = scale * x"
+)
+#: Two inputs of one axis, one behind the other.
+JOIN = """
+    import numpy as np
+
+
+    def forward(args, *, scale):
+        x, w = args
+        return scale * np.concatenate((x, w))
+
+
+    def backward(args, *, scale):
+        dy, x, w, y = args
+        return scale * dy[: x.size], scale * dy[x.size :]
+"""
+JOIN_DEFINITION = (
+    DEFINITION.replace('return ["x"]', 'return ["x", "w"]')
+    .replace("return in_shape, in_shape, []", "(n,), (m,) = in_shape\n            return in_shape, [[n + m]], []")
+    .replace("return in_type, in_type, []", "return in_type, in_type[:1], []")
+)
+JOIN_API = """
+    import numpy as np
+
+
+    def sample_inputs(elements, dtype):
+        return {"x": np.linspace(0.5, 2, elements, dtype=dtype), "w": np.linspace(2, 0.5, 3, dtype=dtype)}
+"""
+
 
 def plant(parent: Path, *, kernel: str = KERNEL, definition: str = DEFINITION, api: str = "") -> Path:
     """An op ``planted`` of one input ``x``, one output ``y`` and one attribute ``scale``, unless these say other."""
