@@ -164,7 +164,7 @@ class OpModule(Generic[ApiT]):
 
     @functools.cached_property
     def api(self) -> ApiT:
-        """The user's functions of ``<op>_py_api.py``, a module; `pykernels.stubs` writes types for it."""
+        """The module ``<op>_py_api.py``, whose functions users call."""
         return cast(ApiT, execute(self._file(PY_API, "py_api")))
 
     @functools.cached_property
@@ -183,7 +183,7 @@ class OpModule(Generic[ApiT]):
 
     @property
     def forward(self) -> OpDef:
-        """The op that users call."""
+        """The op that users call; its method ``schema`` tells how."""
         return self.definition.ops[f"{self.name}_forward"]
 
     @functools.cached_property

@@ -22,13 +22,14 @@ class CustomOpProp:
     """Describes an op; the base class of the one class in a ``<op>_py_def.py``.
 
     The parameters of a subclass's constructor are the attributes of the op. Their types are those of the annotations
-    (``int``, ``float``, ``bool``, ``str``, ``tuple[int, ...]``, ``list[float]``, ``np.dtype``, or an `AttrType`), else
-    those of the defaults; a parameter with neither is a string, as in MXNet.
+    (``int``, ``float``, ``bool``, ``str``, ``tuple[int, ...]``, ``list[float]``, ``np.dtype``, or an
+    ``AttrType`` of `pykernels.abi`), else those of the defaults; a parameter with neither is a string, as in MXNet.
 
     Parameters
     ----------
     need_top_grad : bool
-        Whether the gradient depends on the gradients of the outputs.
+        Whether the gradient depends on the gradients of the outputs. That of a loss that ends a network does not: it is
+        what the kernel computes, whatever comes in from above.
 
     Attributes
     ----------
