@@ -51,15 +51,14 @@ def test_new_writes_three_files_and_a_test_and_says_what_to_do_next(tmp_path: Pa
     for file in files:
         assert f"wrote {file}: " in done.stdout
     assert "python -m pykernels check ops/twice\n" in done.stdout
-    assert "pykernels.load_ops()\n" in done.stdout
-    assert "mx.nd.Custom(x, op_type='twice')" in done.stdout
+    assert 'twice = pykernels.load_ops()["twice"].api.twice\n    y = twice(x)\n' in done.stdout
 
 
 def test_new_elsewhere_says_where_to_load_from(tmp_path: Path) -> None:
     done = command("new", "twice", "--path", "some/where", cwd=tmp_path)
     assert (tmp_path / "some/where/twice/twice_py_kernel.py").is_file()
     assert "check some/where/twice\n" in done.stdout
-    assert "pykernels.load_ops('some/where')\n" in done.stdout
+    assert 'pykernels.load_ops("some/where")["twice"]' in done.stdout
 
 
 def test_a_new_op_works_as_it_is(tmp_path: Path) -> None:

@@ -67,15 +67,16 @@ def _next_steps_of_package(root: Path) -> str:
 def _next_steps(op: Sketch, folder: Path, tests: Path) -> str:
     offered = f'{op.name} = pykernels.list_ops()["{op.name}"].api.{op.name}'
     function = f"Offer its function in {folder / '__init__.py'}:\n    {offered}\n" if is_package(folder) else ""
-    place = "" if folder == Path("ops") else repr(str(folder))
+    place = "" if folder == Path("ops") else f'"{folder}"'
+    given = [*op.inputs, *(each.name for each in op.attributes if not each.has_default)]
     return (
         f"\nChange them to what you need, then check them:\n"
         f"    python -m pykernels check {folder / op.name}\n"
         f"    python -m pytest {tests}\n"
         f"{function}"
-        f"Use the op in MXNet:\n"
-        f"    pykernels.load_ops({place})\n"
-        f"    {', '.join(op.outputs)} = mx.nd.Custom({', '.join(op.inputs)}, op_type='{op.name}')"
+        f"Call it with NumPy's arrays, or tensors of a framework:\n"
+        f'    {op.name} = pykernels.load_ops({place})["{op.name}"].api.{op.name}\n'
+        f"    {', '.join(op.outputs)} = {op.name}({', '.join(given)})"
     )
 
 
