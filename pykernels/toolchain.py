@@ -11,13 +11,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pykernels import cache, progress
+from pykernels import cache, paths, progress
 from pykernels.errors import BuildError, CompileFailed
 
 __all__ = ["Compiler", "announce", "build_object", "build_shared", "compiler", "headers", "run"]
 
 _CANDIDATES = ("g++", "c++", "clang++")
-_COMMON_FLAGS = ("-fPIC", "-std=c++17", "-fvisibility=hidden")
+_COMMON_FLAGS = (
+    "-fPIC",
+    "-std=c++17",
+    "-fvisibility=hidden",
+    # What objects say of places in our own sources does not depend on where these lie.
+    *(f"-fmacro-prefix-map={folder}={folder.name}" for folder in (paths.REGISTRY, paths.CPP_DEFS)),
+)
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,7 @@ def _command(flags: Sequence[str], include: Sequence[Path]) -> list[str]:
 def _key(sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], others: Sequence[str]) -> str:
     # Which compiler it was does not matter behind a C ABI, so what is in the cache needs none; a choice is respected.
     chosen = os.environ.get("CXX", "")
-    return cache.digest([chosen, *flags, *others, *map(str, sources), *sources, *map(headers, include)])
+    return cache.digest([chosen, *_COMMON_FLAGS, *flags, *others, *map(str, sources), *sources, *map(headers, include)])
 
 
 def headers(folder: Path) -> str:

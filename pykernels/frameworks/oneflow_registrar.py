@@ -101,6 +101,7 @@ def _compile(package: Path, version: str) -> Path:
             f"-I{of_version}",
             f"-I{registry / 'declarations'}",
             f"-I{python}",
+            f"-fmacro-prefix-map={package}={package.name}",
             *(word for each in late for word in ("-idirafter", str(each))),
         ),
         include=(paths.REGISTRY,),

@@ -77,7 +77,7 @@ def _compile(package: Path, version: str) -> Path:
         "torch_registrar",
         [paths.REGISTRY / "host.cpp", paths.REGISTRY / "torch.cpp"],
         kind="registrars",
-        flags=(*_FLAGS, f"-I{ours}", f"-isystem{headers}"),
+        flags=(*_FLAGS, f"-I{ours}", f"-isystem{headers}", f"-fmacro-prefix-map={package}={package.name}"),
         include=(paths.REGISTRY,),
         libraries=_libraries(package / "lib"),
         key=(version, cache.digest([*parts, *sorted((ours / "pykernels").glob("*.h"))])),

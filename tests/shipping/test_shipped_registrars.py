@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+import sysconfig
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import pykernels
-from pykernels import cli, machine, shipped
+from pykernels import cli, machine, paths, shipped
 from pykernels.errors import BuildError, CompileFailed, LoadError, PykernelsWarning
 from pykernels.frameworks import registrar_libraries
 from pykernels.frameworks.registrar_libraries import RegistrarLibrary, find_library
@@ -104,8 +105,11 @@ def test_what_is_carried_is_told(built: subprocess.CompletedProcess[str], site: 
     for each in carried:
         (line,) = [line for line in lines if line.startswith(f"registrar for {titles[each['framework']]}")]
         assert line.endswith(" KiB")
+        content = (site / "demo_ops/compiled" / each["file"]).read_bytes()
         # Libraries of the framework are found where it is installed.
-        assert b"oneflow.libs" not in (site / "demo_ops/compiled" / each["file"]).read_bytes()
+        assert b"oneflow.libs" not in content
+        # It is the same wherever it is built.
+        assert str(paths.REGISTRY).encode() not in content and sysconfig.get_paths()["purelib"].encode() not in content
 
 
 def test_a_user_is_told_what_a_wheel_carries_and_what_is_installed(
