@@ -14,7 +14,8 @@ from pykernels.kernel.call import ArrayCall
 from pykernels.kernel.signature import Signature, TensorType
 from pykernels.kernel.source import KernelSource
 
-#: Of each kernel an expression of its inputs `x` and `y`, and how many columns each of these has; 0 if it has one axis.
+#: Of each kernel an expression of its inputs `x` and `y`, or statements that end with one, and how many columns each of
+#: these has; 0 if it has one axis.
 KERNELS = {
     "columns": ("x[:, 2] - x[:, 0]", (4,)),
     "every second": ("x[:, ::2] * x[:, 1::2]", (64,)),
@@ -26,6 +27,7 @@ KERNELS = {
     "triangle": ("np.tril(x)", (64,)),
     "largest": ("np.argmax(x)", (0,)),
     "largest of rows": ("np.argmax(x, axis=1)", (10,)),
+    "largest of long rows": ("np.argmax(x, axis=1)", (500,)),
     "largest of columns": ("np.argmax(x, axis=0)", (64,)),
     "without NaN": ("np.nanmean(x, axis=0)", (64,)),
     "rounded": ("np.round(x, 2)", (0,)),
@@ -33,6 +35,19 @@ KERNELS = {
     "product": ("np.maximum(x @ x.T[:, :16], 0)", (64,)),
     "selected": ("x[x > 0].sum()", (0,)),
     "sorted": ("np.sort(x)", (0,)),
+    "stacked": ("np.stack((x, 2 * x))", (64,)),
+    "stacked columns": ("np.stack((x[:, 2], x[:, 1], x[:, 0]), axis=1)", (4,)),
+    "flipped": ("np.flip(x, 0)", (64,)),
+    "rolled": ("np.roll(x, 3)", (0,)),
+    "rolled rows": ("np.roll(x, 3, axis=1)", (64,)),
+    "taken rows": ("np.take(x, np.arange(0, x.shape[0], 2), axis=0)", (64,)),
+    "shifted": ("z = np.zeros(x.shape, x.dtype); z[1:] = x[:-1]; z", (64,)),
+    "padded": ("z = np.zeros((x.shape[0] + 2, 66), x.dtype); z[1:-1, 1:-1] = x; z", (64,)),
+    "interleaved": ("z = np.empty((x.shape[0], 128), x.dtype); z[:, ::2] = x; z[:, 1::2] = -x; z", (64,)),
+    "axes exchanged": ("x.reshape((-1, 4, 4)).transpose((0, 2, 1))", (16,)),
+    "sums of columns turned": ("x.T.sum(axis=1)", (64,)),
+    "sums of rows turned": ("x.T.sum(axis=0)", (64,)),
+    "places": ("np.nonzero(x > 1)[0]", (0,)),
 }
 
 
@@ -40,10 +55,12 @@ def make_call(folder: Path, expression: str, inputs: Sequence[np.ndarray]) -> tu
     """A call of the kernel of an expression, and the same run by plain NumPy into an array of its own."""
     path = folder / "kernel.py"
     names = "".join(f"{name}, " for name, _ in zip("xy", inputs))
-    path.write_text(f"import numpy as np\ndef forward(args):\n    {names}= args\n    return {expression}\n")
+    *statements, result = expression.split("; ")
+    body = "".join(f"    {line}\n" for line in (f"{names}= args", *statements, f"return {result}"))
+    path.write_text(f"import numpy as np\ndef forward(args):\n{body}")
     function = KernelSource(path).functions["forward"]
-    result = np.asarray(function.function(tuple(inputs)))
-    ours, numpys = (np.empty(result.shape, result.dtype) for _ in range(2))
+    wanted = np.asarray(function.function(tuple(inputs)))
+    ours, numpys = (np.empty(wanted.shape, wanted.dtype) for _ in range(2))
     arrays = [*inputs, ours]
     tensors = [TensorType(array.dtype, array.ndim) for array in arrays]
     signature = Signature(tuple(tensors[:-1]), tuple(tensors[-1:]))

@@ -12,6 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernel_runtime/copying.h"
+#include "kernel_runtime/loan.h"
+
 namespace {
 
 using Destructor = void (*)(void* data, std::size_t size, void* info);
@@ -28,11 +31,19 @@ struct MemInfo {
 };
 
 MemInfo* Allocate(std::size_t size, std::size_t alignment) {
+  if (void* const lent = loan.Take(size, g_wanted.load(std::memory_order_relaxed))) {
+    auto* const info = static_cast<MemInfo*>(std::malloc(sizeof(MemInfo)));
+    if (info == nullptr) return nullptr;
+    loan.Note(size, lent);
+    *info = {1, EndLoan, nullptr, lent, size, nullptr};
+    return info;
+  }
   const std::size_t total = sizeof(MemInfo) + size + alignment;
   auto* base = static_cast<char*>(std::malloc(total));
   if (base == nullptr) return nullptr;
   auto address = reinterpret_cast<std::uintptr_t>(base + sizeof(MemInfo));
   if (alignment != 0) address = (address + alignment - 1) & ~std::uintptr_t{alignment - 1};  // a power of two
+  loan.Note(size, reinterpret_cast<void*>(address));
   auto* info = reinterpret_cast<MemInfo*>(base);
   *info = {1, nullptr, nullptr, reinterpret_cast<void*>(address), size, nullptr};
   return info;
@@ -115,6 +126,21 @@ void NRT_MemInfo_call_dtor(MemInfo* info) {
 }
 
 void* NRT_MemInfo_data_fast(MemInfo* info) { return info->data; }
+
+// Copies an array into another of the same shape and dtype, which may overlap; 0 if there was no memory to do so.
+int pk_copy(char* to, const std::int64_t* to_strides, const char* from, const std::int64_t* from_strides,
+            const std::int64_t* lengths, int axes, std::int64_t item) {
+  return Copy(to, to_strides, from, from_strides, lengths, axes, item);
+}
+
+// Lends memory for the array that is going to be returned; what is returned at last ends the loan, or a failure.
+void pk_lend(char* memory, std::int64_t bytes) { loan = {memory, static_cast<std::size_t>(bytes), false, 0, {}}; }
+void pk_take_back() { loan.bytes = 0; }
+void pk_end_loan(const void* returned) {
+  const int number = loan.bytes != 0 ? loan.Find(returned) : -1;
+  if (number >= 0) g_wanted.store(number, std::memory_order_relaxed);
+  pk_take_back();
+}
 
 // Strides for `new_dims` over the memory of an array, or 0 if only a copy can have that shape. Axes of length one
 // do not matter; runs of the others are matched by their number of elements, and each run of the old axes must lie

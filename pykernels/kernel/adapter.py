@@ -23,14 +23,19 @@ class Result:
 
     path: str
     is_array: bool
+    is_widened: bool
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """Source text of ``adapter(data, dims, integers, reals, detail, begin, end)`` and the names that it uses."""
+    """Source text of ``adapter(data, dims, integers, reals, detail, begin, end)`` and the names that it uses.
+
+    If it `lends` the memory of an output to the kernel, it has to be taken back when the kernel fails.
+    """
 
     source: str
     names: dict[str, Any]
+    lends: bool
 
 
 def write(
@@ -64,17 +69,22 @@ def write(
         lines.append("    if total == 0:")
         lines.append("        begin, end, total = 0, 1, 1")
         values.append("(begin, end, total)")
+    lent = -1 if results is None else _lent(signature, results)
+    if lent >= 0:
+        inputs = (f"half{i}" if t.dtype == np.float16 else f"t{i}" for i, t in enumerate(signature.tensors))
+        others = [next(inputs) for _ in range(signature.n_inputs)]
+        lines.append(f"    lend(t{signature.n_inputs + lent}, {_tuple(others)})")
     call = f"kernel({', '.join([args, *([outs] if results is None else []), *values])})"
     if results is None:
         lines.append(f"    {call}")
     else:
         lines.append(f"    r = {call}")
-        lines += _stores(signature, results)
+        lines += _stores(signature, results, lent)
     for i, tensor in enumerate(signature.tensors):
         if (i >= signature.n_inputs or tensor.mutable) and tensor.dtype == np.float16:
             lines.append(f"    narrow(t{i}, half{i})")
     lines.append(f"    return {Status.OK.value}")
-    return Adapter("\n".join(lines) + "\n", names)
+    return Adapter("\n".join(lines) + "\n", names, lent >= 0)
 
 
 def computed_in(dtype: np.dtype) -> np.dtype:
@@ -105,13 +115,22 @@ def _keyword(keyword: str, signature: Signature, names: dict[str, Any]) -> str:
     return f"constant_{keyword}"
 
 
-def _stores(signature: Signature, results: Sequence[Result]) -> Iterator[str]:
+def _lent(signature: Signature, results: Sequence[Result]) -> int:
+    """The output whose memory is lent for the array that is returned for it: the first of most axes; -1 for none."""
+    outputs = signature.tensors[signature.n_inputs :]
+    axes = [
+        0 if not result.is_array or result.is_widened or tensor.dtype == np.float16 else tensor.ndim
+        for tensor, result in zip(outputs, results)
+    ]
+    return axes.index(max(axes)) if any(axes) else -1
+
+
+def _stores(signature: Signature, results: Sequence[Result], lent: int) -> Iterator[str]:
     outputs = signature.tensors[signature.n_inputs :]
     for k, (tensor, result) in enumerate(zip(outputs, results)):
         out = f"t{signature.n_inputs + k}"
         yield f"    r{k} = r{result.path}"
         if tensor.ndim == 0:
-            yield f"    {out}[()] = r{k}[()]" if result.is_array else f"    {out}[()] = r{k}"
             continue
         yield f"    if r{k}.shape != {out}.shape:"
         yield f"        detail[0] = {k}"
@@ -119,8 +138,16 @@ def _stores(signature: Signature, results: Sequence[Result]) -> Iterator[str]:
         yield f"        for axis in range({tensor.ndim}):"
         yield f"            detail[2 + axis] = r{k}.shape[axis]"
         yield f"        return {Status.WRONG_SHAPE.value}"
-        # numba's own `out[...] = r` takes longer to compile than most kernels, for messages that nobody sees.
-        index = ", ".join(f"i{axis}" for axis in range(tensor.ndim))
-        for axis in range(tensor.ndim):
-            yield f"{'    ' * (axis + 1)}for i{axis} in range({out}.shape[{axis}]):"
-        yield f"{'    ' * (tensor.ndim + 1)}{out}[{index}] = r{k}[{index}]"
+    # What has been lent comes last, since another result may lie there.
+    for k in sorted(range(len(outputs)), key=lambda each: each == lent):
+        tensor, result, out = outputs[k], results[k], f"t{signature.n_inputs + k}"
+        if tensor.ndim == 0:
+            yield f"    {out}[()] = r{k}[()]" if result.is_array else f"    {out}[()] = r{k}"
+        elif not result.is_widened:
+            yield f"    {'copy_back' if k == lent else 'copy'}({out}, r{k})"
+        else:
+            # numba's own `out[...] = r` takes longer to compile than most kernels, for messages that nobody sees.
+            index = ", ".join(f"i{axis}" for axis in range(tensor.ndim))
+            for axis in range(tensor.ndim):
+                yield f"{'    ' * (axis + 1)}for i{axis} in range({out}.shape[{axis}]):"
+            yield f"{'    ' * (tensor.ndim + 1)}{out}[{index}] = r{k}[{index}]"

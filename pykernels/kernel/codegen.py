@@ -21,7 +21,7 @@ from numba.core.runtime import rtsys
 from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
 
-from pykernels.kernel import counting, reshaping
+from pykernels.kernel import copying, counting, reshaping
 
 __all__ = ["compile_function", "kernel_target"]
 
@@ -117,7 +117,8 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
             super().refresh()
-            self.install_registry(reshaping.registry)  # after numba's, so that it counts
+            self.install_registry(reshaping.registry)  # after numba's, so that they count
+            self.install_registry(copying.registry)
             self._known = _count_declarations(self)
         self.typing_context.refresh()
 

@@ -37,10 +37,10 @@ _FUSING = _GENERATOR + tuple(
 _COMPILER = tuple(
     Path(__file__).with_name(f"{name}.py")
     for name in (
-        *("adapter", "bounds", "codegen", "counting", "fast_math", "inline_math", "inline_steps", "inline_tables"),
-        *("iterations", "linking", "loop_functions", "loop_math", "lowering", "native", "numba_errors"),
-        *("numpy_numbers", "prange", "python_numbers", "raising", "reductions", "reshaping", "separation", "slower"),
-        *("target", "typing", "vector_math", "vector_writer", "weak"),
+        *("adapter", "bounds", "codegen", "copying", "counting", "fast_math", "inline_math", "inline_steps"),
+        *("inline_tables", "iterations", "lending", "linking", "loop_functions", "loop_math", "lowering", "moving"),
+        *("native", "numba_errors", "numpy_numbers", "prange", "python_numbers", "raising", "reductions"),
+        *("reshaping", "separation", "slower", "target", "typing", "vector_math", "vector_writer", "weak"),
     )
 )
 

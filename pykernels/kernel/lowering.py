@@ -20,6 +20,7 @@ from pykernels.kernel import (
     bounds,
     iterations,
     loop_functions,  # noqa: F401  (which numba finds)
+    moving,  # noqa: F401
     raising,
     separation,
     weak,

@@ -17,11 +17,23 @@ import llvmlite.ir as ir
 import numba
 import numpy as np
 from numba import types as nb
-from numba.core import compiler, errors
+from numba.core import cgutils, compiler, errors
 from numba.core.target_extension import target_override
 
 from pykernels.errors import KernelError
-from pykernels.kernel import adapter, counting, fast_math, linking, lowering, reductions, target, vector_math, weak
+from pykernels.kernel import (
+    adapter,
+    copying,
+    counting,
+    fast_math,
+    lending,
+    linking,
+    lowering,
+    reductions,
+    target,
+    vector_math,
+    weak,
+)
 from pykernels.kernel.codegen import kernel_target
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts
 from pykernels.kernel.loop_math import LoopMath
@@ -120,6 +132,9 @@ def _object_code(written: adapter.Adapter, dispatcher: Any, is_fast: bool) -> tu
     names = {
         "np": np,
         "carray": numba.carray,
+        "copy": copying.copy,
+        "copy_back": lending.copy_back,
+        "lend": lending.lend,
         "read_only": lowering.read_only,
         "widen": lowering.widen,
         "narrow": lowering.narrow,
@@ -139,7 +154,7 @@ def _object_code(written: adapter.Adapter, dispatcher: Any, is_fast: bool) -> tu
     except errors.NumbaError as error:
         raise NotNative(f"numba cannot store its results: {reason_of(error)}") from error
     module = compiled.library.linked()
-    module.link_in(llvm.parse_assembly(str(_entry(compiled))))
+    module.link_in(llvm.parse_assembly(str(_entry(compiled, lends=written.lends))))
     # With one function visible, everything that it does not reach goes.
     _hide(module)
     math = LoopMath()
@@ -163,7 +178,7 @@ def _hide(module: Any) -> None:
             value.linkage = "internal"
 
 
-def _entry(compiled: Any) -> ir.Module:
+def _entry(compiled: Any, *, lends: bool) -> ir.Module:
     """A module with the function of the kernel ABI, which calls the adapter and turns an exception into a status."""
     context, descriptor = compiled.target_context, compiled.fndesc
     module = ir.Module(linking.ENTRY)
@@ -185,7 +200,11 @@ def _entry(compiled: Any) -> ir.Module:
     _, buffers, sizes, scalars, begin, end, details = function.args
     arguments = [buffers, sizes, scalars, builder.bitcast(scalars, reals), details, begin, end]
     status, returned = convention.call_function(builder, adapted, descriptor.restype, descriptor.argtypes, arguments)
-    builder.ret(builder.select(status.is_ok, returned, ir.Constant(i32, 1)))
+    result = builder.select(status.is_ok, returned, ir.Constant(i32, 1))
+    if lends:
+        with cgutils.if_unlikely(builder, builder.icmp_signed("!=", result, ir.Constant(i32, 0))):
+            builder.call(ir.Function(module, ir.FunctionType(ir.VoidType(), []), lending.TAKE_BACK), [])
+    builder.ret(result)
     return module
 
 

@@ -115,8 +115,8 @@ def check_results(
             f"{kernel.where}: {kernel.name} returned {len(leaves)} arrays, but the op has {len(outputs)} outputs "
             f"({', '.join(names)})"
         )
-    widened = False
-    for name, tensor, (_, type_) in zip(names, outputs, leaves):
+    results = []
+    for name, tensor, (path, type_) in zip(names, outputs, leaves):
         if isinstance(type_, nb.Array):
             ndim, dtype = type_.ndim, type_.dtype
         elif isinstance(type_, (nb.Number, nb.Boolean)):
@@ -130,8 +130,8 @@ def check_results(
                 f"{kernel.where}: {kernel.name} returned {ndim} dimensions for output {name!r}, but the definition "
                 f"infers {tensor.ndim}"
             )
-        widened |= dtype != from_dtype(computed_in(tensor.dtype))
-    return [Result(path, isinstance(type_, nb.Array)) for path, type_ in leaves], widened
+        results.append(Result(path, isinstance(type_, nb.Array), dtype != from_dtype(computed_in(tensor.dtype))))
+    return results, any(result.is_widened for result in results)
 
 
 def _leaves(type_: nb.Type, path: str) -> Iterator[tuple[str, nb.Type]]:

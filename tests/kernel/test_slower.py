@@ -16,17 +16,12 @@ from pykernels.commands.explain import _lines
     ("body", "what", "elements"),
     [
         ("return np.argsort(x)", "5: argsort", 1 << 14),
-        ("return np.roll(x, 1)", "5: roll", 1 << 14),
-        ("return np.stack((x, x), axis=-1)", "5: stack", 1 << 18),
+        ("return np.flatnonzero(np.flip(x) > 0)", "5: flatnonzero", 1 << 18),
         ("return np.stack((np.sort(x), x))", "5: sort", 1 << 14),
         ("return np.where(x > 0)[0]", "5: where", 1 << 18),
-        ("return np.take(m, k, axis=0)", "5: take", 1 << 18),
-        ("y = x.copy()\n    y[1:] += x[:-1]\n    return y", "6: an assignment to a part", 1 << 18),
-        (
-            "y = np.zeros(m.shape, np.float32)\n    y[:, 0] = m[:, 1]\n    return y",
-            "6: an assignment to a part",
-            1 << 18,
-        ),
+        ("return np.take(m, k, axis=0)", "", 0),
+        ("y = x.copy()\n    y[1:] += x[:-1]\n    return y", "", 0),
+        ("return np.roll(x, 1)", "", 0),
         ("return np.take(x, k)", "", 0),
         ("y = x.copy()\n    y[:] = x[k]\n    return y", "", 0),
         ("return np.argmax(x)", "", 0),
@@ -48,15 +43,9 @@ def test_what_is_left_to_numpy(tmp_path: Path, body: str, what: str, elements: i
     assert told == (wanted_text if what else None)
 
 
-def test_a_kernel_that_writes_into_its_outputs_is_not_left(tmp_path: Path) -> None:
-    kernel = kernel_of(tmp_path, "def forward(args, outs):\n    outs[0][1:] = args[0][:-1]\n    outs[0][0] = 0\n")
-    x = np.ones(60, np.float32)
-    assert build(kernel, [x], [x.copy()]).facts.slower == ""
-
-
 def test_arrays_from_the_given_size_on_are_left(tmp_path: Path) -> None:
-    kernel = kernel_of(tmp_path, "def forward(args):\n    return np.flip(args[0])\n")
-    x = np.arange(1 << 18, dtype=np.float32)
+    kernel = kernel_of(tmp_path, "def forward(args):\n    return np.sort(args[0])[::-1]\n")
+    x = np.arange(1 << 14, dtype=np.float32)
     built = build(kernel, [x], [x.copy()])
     calls: list[str] = []
     for given in (x[:-1].copy(), x):
