@@ -22,7 +22,7 @@ _BLOCK = 2048
 
 # Elements that are looked through at once, as a loop of a known length has no rest that is computed one by one; for the
 # last of a row, some are looked through again.
-_FEW = 32
+_FEW, _MANY = 32, 128
 
 
 def _place_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
@@ -73,11 +73,19 @@ def _place_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
             begin = min(place, x.size - _FEW)
             block = x[begin : begin + _BLOCK]
             extreme, largest = key_of(block[0]), size_of(block[0])
-            for i in range(block.size // (4 * _FEW) * (4 * _FEW)):
+            whole = block.size // _MANY * _MANY
+            for i in range(whole):
                 key, size = key_of(block[i]), size_of(block[i])
                 extreme = key if is_better(key, extreme) else extreme
                 largest = size if size > largest else largest
-            for first in range(block.size // (4 * _FEW) * (4 * _FEW), block.size, _FEW):
+            if 0 < whole < block.size:
+                many = block[block.size - _MANY :]
+                for i in range(_MANY):
+                    key, size = key_of(many[i]), size_of(many[i])
+                    extreme = key if is_better(key, extreme) else extreme
+                    largest = size if size > largest else largest
+                whole = block.size
+            for first in range(whole, block.size, _FEW):
                 few = block[min(first, block.size - _FEW) :]
                 for i in range(_FEW):
                     key, size = key_of(few[i]), size_of(few[i])
@@ -95,9 +103,10 @@ def _place_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
             for i in range(_FEW):
                 is_here |= key_of(few[i]) == best
             if is_here:
+                first = _FEW
                 for i in range(_FEW):
-                    if key_of(few[i]) == best:
-                        return begin + i
+                    first = min(first, i if key_of(few[i]) == best else _FEW)
+                return begin + first
         return at
 
     return find

@@ -28,7 +28,7 @@ def compute(folder: Path, expression: str, inputs: Sequence[np.ndarray], wanted:
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int64, np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_places_of_extrema(tmp_path: Path, name: str, dtype: type) -> None:
-    few = [LONG[:n] for n in (1, 31, 32, 33, 127, 160, 2047, 2048, 2049, 5000)]
+    few = [LONG[:n] for n in (1, 31, 32, 33, 127, 128, 129, 300, 2047, 2048, 2049, 5000)]
     many = [np.zeros(3000), np.arange(5000), np.arange(5000)[::-1], np.arange(5000) > 4500]
     for x in [*few, *many]:
         x = np.ascontiguousarray(x).astype(dtype)
