@@ -85,7 +85,8 @@ def _assign(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     array, index, other = signature.args
     types = index.types if isinstance(index, nb.BaseTuple) else (index,)
     is_view = all(isinstance(type_, (SliceType, nb.Integer, nb.EllipsisType)) for type_ in types)
-    if not is_view or array.dtype != other.dtype or all(isinstance(type_, nb.Integer) for type_ in types):
+    is_number = isinstance(array.dtype, (nb.Boolean, nb.Integer, nb.Float, nb.Complex))
+    if not (is_view and is_number and array.dtype == other.dtype) or all(isinstance(t, nb.Integer) for t in types):
         return arrayobj.setitem_array(context, builder, signature, arguments)
     indices = cgutils.unpack_tuple(builder, arguments[1]) if isinstance(index, nb.BaseTuple) else [arguments[1]]
     types, indices = arrayobj.normalize_indices(context, builder, types, indices)

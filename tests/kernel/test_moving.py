@@ -58,22 +58,18 @@ def test_shifts(tmp_path: Path, shift: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement",
+    "statements",
     [
-        *("z[1:] = x[:-1]", "z[:, ::-1] = x", "z[..., 3] = x[..., 4]", "z[2] = x[3, 0]", "z[:, :1] = x[0, 0]"),
-        *("z[1:] = z[:-1]", "z[:-1] = z[1:]", "z[::-1] = z", "z[:, 2:8] = z[:, 8:2:-1]", "z[:, :, 1] = z[:, :, 0]"),
-        *(
-            "z[3:3] = x[3:3]",
-            "z[:, -1] = x[:1, 0]",
-            "z[0] = x[:1, :, :]",
-            "z[:] = x[0, 0, 0]",
-            "z[1:4, 5] += x[1:4, 2]",
-        ),
-        *("z[:, :7] = x.transpose((0, 2, 1))[:, :, :7]", "z[:2, 0, :] = x[4:, 9, ::-1]", "z[...] = x[:, :1]"),
+        ("z[1:] = x[:-1]", "z[:, ::-1] = x", "z[..., 3] = x[..., 4]", "z[2] = x[3, 0]", "z[:, :1] = x[0, 0]"),
+        ("z[1:] = z[:-1]", "z[:-1] = z[1:]", "z[::-1] = z", "z[:, 2:8] = z[:, 8:2:-1]", "z[:, :, 1] = z[:, :, 0]"),
+        ("z[3:3] = x[3:3]", "z[:, -1] = x[:1, 0]", "z[0] = x[:1, :, :]", "z[:] = x[0, 0, 0]", "z[1:4, 5] += x[1:4, 2]"),
+        ("z[:, :7] = x.transpose((0, 2, 1))[:, :, :7]", "z[:2, 0, :] = x[4:, 9, ::-1]", "z[...] = x[:, :1]"),
     ],
 )
-def test_assignments(tmp_path: Path, statement: str) -> None:
-    check(tmp_path, f"z = 2 * np.ones((6, 10, 7)) + np.sort(x)\n    {statement}\n    return z", X)
+def test_assignments(tmp_path: Path, statements: tuple[str, ...]) -> None:
+    names = [f"z{i}" for i in range(len(statements))]
+    lines = [f"{name} = 2 - x; {line.replace('z', name)}" for name, line in zip(names, statements)]
+    check(tmp_path, "\n    ".join([*lines, f"return np.sort(x), {', '.join(names)}"]), X)
 
 
 def test_assignments_of_another_dtype_and_by_arrays(tmp_path: Path) -> None:
@@ -83,6 +79,9 @@ def test_assignments_of_another_dtype_and_by_arrays(tmp_path: Path) -> None:
         X,
         X.astype(int),
     )
+    body = "z = np.stack((x * 1j, x + 2j), 1)\n    z[:, 0, ::2] = z[:, 1, ::2]\n    return np.roll(z, 3).imag + z.real"
+    check(tmp_path, body, X)
+    check(tmp_path, body, X.astype(np.float32))
     check(tmp_path, "z = np.sort(x)\n    z[y] = x[y[::-1]]\n    return z", X, np.array([0, 3, 1]))
 
 

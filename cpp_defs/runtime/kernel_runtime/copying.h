@@ -16,6 +16,11 @@ constexpr int64_t kTile = 32;
 // Runs of at most so many bytes are copied element by element.
 constexpr int64_t kShortRun = 64;
 
+// Of complex128.
+struct Pair {
+  uint64_t parts[2];
+};
+
 struct Axis {
   int64_t length, to, from;  // strides, in bytes
 };
@@ -78,7 +83,8 @@ void CopyAxes(char* to, const char* from, const Axis* axes, int n, int64_t item)
     case 1: return CopyAxes<uint8_t>(to, from, axes, n);
     case 2: return CopyAxes<uint16_t>(to, from, axes, n);
     case 4: return CopyAxes<uint32_t>(to, from, axes, n);
-    default: return CopyAxes<uint64_t>(to, from, axes, n);
+    case 8: return CopyAxes<uint64_t>(to, from, axes, n);
+    default: return CopyAxes<Pair>(to, from, axes, n);
   }
 }
 
