@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,12 @@ def add(commands: Any) -> None:
         help=f"for which a wheel carries what enters ops into them, of {', '.join(REGISTRARS)} (those installed; none "
         "if none is named)",
     )
+    parser.add_argument(
+        "--registrars-of",
+        type=Path,
+        metavar="WHEEL",
+        help="one that was built with other frameworks installed: what it carries for these goes in, too",
+    )
     parser.add_argument("--domain", help="of the ONNX nodes (what the op folder chooses, or pykernels)")
     parser.add_argument("--no-gradients", dest="gradients", action="store_false", help="leave the ops of gradients out")
     arguments.add_jobs(parser, "processes compile")
@@ -116,6 +123,14 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def _build_wheel(options: argparse.Namespace) -> int:
+    from pykernels.library.wheel import carried_registrars
+
+    with tempfile.TemporaryDirectory(prefix="pykernels-registrars-") as folder:
+        others = carried_registrars(options.registrars_of, Path(folder)) if options.registrars_of else []
+        return _build_wheel_with(others, options)
+
+
+def _build_wheel_with(others: Sequence[RegistrarLibrary], options: argparse.Namespace) -> int:
     from pykernels.kernel import linking, processor
     from pykernels.library.kernels import Wanted, compile_kernels
     from pykernels.library.wheel import build_wheel, find_project
@@ -141,6 +156,8 @@ def _build_wheel(options: argparse.Namespace) -> int:
             bar.advance()
         bar.begin("registrars")
         registrars, left_out = _registrars(frameworks, is_chosen=options.frameworks is not None)
+        made = [(library.framework, library.made_for) for library in registrars]
+        registrars += [library for library in others if (library.framework, library.made_for) not in made]
         reasons += left_out
         bar.advance()
         bar.begin("packing the wheel")

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -26,7 +27,7 @@ from pykernels.kernel.shipping import FIXED, kernel_parts
 from pykernels.library.kernels import LibraryKernel
 from pykernels.module import CPP_DEF, OpModule
 
-__all__ = ["Project", "build_wheel", "find_project"]
+__all__ = ["Project", "build_wheel", "carried_registrars", "find_project"]
 
 # What a copy of a project does without.
 _LEFT = shutil.ignore_patterns("__pycache__", "build", "dist", "*.egg-info", ".git", ".venv*", shipped.FOLDER)
@@ -153,6 +154,32 @@ def build_wheel(
             raise BuildError(f"{output / wheel.name} cannot be written: {error.strerror}") from error
 
 
+def carried_registrars(wheel: Path, folder: Path) -> list[RegistrarLibrary]:
+    """The registrars that a wheel carries, unpacked into a folder.
+
+    Raises
+    ------
+    LoadError
+        There are none, they are damaged, or of another version of pykernels.
+    """
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+        stores = [shipped.Store.read(manifest.parent) for manifest in sorted(folder.rglob(shipped.MANIFEST))]
+    except (OSError, zipfile.BadZipFile, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LoadError(f"{wheel} cannot be read: {error}") from error
+    for store in stores:
+        if store.pykernels != pykernels.__version__:
+            raise LoadError(f"{wheel} is built by pykernels {store.pykernels}, and this is {pykernels.__version__}")
+    carried = {(each.framework, str(each.made_for)): each for store in stores for each in store.registrars}
+    if not carried or not all(each.is_intact() for each in carried.values()):
+        raise LoadError(
+            f"{wheel} carries {'damaged' if carried else 'no'} registrars: build it again, with python -m pykernels "
+            "build --wheel where the frameworks are installed"
+        )
+    return [RegistrarLibrary(each.framework, each.path, each.made_for) for each in carried.values()]
+
+
 def write_store(
     folder: Path,
     kernels: Mapping[OpModule, Sequence[LibraryKernel]],
@@ -181,8 +208,8 @@ def write_store(
                 objects[marker] = {**objects[cache.digest(kernel_parts(function, signature))], "facts": {FIXED: fixed}}
         ops[module.name] = {"files": shipped.contents(module.path), "objects": objects}
     carried = []
-    for library in registrars:
-        name = f"{library.framework}_registrar.so"
+    for number, library in enumerate(registrars):
+        name = f"{library.framework}_registrar_{number}.so"
         digest = _copy(library.path, folder / name)
         carried.append({"framework": library.framework, "file": name, "digest": digest, "made_for": library.made_for})
     manifest = {

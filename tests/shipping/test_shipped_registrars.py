@@ -8,6 +8,7 @@ import subprocess
 import sys
 import sysconfig
 import textwrap
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -112,6 +113,46 @@ def test_what_is_carried_is_told(built: subprocess.CompletedProcess[str], site: 
         assert str(paths.REGISTRY).encode() not in content and sysconfig.get_paths()["purelib"].encode() not in content
 
 
+def test_a_wheel_carries_what_others_carry(package: Path, wheel: Path, tmp_path: Path) -> None:
+    def build(*options: str) -> list[dict[str, object]]:
+        folder = tmp_path / f"dist{len(options)}"
+        command = ["build", "--wheel", str(package), "--dtype", "float32", "--jobs", "1", "-o", str(folder), *options]
+        assert cli.main(command) == 0
+        with zipfile.ZipFile(folder / wheel.name) as archive:
+            carried = json.loads(archive.read("demo_ops/compiled/manifest.json"))["registrars"]
+            for each in carried:
+                digest = hashlib.sha256(archive.read(f"demo_ops/compiled/{each['file']}")).hexdigest()
+                assert digest == each["digest"]
+        return [{**each, "file": ""} for each in carried]
+
+    own = build()
+    # Here with other frameworks, then with the same.
+    assert build("--frameworks", "--registrars-of", str(wheel)) == own
+    assert build("--registrars-of", str(wheel)) == own
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "cannot be read: File is not a zip file"),
+        ({}, "carries no registrars: build it again, with python -m pykernels build --wheel where the frameworks are"),
+        ({"pykernels": "0.0.9"}, "is built by pykernels 0.0.9, and this is "),
+        ({"registrars": [1]}, "cannot be read: 'int' object is not subscriptable"),
+    ],
+)
+def test_wheels_that_carry_nothing_of_use(
+    content: dict[str, object] | None, told: str, package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.whl"
+    other.touch()
+    if content is not None:
+        with zipfile.ZipFile(other, "w") as archive:
+            manifest = {"pykernels": pykernels.__version__, "registrars": [], **content}
+            archive.writestr("demo_ops/compiled/manifest.json", json.dumps(manifest))
+    assert cli.main(["build", "--wheel", str(package), "--registrars-of", str(other)]) == 1
+    assert f"{other} {told}" in capsys.readouterr().err
+
+
 def test_a_user_is_told_what_a_wheel_carries_and_what_is_installed(
     site: Path, use: Callable[..., str], without_compiler: dict[str, str]
 ) -> None:
@@ -124,7 +165,7 @@ def test_a_user_is_told_what_a_wheel_carries_and_what_is_installed(
     said = use("import mxnet\nimport demo_ops\n", code=1, **without_compiler)
     assert "BuildError: no C++ compiler is on the PATH. Install one" in said
     assert "to build the registrar for any version of MXNet, since no package of ops that is loaded carries" in said
-    assert f"{site / 'demo_ops/compiled/mxnet_registrar.so'} is made for MXNet 2.0.0, and this is" in said
+    assert f"{site / 'demo_ops/compiled/mxnet_registrar_0.so'} is made for MXNet 2.0.0, and this is" in said
     # What does not go through the registrar still works.
     use("import numpy\nimport demo_ops\ndemo_ops.gain(numpy.ones(3, numpy.float32))\n", **without_compiler)
 
