@@ -91,10 +91,9 @@ def _count_declarations(context: Any) -> int:
     return sum(len(entries) for entries in lists if isinstance(entries, list))
 
 
-# numba asks at every call in a kernel for what has been declared since.
-
-
 class _TypingContext(typing.Context):  # type: ignore[misc]
+    """Looks for new declarations only if there are any: numba does at every call in a kernel."""
+
     _known = -1
 
     def refresh(self) -> None:
