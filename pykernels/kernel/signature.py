@@ -127,7 +127,10 @@ _REALS = {abi.AttrType.FLOAT, abi.AttrType.DOUBLE}
 
 
 def signature_of(op: OpDef, kernel: KernelFunction, instance: abi.Instance) -> Signature:
-    """The signature under which `instance` runs `kernel`."""
+    """The signature under which `instance` runs `kernel`; `KernelError` if no kernel can be for it."""
+    if not instance.n_outputs:
+        names = ", ".join(repr(output.name) for output in op.outputs)
+        raise KernelError(f"op {op.name!r} has nothing to compute: the call asks for none of its outputs, {names}")
     types = {attribute.name: (at, attribute.type) for at, attribute in enumerate(op.attributes)}
     scalars, reals, flags, constants = [], set(), set(), []
     for keyword in kernel.keywords:
