@@ -16,7 +16,8 @@ from pykernels.kernel.numpy_numbers import compute, python_function
 
 __all__ = ["apply_python", "check_fits"]
 
-_DIVISIONS = (operator.truediv, operator.floordiv, operator.mod)
+_DIVISIONS = (operator.truediv, operator.floordiv, operator.mod, divmod)
+_POWERS = (operator.pow, pow)
 _SHIFTS = (operator.lshift, operator.rshift)
 
 
@@ -25,7 +26,8 @@ def apply_python(typing_context: Any, function: nb.Type, *operands: nb.Type) -> 
     """``function(*operands)`` of Python's numbers.
 
     Raises the exception that Python raises for a division by zero, a negative shift, a whole number to a negative
-    power, and a function of `math` whose result is not finite; their texts come from the plain run.
+    power, `int` of what is no number, and a function of `math` whose result is not finite; their texts come from the
+    plain run.
     """
     found = typing_context.resolve_function_type(function, operands, {})
     called = python_function(function)
@@ -40,9 +42,13 @@ def apply_python(typing_context: Any, function: nb.Type, *operands: nb.Type) -> 
         last, last_type = values[-1], operands[-1]
         if called in _DIVISIONS:
             refuse_if(builder.not_(context.cast(builder, last, last_type, nb.boolean)), ZeroDivisionError)
-        elif is_whole and (called in _SHIFTS or called is operator.pow):
+        elif is_whole and (called in _SHIFTS or called in _POWERS):
             exponent = context.cast(builder, last, last_type, nb.int64)
             refuse_if(builder.icmp_signed("<", exponent, exponent.type(0)), ValueError)
+        elif isinstance(last_type, nb.Float) and isinstance(found.return_type, nb.Integer):
+            # A whole number has 64 bits; NaN is not less than that, either.
+            size = builder.call(builder.module.declare_intrinsic("llvm.fabs", [last.type]), [last])
+            refuse_if(builder.not_(builder.fcmp_ordered("<", size, ir.Constant(last.type, 2.0**63))), ValueError)
         result = compute(context, builder, function, found, found.return_type, values, operands)
         if isinstance(found.return_type, nb.Float) and called not in _DIVISIONS:
             given = [context.cast(builder, *each, nb.float64) for each in zip(values, operands)]

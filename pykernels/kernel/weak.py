@@ -197,6 +197,8 @@ def _is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
     if isinstance(node, ast.Call):
         if _name(node.func) == APART:
             return _is_weak(node.args[0], weak)
+        if isinstance(node.func, ast.Name) and node.func.id in _NUMBERS_OF_NUMBERS:
+            return all(_is_weak(argument, weak) for argument in node.args)
         return _name(node.func) in ("len", "int", "float") or _is_math(node.func)
     return False
 
@@ -205,14 +207,18 @@ def _is_math(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "math"
 
 
+# Functions of Python's that give Python numbers for such.
+_NUMBERS_OF_NUMBERS = {"abs", "max", "min", "pow", "round"}
+
 # ---- making them so
 
 # What may raise, of Python numbers.
 _RAISING = {"truediv", "floordiv", "mod", "pow", "lshift", "rshift"}
 _RAISING_MATH = {
     *("sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "sinh", "cosh", "asin"),
-    *("acos", "acosh", "atanh", "hypot", "gamma", "lgamma"),
+    *("acos", "acosh", "atanh", "hypot", "gamma", "lgamma", "floor", "ceil", "trunc"),
 }
+_RAISING_BUILTINS = {"int", "round", "divmod", "pow"}
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -280,8 +286,11 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Assign([target], value), node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        is_raising = _is_math(node.func) and _name(node.func) in _RAISING_MATH
-        if is_raising and all(_is_weak(argument, self._weak) for argument in node.args):
+        if isinstance(node.func, ast.Name):
+            may_raise = node.func.id in _RAISING_BUILTINS
+        else:
+            may_raise = _is_math(node.func) and _name(node.func) in _RAISING_MATH
+        if may_raise and node.args and not node.keywords and all(_is_weak(each, self._weak) for each in node.args):
             return self._called(PYTHON, node, node.func, node.args)
         begin = _ELEMENTWISE.get(_name(node.func)) if isinstance(node.func, ast.Attribute) else None
         if begin is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):

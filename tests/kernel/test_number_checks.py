@@ -95,6 +95,32 @@ def test_what_python_refuses_in_loops(tmp_path: Path) -> None:
         told = run(build(kernel, [x], [y], numbers), [x], [y], numbers)
         assert (told is None) == (j == 2)
     assert y.tolist() == [7, 7]
+
+
+@pytest.mark.parametrize(
+    ("expression", "wrong"),
+    [
+        ("int(a)", {math.nan: "cannot convert float NaN", math.inf: "cannot convert float infinity", 1e30: "64 bits"}),
+        ("round(a)", {math.nan: "cannot convert float NaN"}),
+        ("math.floor(a) + math.ceil(a)", {math.nan: "cannot convert float NaN", -math.inf: "cannot convert float inf"}),
+        ("divmod(7.0, a)[0]", {0.0: "ZeroDivisionError"}),
+        ("divmod(7, round(a))[1]", {0.0: "ZeroDivisionError", 0.5: "ZeroDivisionError"}),
+        ("pow(a, -1.0)", {-0.0: "ZeroDivisionError"}),
+    ],
+)
+def test_pythons_functions_of_attributes_in_loops(tmp_path: Path, expression: str, wrong: dict[float, str]) -> None:
+    x, y = np.ones(2, np.float32), np.zeros(2, np.float32)
+    kernel = kernel_of(tmp_path, LOOPS.format(names="a", expression=f"x[i] + {expression}"))
+    for a in (*wrong, 2.75, -3.0, -1e15):
+        told = run(build(kernel, [x], [y], {"a": a}), [x], [y], {"a": a})
+        if a in wrong:
+            assert told is not None and wrong[a] in told
+        else:
+            assert told is None
+            assert (y == np.float32(1) + np.float32(eval(expression, {"math": math, "a": a}))).all()
+
+
+def test_whole_numbers_beside_narrow_elements_in_loops(tmp_path: Path) -> None:
     indices, out = np.uint8([1, 200]), np.zeros(2, np.uint8)
     kernel = kernel_of(tmp_path, LOOPS.format(names="k", expression="x[i] + k if x[i] > k else x[i]"))
     for k in (300, -1, 100):

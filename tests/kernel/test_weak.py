@@ -77,6 +77,9 @@ X = np.arange(1.0, 4.0)
         ("total = 0.0\nfor i in range(3):\n    total += i\nreturn x + total", [(False, True)]),
         ("return x * (1 if k else 2)", [(False, True)]),
         ("return x * True", []),
+        ("return x * abs(len(x) - 5)", [(False, True)]),
+        ("return x * max(len(x), 2.0)", [(False, True)]),
+        ("return x[0] * max(x[0], 2.0)", []),
         ("y = x + x\ny *= 2\ny -= k\nreturn y", [(False, True)]),
     ],
 )
