@@ -6,6 +6,8 @@
 #include <pykernels/blas.h>
 #include <pykernels/kernel.h>
 
+#include <sys/mman.h>
+
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +32,8 @@ struct MemInfo {
   void* external_allocator;
 };
 
+constexpr std::size_t kFewestHuge = std::size_t{1} << 22;
+
 MemInfo* Allocate(std::size_t size, std::size_t alignment) {
   if (void* const lent = loan.Take(size, g_wanted.load(std::memory_order_relaxed))) {
     auto* const info = static_cast<MemInfo*>(std::malloc(sizeof(MemInfo)));
@@ -41,6 +45,13 @@ MemInfo* Allocate(std::size_t size, std::size_t alignment) {
   const std::size_t total = sizeof(MemInfo) + size + alignment;
   auto* base = static_cast<char*>(std::malloc(total));
   if (base == nullptr) return nullptr;
+#ifdef MADV_HUGEPAGE
+  if (total >= kFewestHuge) {
+    // As NumPy does: the memory is new to the process, and is given to it in larger pages.
+    const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(base) + 4095) & ~std::uintptr_t{4095};
+    madvise(reinterpret_cast<void*>(begin), total - 4096, MADV_HUGEPAGE);
+  }
+#endif
   auto address = reinterpret_cast<std::uintptr_t>(base + sizeof(MemInfo));
   if (alignment != 0) address = (address + alignment - 1) & ~std::uintptr_t{alignment - 1};  // a power of two
   loan.Note(size, reinterpret_cast<void*>(address));
