@@ -29,6 +29,18 @@ def _place(axis: Any, ndim: Any) -> Any:
     return at
 
 
+@_compiled
+def _around(lengths: Any, at: Any) -> Any:
+    """How many elements the axes before a place have together, and those after it."""
+    before, after = 1, 1
+    for i in range(len(lengths)):
+        if i < at:
+            before *= lengths[i]
+        if i > at:
+            after *= lengths[i]
+    return before, after
+
+
 @intrinsic
 def _with_length(typing_context: Any, lengths: nb.Type, at: nb.Type, length: nb.Type) -> Any:
     """The lengths with one more, before the one at a place."""
@@ -185,12 +197,8 @@ def _typed_roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return None
 
     def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-        at, rows, inner = _place(axis, ndim), 1, 1
-        for i in range(ndim):
-            if i < at:
-                rows *= a.shape[i]
-            if i > at:
-                inner *= a.shape[i]
+        at = _place(axis, ndim)
+        rows, inner = _around(a.shape, at)
         made, n = np.empty(a.shape, dtype), a.shape[at] * inner
         _rolled(np.ascontiguousarray(a).reshape((rows, n)), shift * inner, made.reshape((rows, n)))
         return made
@@ -207,12 +215,8 @@ def _typed_take(a: Any, indices: Any, axis: Any = None) -> Any:
     dtype, ndim = as_dtype(a.dtype), a.ndim
 
     def take(a: Any, indices: Any, axis: Any = None) -> Any:
-        at, rows, inner = _place(axis, ndim), 1, 1
-        for i in range(ndim):
-            if i < at:
-                rows *= a.shape[i]
-            if i > at:
-                inner *= a.shape[i]
+        at = _place(axis, ndim)
+        rows, inner = _around(a.shape, at)
         n, count = a.shape[at], indices.size
         places = np.empty(count, np.intp)
         for k in range(count):
@@ -255,4 +259,4 @@ def _are_alike(arrays: Any, ndim: int | None = None) -> bool:
     if not isinstance(arrays, nb.BaseTuple) or not len(arrays) or not isinstance(arrays[0], nb.Array):
         return False
     dtype, ndim = arrays[0].dtype, arrays[0].ndim if ndim is None else ndim
-    return all(isinstance(a, nb.Array) and (a.dtype, a.ndim) == (dtype, ndim) for a in arrays)
+    return ndim > 0 and all(isinstance(a, nb.Array) and (a.dtype, a.ndim) == (dtype, ndim) for a in arrays)

@@ -52,6 +52,10 @@ def test_what_is_not_in_order(tmp_path: Path) -> None:
     check(tmp_path, "return (np.column_stack((x[:, 2], x[:, 0])), np.dstack((x, y.T)))", X[0].copy(), X[0].T.copy())
 
 
+def test_numbers_are_stacked(tmp_path: Path) -> None:
+    check(tmp_path, "return np.sort(np.stack((x, y, x)))", np.array(3.0), np.array(4.0))
+
+
 @pytest.mark.parametrize("shift", [0, 1, 59, 60, 61, -1, -60, -125, 10**12])
 def test_shifts(tmp_path: Path, shift: int) -> None:
     check(tmp_path, f"return (np.roll(x, {shift}), np.roll(x, {shift}, axis=0))", X[:, 0].copy())
