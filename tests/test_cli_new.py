@@ -31,11 +31,22 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_definitions_kernels_and_tests_agree(ops: Path) -> None:
+def test_new_ops_pass_all_checks_and_their_own_tests(ops: Path) -> None:
     checked = python("-m", "pykernels", "check", ops, cwd=ops)
     assert checked.returncode == 0, checked.stdout
     tested = python("-m", "pytest", "-q", "-p", "no:cacheprovider", ops, cwd=ops)
-    assert f"{len(KINDS)} passed" in tested.stdout, tested.stdout
+    assert f"{2 * len(KINDS)} passed" in tested.stdout, tested.stdout
+
+
+def test_a_new_op_that_is_broken_fails_its_own_tests(tmp_path: Path) -> None:
+    assert cli.main(["new", "broken", "--path", str(tmp_path)]) == 0
+    kernel = tmp_path / "broken" / "broken_py_kernel.py"
+    before, backward, after = kernel.read_text().partition("def backward")
+    kernel.write_text(before + backward + after.replace("return ", "return 2 * "))
+    tested = python("-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path, cwd=tmp_path)
+    assert "1 failed, 1 passed" in tested.stdout, tested.stdout
+    assert "AssertionError: broken, gradient: broken_forward: the gradient of x" in tested.stdout
+    assert "pykernels/testing.py" not in tested.stdout
 
 
 @pytest.mark.parametrize("name", KINDS)

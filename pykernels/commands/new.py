@@ -50,17 +50,21 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     for file, purpose in written.items():
         print(f"wrote {file}: {purpose}")
     if options.package:
-        print(_next_steps_of_package(folder / options.package))
+        print(_next_steps_of_package(wanted, folder / options.package))
     else:
         print(_next_steps(wanted, folder, tests=list(written)[-1]))
     return 0
 
 
-def _next_steps_of_package(root: Path) -> str:
+def _next_steps_of_package(op: Sketch, root: Path) -> str:
+    # Without the dot pip takes a name for that of a project elsewhere.
+    place = root if root.is_absolute() else f"./{root}"
     return (
         f"\nCheck it, and build a wheel with compiled ops:\n"
         f"    python -m pykernels check {root / root.name}\n"
-        f"    python -m pykernels build --wheel {root}"
+        f"    python -m pykernels build --wheel {root}\n"
+        f"Call its op, where it is installed (python -m pip install {place}):\n"
+        f"    {_call(op, f'{root.name}.{op.name}')}"
     )
 
 
@@ -68,7 +72,6 @@ def _next_steps(op: Sketch, folder: Path, tests: Path) -> str:
     offered = f'{op.name} = pykernels.list_ops()["{op.name}"].api.{op.name}'
     function = f"Offer its function in {folder / '__init__.py'}:\n    {offered}\n" if is_package(folder) else ""
     place = "" if folder == Path("ops") else f'"{folder}"'
-    given = [*op.inputs, *(each.name for each in op.attributes if not each.has_default)]
     return (
         f"\nChange them to what you need, then check them:\n"
         f"    python -m pykernels check {folder / op.name}\n"
@@ -76,8 +79,13 @@ def _next_steps(op: Sketch, folder: Path, tests: Path) -> str:
         f"{function}"
         f"Call it with NumPy's arrays, or tensors of a framework:\n"
         f'    {op.name} = pykernels.load_ops({place})["{op.name}"].api.{op.name}\n'
-        f"    {', '.join(op.outputs)} = {op.name}({', '.join(given)})"
+        f"    {_call(op, op.name)}"
     )
+
+
+def _call(op: Sketch, function: str) -> str:
+    given = [*op.inputs, *(each.name for each in op.attributes if not each.has_default)]
+    return f"{', '.join(op.outputs)} = {function}({', '.join(given)})"
 
 
 def _names(text: str) -> tuple[str, ...]:

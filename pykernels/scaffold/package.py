@@ -29,6 +29,9 @@ readme = "README.md"
 requires-python = ">=3.10"
 dependencies = ["pykernels >= {version}"]
 
+[project.optional-dependencies]
+test = ["pykernels[check]", "pytest"]
+
 # Where pykernels.load_ops() finds the ops: the package whose folders they are.
 [project.entry-points."pykernels.ops"]
 {name} = "{name}"
@@ -46,7 +49,7 @@ Ops for neural networks, written with [pykernels](https://pypi.org/project/pyker
 
     pip install .                            # as it is: ops are compiled where they are used
     python -m pykernels build --wheel .      # a wheel with compiled ops, whose users need no compiler
-    python -m pytest                         # the tests
+    pip install '.[test]'; python -m pytest    # the tests
     python -m pykernels new OP --path {name}   # one more op
     python -m pykernels stubgen {name}         # their types, for editors; a wheel with compiled ops has them of itself
 

@@ -14,8 +14,10 @@ _FILE = '''\
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import pykernels
+from pykernels.testing import opcheck
 
 {name} = pykernels.load_ops({folder})["{name}"]
 
@@ -25,7 +27,13 @@ def test_values():
 {arguments}
     {results} = {name}.api.{name}({call})
     np.testing.assert_allclose({outputs[0]}, {formula})
-{others}'''
+{others}
+
+def test_definition_kernel_and_gradient_agree():
+    pytest.importorskip("hypothesis", reason="it draws the inputs: pip install 'pykernels[check]'")
+    # Some of all the checks of `python -m pykernels check`, which takes longer.
+    opcheck({name}, checks=["definition", "shapes", "compiled", "gradient"])
+'''
 
 
 def test_text(sketch: Sketch, folder: str) -> str:

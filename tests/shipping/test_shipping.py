@@ -51,7 +51,7 @@ def test_more_ops_of_a_package_have_their_tests_beside_it(
         assert 'Offer its function in __init__.py:\n    third = pykernels.list_ops()["third"].api.third\n' in said
         assert f"python -m pytest {package / 'tests/test_third.py'}\n" in said
         done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests/test_third.py", cwd=package)
-        assert "1 passed" in done.stdout, done.stdout
+        assert "2 passed" in done.stdout, done.stdout
     finally:
         shutil.rmtree("third")
         (package / "tests/test_third.py").unlink()
