@@ -96,6 +96,7 @@ def test_a_new_op_works_as_it_is(tmp_path: Path) -> None:
         ("größe", "(such as 'gr__e')"),
         ("", "'' cannot be the name of an op"),
         ("lambda", "'lambda' cannot be the name of an op: it is a Python keyword (try 'lambda_op')"),
+        ("np", "'np' cannot be the name of an op: the files that are written use it (try 'np_op')"),
         ("relu", "ships an op 'relu' already"),
     ],
 )

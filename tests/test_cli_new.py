@@ -32,9 +32,9 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_new_ops_pass_all_checks_and_their_own_tests(ops: Path) -> None:
-    checked = python("-m", "pykernels", "check", ops, cwd=ops)
+    checked = python("-m", "pykernels", "check", ops, cwd=ops, timeout=300)
     assert checked.returncode == 0, checked.stdout
-    tested = python("-m", "pytest", "-q", "-p", "no:cacheprovider", ops, cwd=ops)
+    tested = python("-m", "pytest", "-q", "-p", "no:cacheprovider", ops, cwd=ops, timeout=300)
     assert f"{2 * len(KINDS)} passed" in tested.stdout, tested.stdout
 
 

@@ -55,7 +55,9 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("arguments", [["check", "relu", "sigmoid"], ["warmup", "relu", "sigmoid"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["check", "relu", "sigmoid"], ["warmup", "relu", "sigmoid"], ["list"]], ids=" ".join
+)
 def test_an_interrupt_ends_it_and_is_told_in_one_line(arguments: list[str], tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "pykernels", *arguments],

@@ -97,7 +97,7 @@ def find_folders(given: Sequence[str]) -> list[Path]:
         try:
             folders += discovery.find(each)
         except LoadError as error:
-            if not each.isidentifier():
+            if not each.isidentifier() or Path(each).is_dir():
                 raise
             close = difflib.get_close_matches(each, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(known))}"

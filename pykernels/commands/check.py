@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pykernels import progress
@@ -16,7 +17,6 @@ from pykernels.commands.processes import stopping
 
 if TYPE_CHECKING:
     from pykernels.checking.findings import Result
-    from pykernels.module import OpModule
 
 __all__ = ["add"]
 
@@ -41,26 +41,26 @@ def _run(options: argparse.Namespace) -> int:
     from pykernels.checking import runner
     from pykernels.checking.findings import FAILED
 
-    modules = arguments.find_modules(options.ops)
+    folders = arguments.find_folders(options.ops)
     checks = runner.choose(options.only)
     stopped = threading.Event()
     pool = ThreadPoolExecutor(options.jobs)
-    with progress.bar("checking", len(modules) * len(checks)) as bar, stopping(pool, stopped.set):
+    with progress.bar("checking", len(folders) * len(checks)) as bar, stopping(pool, stopped.set):
 
-        def check(module: OpModule) -> list[Result]:
+        def check(folder: Path) -> list[Result]:
             found = []
             for result in runner.run_checks(
-                module.path,
+                folder,
                 checks,
                 limit=options.limit,
-                begun=lambda name: bar.begin(f"{module.name}: {name}"),
+                begun=lambda name: bar.begin(f"{folder.name}: {name}"),
                 is_stopped=stopped.is_set,
             ):
                 found.append(result)
                 bar.advance()
             return found
 
-        waiting = [pool.submit(check, module) for module in modules]
+        waiting = [pool.submit(check, folder) for folder in folders]
         results = [each.result() for each in waiting]
     if options.json:
         print(json.dumps([dataclasses.asdict(each) for found in results for each in found], indent=2))

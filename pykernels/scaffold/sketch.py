@@ -29,8 +29,9 @@ ATTRIBUTE_TYPES = {
     for each in (AttrType.FLOAT, AttrType.DOUBLE, AttrType.INT32, AttrType.INT64, AttrType.BOOL, AttrType.STRING)
 }
 _ATTRIBUTE = re.compile(r"(?P<name>\w+)(?::(?P<type>\w+))?(?:=(?P<default>.*))?", re.S)
-# What the files that are written use for themselves.
-_TAKEN = frozenset({"args", "outs", "is_train", "np", "pykernels", "total", "gradient", "error", "self"})
+# What the files that are written use for themselves: in functions, and in modules.
+_TAKEN = frozenset({"args", "outs", "is_train", "np", "pykernels", "total", "gradient", "error", "self", "rng"})
+_MODULES = frozenset({"np", "pykernels", "pytest", "opcheck", "Path"})
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,8 @@ def _check_name(name: str) -> None:
         )
     if keyword.iskeyword(name):
         raise LoadError(f"{name!r} cannot be the name of an op: it is a Python keyword (try '{name}_op')")
+    if name in _MODULES:
+        raise LoadError(f"{name!r} cannot be the name of an op: the files that are written use it (try '{name}_op')")
     if (paths.OPS / name).exists():
         raise LoadError(f"pykernels ships an op {name!r} already; choose another name")
 

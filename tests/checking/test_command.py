@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from planted import DEFINITION, instead, plant
+from planted import DEFINITION, KERNEL, instead, plant
 from process import program, python
 
 import pykernels
@@ -50,6 +50,17 @@ def test_json_is_for_programs(tmp_path: Path) -> None:
     assert (gradient["check"], gradient["outcome"]) == ("gradient", "failed")
     assert "finite differences" in gradient["message"]
     assert gradient["inputs"].startswith("x = ") and gradient["seconds"] > 0
+
+
+def test_a_file_that_is_no_python_is_told_of_its_op_alone(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    plant(tmp_path / "other").rename(tmp_path / "planted")
+    broken = plant(tmp_path / "other", kernel=KERNEL + "\n    def f(:\n")
+    done = python("-m", "pykernels", "check", "planted", broken, "--only", "definition", "--json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    right, wrong = json.loads(done.stdout)
+    assert (right["outcome"], wrong["outcome"]) == ("passed", "failed")
+    assert f"{broken / 'planted_py_kernel.py'}:14: syntax error: " in wrong["message"]
 
 
 def test_what_there_is_not(tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ USE = """
 
 
 def test_a_new_package_works_from_its_sources(package: Path) -> None:
-    done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests", cwd=package)
-    assert "2 passed" in done.stdout, done.stdout
+    done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests", cwd=package, timeout=300)
+    assert "4 passed" in done.stdout, done.stdout
     assert sorted(p.name for p in package.iterdir() if p.name != "dist") == [
         "README.md",
         "demo_ops",
@@ -50,7 +50,9 @@ def test_more_ops_of_a_package_have_their_tests_beside_it(
         said = capsys.readouterr().out
         assert 'Offer its function in __init__.py:\n    third = pykernels.list_ops()["third"].api.third\n' in said
         assert f"python -m pytest {package / 'tests/test_third.py'}\n" in said
-        done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests/test_third.py", cwd=package)
+        done = python(
+            "-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests/test_third.py", cwd=package, timeout=300
+        )
         assert "2 passed" in done.stdout, done.stdout
     finally:
         shutil.rmtree("third")
