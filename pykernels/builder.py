@@ -8,6 +8,7 @@ from typing import Any
 
 from pykernels import calls, discovery
 from pykernels.errors import CallError
+from pykernels.refusals import WrongType
 
 __all__ = ["UserOp", "UserOpBuilder", "user_op_builder"]
 
@@ -135,7 +136,7 @@ class UserOpBuilder:
                 plan = find_plan()
                 plans = now
             if len(tensors) != n_inputs:
-                raise TypeError(f"op {plan.op.name!r} is called with {len(tensors)} tensors, not {n_inputs}")
+                raise WrongType(f"op {plan.op.name!r} is called with {len(tensors)} tensors, not {n_inputs}")
             kinds = type(tensors[0]) if n_inputs == 1 else tuple(map(type, tensors))
             results = (plan.calls.get(kinds) or plan.bind(tensors))(*tensors)
             return results[0] if len(results) == 1 else UserOp(plan, tensors, results).SoleOutputBlob()

@@ -1,22 +1,30 @@
-"""Errors that a framework's user meets: of our kinds, and `RuntimeError` as well, which frameworks raise."""
+"""Errors of our kinds that are also what Python, or the framework in which they are raised, raises in such a place."""
 
 from __future__ import annotations
 
-from pykernels.errors import CallError, DefinitionError, KernelError
+from pykernels.errors import CallError, DefinitionError, KernelError, LoadError
 
-__all__ = ["FailedKernel", "NoForwardMode", "NoGradient", "RefusedCall"]
+__all__ = ["FailedKernel", "MissingName", "NoGradient", "NotProvided", "RefusedCall", "WrongType"]
 
 
 class RefusedCall(CallError, RuntimeError):
     """An op, or what it is called in, was used wrongly."""
 
 
+class WrongType(CallError, TypeError):
+    """A function was given something of another type."""
+
+
+class MissingName(LoadError, AttributeError):
+    """A module has no such name."""
+
+
 class NoGradient(DefinitionError, RuntimeError):
     """A gradient is asked for that the definition does not have."""
 
 
-class NoForwardMode(DefinitionError, NotImplementedError):
-    """A derivative in forward mode is asked for."""
+class NotProvided(DefinitionError, NotImplementedError):
+    """A method or a derivative is asked for that a class or a definition does not have."""
 
 
 class FailedKernel(KernelError, RuntimeError):

@@ -16,9 +16,10 @@ from messages import code_of
 from process import CHECKOUT
 
 import pykernels
-from pykernels import cli, errors
+from pykernels import cli, errors, refusals
 
 KINDS = {name: getattr(errors, name) for name in errors.__all__}
+REFUSALS = {name: getattr(refusals, name) for name in refusals.__all__}
 PAGE = CHECKOUT / "docs/errors.md"
 
 
@@ -92,7 +93,12 @@ def _messages() -> Iterator[tuple[str, str, bool]]:
     """Of every error that is made in the sources: where, its text with {} for what is filled in, whether it is all."""
     for path in sorted((CHECKOUT / "pykernels").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KINDS and node.args:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in {**KINDS, **REFUSALS}
+                and node.args
+            ):
                 text = _text(node.args[0])
                 if text is not None:
                     yield f"{path.relative_to(CHECKOUT)}:{node.lineno}", *text
@@ -134,10 +140,11 @@ def test_what_is_raised_to_users_is_of_our_kinds() -> None:
     """Nothing raises a bare Exception, and what is raised besides our kinds is Python's own for its purpose."""
     allowed = {
         # For those who are called by Python or a framework, which expect them.
-        *("AttributeError", "NotImplementedError", "TypeError", "ValueError", "RuntimeError", "AssertionError"),
-        *("OSError", "argparse.ArgumentTypeError", "StopIteration"),
+        *("TypeError", "ValueError", "AssertionError", "OSError", "argparse.ArgumentTypeError", "StopIteration"),
     }
-    ours = set(KINDS)
+    # Nothing but the text of one of ours, or a name.
+    passed_on = {"RuntimeError(str(error))", "AttributeError(name)"}
+    ours = {*KINDS, *REFUSALS}
     for path in (CHECKOUT / "pykernels").rglob("*.py"):
         ours |= {node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)}
     found = set()
@@ -145,7 +152,8 @@ def test_what_is_raised_to_users_is_of_our_kinds() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 name = ast.unparse(node.exc.func)
-                if name[0].isupper() and name.split(".")[-1] not in ours and name not in allowed:
+                is_known = name.split(".")[-1] in ours or name in allowed or ast.unparse(node.exc) in passed_on
+                if name[0].isupper() and not is_known:
                     found.add(f"{path.relative_to(CHECKOUT)}:{node.lineno}: {name}")
     assert found == set()
 

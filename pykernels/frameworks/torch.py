@@ -21,6 +21,7 @@ from pykernels.frameworks.torch_layout import Layout
 from pykernels.frameworks.torch_namespace import Namespace
 from pykernels.kernel import service
 from pykernels.module import OpModule
+from pykernels.refusals import MissingName
 
 __all__ = ["LIBRARY", "TorchOps", "add", "bind", "find", "owns", "remove"]
 
@@ -132,7 +133,7 @@ class TorchOps:
         """A name may be another's in a library that others use, too."""
         is_ours = (library, name) in self._defined
         if is_ours or not torch._C._jit_get_schemas_for_operator(f"{library}::{name}"):
-            raise AttributeError(str(LoadError(f"torch.ops.{library}.{name}: {why_not}")))
+            raise MissingName(f"torch.ops.{library}.{name}: {why_not}")
 
     def _load(self, op_type: str) -> None:
         """Give the road every op of the folder that `op_type` belongs to."""

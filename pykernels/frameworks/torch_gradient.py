@@ -13,7 +13,7 @@ from pykernels.definition import GradientPlan, TensorSpec
 from pykernels.errors import DefinitionError, PykernelsError
 from pykernels.frameworks.torch_fake import specs_of
 from pykernels.frameworks.torch_layout import Call, Layout, numpy_dtype
-from pykernels.refusals import NoForwardMode, NoGradient, RefusedCall
+from pykernels.refusals import NoGradient, NotProvided, RefusedCall
 
 __all__ = ["recorded"]
 
@@ -35,7 +35,7 @@ def recorded(layout: Layout, call: Call, name: str, run: Callable[[], Any], find
     tensors = call.tensors
     for tensor in tensors:
         if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NoForwardMode(
+            raise NotProvided(
                 f"op '{name}' has no forward-mode derivative (jvp): only gradients, as of backward(), vjp and grad, "
                 "are computed"
             )

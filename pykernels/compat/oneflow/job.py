@@ -18,6 +18,7 @@ from pykernels.compat.oneflow import results, variables
 from pykernels.compat.oneflow.graph import JobGraph, is_building
 from pykernels.compat.oneflow.typing import Placeholder
 from pykernels.errors import CallError
+from pykernels.refusals import RefusedCall
 
 __all__ = ["clear_default_session", "global_function", "make_jobs"]
 
@@ -143,7 +144,7 @@ class _Job:
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if os.getpid() != _process:
-            raise RuntimeError(
+            raise RefusedCall(
                 f"{self._name} cannot run in process {os.getpid()}, which was forked after OneFlow had been started in "
                 f"process {_process}; start workers with the multiprocessing method 'spawn'"
             )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pykernels.refusals import MissingName
+
 __all__ = ["missing"]
 
 
@@ -22,6 +24,6 @@ def missing(place: str, names: Iterable[str]) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(f"{place}.{name} is not provided by pykernels.compat.oneflow: it has {', '.join(names)}")
+        raise MissingName(f"{place}.{name} is not provided by pykernels.compat.oneflow: it has {', '.join(names)}")
 
     return __getattr__

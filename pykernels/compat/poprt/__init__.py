@@ -10,6 +10,7 @@ import importlib
 from typing import Any
 
 from pykernels.compat.providing import provide
+from pykernels.refusals import MissingName
 
 __all__ = ["Pass", "PassManager", "get_pass", "get_registered_passes"]
 
@@ -20,6 +21,6 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         # Not above: imports of one module alone stay small.
         return getattr(importlib.import_module(f"{__name__}.passes"), name)
-    raise AttributeError(
+    raise MissingName(
         f"poprt.{name}: poprt is not installed, and what pykernels provides in its place is poprt.cli and poprt.passes"
     )

@@ -8,6 +8,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
 
+from pykernels.errors import CallError
+from pykernels.refusals import RefusedCall, WrongType
+
 if TYPE_CHECKING:
     from pykernels.compat.popxl.graph import Graph
     from pykernels.compat.popxl.ir import Ir
@@ -63,7 +66,7 @@ class Context(threading.local):
         """
         if not self._graphs:
             what = f"popxl.ops.{self._ops[0]}" if self._ops else "popxl"
-            raise RuntimeError(
+            raise RefusedCall(
                 f"{what}: no graph has been chosen. Call it inside of `with ir.main_graph:`, `with graph:`, or a "
                 "function that ir.create_graph() calls"
             )
@@ -98,7 +101,7 @@ class Context(threading.local):
             It is of another IR than the one that is chosen.
         """
         if self._graphs and self._graphs[0].ir is not graph.ir:
-            raise RuntimeError(
+            raise RefusedCall(
                 f"`with` of {graph!r} is inside of `with` of {self._graphs[-1]!r}, which is of another popxl.Ir"
             )
         self._graphs.append(graph)
@@ -116,7 +119,7 @@ class Context(threading.local):
     def remove_op_created_hook(self, handle: int) -> None:
         """Undo `register_op_created_hook`."""
         if handle not in self._hooks:
-            raise ValueError(f"there is no hook {handle}")
+            raise CallError(f"popxl: there is no op-created hook {handle}")
         del self._hooks[handle]
 
     def _get_op_settings(self, name: str) -> Settings:
@@ -163,7 +166,7 @@ def in_sequence(mode: bool | Literal["pass"] = True) -> Iterator[bool | None]:
         Checked, and otherwise without effect.
     """
     if not (isinstance(mode, bool) or mode == "pass"):
-        raise TypeError(f"popxl.in_sequence: mode is {mode!r}; it must be True, False or 'pass'")
+        raise WrongType(f"popxl.in_sequence: mode is {mode!r}; it must be True, False or 'pass'")
     before = _context.in_sequence
     _context.in_sequence = None if mode == "pass" else bool(mode)
     try:
@@ -176,7 +179,7 @@ def in_sequence(mode: bool | Literal["pass"] = True) -> Iterator[bool | None]:
 def name_scope(name: str) -> Iterator[list[str]]:
     """Put `name` before the names of tensors and ops that are made inside."""
     if not isinstance(name, str):
-        raise TypeError(f"popxl.name_scope: name is {name!r}; it must be a string")
+        raise WrongType(f"popxl.name_scope: name is {name!r}; it must be a string")
     _context._scopes.append(name)
     try:
         yield _context.name_scopes

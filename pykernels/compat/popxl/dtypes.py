@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.errors import CallError
+from pykernels.refusals import WrongType
 
 __all__ = ["DTYPES", "check_dtype", "dtype"]
 
@@ -22,7 +23,7 @@ class dtype:  # noqa: N801
 
     def __init__(self, name: str) -> None:
         if name in DTYPES:
-            raise TypeError(f"popxl.dtype: there is popxl.{name} already")
+            raise WrongType(f"popxl.dtype: there is popxl.{name} already")
         self.name = name
         self._numpy = np.dtype(name)
         kind = self._numpy.kind
@@ -83,7 +84,7 @@ class dtype:  # noqa: N801
         import torch
 
         if not hasattr(torch, self.name):
-            raise TypeError(f"PyTorch has no dtype for {self}")
+            raise WrongType(f"PyTorch has no dtype for {self}")
         return getattr(torch, self.name)
 
     def __repr__(self) -> str:
@@ -105,4 +106,4 @@ for _name in (
 def check_dtype(what: str, given: Any) -> None:
     """Raise TypeError unless `given` is a dtype of popxl's."""
     if not isinstance(given, dtype):
-        raise TypeError(f"{what}: dtype is {given!r}; it must be one of popxl's: {', '.join(DTYPES)}")
+        raise WrongType(f"{what}: dtype is {given!r}; it must be one of popxl's: {', '.join(DTYPES)}")

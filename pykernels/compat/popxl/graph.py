@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pykernels.compat.popxl.context import get_current_context
 from pykernels.compat.popxl.tensor import Constant, Tensor, Variable
 from pykernels.errors import CallError
+from pykernels.refusals import WrongType
 
 if TYPE_CHECKING:
     from pykernels.compat.popxl.context import Settings
@@ -123,7 +124,7 @@ class Graph:
         op = get_current_context().op_name
         for name, tensor in tensors.items():
             if not isinstance(tensor, Tensor):
-                raise TypeError(f"{op}: {name} is {tensor!r}; it must be a popxl.Tensor")
+                raise WrongType(f"{op}: {name} is {tensor!r}; it must be a popxl.Tensor")
             if tensor._graph is not self:
                 where = "the main graph" if not tensor._graph.name else repr(tensor._graph)
                 other = " of another popxl.Ir" if tensor.ir is not self.ir else ""
@@ -165,7 +166,7 @@ class Graph:
 
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, Tensor):
-            raise TypeError(f"{value!r} is no popxl.Tensor")
+            raise WrongType(f"{value!r} is no popxl.Tensor")
         return value._graph is self
 
     def __enter__(self) -> Graph:

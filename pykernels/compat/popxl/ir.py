@@ -12,6 +12,7 @@ from pykernels.compat.popxl.module import Module
 from pykernels.compat.popxl.streams import DeviceToHostStream, HostToDeviceStream
 from pykernels.compat.popxl.tensor import Tensor, TensorByRef, TensorSpec, graph_input, graph_output
 from pykernels.errors import CallError
+from pykernels.refusals import RefusedCall, WrongType
 
 __all__ = ["Ir"]
 
@@ -89,7 +90,7 @@ class Ir:
         """
         function = fn.build if isinstance(fn, Module) else fn
         if not callable(function):
-            raise TypeError(f"Ir.create_graph: {fn!r} is no function, and no popxl.Module")
+            raise WrongType(f"Ir.create_graph: {fn!r} is no function, and no popxl.Module")
         name = getattr(type(fn) if isinstance(fn, Module) else fn, "__qualname__", type(fn).__qualname__)
         name = name.rpartition("<locals>.")[2]
         signature = inspect.signature(function)
@@ -135,7 +136,7 @@ class Ir:
     def check_open(self) -> None:
         """Raise RuntimeError if a session has taken it over."""
         if self._closed:
-            raise RuntimeError(f"{self!r} belongs to a popxl.Session, and cannot be changed any more")
+            raise RefusedCall(f"{self!r} belongs to a popxl.Session, and cannot be changed any more")
 
     def _take(self, name: str) -> str | None:
         if name in self._names:
@@ -163,7 +164,7 @@ def _inputs(function: str, parameter: str, value: Any, by_ref: bool) -> Any:
     if not any(tensors):
         return value
     if not all(tensors):
-        raise TypeError(
+        raise WrongType(
             f"Ir.create_graph: argument {parameter} of {function} has tensors beside other things: {value!r}"
         )
     made = [_inputs(function, str(name), each, by_ref) for name, each in zip(names, values)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from pykernels.refusals import NotProvided
+
 if TYPE_CHECKING:
     from pykernels.compat.popxl.tensor import Tensor
 
@@ -20,4 +22,4 @@ class Module:
 
     def build(self, *args: Any, **kwargs: Any) -> Tensor | Iterable[Tensor] | None:
         """Make the ops; returns the outputs of the graph."""
-        raise NotImplementedError(f"{type(self).__qualname__} is a popxl.Module and has to define build()")
+        raise NotProvided(f"{type(self).__qualname__} is a popxl.Module and has to define build()")

@@ -15,6 +15,7 @@ from pykernels.compat.popxl.lowering import lower
 from pykernels.compat.popxl.streams import DeviceToHostStream, HostToDeviceStream, Stream
 from pykernels.compat.popxl.tensor import Constant, Tensor, Variable
 from pykernels.errors import CallError
+from pykernels.refusals import RefusedCall, WrongType
 
 __all__ = ["Session"]
 
@@ -51,10 +52,10 @@ class Session:
         import onnxruntime
 
         if not isinstance(ir, Ir):
-            raise TypeError(f"popxl.Session: {ir!r} is no popxl.Ir")
+            raise WrongType(f"popxl.Session: {ir!r} is no popxl.Ir")
         if device_desc not in _DEVICES:
             hint = "there is no IPU here; " if device_desc == "ipu_hw" else ""
-            raise RuntimeError(f"popxl.Session: {device_desc!r}: {hint}choose one of {', '.join(_DEVICES)}")
+            raise RefusedCall(f"popxl.Session: {device_desc!r}: {hint}choose one of {', '.join(_DEVICES)}")
         self.ir = ir
         self.weights_to_host_on_exit = weights_to_host_on_exit
         self._pid = os.getpid()
@@ -183,7 +184,7 @@ class Session:
         wanted = list(tensors)
         for tensor in wanted:
             if not isinstance(tensor, (Variable, Constant)):
-                raise TypeError(f"Session.get_tensor_data: {tensor!r} is neither a variable nor a constant")
+                raise WrongType(f"Session.get_tensor_data: {tensor!r} is neither a variable nor a constant")
             self._check_own("get_tensor_data", tensor)
         if self.is_attached and not self._in_sync and any(isinstance(tensor, Variable) for tensor in wanted):
             self.weights_to_host()
@@ -206,12 +207,12 @@ class Session:
         arrays = {}
         for tensor, data in tensors.items():
             if not isinstance(tensor, Variable):
-                raise TypeError(f"Session.write_variable_data: {tensor!r} is no variable")
+                raise WrongType(f"Session.write_variable_data: {tensor!r} is no variable")
             self._check_own("write_variable_data", tensor)
             number = isinstance(data, (int, float)) and not isinstance(data, np.generic)
             array = to_numpy(data, tensor.dtype if number else None, downcast=False)
             if array.dtype != tensor.dtype.as_numpy():
-                raise TypeError(f"Session.write_variable_data: {tensor!r} cannot have a value of {array.dtype}")
+                raise WrongType(f"Session.write_variable_data: {tensor!r} cannot have a value of {array.dtype}")
             if array.shape != tensor.shape:
                 raise CallError(
                     f"Session.write_variable_data: {tensor!r} cannot have a value of the shape {array.shape}"
@@ -265,7 +266,7 @@ class Session:
 
     def _check_attached(self, method: str) -> None:
         if self._pid != os.getpid():
-            raise RuntimeError(
+            raise RefusedCall(
                 f"Session.{method}: the session was made in process {self._pid}, from which this one was forked; make "
                 "another in this process"
             )
@@ -283,7 +284,7 @@ class Session:
         wanted = list(expected)
         for key in given:
             if not isinstance(key, kind):
-                raise TypeError(f"Session.run: {what} has the key {key!r}; it must be a popxl.{kind.__name__}")
+                raise WrongType(f"Session.run: {what} has the key {key!r}; it must be a popxl.{kind.__name__}")
             if key not in wanted:
                 raise CallError(f"Session.run: {what} has data for {key!r}, which the graph does not use")
         for stream in wanted:

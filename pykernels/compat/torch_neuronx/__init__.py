@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pykernels.compat.providing import provide
+from pykernels.refusals import MissingName
 
 __all__: list[str] = []
 
@@ -16,7 +17,7 @@ provide("torch_neuronx", __name__)
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(
+    raise MissingName(
         f"torch_neuronx.{name}: torch_neuronx is not installed, and what pykernels provides in its place is "
         "torch_neuronx.xla_impl.custom_op"
     )

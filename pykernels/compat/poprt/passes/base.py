@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pykernels.compat.poprt.user_files import where
 from pykernels.errors import CallError, DefinitionError, PykernelsError
+from pykernels.refusals import NotProvided
 
 if TYPE_CHECKING:
     import onnx
@@ -30,7 +31,7 @@ class Pass:
 
     def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
         """To be defined: the model, changed."""
-        raise NotImplementedError(f"{type(self).__name__} does not define run(self, onnx_model)")
+        raise NotProvided(f"{type(self).__name__} does not define run(self, onnx_model)")
 
     def traverse_graph(
         self,

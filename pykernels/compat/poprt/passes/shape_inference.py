@@ -9,6 +9,7 @@ from pykernels.compat.poprt.passes.onnx_helper import find_value_info
 from pykernels.compat.poprt.types import agree, describe
 from pykernels.compat.poprt.user_files import where
 from pykernels.errors import DefinitionError, PykernelsError
+from pykernels.refusals import NotProvided
 
 if TYPE_CHECKING:
     import onnx
@@ -28,7 +29,7 @@ class ShapeInference:
 
     def __call__(self, model: onnx.ModelProto, node: onnx.NodeProto) -> tuple[onnx.ModelProto, bool]:
         """To be defined: enter the types of the node's outputs, and tell whether they are known now."""
-        raise NotImplementedError(f"{type(self).__name__} does not define __call__(self, model, node)")
+        raise NotProvided(f"{type(self).__name__} does not define __call__(self, model, node)")
 
     def update_value_info(self, model: onnx.ModelProto, value_info: onnx.ValueInfoProto) -> onnx.ModelProto:
         """Enter the type and shape of a tensor into the model.

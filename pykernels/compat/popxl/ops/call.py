@@ -11,6 +11,7 @@ from pykernels.compat.popxl.graph import Graph
 from pykernels.compat.popxl.op import Op
 from pykernels.compat.popxl.tensor import Tensor
 from pykernels.errors import CallError
+from pykernels.refusals import WrongType
 
 if TYPE_CHECKING:
     from pykernels.compat.popxl.gradients import Backward
@@ -191,7 +192,7 @@ def make_call(
     context = get_current_context()
     parent = context.graph
     if not isinstance(graph, Graph):
-        raise TypeError(f"{context.op_name}: {graph!r} is no popxl.Graph")
+        raise WrongType(f"{context.op_name}: {graph!r} is no popxl.Graph")
     if graph.ir is not parent.ir or graph is parent.ir.main_graph or graph in context._graphs:
         raise CallError(f"{context.op_name}: {graph!r} cannot be called in {parent!r}")
     given = _given(context.op_name, graph, inputs, inputs_dict or {})

@@ -11,6 +11,7 @@ from pykernels.compat.popxl.op import Op
 from pykernels.compat.popxl.streams import DeviceToHostStream, HostToDeviceStream, Stream
 from pykernels.compat.popxl.tensor import Tensor
 from pykernels.errors import CallError
+from pykernels.refusals import WrongType
 
 if TYPE_CHECKING:
     from pykernels.compat.popxl.gradients import Backward
@@ -92,6 +93,6 @@ def host_store(d2h_stream: DeviceToHostStream, t: Tensor) -> None:
 def _check(graph: Graph, stream: Stream, kind: type[Stream]) -> None:
     op = get_current_context().op_name
     if not isinstance(stream, kind):
-        raise TypeError(f"{op}: {stream!r} is no popxl.{kind.__name__}")
+        raise WrongType(f"{op}: {stream!r} is no popxl.{kind.__name__}")
     if stream._graph.ir is not graph.ir:
         raise CallError(f"{op}: {stream!r} is of another popxl.Ir than {graph!r}, which ops are being made in")

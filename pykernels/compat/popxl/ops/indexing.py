@@ -13,6 +13,7 @@ from pykernels.compat.popxl.dtypes import DTYPES
 from pykernels.compat.popxl.ops import elementwise, shapes
 from pykernels.compat.popxl.tensor import Tensor, constant
 from pykernels.errors import CallError
+from pykernels.refusals import WrongType
 
 __all__ = ["item"]
 
@@ -38,7 +39,7 @@ def item(t: Tensor, key: Any) -> Tensor:
         return shapes.gather(t, key)
     if isinstance(key, Tensor) and key.dtype is DTYPES["bool"]:
         return elementwise.where(key, t, constant(0, t.dtype))
-    raise TypeError(f"{t!r}[{key!r}]: an index must be integers and slices, or a tensor of integers or booleans")
+    raise WrongType(f"{t!r}[{key!r}]: an index must be integers and slices, or a tensor of integers or booleans")
 
 
 def _is_place(key: Any) -> bool:

@@ -13,6 +13,7 @@ from pykernels.compat.popxl.ops.call import Call, CallSiteInfo, call
 from pykernels.compat.popxl.tensor import Constant, Tensor, constant, graph_input, graph_output
 from pykernels.compat.popxl.transforms.grad_graph_info import ExpectedConnection, ExpectedConnectionType, GradGraphInfo
 from pykernels.errors import CallError
+from pykernels.refusals import WrongType
 
 __all__ = ["ExpectedConnection", "ExpectedConnectionType", "GradGraphInfo", "autodiff"]
 
@@ -54,7 +55,7 @@ def autodiff(
         gradient; an input has no gradient; something on the way is changed in place.
     """
     if not isinstance(graph, Graph):
-        raise TypeError(f"autodiff: {graph!r} is no popxl.Graph")
+        raise WrongType(f"autodiff: {graph!r} is no popxl.Graph")
     if graph is graph.ir.main_graph:
         raise CallError("autodiff: the main graph cannot be differentiated; make a graph of it with ir.create_graph")
     provided = list(graph.outputs if grads_provided is None else grads_provided)

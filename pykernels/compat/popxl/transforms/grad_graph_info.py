@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pykernels.compat.popxl.graph import Graph
 from pykernels.compat.popxl.ops.call import CallSiteInfo
 from pykernels.compat.popxl.tensor import Tensor
+from pykernels.refusals import WrongType
 
 __all__ = ["ExpectedConnection", "ExpectedConnectionType", "GradGraphInfo"]
 
@@ -97,7 +98,7 @@ class GradGraphInfo:
     @staticmethod
     def _check(info: CallSiteInfo, graph: Graph) -> None:
         if info.called_graph is not graph:
-            raise TypeError(f"GradGraphInfo: the call is one of {info.called_graph!r}; it must be one of {graph!r}")
+            raise WrongType(f"GradGraphInfo: the call is one of {info.called_graph!r}; it must be one of {graph!r}")
 
     def __repr__(self) -> str:
         return (
