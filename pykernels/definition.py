@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from pykernels import abi, dtypes
 from pykernels.attributes import parse_value, type_name
@@ -184,12 +184,7 @@ class OpDef:
         """
         self.check_inputs(inputs)
         instance = make_instance(self, inputs, self._output_specs(counts), attributes)
-        try:
-            self._call(self.definition.functions.infer, self.index, ctypes.byref(instance))
-        except DefinitionError as error:
-            # Of C++, it begins with the file's name and a line.
-            path = self.definition.path
-            raise DefinitionError(str(error).replace(f"op {self.name}: {path.name}:", f"{path}:", 1)) from None
+        self._call(self.definition.functions.infer, self.index, ctypes.byref(instance))
         try:
             return (
                 read_tensors(self.inputs, instance.inputs[: instance.n_inputs]),
@@ -248,11 +243,10 @@ class OpDef:
             given, outputs = inputs, arguments_of(self.outputs) if outputs is None else outputs
         instance = make_instance(self, given, outputs or NO_TENSORS, attributes, name=name)
         recorder = PlanRecorder()
-        try:
-            self._call(functions.gradient, self.gradient, ctypes.byref(instance), ctypes.byref(recorder.sink))
-        except (CallError, DefinitionError) as error:
+        status, told = _ask(functions.gradient, self.gradient, ctypes.byref(instance), ctypes.byref(recorder.sink))
+        if status:
             at = functions.gradients[self.gradient]
-            raise DefinitionError(f"{at.file.decode()}:{at.line}: the gradient of {error}") from None
+            raise DefinitionError(f"{at.file.decode()}:{at.line}: the gradient of op {self.name}: {told}")
         return recorder.plan()
 
     def sbp(
@@ -280,15 +274,18 @@ class OpDef:
         return recorder.signatures
 
     def _call(self, function: Callable[..., int], *args: Any) -> None:
-        error = ctypes.create_string_buffer(abi.ERROR_SIZE)
-        status = function(*args, ctypes.addressof(error), abi.ERROR_SIZE)
+        status, told = _ask(function, *args)
+        path = self.definition.path
+        if status == _FAULT and told.startswith(f"{path.name}:"):  # of C++, with a line
+            raise DefinitionError(f"{path.parent}/{told}")
         if status:
-            self._fail(status, error.value.decode(errors="replace"))
+            raise (DefinitionError if status == _FAULT else CallError)(f"op {self.name}: {told}")
 
-    def _fail(self, status: int, text: str) -> NoReturn:
-        if status == _FAULT:
-            raise DefinitionError(f"op {self.name}: {text}")
-        raise CallError(f"op {self.name}: {text}")
+
+def _ask(function: Callable[..., int], *args: Any) -> tuple[int, str]:
+    """What a function of a definition returns, and what it tells."""
+    error = ctypes.create_string_buffer(abi.ERROR_SIZE)
+    return function(*args, ctypes.addressof(error), abi.ERROR_SIZE), error.value.decode(errors="replace")
 
 
 OpDef.__doc__ = InstanceHelp(OpDef.__doc__, lambda op: f"{op.schema()}\n\nDefined in {op.file}:{op.line}.")  # type: ignore[assignment]
