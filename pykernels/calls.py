@@ -9,6 +9,7 @@ from typing import Any
 from pykernels import discovery, frameworks
 from pykernels.definition import OpDef
 from pykernels.errors import CallError
+from pykernels.refusals import WrongType
 
 __all__ = ["Plan", "find_plan"]
 
@@ -73,7 +74,9 @@ class Plan:
         outputs: dict[str, int] = {}
         n_given = 0
         for name, count in zip(counts[::2], counts[1::2]):
-            assert isinstance(name, str) and isinstance(count, int)
+            assert isinstance(count, int)
+            if not isinstance(name, str):
+                raise WrongType(f"op {op_type!r}: the name of an input or output is a string, not {name!r}")
             if count < 0:
                 outputs[name] = -count
             else:

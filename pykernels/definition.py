@@ -25,6 +25,8 @@ __all__ = ["NOT_KNOWN_YET", "Definition", "GradientPlan", "OpDef", "PlanOp", "Te
 NOT_KNOWN_YET = "is not known yet"
 #: What a function of a definition returns when the definition itself is wrong, rather than the use of the op.
 _FAULT = 2
+# How many characters of a wrong value messages show.
+_MOST_SHOWN = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +125,7 @@ class OpDef:
         except ValueError as error:
             raise CallError(
                 f"attribute '{attribute.name}' of op {self.name} is of type {type_name(attribute.type)}, "
-                f"which {value!r} is not: {error}"
+                f"which {_shown(value)} is not: {error}"
             ) from None
 
     def check_inputs(self, inputs: Sequence[Sequence[TensorSpec]]) -> None:
@@ -280,6 +282,12 @@ class OpDef:
             raise DefinitionError(f"{path.parent}/{told}")
         if status:
             raise (DefinitionError if status == _FAULT else CallError)(f"op {self.name}: {told}")
+
+
+def _shown(value: object) -> str:
+    """A value in a line of a message: arrays and the like would take many."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def _ask(function: Callable[..., int], *args: Any) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pykernels import frameworks, paths, shipped
 from pykernels.errors import CallError, ClashError, LoadError
 from pykernels.module import CPP_DEF, PY_API, PY_DEF, PY_KERNEL, OpModule
+from pykernels.refusals import WrongType
 
 __all__ = ["ENTRY_POINTS", "find", "find_op", "install", "list_ops", "load_ops", "owner_of", "reload", "unload_ops"]
 
@@ -161,6 +162,8 @@ def find_op(name: str) -> OpModule:
     CallError
         There is none; the message tells which there are.
     """
+    if not isinstance(name, str):
+        raise WrongType(f"the name of an op is a string, not {name!r}")
     if name in _loaded:
         return _loaded[name]
     known = name
@@ -186,10 +189,14 @@ def find(*paths_given: str | Path) -> Iterator[Path]:
         A path is not there, or a given path holds no op folder.
     """
     seen: set[Path] = set()
+    for given in paths_given:
+        if not isinstance(given, (str, os.PathLike)):
+            raise WrongType(f"ops are loaded from folders, given by their paths, not from {given!r}")
     for place, must_exist in [(Path(p), True) for p in paths_given] or _default_places():
         if not place.is_dir():
             if must_exist:
-                raise LoadError(f"there is no folder {place}")
+                what = "is a file, not a folder" if place.is_file() else ""
+                raise LoadError(f"{place} {what}" if what else f"there is no folder {place}")
             continue
         folders = [place] if _is_op_folder(place) else sorted(f for f in place.iterdir() if _is_op_folder(f))
         if paths_given and not folders:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from pykernels.errors import LoadError
+from pykernels.refusals import WrongType
 
 __all__ = ["register"]
 
@@ -34,6 +35,8 @@ def register(reg_name: str) -> Callable[[Class], Class]:
     ------
     LoadError
         mxnet is not imported, or MXNet refuses the name.
+    CallError
+        The name is none.
     DefinitionError
         What is decorated is no such class.
     BuildError, CacheError
@@ -46,6 +49,10 @@ def register(reg_name: str) -> Callable[[Class], Class]:
     ...     def create_operator(self, ctx, in_shapes, in_dtypes):
     ...         return Sigmoid()
     """
+    if not isinstance(reg_name, str) or not reg_name:
+        raise WrongType(
+            f"pykernels.register takes the name of an operator, as in @pykernels.register('sigmoid'), not {reg_name!r}"
+        )
     caller = sys._getframe(1)
     where = f"{caller.f_code.co_filename}:{caller.f_lineno}"
 

@@ -7,7 +7,7 @@ import copy
 import importlib.util
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -299,6 +299,37 @@ def test_the_code_stands_behind_the_first_line(tmp_path: Path, capfd: pytest.Cap
         told = capfd.readouterr().err
         assert told.startswith("pykernels: gain: ") and "Traceback" not in told
         assert told.splitlines()[0].endswith("[PK200]") and "int x = y;" in told.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: pykernels.load_ops(3), "ops are loaded from folders, given by their paths, not from 3"),
+        (lambda: pykernels.load_ops(__file__), f"{__file__} is a file, not a folder"),
+        (lambda: pykernels.user_op_builder("a").Op(3).Build(), "the name of an op is a string, not 3"),
+        (lambda: pykernels.register(type), "takes the name of an operator, as in @pykernels.register('sigmoid'), not "),
+        (lambda: pykernels.register(""), "takes the name of an operator, as in @pykernels.register('sigmoid'), not ''"),
+    ],
+)
+def test_arguments_of_other_types_are_told(call: Callable[[], object], told: str) -> None:
+    with pytest.raises(errors.PykernelsError) as raised:
+        call()
+    assert told in str(raised.value) and code_of(raised.value) == raised.value.code
+
+
+def test_names_and_values_of_other_types_are_told_in_a_line(tmp_path: Path) -> None:
+    _op(tmp_path)
+    pykernels.load_ops(tmp_path)
+    try:
+        builder = pykernels.user_op_builder("a").Op("gain_forward")
+        with pytest.raises(TypeError, match="op 'gain_forward': the name of an input or output is a string, not 3"):
+            builder.Input(3, [X]).Build()
+        with pytest.raises(errors.CallError) as raised:
+            pykernels.user_op_builder("a").Op("gain_forward").Input("x", [X]).Attr("scale", np.ones((99, 9))).Build()
+    finally:
+        pykernels.unload_ops("gain")
+    assert "which array([[1., 1., " in str(raised.value) and "... is not: it is no number [PK400]" in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1 and len(str(raised.value)) < 250
 
 
 def test_a_clash_names_both_folders(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """MXNet's errors about the inputs of a call, with the op and its inputs named.
 
-libmxnet counts the inputs before it asks an op about them, and says that "Operator Custom expects 2". So MXNet's
-functions for custom operators are wrapped: what they raise gets a line more, where it is about one of our ops.
+libmxnet counts the inputs before it asks an op about them, and says that "Operator Custom expects 2"; of a name that is
+misspelt it does not say which one is nearly right. So MXNet's functions for custom operators are wrapped: what they
+raise gets a line more, where it is about one of our ops.
 """
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import re
@@ -80,8 +82,11 @@ def _original(function: Any) -> Any:
 
 def _explanation(error: str, keywords: Mapping[str, Any]) -> str | None:
     """What to say before an error of a call with these keywords; None if it is not about the inputs of our ops."""
-    found = _ABOUT_INPUTS.search(error)
     op_type = keywords.get("op_type")
+    if "Cannot find custom operator" in error:
+        close = difflib.get_close_matches(str(op_type), _op_types, n=1)
+        return f"there is no op {op_type!r}; did you mean {close[0]!r}?" if close else None
+    found = _ABOUT_INPUTS.search(error)
     if found is None or op_type not in _op_types:
         return None
     inputs = _inputs(keywords)

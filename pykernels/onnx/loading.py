@@ -12,6 +12,7 @@ from pykernels.onnx.arguments import node_attributes
 from pykernels.onnx.inference import infer_shapes
 from pykernels.onnx.nodes import NodeName, find_node, walk
 from pykernels.onnx.sessions import register
+from pykernels.refusals import WrongType
 
 if TYPE_CHECKING:
     import onnx
@@ -83,6 +84,10 @@ def _read(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> onnx.Model
 
     if isinstance(model, onnx.ModelProto):
         return model
+    if not isinstance(model, (bytes, str, os.PathLike)):
+        raise WrongType(
+            f"a model is given by its path, as bytes or as an onnx.ModelProto, not as {type(model).__name__}"
+        )
     what = "the model" if isinstance(model, bytes) else os.fspath(model)
     try:
         if isinstance(model, bytes):

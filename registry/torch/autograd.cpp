@@ -12,9 +12,10 @@ using torch::autograd::Node;
 using torch::autograd::SavedVariable;
 
 void RefuseForwardMode(const TorchOp& op, const Tensor& input) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!torch::autograd::isFwGradDefined(input), "op '", op.qualified_name(),
-                              "' has no forward-mode derivative (jvp): only gradients, as of backward(), vjp and "
-                              "grad, are computed");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      !torch::autograd::isFwGradDefined(input),
+      WithCode(kDefinitionError, Join("op '", op.qualified_name(), "' has no forward-mode derivative (jvp): only "
+                                      "gradients, as of backward(), vjp and grad, are computed")));
 }
 
 // "leaky_relu_forward" -> "LeakyReluBackward", as PyTorch calls its own nodes.

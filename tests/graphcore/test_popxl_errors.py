@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from messages import code_of
 
 import pykernels.compat.popxl as popxl
 from pykernels.compat.popxl import ops
 from pykernels.compat.popxl.transforms import autodiff
+from pykernels.errors import CallError
 
 IR = popxl.Ir()
 OTHER = popxl.Ir()
@@ -234,8 +236,9 @@ CASES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 @pytest.mark.parametrize("what", CASES)
 def test_what_is_wrong_is_told(what: str) -> None:
     call, error, text = CASES[what]
-    with IR.main_graph, pytest.raises(error, match=re.escape(text)):
+    with IR.main_graph, pytest.raises(error, match=re.escape(text)) as raised:
         call()
+    assert code_of(raised.value) == ("PK200" if what == "no build" else CallError.code)
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def hybridized() -> Any:
 
 
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
+    "misspelt": (lambda: mx.nd.Custom(X, op_type="dence"), "there is no op 'dence'; did you mean 'dense'?"),
     "too few": (lambda: mx.nd.Custom(X, op_type="dense"), "op 'dense' takes 2 inputs (data, weight), got 1"),
     "too many": (lambda: mx.nd.Custom(X, X, X, op_type="dense"), "op 'dense' takes 2 inputs (data, weight), got 3"),
     "none": (lambda: mx.nd.Custom(op_type="relu"), "op 'relu' takes 1 input (x), got 0"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from cases import CASES, Case
+from messages import code_of
 from shipped import DIFFERENTIABLE, ONE_EACH, EveryOp, function_of, tensors_of, variables, weighted_sum
 
 import pykernels
@@ -211,8 +212,11 @@ def test_forward_mode_is_refused(ops: Any, case: Case) -> None:
         dual = list(tensors)
         which = case.variables[0]
         dual[which] = torch.autograd.forward_ad.make_dual(dual[which], torch.ones_like(dual[which]))
-        with pytest.raises(NotImplementedError, match=rf"op '\w+::{case.op}' has no forward-mode derivative \(jvp\)"):
+        with pytest.raises(
+            NotImplementedError, match=rf"op '\w+::{case.op}' has no forward-mode derivative \(jvp\)"
+        ) as told:
             run(*dual)
+        assert code_of(told.value) == "PK200"
 
 
 def test_a_forward_derivative_of_a_gradient_is_refused(ops: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pykernels.errors import CallError
+
 __all__ = ["UndefinedValue"]
 
 
-class UndefinedValue(Exception):
+class UndefinedValue(CallError):
     """Something of a tensor is asked for that it does not have: the IPU that it is on."""
