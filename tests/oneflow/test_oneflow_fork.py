@@ -170,7 +170,7 @@ def test_a_graph_in_a_child_is_refused(tmp_path: Path, graph: str) -> None:
         tmp_path,
     )
     assert done.count("[0.5, 0.5, 0.5, 0.5]") == 2
-    assert "RuntimeError a graph cannot run in process" in done
+    assert "RefusedCall a graph cannot run in process" in done
     assert "'spawn'" in done
 
 
