@@ -277,11 +277,12 @@ class OpDef:
 
     def _call(self, function: Callable[..., int], *args: Any) -> None:
         status, told = _ask(function, *args)
-        path = self.definition.path
-        if status == _FAULT and told.startswith(f"{path.name}:"):  # of C++, with a line
-            raise DefinitionError(f"{path.parent}/{told}")
+        if status == _FAULT:
+            path = self.definition.path
+            is_placed = told.startswith(f"{path.name}:")  # of C++, with a line
+            raise DefinitionError(f"{path.parent}/{told}" if is_placed else f"op {self.name}: {told}")
         if status:
-            raise (DefinitionError if status == _FAULT else CallError)(f"op {self.name}: {told}")
+            raise CallError(f"op {self.name}: {told}")
 
 
 def _shown(value: object) -> str:

@@ -332,7 +332,7 @@ def test_a_forked_process_makes_its_own_sessions(tmp_path: Path) -> None:
     refused, in_child, in_parent = done.stdout.splitlines()
     assert re.fullmatch(
         r"Session.run: the session was made in process \d+, from which this one was forked; make another in this "
-        "process",
+        r"process \[PK400\]",
         refused,
     )
     assert in_child == in_parent == "0.841"

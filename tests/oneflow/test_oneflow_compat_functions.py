@@ -97,7 +97,7 @@ REDUCTIONS = {
 def test_every_function_of_flow_math_is_tried() -> None:
     with pytest.raises(AttributeError) as raised:
         print(flow.math.nothing)
-    provided = str(raised.value).partition("it has ")[2].split(", ")
+    provided = str(raised.value).removesuffix(" [PK100]").partition("it has ")[2].split(", ")
     assert provided == sorted({*UNARY, *BINARY, *REDUCTIONS, "add_n"})
 
 
