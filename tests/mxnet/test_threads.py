@@ -69,7 +69,7 @@ def test_a_piece_that_fails(tmp_path: Path) -> None:
             print(str(error).splitlines()[0])
         print(pieces(1_000_003))
     """
-    assert run(tmp_path, program, OMP_NUM_THREADS="2") == "MXNetError: pieces_forward failed with status 1\n2"
+    assert run(tmp_path, program, OMP_NUM_THREADS="2") == "MXNetError: pieces_forward failed with status 1 [PK300]\n2"
 
 
 @pytest.mark.parametrize("engine", ["ThreadedEnginePerDevice", "NaiveEngine"])
