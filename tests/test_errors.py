@@ -140,7 +140,8 @@ def test_what_is_raised_to_users_is_of_our_kinds() -> None:
     """Nothing raises a bare Exception, and what is raised besides our kinds is Python's own for its purpose."""
     allowed = {
         # For those who are called by Python or a framework, which expect them.
-        *("TypeError", "ValueError", "AssertionError", "OSError", "argparse.ArgumentTypeError", "StopIteration"),
+        *("TypeError", "ValueError", "IndexError", "AssertionError", "OSError", "argparse.ArgumentTypeError"),
+        "StopIteration",
     }
     # Nothing but the text of one of ours, or a name.
     passed_on = {"RuntimeError(str(error))", "AttributeError(name)"}
