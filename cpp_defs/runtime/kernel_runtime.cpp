@@ -14,7 +14,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "kernel_runtime/copying.h"
 #include "kernel_runtime/loan.h"
 
 namespace {
@@ -137,12 +136,6 @@ void NRT_MemInfo_call_dtor(MemInfo* info) {
 }
 
 void* NRT_MemInfo_data_fast(MemInfo* info) { return info->data; }
-
-// Copies an array into another of the same shape and dtype, which may overlap; 0 if there was no memory to do so.
-int pk_copy(char* to, const std::int64_t* to_strides, const char* from, const std::int64_t* from_strides,
-            const std::int64_t* lengths, int axes, std::int64_t item) {
-  return Copy(to, to_strides, from, from_strides, lengths, axes, item);
-}
 
 // Lends memory for the array that is going to be returned; what is returned at last ends the loan, or a failure.
 void pk_lend(char* memory, std::int64_t bytes) { loan = {memory, static_cast<std::size_t>(bytes), false, 0, {}}; }

@@ -17,7 +17,10 @@ from numba.core.types.misc import SliceType
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-__all__ = ["copy", "emit_copy", "parts", "registry"]
+__all__ = ["COPY", "copy", "emit_copy", "parts", "registry"]
+
+#: The function of the runtime, in a part of its own.
+COPY = "pk_copy"
 
 registry = Registry("pykernels copies")
 _I64 = ir.IntType(64)
@@ -62,7 +65,7 @@ def emit_copy(
         ir.IntType(32),
         [byte, _I64.as_pointer(), byte, _I64.as_pointer(), _I64.as_pointer(), ir.IntType(32), _I64],
     )
-    function = cgutils.get_or_insert_function(builder.module, type_, "pk_copy")
+    function = cgutils.get_or_insert_function(builder.module, type_, COPY)
     item = context.get_abi_sizeof(context.get_data_type(array.dtype))
     is_done = builder.call(
         function,

@@ -66,7 +66,7 @@ def compile_kernel(fused: Fused, output: Path, where: str, *, fast_math: bool) -
             value.visibility = "hidden"
     target.optimise(parsed, level=2)
     libraries = [str(vector_math.path()), "-lm"] if any(writer.needs_library for writer in writers) else ["-lm"]
-    linking.link(target.machine().emit_object(parsed), "fused", libraries, output, where)
+    linking.link(target.machine().emit_object(parsed), ["fused"], libraries, output, where)
     return Facts(
         FUSED,
         vector_math=tuple(sorted(set[str]().union(*(writer.vector_math for writer in writers)))),

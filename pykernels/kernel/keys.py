@@ -57,7 +57,7 @@ def fused_key(function: KernelFunction, signature: Signature, filename: str) -> 
 
 def compiled_key(function: KernelFunction, signature: Signature, filename: str, output_names: Sequence[str]) -> str:
     """Of a kernel that numba compiles."""
-    return _key(function, signature, filename, output_names, _COMPILER, "kernel_runtime")
+    return _key(function, signature, filename, output_names, _COMPILER, "kernel_runtime", "copying")
 
 
 def _key(
@@ -66,7 +66,7 @@ def _key(
     filename: str,
     names: Sequence[str],
     generator: tuple[Path, ...],
-    runtime: str,
+    *runtime: str,
 ) -> str:
     return cache.digest(
         [
@@ -75,7 +75,7 @@ def _key(
             filename,
             *names,
             _digest(generator),
-            *linking.RUNTIME[runtime],
+            *(path for part in runtime for path in linking.RUNTIME[part]),
             vector_math.identity(),
         ]
     )

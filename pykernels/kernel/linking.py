@@ -21,22 +21,22 @@ _FOLDER = CPP_DEFS / "runtime"
 #: The parts of the runtime: of each the file to compile, and what it includes.
 RUNTIME = {
     name: (_FOLDER / f"{name}.cpp", *sorted((_FOLDER / name).glob("*.h")))
-    for name in ("elementwise", "fused", "kernel_runtime")
+    for name in ("copying", "elementwise", "fused", "kernel_runtime")
 }
 
 _HEADERS = sorted((CPP_DEFS / "include" / "pykernels").glob("*.h"))
 _FLAGS = ("-fPIC", "-std=c++17", "-O3", "-fvisibility=hidden")
 
 
-def link(code: bytes, part: str, libraries: Sequence[str], output: Path, what: str) -> None:
-    """Link machine code with a part of the runtime, which is compiled once and kept in the cache.
+def link(code: bytes, parts: Sequence[str], libraries: Sequence[str], output: Path, what: str) -> None:
+    """Link machine code with parts of the runtime, which are compiled once and kept in the cache.
 
     Parameters
     ----------
     code : bytes
         A relocatable object.
-    part : str
-        A key of `RUNTIME`.
+    parts : sequence of str
+        Keys of `RUNTIME`.
     libraries : sequence of str
         Paths, or ``-l`` and a name.
     output : Path
@@ -56,7 +56,10 @@ def link(code: bytes, part: str, libraries: Sequence[str], output: Path, what: s
     flags = ["-shared", "-Wl,--exclude-libs,ALL", *libraries]
     if output.name == RELOCATABLE:
         flags = ["-r", "-nostdlib"]
-    run([*compiler().command, str(object_path), str(_compiled(part)), "-o", str(output), *flags], what=what)
+    run(
+        [*compiler().command, str(object_path), *(str(_compiled(part)) for part in parts), "-o", str(output), *flags],
+        what=what,
+    )
     object_path.unlink()
 
 

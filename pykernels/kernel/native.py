@@ -90,7 +90,8 @@ def compile_kernel(
     if foreign:
         raise NotNative(f"it needs {', '.join(foreign)} at run time")
     libraries = [str(vector_math.path()), "-lm"] if math.needs_library else ["-lm"]
-    linking.link(code, "kernel_runtime", libraries, output, kernel.where)
+    parts = ["kernel_runtime", *(["copying"] if copying.COPY in undefined else [])]
+    linking.link(code, parts, libraries, output, kernel.where)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
     slower, slower_from = find_slower(kernel) if form == WHOLE_ARRAY else ("", 0)
     uses_blas = any("numba_xx" in name for name in undefined)
@@ -210,7 +211,8 @@ def _entry(compiled: Any, *, lends: bool) -> ir.Module:
 
 @functools.lru_cache(maxsize=1)
 def _runtime_names() -> frozenset[str]:
-    return frozenset(re.findall(r"\b((?:NRT_|numba_|pk_|Py)\w+)[(;]", linking.RUNTIME["kernel_runtime"][0].read_text()))
+    texts = (linking.RUNTIME[part][0].read_text() for part in ("kernel_runtime", "copying"))
+    return frozenset(re.findall(r"\b((?:NRT_|numba_|pk_|Py)\w+)[(;]", "".join(texts)))
 
 
 def _is_provided(name: str) -> bool:

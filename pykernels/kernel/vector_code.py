@@ -60,7 +60,7 @@ def compile_kernel(expression: Elementwise, output: Path, where: str, *, fast_ma
             value.visibility = "hidden"
     target.optimise(parsed, level=2)
     libraries = [str(vector_math.path()), "-lm"] if writer.needs_library else ["-lm"]
-    linking.link(target.machine().emit_object(parsed), "elementwise", libraries, output, where)
+    linking.link(target.machine().emit_object(parsed), ["elementwise"], libraries, output, where)
     return Facts(
         ELEMENTWISE,
         vector_math=tuple(sorted(writer.vector_math)),

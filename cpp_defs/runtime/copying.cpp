@@ -1,7 +1,4 @@
 // Copies of arrays of any strides: in whole runs where elements lie side by side, in tiles where axes change places.
-#ifndef PYKERNELS_RUNTIME_KERNEL_RUNTIME_COPYING_H_
-#define PYKERNELS_RUNTIME_KERNEL_RUNTIME_COPYING_H_
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -157,4 +154,8 @@ bool Copy(char* to, const int64_t* to_strides, const char* from, const int64_t* 
 
 }  // namespace
 
-#endif  // PYKERNELS_RUNTIME_KERNEL_RUNTIME_COPYING_H_
+// Copies an array into another of the same shape and dtype, which may overlap; 0 if there was no memory to do so.
+extern "C" int pk_copy(char* to, const int64_t* to_strides, const char* from, const int64_t* from_strides,
+                       const int64_t* lengths, int axes, int64_t item) {
+  return Copy(to, to_strides, from, from_strides, lengths, axes, item);
+}
