@@ -142,7 +142,7 @@ def test_values_gradients_and_errors(example: Path) -> None:
     made, negative, no_tensor, no_gradient, no_graph = program(IMPORTS + CALLS, cwd=example).stdout.splitlines()
     assert made == "layer/squash_out [layer/squash(t)]"
     assert negative.startswith("LoadError") and "steepness is -1" in negative and "squash" in negative.lower()
-    assert no_tensor == "squash: x is 3; it must be a popxl.Tensor"
+    assert no_tensor == "squash: x is 3; it must be a popxl.Tensor [PK400]"
     assert re.match(r"autodiff: SquashGrad\(.*\) in Graph\[\S+\] has no gradient", no_gradient)
     assert no_graph.startswith("popxl.ops.squash: no graph has been chosen")
 
