@@ -29,6 +29,8 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     from matplotlib.figure import Figure
 
     kernels = list(dict.fromkeys((row.op, row.function) for row in rows))
+    # In every diagram the same, whatever there is in it.
+    colours = {name: f"C{i}" for i, name in enumerate(dict.fromkeys(name for row in rows for name in row.seconds))}
     across = min(4, len(kernels))
     down = -(-len(kernels) // across)
     figure = Figure(figsize=(4.2 * across, 3.2 * down), layout="constrained")
@@ -39,8 +41,8 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         own = [row for row in rows if (row.op, row.function) == (op, function)]
         for name in dict.fromkeys(name for row in own for name in row.seconds):
             points = [(row.elements, row.nbytes / row.seconds[name] / 1e9) for row in own if name in row.seconds]
-            style = "k--" if name == COPY else "o-"
-            axes.plot(*zip(*points), style, label=name, linewidth=2 if name == KERNEL else 1, markersize=4)
+            style = {"color": "k", "linestyle": "--"} if name == COPY else {"color": colours[name], "marker": "o"}
+            axes.plot(*zip(*points), **style, label=name, linewidth=2 if name == KERNEL else 1, markersize=4)
         axes.set(title=f"{op} {function}, {own[0].dtype}", xscale="log", yscale="log")
         axes.set(xlabel="elements", ylabel="GB/s")
         axes.grid(alpha=0.3)
