@@ -6,6 +6,7 @@ import ctypes
 import functools
 import math
 import statistics
+import time
 import timeit
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +18,7 @@ from pykernels.errors import KernelError
 from pykernels.kernel.call import ArrayCall
 from pykernels.paths import CPP_DEFS
 
-__all__ = ["SLOW", "Timer", "medians", "time_copy", "time_kernel", "time_python"]
+__all__ = ["SLOW", "Timer", "medians", "time_copy", "time_kernel", "time_pending", "time_python"]
 
 #: The seconds that a number of calls take.
 Timer = Callable[[int], float]
@@ -87,6 +88,20 @@ def time_python(function: Callable[[], Any]) -> Timer:
     def timer(calls: int) -> float:
         with np.errstate(all="ignore"):
             return timed.timeit(calls)
+
+    return timer
+
+
+def time_pending(function: Callable[[], Any], wait: Callable[[], Any]) -> Timer:
+    """Calls of a function that returns before its work is done, which `wait` waits for."""
+
+    def timer(calls: int) -> float:
+        wait()
+        start = time.perf_counter()
+        for _ in range(calls):
+            function()
+        wait()
+        return time.perf_counter() - start
 
     return timer
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pykernels.bench.timing import Timer
+from pykernels.bench.timing import Timer, time_pending
 from pykernels.definition import OpDef
 
 __all__ = ["OPS", "timers"]
@@ -53,17 +52,9 @@ def timers(
     def run() -> Any:
         return function(mx.nd, *inputs, **attributes)
 
-    def timed(calls: int, call: Callable[[], Any]) -> float:
-        mx.nd.waitall()
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        mx.nd.waitall()
-        return time.perf_counter() - start
-
     def forward(calls: int) -> float:
         with mx.autograd.train_mode():
-            return timed(calls, run)
+            return time_pending(run, mx.nd.waitall)(calls)
 
     leaves = [a for a, argument in zip(inputs, op.inputs) if np.dtype(a.dtype).kind == "f" and not argument.mutable]
     if op.gradient is None or not leaves:
@@ -74,4 +65,5 @@ def timers(
         result = run()
     results = list(result) if isinstance(result, (list, tuple)) else [result]
     heads = [mx.nd.ones_like(each) for each in results]
-    return forward, lambda calls: timed(calls, lambda: mx.autograd.backward(results, heads, retain_graph=True))
+    backward = lambda: mx.autograd.backward(results, heads, retain_graph=True)  # noqa: E731
+    return forward, time_pending(backward, mx.nd.waitall)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pykernels.bench.timing import Timer
+from pykernels.bench.timing import Timer, time_pending
 from pykernels.definition import OpDef
 
 __all__ = ["OPS", "timers"]
@@ -44,17 +43,11 @@ def timers(
     flow = _import()
     inputs = [flow.tensor(array) for array in arrays]
 
-    def timed(calls: int, call: Callable[[], Any]) -> float:
-        flow._oneflow_internal.eager.Sync()
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        flow._oneflow_internal.eager.Sync()
-        return time.perf_counter() - start
+    wait = flow._oneflow_internal.eager.Sync
 
     def forward(calls: int) -> float:
         with flow.no_grad():
-            return timed(calls, lambda: function(flow, *inputs, **attributes))
+            return time_pending(lambda: function(flow, *inputs, **attributes), wait)(calls)
 
     leaves = [
         tensor.clone().requires_grad_() if tensor.dtype.is_floating_point and not argument.mutable else tensor
@@ -65,7 +58,7 @@ def timers(
         return forward, None
     result = function(flow, *leaves, **attributes)
     head = flow.ones_like(result)
-    return forward, lambda calls: timed(calls, lambda: flow.autograd.grad(result, wanted, head, retain_graph=True))
+    return forward, time_pending(lambda: flow.autograd.grad(result, wanted, head, retain_graph=True), wait)
 
 
 def _import() -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import time
+import timeit
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -40,15 +40,9 @@ def timers(
     inputs = [torch.from_numpy(array.copy()) for array in arrays]
     torch.set_num_threads(1)
 
-    def timed(calls: int, call: Callable[[], Any]) -> float:
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        return time.perf_counter() - start
-
     def forward(calls: int) -> float:
         with torch.no_grad():
-            return timed(calls, lambda: function(torch, *inputs, **attributes))
+            return timeit.timeit(lambda: function(torch, *inputs, **attributes), number=calls)
 
     leaves = [
         tensor.clone().requires_grad_() if tensor.is_floating_point() and not argument.mutable else tensor
@@ -59,4 +53,4 @@ def timers(
         return forward, None
     result = function(torch, *leaves, **attributes)
     head = torch.ones_like(result)
-    return forward, lambda calls: timed(calls, lambda: torch.autograd.grad(result, wanted, head, retain_graph=True))
+    return forward, timeit.Timer(lambda: torch.autograd.grad(result, wanted, head, retain_graph=True)).timeit
