@@ -76,7 +76,9 @@ struct Arena {
   std::size_t used;
   std::size_t blocks;
 };
-thread_local Arena pk_arena;
+thread_local Arena arena_of_thread;
+
+Arena* pk_arena_of_thread() { return &arena_of_thread; }
 
 void* NRT_Allocate(std::size_t size) { return std::malloc(size); }
 void* NRT_Reallocate(void* data, std::size_t size) { return std::realloc(data, size); }
@@ -126,7 +128,7 @@ void* NRT_MemInfo_varsize_realloc(MemInfo* info, std::size_t size) {
 }
 
 void NRT_MemInfo_call_dtor(MemInfo* info) {
-  Arena& arena = pk_arena;
+  Arena& arena = arena_of_thread;
   if (reinterpret_cast<std::uintptr_t>(info) - reinterpret_cast<std::uintptr_t>(arena.memory) < sizeof arena.memory) {
     if (--arena.blocks == 0) arena.used = 0;
     return;

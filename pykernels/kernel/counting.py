@@ -3,7 +3,9 @@
 numba counts with atomic operations, since its arrays may belong to several threads. A kernel's temporary arrays are its
 own, and an atomic addition takes longer than most kernels need for four elements. So does a call for memory: small
 arrays lie in an arena of the thread, blocks on top of one another, and all of it is free again once each of them is.
-Where an exception leaves one behind, the arena is as good as full.
+Where an exception leaves one behind, the arena is as good as full. A function finds the arena, once for a call: LLVM
+takes it that looking up a thread's variable leaves AVX-512's additional registers alone, which the C library uses when a
+thread does so for the first time.
 """
 
 from __future__ import annotations
@@ -16,14 +18,12 @@ __all__ = ["FUNCTIONS", "let_inline"]
 _ARENA = 4096
 #: A module with the functions that numba's code calls. Until needless calls are gone, they must not be inlined.
 FUNCTIONS = f"""
-@pk_arena = external hidden thread_local global {{ [{_ARENA} x i8], i64, i64 }}, align 64
-
-declare nonnull ptr @llvm.threadlocal.address.p0(ptr nonnull)
+declare nonnull ptr @pk_arena_of_thread() nounwind willreturn memory(none)
 declare void @NRT_MemInfo_call_dtor(ptr)
 declare noalias ptr @NRT_MemInfo_alloc_safe_aligned(i64, i32)
 
 define linkonce_odr noalias ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %alignment) noinline {{
-  %arena = call ptr @llvm.threadlocal.address.p0(ptr @pk_arena)
+  %arena = call ptr @pk_arena_of_thread()
   %used_at = getelementptr i8, ptr %arena, i64 {_ARENA}
   %used = load i64, ptr %used_at
   %free = sub i64 {_ARENA}, %used
