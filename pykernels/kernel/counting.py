@@ -4,8 +4,8 @@ numba counts with atomic operations, since its arrays may belong to several thre
 own, and an atomic addition takes longer than most kernels need for four elements. So does a call for memory: small
 arrays lie in an arena of the thread, blocks on top of one another, and all of it is free again once each of them is.
 Where an exception leaves one behind, the arena is as good as full. A function finds the arena, once for a call: LLVM
-takes it that looking up a thread's variable leaves AVX-512's additional registers alone, which the C library uses when a
-thread does so for the first time.
+takes it that looking up a thread's variable leaves AVX-512's additional registers alone, which the C library uses when
+a thread does so for the first time.
 """
 
 from __future__ import annotations
