@@ -37,7 +37,7 @@ def install(take_failures: Callable[[], str | None], is_worker: Callable[[], boo
     flow = importlib.import_module("oneflow")
     internal = importlib.import_module("oneflow._oneflow_internal")
 
-    delete_kept = _keep_on_workers(flow.nn.Graph, is_worker)
+    delete_kept = _delete_in_time(flow.nn.Graph, is_worker)
 
     def finish() -> None:
         delete_kept()
@@ -87,28 +87,38 @@ def _waiting(function: Callable[..., Any], finish: Callable[[], None]) -> Callab
     return wait
 
 
-def _keep_on_workers(graphs: Any, is_worker: Callable[[], bool]) -> Callable[[], None]:
-    """Have graphs not be deleted where OneFlow would wait for itself, and return what deletes those kept until then.
+def _delete_in_time(graphs: Any, is_worker: Callable[[], bool]) -> Callable[[], None]:
+    """Have graphs not be deleted where that does harm, and return what deletes those kept until then.
 
-    A graph waits for OneFlow when it is deleted. Garbage is collected on any thread, so on one that runs a kernel.
+    Garbage is collected on any thread, at any time. A graph waits for OneFlow when it is deleted, which must not be on
+    a thread that runs a kernel; and it forgets the variables of whatever graph is being compiled.
     """
-    delete = graphs.__del__
+    delete, compile_graph = graphs.__del__, graphs._compile
     kept: queue.SimpleQueue[Any] = queue.SimpleQueue()  # made for finalizers
+    compiled: list[Any] = []
 
     @functools.wraps(delete)
     def keep_or_delete(graph: Any) -> None:
-        if is_worker():
+        if compiled or is_worker():
             kept.put(graph)
         else:
             delete(graph)
 
+    @functools.wraps(compile_graph)
+    def compile_undisturbed(graph: Any, *args: Any, **keywords: Any) -> Any:
+        compiled.append(graph)
+        try:
+            return compile_graph(graph, *args, **keywords)
+        finally:
+            compiled.remove(graph)
+
     def delete_kept() -> None:
         with contextlib.suppress(queue.Empty):
-            while not is_worker():
+            while not (compiled or is_worker()):
                 # Python calls no finalizer twice.
                 delete(kept.get_nowait())
 
-    graphs.__del__ = keep_or_delete
+    graphs.__del__, graphs._compile = keep_or_delete, compile_undisturbed
     return delete_kept
 
 

@@ -18,7 +18,7 @@ KERNEL = """
         return args[0] * 1
 """
 PROGRAM = """
-import gc, warnings, weakref
+import gc, warnings
 import oneflow as flow
 import pykernels
 
@@ -36,18 +36,46 @@ def make_garbage():
     graph = Graph()
     assert graph(x).tolist() == [1, 1]
     graph.itself = graph
-    return weakref.ref(graph.config)
+
+
+def is_there():
+    return any(type(each) is Graph for each in gc.get_objects())
 
 
 x = flow.zeros(2)
 collecting(x).numpy()
 gc.disable()
-config = make_garbage()
-assert config() is not None
+make_garbage()
+assert is_there()
 y = collecting(x)
 print(y.tolist())
-print("deleted:", config() is None)
+gc.collect()  # of the cycle, once it is let go
+print("deleted:", not is_there())
 """
+
+
+WHILE_COMPILING = """
+class Collecting(flow.nn.Graph):
+    def build(self, x):
+        gc.collect()
+        print("kept:", is_there())
+        return x + 2
+
+
+gc.disable()
+make_garbage()
+y = Collecting()(x)
+print(y.tolist())
+gc.collect()  # of the cycle, once it is let go
+print("deleted:", not is_there())
+"""
+
+
+def test_a_graph_that_dies_while_another_is_compiled_is_deleted_later(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("def collect():\n    pass\n")
+    write_op(tmp_path, "collecting", KERNEL)
+    done = program(PROGRAM.partition("gc.disable()")[0] + WHILE_COMPILING, cwd=tmp_path, timeout=100)
+    assert done.stdout.splitlines() == ["kept: True", "[2.0, 2.0]", "deleted: True"]
 
 
 def test_a_graph_that_dies_in_a_kernel_is_deleted_later(tmp_path: Path) -> None:
