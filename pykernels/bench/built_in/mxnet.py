@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -65,5 +66,5 @@ def timers(
         result = run()
     results = list(result) if isinstance(result, (list, tuple)) else [result]
     heads = [mx.nd.ones_like(each) for each in results]
-    backward = lambda: mx.autograd.backward(results, heads, retain_graph=True)  # noqa: E731
+    backward = functools.partial(mx.autograd.backward, results, heads, retain_graph=True)
     return forward, time_pending(backward, mx.nd.waitall)
