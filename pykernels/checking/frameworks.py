@@ -19,7 +19,7 @@ from pykernels.checking.findings import Skipped, Wrong
 from pykernels.checking.hosts import numpy
 from pykernels.checking.hosts.judging import BY_FUNCTION, judge, way_name
 from pykernels.checking.search import Subject
-from pykernels.frameworks.installed import FRAMEWORKS, find_package
+from pykernels.frameworks.installed import FRAMEWORKS, is_usable
 from pykernels.module import OpModule
 
 __all__ = ["check"]
@@ -41,7 +41,7 @@ def check(subject: Subject) -> str:
     if not trials:
         raise Skipped("no call could be tried")
     told = {_NUMPY: _on_arrays(trials)}
-    installed = [package for package in _FRAMEWORKS if _is_installed(package)]
+    installed = [package for package in _FRAMEWORKS if is_usable(package)]
     with ThreadPoolExecutor(len(_FRAMEWORKS)) as pool:
         found = list(pool.map(lambda package: _run(subject.module, package, trials), installed))
     for package, result in zip(installed, found):
@@ -50,11 +50,6 @@ def check(subject: Subject) -> str:
         told[_FRAMEWORKS[package]] = result
     told |= {name: "not installed" for package, name in _FRAMEWORKS.items() if package not in installed}
     return "\n".join(f"{name}: {text}" for name, text in told.items())
-
-
-def _is_installed(package: str) -> bool:
-    needed = [package, "onnx"] if package == "onnxruntime" else [package]
-    return all(find_package(each) is not None for each in needed)
 
 
 def _run(module: OpModule, package: str, trials: Sequence[Trial]) -> str | Wrong:

@@ -6,7 +6,7 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FRAMEWORKS", "Installed", "find_installed", "find_package"]
+__all__ = ["FRAMEWORKS", "Installed", "find_installed", "find_package", "is_usable"]
 
 #: The package of each framework, with its name, how it is installed, and the versions that ops are tested with.
 FRAMEWORKS = {
@@ -43,6 +43,12 @@ def find_package(name: str) -> Path | None:
     spec = importlib.util.find_spec(name)
     # A mere folder of that name has no origin.
     return None if spec is None or spec.origin is None else Path(spec.origin).parent
+
+
+def is_usable(package: str) -> bool:
+    """Whether a framework is installed, with what models are made with if it runs models."""
+    needed = [package, "onnx"] if package == "onnxruntime" else [package]
+    return all(find_package(each) is not None for each in needed)
 
 
 def find_installed(package: str) -> Installed:

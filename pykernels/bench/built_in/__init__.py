@@ -11,12 +11,12 @@ import importlib
 import sys
 
 from pykernels.bench.timing import Timer
-from pykernels.frameworks.installed import FRAMEWORKS, find_package
+from pykernels.frameworks.installed import FRAMEWORKS, is_usable
 from pykernels.steps import Step
 
 __all__ = ["timers"]
 
-_NEEDED = {"mxnet": ("mxnet",), "oneflow": ("oneflow",), "torch": ("torch",), "onnxruntime": ("onnxruntime", "onnx")}
+_PACKAGES = ("mxnet", "oneflow", "torch", "onnxruntime")
 
 
 def timers(op_name: str, forward: Step) -> dict[str, tuple[Timer, Timer | None]]:
@@ -27,8 +27,8 @@ def timers(op_name: str, forward: Step) -> dict[str, tuple[Timer, Timer | None]]
     arrays = [array for group in forward.inputs for array in group]
     attributes = {name: value for name, value in forward.attributes.items() if name != "device_sub_tag"}
     found = {}
-    for package, needed in _NEEDED.items():
-        if not all(find_package(each) for each in needed):
+    for package in _PACKAGES:
+        if not is_usable(package):
             continue
         name, *_ = FRAMEWORKS[package]
         framework = importlib.import_module(f"{__name__}.{package}")
