@@ -17,7 +17,7 @@ from numba.core.types.misc import SliceType
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-__all__ = ["COPY", "copy", "emit_copy", "parts", "registry"]
+__all__ = ["COPY", "copy", "emit_copy", "emit_whole_copy", "parts", "registry"]
 
 #: The function of the runtime, in a part of its own.
 COPY = "pk_copy"
@@ -31,12 +31,18 @@ def copy(typing_context: Any, target: nb.Type, source: nb.Type) -> Any:
     """Copy all of an array into another one of its shape and dtype."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data, lengths, strides = parts(context, builder, target, arguments[0])
-        source_data, _, source_strides = parts(context, builder, source, arguments[1])
-        emit_copy(context, builder, target, (data, strides), (source_data, source_strides), lengths)
+        emit_whole_copy(context, builder, signature, arguments)
         return context.get_dummy_value()
 
     return nb.void(target, source), generate
+
+
+def emit_whole_copy(context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+    """Copy an array, the second argument, into the first one."""
+    target, source = signature.args
+    data, lengths, strides = parts(context, builder, target, arguments[0])
+    source_data, _, source_strides = parts(context, builder, source, arguments[1])
+    emit_copy(context, builder, target, (data, strides), (source_data, source_strides), lengths)
 
 
 def parts(context: Any, builder: Any, array: nb.Array, value: Any) -> tuple[Any, list[Any], list[Any]]:

@@ -9,7 +9,7 @@ from numba import types as nb
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from pykernels.kernel.copying import emit_copy, parts
+from pykernels.kernel.copying import emit_whole_copy
 
 __all__ = ["TAKE_BACK", "copy_back", "lend"]
 
@@ -53,16 +53,15 @@ def copy_back(typing_context: Any, target: nb.Type, source: nb.Type) -> Any:
     """As `copying.copy`, into what may have been lent: learn what to lend it to, and end the loan."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data, lengths, strides = parts(context, builder, target, arguments[0])
-        source_data, _, source_strides = parts(context, builder, source, arguments[1])
         made = context.make_array(target)(context, builder, arguments[0])
         is_large = builder.icmp_unsigned(">=", builder.mul(made.nitems, made.itemsize), made.nitems.type(_FEWEST_BYTES))
         with builder.if_then(is_large):
             function = cgutils.get_or_insert_function(
                 builder.module, ir.FunctionType(ir.VoidType(), [_BYTES]), "pk_end_loan"
             )
-            builder.call(function, [builder.bitcast(source_data, _BYTES)])
-        emit_copy(context, builder, target, (data, strides), (source_data, source_strides), lengths)
+            returned = context.make_array(source)(context, builder, arguments[1])
+            builder.call(function, [builder.bitcast(returned.data, _BYTES)])
+        emit_whole_copy(context, builder, signature, arguments)
         return context.get_dummy_value()
 
     return nb.void(target, source), generate
