@@ -2,50 +2,89 @@
 
 PYTHON ?= python3.10
 VENV := .venv
-BIN := $(VENV)/bin
 # PyTorch has an environment of its own: MXNet and OneFlow want a NumPy that it has left behind.
 PYTHON_TORCH ?= python3.11
 VENV_TORCH := .venv-torch
-BIN_TORCH := $(VENV_TORCH)/bin
 # Of the versions that setup.cfg names, the one that is tested here.
 TORCH := 2.13
-# With what PyTorch's tests stand on, which is tried there on a newer Python and a newer NumPy.
+# What needs none of these three is tested once more on the newest Python, with the newest NumPy.
+PYTHON_NEWEST ?= $(shell $(FIND_NEWEST))
+VENV_NEWEST := .venv-newest
+FIND_NEWEST = for minor in 15 14 13 12 11 10; do \
+	for python in python3.$$minor "$$(pyenv prefix 3.$$minor 2>/dev/null)/bin/python"; do \
+	"$$python" -c "import ensurepip, sys, venv; sys.exit(sys.version_info[1] != $$minor)" 2>/dev/null && \
+	echo "$$python" && exit; done; done
+
 TESTS_TORCH := tests/torch tests/shipping/test_shipped_registrars.py tests/test_builder.py \
 	tests/test_docstring_examples.py tests/test_documentation.py tests/test_loader.py \
 	$(addprefix tests/kernel/test_,elementwise.py native.py number_checks.py random_kernels.py reference.py)
+TESTS_NEWEST := tests/kernel tests/onnx tests/ops tests/test_builder.py tests/test_definition_*.py tests/test_import.py \
+	tests/test_loader.py tests/test_python_definition.py tests/test_samples.py
+# As many at once as there are processors. They share what compilers make, in one cache.
+PYTEST = python -m pytest -ra --numprocesses logical --dist worksteal --durations 10 $(SELECTION)
+
 # Twice quiet: errors only.
 PIP = $(@D)/bin/python -m pip install -qq --disable-pip-version-check
 METADATA := setup.cfg pyproject.toml
 COMPILERS := $(if $(filter default,$(origin CXX)),g++ c++ clang++,'$(CXX)')
+# Stops in one line where the disk lacks this many GiB.
+ROOM = @df -Pk . | awk 'NR == 2 && $$4 < $(1) * 1048576 { exit 1 }' || { \
+	echo "$(@D) takes up to $(1) GiB, and the disk of $$PWD has less: make room, and run make again" >&2; exit 1; }
+
+# In the checkout, where `make clean` finds it: nothing depends on what lies in a home directory.
+export PYKERNELS_CACHE ?= $(CURDIR)/build/cache
+
+# Some tests run make.
+unexport MAKEFLAGS
 
 .DEFAULT_GOAL := help
 # Two pips must not work on one environment at once, whatever -j says.
 .NOTPARALLEL:
-.PHONY: help tools tools-torch venv demo test docs clean
+.PHONY: help tools tools-torch tools-newest venv demo test test-all style types tests tests-torch tests-newest docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(VENV)/.installed ## make .venv (Python 3.10), with pykernels installed for editing
 
 demo: $(VENV)/.installed-demo ## train a network of our ops on handwritten digits, beside the frameworks' own
-	$(BIN)/python examples/digits.py
+	$(VENV)/bin/python examples/digits.py
 
-test: $(VENV)/.installed-test $(VENV_TORCH)/.installed-test ## check style and types, run all tests
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -ra
-	$(BIN_TORCH)/python -m pytest -ra $(TESTS_TORCH)
+# Where one of them fails, the others still run, and make fails in the end.
+CHECKS := style types tests tests-torch
+CHECK = @$(MAKE) --keep-going --no-print-directory
+
+test: $(VENV)/.installed-test $(VENV_TORCH)/.installed-test ## check style and types, run tests of every part
+	$(CHECK) $(CHECKS) SELECTION=--quick
+
+test-all: $(VENV)/.installed-test $(VENV_TORCH)/.installed-test $(VENV_NEWEST)/.installed-test ## run all tests
+	$(CHECK) $(CHECKS) tests-newest
+
+style:
+	$(VENV)/bin/python -m ruff check
+	$(VENV)/bin/python -m ruff format --check
+
+types:
+	$(VENV)/bin/python -m mypy
+
+tests:
+	$(VENV)/bin/$(PYTEST)
+
+tests-torch:
+	$(VENV_TORCH)/bin/$(PYTEST) $(TESTS_TORCH)
+
+tests-newest:
+	@$(VENV_NEWEST)/bin/python -c "import numpy, sys; print('the newest Python here:', sys.version, 'NumPy', numpy.__version__)"
+	$(VENV_NEWEST)/bin/$(PYTEST) $(TESTS_NEWEST)
 
 docs: $(VENV)/.installed-docs ## build the documentation, build/docs/index.html
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs build/docs
 
-clean: ## remove what building, testing and the demo leave behind (.venv and .venv-torch stay)
+clean: ## remove what building, testing and the demo leave behind (the environments stay)
 	rm -rf build dist *.egg-info demo_output log .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find . -path './$(VENV)*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Both are tried, not looked up: a pyenv shim is there even when the interpreter behind it is not.
+# Each is tried, not looked up: a pyenv shim is there even when the interpreter behind it is not.
 tools:
 	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != (3, 10))' 2>/dev/null || { \
 	  echo "pykernels needs Python 3.10 with venv, and '$(PYTHON)' is not that: install python3.10 (Debian, Ubuntu:" \
@@ -60,7 +99,13 @@ tools-torch:
 	  echo "the tests for PyTorch need Python 3.11 with venv, and '$(PYTHON_TORCH)' is not that: install python3.11 (Debian," \
 	    "Ubuntu: python3.11-venv as well), or name it: make PYTHON_TORCH=/path/to/python3.11" >&2; exit 1; }
 
+tools-newest:
+	@'$(PYTHON_NEWEST)' -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+	  echo "the tests on the newest Python need one with venv, and '$(PYTHON_NEWEST)' is not that: name it:" \
+	    "make PYTHON_NEWEST=/path/to/python3" >&2; exit 1; }
+
 $(VENV)/.created: | tools
+	$(call ROOM,4)
 	@echo "setting up $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
@@ -85,6 +130,7 @@ $(VENV)/.installed-docs: $(METADATA) $(VENV)/.created
 	@touch $@
 
 $(VENV_TORCH)/.created: | tools-torch tools
+	$(call ROOM,2)
 	@echo "setting up $(VENV_TORCH)"
 	@$(PYTHON_TORCH) -m venv $(VENV_TORCH)
 	@touch $@
@@ -92,4 +138,15 @@ $(VENV_TORCH)/.created: | tools-torch tools
 $(VENV_TORCH)/.installed-test: $(METADATA) $(VENV_TORCH)/.created
 	@echo "installing what the tests for PyTorch need"
 	@$(PIP) --editable '.[torchonnx,test]' 'torch == $(TORCH).*'
+	@touch $@
+
+$(VENV_NEWEST)/.created: | tools-newest tools
+	$(call ROOM,1)
+	@echo "setting up $(VENV_NEWEST)"
+	@'$(PYTHON_NEWEST)' -m venv $(VENV_NEWEST)
+	@touch $@
+
+$(VENV_NEWEST)/.installed-test: $(METADATA) $(VENV_NEWEST)/.created
+	@echo "installing what the tests on the newest Python need"
+	@$(PIP) --editable '.[onnx,test]'
 	@touch $@

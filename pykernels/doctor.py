@@ -63,8 +63,8 @@ def examine() -> Iterator[Finding]:
 
 def _python() -> Iterator[Finding]:
     found = f"{platform.python_version()} at {sys.executable}"
-    known = (3, 10) <= sys.version_info[:2] <= (3, 11)
-    yield Finding("Python", WORKS if known else NOTE, found, "" if known else "ops are tested on Python 3.10 and 3.11")
+    known = (3, 10) <= sys.version_info[:2] <= (3, 13)
+    yield Finding("Python", WORKS if known else NOTE, found, "" if known else "ops are tested on Python 3.10 to 3.13")
 
 
 def _interpreters() -> Iterator[Finding]:

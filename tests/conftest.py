@@ -9,6 +9,8 @@ from folders import write_op
 
 import pykernels
 
+pytest_plugins = ["quick"]
+
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_tests(request: pytest.FixtureRequest) -> Iterator[None]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from process import CHECKOUT, python
 
 
+@pytest.mark.thorough
 def test_mxnet_call(tmp_path: Path) -> None:
     done = python(CHECKOUT / "benchmarks" / "mxnet_call.py", "--calls", "20", "--rounds", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -15,6 +17,7 @@ def test_mxnet_call(tmp_path: Path) -> None:
         assert shown in done.stdout
 
 
+@pytest.mark.thorough
 def test_elementwise(tmp_path: Path) -> None:
     kernels = ("sigmoid", "hard_sigmoid")
     done = python(
@@ -28,6 +31,7 @@ def test_elementwise(tmp_path: Path) -> None:
     assert "there is no kernel swiss, only relu, leaky_relu" in done.stderr
 
 
+@pytest.mark.thorough
 def test_threads(tmp_path: Path) -> None:
     done = python(CHECKOUT / "benchmarks" / "threads.py", "--rounds", "1", "--sizes", "2e5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -49,6 +53,7 @@ def test_warm_start(tmp_path: Path) -> None:
         assert shown in done.stdout
 
 
+@pytest.mark.thorough
 def test_compile(tmp_path: Path) -> None:
     done = python(CHECKOUT / "benchmarks" / "compile.py", "embedding", "--processes", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -73,6 +78,7 @@ def test_kernels(tmp_path: Path) -> None:
     assert " of 10 are slower; 0 are left out" in done.stdout
 
 
+@pytest.mark.thorough
 def test_kernels_of_users(tmp_path: Path) -> None:
     done = python(CHECKOUT / "benchmarks" / "kernels.py", "--users", "--rounds", "1", "--largest", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -92,6 +98,7 @@ def test_a_warm_start_imports_no_compiler(tmp_path: Path) -> None:
     assert (compilers | slow) & set(modules) == set()
 
 
+@pytest.mark.thorough
 def test_onnxruntime_call(tmp_path: Path) -> None:
     done = python(CHECKOUT / "benchmarks" / "onnxruntime_call.py", "--rounds", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

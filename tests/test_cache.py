@@ -117,7 +117,7 @@ def test_two_processes_at_once_both_succeed(home: Path) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join()
     assert [worker.exitcode for worker in workers] == [0, 0]
     assert [results.get(), results.get()] == ["same", "same"]
 
@@ -208,7 +208,7 @@ def test_clear_does_not_disturb_who_builds(home: Path, monkeypatch: pytest.Monke
     cache.build("things", "a", "a.txt", write_text("a"))
     with building_elsewhere("key") as process:
         assert cache.clear() == (1, 1)
-        process.communicate("go on\n", timeout=60)
+        process.communicate("go on\n")
     assert process.returncode == 0
     assert cache.build("things", "key", "a.txt", refuse).path.read_text() == "whole"
 
@@ -226,6 +226,7 @@ def test_clear_leaves_time_to_load_what_has_been_found(home: Path) -> None:
     assert cache.build("things", "a", "a.txt", refuse).path.read_text() == "again"
 
 
+@pytest.mark.thorough
 def test_others_build_and_read_while_the_cache_is_cleared(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "GRACE", 0.5)
     program = """

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from process import CHECKOUT
+from process import CHECKOUT, finish
 
 RUN_RELU = """
     import numpy as np
@@ -38,7 +38,7 @@ def start(text: str, cache: Path, **keywords: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(text)],
         cwd=cache.parent,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONDONTWRITEBYTECODE": "1", "PYKERNELS_CACHE": str(cache)},
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "PYKERNELS_CACHE": str(cache)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -46,11 +46,8 @@ def start(text: str, cache: Path, **keywords: object) -> subprocess.Popen[str]:
     )
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    try:
-        out, err = process.communicate(timeout=120)
-    finally:
-        process.kill()
+def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = finish(process)
     return process.returncode, out, err
 
 
@@ -60,11 +57,12 @@ def entries(cache: Path) -> list[str]:
 
 def test_two_processes_that_build_an_op_at_once_both_succeed(cache: Path) -> None:
     processes = [start(RUN_RELU, cache) for _ in range(2)]
-    assert [finish(process) for process in processes] == [(0, "", "")] * 2
+    assert [end(process) for process in processes] == [(0, "", "")] * 2
     assert [name.split("-")[0] for name in entries(cache) if "_cpp_def" in name] == ["relu_cpp_def"]
     assert len(list((cache / "kernels").glob("*/kernel.so"))) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["definitions", "kernels"])
 def test_a_process_killed_while_it_builds_leaves_a_cache_that_works(cache: Path, kind: str) -> None:
     process = start(RUN_RELU, cache)
@@ -74,9 +72,9 @@ def test_a_process_killed_while_it_builds_leaves_a_cache_that_works(cache: Path,
             time.sleep(0.005)
     finally:
         process.kill()
-    assert finish(process)[0] == -signal.SIGKILL
+    assert end(process)[0] == -signal.SIGKILL
     assert any(path.exists() for path in remains)
-    assert finish(start(RUN_RELU, cache)) == (0, "", "")
+    assert end(start(RUN_RELU, cache)) == (0, "", "")
     assert [name for name in entries(cache) if "." in name] == []
 
 
@@ -87,20 +85,21 @@ def may_not_override() -> None:
 
 
 def test_a_cache_that_is_read_only_serves_what_it_has(cache: Path) -> None:
-    assert finish(start(RUN_RELU, cache)) == (0, "", "")
+    assert end(start(RUN_RELU, cache)) == (0, "", "")
     for path in (cache, *cache.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = sorted(cache.rglob("*"))
-    assert finish(start(RUN_RELU, cache, preexec_fn=may_not_override)) == (0, "", "")
-    code, _, said = finish(start(RUN_RELU.replace("float32", "float64"), cache, preexec_fn=may_not_override))
+    assert end(start(RUN_RELU, cache, preexec_fn=may_not_override)) == (0, "", "")
+    code, _, said = end(start(RUN_RELU.replace("float32", "float64"), cache, preexec_fn=may_not_override))
     assert code == 1
     assert f"CacheError: the cache directory {cache} cannot be written: Permission denied" in said
     assert "set PYKERNELS_CACHE to another directory" in said
     assert sorted(cache.rglob("*")) == before
 
 
+@pytest.mark.thorough
 def test_what_is_built_can_be_read_by_others(cache: Path) -> None:
-    assert finish(start(RUN_RELU, cache, umask=0o022)) == (0, "", "")
+    assert end(start(RUN_RELU, cache, umask=0o022)) == (0, "", "")
     for path in (cache, *cache.rglob("*")):
         wanted = 0o755 if path.is_dir() else 0o444
         assert path.stat().st_mode & wanted == wanted, path
@@ -133,5 +132,5 @@ def test_threads_that_call_a_kernel_for_the_first_time_at_once_compile_it_once(c
         linked = [command for command in commands if "-shared" in command]
         assert len(linked) == 1, linked
     """
-    assert finish(start(program, cache)) == (0, "", "")
+    assert end(start(program, cache)) == (0, "", "")
     assert len(list((cache / "kernels").glob("*/kernel.so"))) == 1

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from process import CHECKOUT, program, python
+from process import CHECKOUT, program, python, run
 
 import pykernels
 from pykernels import cli, paths
@@ -145,6 +145,7 @@ def test_list_shows_the_shipped_ops_and_those_of_the_current_directory(tmp_path:
     assert "ops/twice" in rows["twice"]
 
 
+@pytest.mark.thorough
 def test_list_of_a_path_shows_what_is_there_alone(tmp_path: Path) -> None:
     command("new", "once", "--path", "here", cwd=tmp_path)
     command("new", "twice", "--path", "here", cwd=tmp_path)
@@ -153,6 +154,7 @@ def test_list_of_a_path_shows_what_is_there_alone(tmp_path: Path) -> None:
         assert {line.split()[1] for line in done.stdout.splitlines() if line.startswith("│")} == expected
 
 
+@pytest.mark.thorough
 def test_list_shows_an_op_without_gradient(tmp_path: Path) -> None:
     command("new", "twice", cwd=tmp_path)
     definition = tmp_path / "ops/twice/twice_cpp_def.cpp"
@@ -186,6 +188,7 @@ def test_list_shows_a_broken_folder_beside_the_good_ones(tmp_path: Path) -> None
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_list_shows_both_folders_of_one_name(tmp_path: Path) -> None:
     shutil.copytree(CHECKOUT / "ops/relu", tmp_path / "ops/relu")
     done = command("list", cwd=tmp_path)
@@ -201,13 +204,10 @@ def test_list_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_whoever_reads_may_stop(tmp_path: Path) -> None:
-    done = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m pykernels describe --quick relu dense tanh | true"],
+    done = run(
+        ["bash", "-c", '"$0" -m pykernels describe --quick relu dense tanh | true', sys.executable],
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
     )
     assert done.stderr == ""
 
@@ -216,12 +216,11 @@ def test_colours_are_for_terminals_and_can_be_turned_off(tmp_path: Path) -> None
     def told_at_a_terminal(**environment: str) -> str:
         terminal, end = os.openpty()
         try:
-            subprocess.run(
+            run(
                 [sys.executable, "-m", "pykernels", "list", "./nowhere"],
                 env={**os.environ, "PYTHONPATH": str(CHECKOUT), "TERM": "xterm", **environment},
                 cwd=tmp_path,
                 stderr=end,
-                timeout=60,
             )
             return os.read(terminal, 4096).decode()
         finally:
@@ -246,7 +245,7 @@ def test_a_shell_completes_commands_and_options(tmp_path: Path) -> None:
         COMP_WORDS=(pykernels run comp) COMP_CWORD=2; _shtab_pykernels; echo "${COMPREPLY[@]}"
         COMP_WORDS=(pykernels check --only forms shap) COMP_CWORD=4; _shtab_pykernels; echo "${COMPREPLY[@]}"
     """
-    completed = subprocess.run(["bash", "-c", asked], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    completed = run(["bash", "-c", asked], cwd=tmp_path)
     assert completed.stdout.split() == ["check", "--json", "dropout", "completion.sh", "shapes"]
 
 

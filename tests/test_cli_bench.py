@@ -77,6 +77,7 @@ def test_an_op_of_the_user_is_measured_on_one_thread(tmp_path: Path, monkeypatch
     assert [list(row["seconds"]) for row in json.loads(done.stdout)["rows"]] == [["kernel", "copy", "NumPy"]] * 2
 
 
+@pytest.mark.thorough
 def test_what_goes_wrong_with_an_op_ends_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new_op(tmp_path, monkeypatch, "dies", "os.kill(os.getpid(), 9)")
     new_op(tmp_path, monkeypatch, "raises", 'raise ValueError("no such thing")')
@@ -89,6 +90,7 @@ def test_what_goes_wrong_with_an_op_ends_no_other(tmp_path: Path, monkeypatch: p
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_takes_for_ever_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new_op(tmp_path, monkeypatch, "slow", "time.sleep(1000)")
     done = bench(tmp_path, "slow", "--sizes", "4", "--rounds", "1", "--limit", "2")
@@ -96,6 +98,7 @@ def test_a_kernel_that_takes_for_ever_is_ended(tmp_path: Path, monkeypatch: pyte
     assert "slow: before anything was measured, one kernel took more than 2 s; choose smaller --sizes" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_framework_that_cannot_take_the_arguments_is_left_out(tmp_path: Path) -> None:
     done = bench(tmp_path, "relu", "--shape", "x=0,3", "--rounds", "1", "--json")
     assert done.returncode == 0
@@ -104,6 +107,7 @@ def test_a_framework_that_cannot_take_the_arguments_is_left_out(tmp_path: Path) 
     assert all("MXNet" not in row["seconds"] for row in json.loads(done.stdout)["rows"])
 
 
+@pytest.mark.thorough
 def test_a_framework_that_has_no_such_op_for_a_dtype_is_left_out(tmp_path: Path) -> None:
     done = bench(tmp_path, "relu", "--sizes", "4", "1e3", "--dtype", "float16", "--rounds", "1", "--json")
     assert done.returncode == 0
@@ -112,6 +116,7 @@ def test_a_framework_that_has_no_such_op_for_a_dtype_is_left_out(tmp_path: Path)
     assert all("OneFlow" not in row["seconds"] for row in json.loads(done.stdout)["rows"])
 
 
+@pytest.mark.thorough
 def test_whole_numbers_have_no_gradient_in_frameworks(tmp_path: Path) -> None:
     done = bench(tmp_path, "tensor_negate", "--sizes", "4", "--dtype", "int32", "--rounds", "1", "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -120,6 +125,7 @@ def test_whole_numbers_have_no_gradient_in_frameworks(tmp_path: Path) -> None:
     assert backward == ["kernel", "copy", "NumPy"]
 
 
+@pytest.mark.thorough
 def test_loops_of_python_are_left_out_where_they_take_too_long(tmp_path: Path) -> None:
     done = bench(tmp_path, "focal_loss", "--sizes", "4", "3e6", "--rounds", "1", "--json")
     assert done.returncode == 0, done.stderr
@@ -196,6 +202,7 @@ def test_explain_shows_why_a_kernel_runs_as_python(tmp_path: Path, monkeypatch: 
     assert said["twice backward"]["signature"].startswith("(float32[:, :], float32[:, :]")
 
 
+@pytest.mark.thorough
 def test_explain_shows_that_fast_math_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = new_op(tmp_path, monkeypatch, "twice")
     assert "fast math" not in sections(explain(tmp_path, "twice"))["twice forward"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from process import CHECKOUT, python
+from process import CHECKOUT, finish, python
 
 from pykernels import cache, cli
 
@@ -60,7 +60,7 @@ def test_clear_at_a_terminal_asks_unless_told_not_to(
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     os.write(ours, answer)
     with subprocess.Popen(command, stdin=its, stdout=subprocess.PIPE, cwd=tmp_path, env=environment, text=True) as run:
-        said, _ = run.communicate(timeout=60)
+        said, _ = finish(run)
     os.close(ours)
     os.close(its)
     assert (f"Remove 3 entries (3.0 kB) from {home}? [y/N]" in said) == (not arguments)

@@ -49,6 +49,7 @@ def test_every_shipped_op_can_be_described(capsys: pytest.CaptureFixture[str]) -
     }
 
 
+@pytest.mark.thorough
 def test_where_it_is_available_is_tried(tmp_path: Path) -> None:
     """In this environment, and of an op that goes wrong in every framework."""
     shutil.copytree(CHECKOUT / "ops/tanh", tmp_path / "bend")

@@ -28,6 +28,7 @@ def test_all_is_well_here(tmp_path: Path) -> None:
     assert all("pip install" in finding["cure"] for finding in absent)
 
 
+@pytest.mark.thorough
 def test_what_fails_is_named_with_its_cure(tmp_path: Path) -> None:
     (tmp_path / "ops/broken").mkdir(parents=True)
     (tmp_path / "ops/broken/broken_py_api.py").write_text("")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from process import CHECKOUT, python
+from process import CHECKOUT, finish, python, run
 
 
 def command(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -24,14 +24,7 @@ def test_a_narrow_table_loses_nothing(tmp_path: Path) -> None:
     table = [[cell.strip() for cell in line.split("│")[1:-1]] for line in narrow.splitlines() if "│" in line]
     assert "".join(row[0] for row in table) == "relusoftmax_cross_entropy"
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    piped = subprocess.run(
-        [sys.executable, "-m", "pykernels", "list", "softmax_cross_entropy"],
-        cwd=CHECKOUT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    piped = run([sys.executable, "-m", "pykernels", "list", "softmax_cross_entropy"], cwd=CHECKOUT, env=environment)
     (row,) = (line for line in piped.stdout.splitlines() if "│" in line)
     assert "softmax_cross_entropy_forward(logits, labels, *, need_top_grad" in row and row.endswith("│ shipped │")
 
@@ -54,6 +47,7 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(
     "arguments", [["check", "relu", "sigmoid"], ["warmup", "relu", "sigmoid"], ["list"]], ids=" ".join
@@ -69,11 +63,9 @@ def test_an_interrupt_ends_it_and_is_told_in_one_line(arguments: list[str], tmp_
         start_new_session=True,
     ) as process:
         # The cache is made when something is built, in this process or in another.
-        for _ in range(600):
-            if (tmp_path / "cache" / "definitions").exists():
-                break
+        while not (tmp_path / "cache").exists() and process.poll() is None:
             time.sleep(0.1)
         # To all, as a terminal does.
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = finish(process)
     assert (process.returncode, out, err) == (130, "", "pykernels: interrupted\n")

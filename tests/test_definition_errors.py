@@ -93,6 +93,7 @@ def test_registration_that_would_end_the_process() -> None:
     assert "SIGABRT" in _refused("crashing", helper + OP.replace('"fine"', "Name(2)"))
 
 
+@pytest.mark.thorough
 def test_registration_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpp_def, "_PROBE_TIMEOUT", 2.0)
     helper = 'std::string Name() { for (volatile int i = 0;; i = i) {} return "x"; }\n'

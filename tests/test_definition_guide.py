@@ -75,6 +75,7 @@ def test_a_definition_compiles_in_seconds_and_is_then_cached(tmp_path: Path) -> 
     assert warm < 0.5
 
 
+@pytest.mark.thorough
 def test_editing_a_file_and_loading_it_again_gives_the_new_definition() -> None:
     text = """REGISTER_USER_OP("edited").Input("x").Output("y").Attr<int32_t>("n", %d)
         .SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged);"""
@@ -85,6 +86,7 @@ def test_editing_a_file_and_loading_it_again_gives_the_new_definition() -> None:
     assert infer(old, spec(3)) == infer(new, spec(3)) == [[spec(3)]]
 
 
+@pytest.mark.thorough
 def test_editing_a_header_beside_a_definition_builds_it_anew(tmp_path: Path) -> None:
     path, header = tmp_path / "split_cpp_def.cpp", tmp_path / "shared.h"
     path.write_text(

@@ -17,7 +17,7 @@ DEMO = CHECKOUT / "examples" / "digits.py"
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return python(DEMO, *arguments, cwd=cwd, timeout=150)
+    return python(DEMO, *arguments, cwd=cwd)
 
 
 def test_trains_compares_and_draws(tmp_path: Path) -> None:
@@ -33,6 +33,7 @@ def test_trains_compares_and_draws(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} <= {"demo_output", "log"}
 
 
+@pytest.mark.thorough
 def test_too_few_epochs_fail_loudly(tmp_path: Path) -> None:
     done = run("--epochs", "1", "--output", "curves.png", cwd=tmp_path)
     assert done.returncode == 1
@@ -75,6 +76,7 @@ def test_losses_that_differ_are_a_fault(demo: ModuleType, wrong: float) -> None:
     assert fault.startswith("Python CustomOp: the losses differ from those of MXNet built-in by more than")
 
 
+@pytest.mark.thorough
 def test_two_workers_train_as_one_process(tmp_path: Path) -> None:
     done = python(CHECKOUT / "examples" / "digits_distributed.py", "--epochs", "2", "--timeout", "100", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

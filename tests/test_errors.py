@@ -183,6 +183,7 @@ X = np.ones(3, np.float32)
 KERNEL = "def forward(args, *, scale):\n    {}\n\n\ndef backward(args, *, scale):\n    return args[0]\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("files", "arguments", "kind", "told"),
     [
@@ -234,6 +235,7 @@ def test_what_users_get_wrong(
     assert [part for part in told if part not in str(raised.value)] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file", "old", "new", "kind", "told"),
     [
@@ -285,6 +287,7 @@ def test_slips_in_the_files_of_an_op(
     assert str(raised.value).startswith(told.format(file=path, folder=folder))
 
 
+@pytest.mark.thorough
 def test_why_a_kernel_runs_as_python_names_its_own_file(tmp_path: Path) -> None:
     for place in ("one", "other"):  # which share what is in the cache
         text = KERNEL.format("return [args[0]][::-1][0] if json.dumps([1]) else 0")

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import configparser
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from process import CHECKOUT, program, python
+from process import CHECKOUT, program, python, run
 
 SOURCES = ["LICENSE", "README.md", "pyproject.toml", "setup.cfg", "cpp_defs", "ops", "pykernels", "registry"]
 DATA = {".py", ".cpp", ".h", ".hpp", ".c"}
 
 
 def pip(*arguments: str | Path, cwd: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = run([sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments], cwd=cwd)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -94,6 +87,7 @@ def test_version_is_one() -> None:
     assert configuration["metadata"]["version"] == pykernels.__version__
 
 
+@pytest.mark.thorough
 def test_works_installed_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
     program(
         f"""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import pty
 import re
-import subprocess
 import sys
 import textwrap
 import threading
 from pathlib import Path
 
 import pytest
-from process import CHECKOUT
+from process import CHECKOUT, run
 
 from pykernels import cli, progress
 
@@ -43,15 +42,8 @@ def at_terminal(command: list[str], cwd: Path, **environment: str) -> tuple[str,
     reader.start()
     plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM")}
     path = {"PYTHONPATH": str(CHECKOUT), "TERM": "xterm-256color", "COLUMNS": "100"}
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=cwd,
-        env={**plain, **path, "PYKERNELS_CACHE": str(cwd / "cache"), **environment},
-        stdout=subprocess.PIPE,
-        stderr=its,
-        text=True,
-        timeout=200,
-    )
+    env = {**plain, **path, **environment}
+    done = run([sys.executable, *command], cwd=cwd, env=env, stderr=its)
     os.close(its)
     reader.join()
     os.close(ours)
@@ -61,16 +53,18 @@ def at_terminal(command: list[str], cwd: Path, **environment: str) -> tuple[str,
 
 @pytest.mark.parametrize("colours", [True, False])
 def test_the_first_build_of_a_registrar(tmp_path: Path, colours: bool) -> None:
+    cache = {"PYKERNELS_CACHE": str(tmp_path / "cache")}
     none = {} if colours else {"NO_COLOR": "1"}
-    out, shown = at_terminal(["-c", textwrap.dedent(TWO_SOURCES)], tmp_path, **none)
+    out, shown = at_terminal(["-c", textwrap.dedent(TWO_SOURCES)], tmp_path, **cache, **none)
     assert out == ""
     assert "pykernels: building the test registrar, once" in shown
     assert re.search(r"\d/3", shown) and "0:00:0" in shown
     assert bool(COLOUR.search(shown)) == colours
     # What is there already takes no time.
-    assert at_terminal(["-c", textwrap.dedent(TWO_SOURCES)], tmp_path)[1] == ""
+    assert at_terminal(["-c", textwrap.dedent(TWO_SOURCES)], tmp_path, **cache)[1] == ""
 
 
+@pytest.mark.thorough
 def test_a_library_and_a_wheel(tmp_path: Path) -> None:
     assert cli.main(["new", "gain", "--package", "bar_ops", "--path", str(tmp_path)]) == 0
     shared = ["--dtype", "float32", "--no-gradients", "--shape", "x=4"]
@@ -81,7 +75,7 @@ def test_a_library_and_a_wheel(tmp_path: Path) -> None:
     out, shown = at_terminal(["-m", "pykernels", "build", "--wheel", "bar_ops", *shared], tmp_path)
     assert "gain_forward: float32 of any number of axes" in out
     assert "packing the wheel" in shown
-    done = subprocess.run([sys.executable, *library], cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    done = run([sys.executable, *library], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -53,12 +53,14 @@ def test_an_edited_kernel_takes_effect(folder: Path) -> None:
     assert soon(lambda: gain() == [11, 12, 13])
 
 
+@pytest.mark.thorough
 def test_an_edited_definition_takes_effect(folder: Path) -> None:
     assert "scale: double = 1.0" in pykernels.list_ops()["gain"].forward.schema()
     edit(folder / "gain_cpp_def.cpp", '.Attr<double>("scale", 1.0)', '.Attr<double>("scale", 3.0)')
     assert soon(lambda: "scale: double = 3.0" in pykernels.list_ops()["gain"].forward.schema())
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_loaded_is_told_once_and_leaves_the_op(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     kernel = folder / "gain_py_kernel.py"
     good = kernel.read_text()
@@ -80,6 +82,7 @@ def test_what_cannot_be_loaded_is_told_once_and_leaves_the_op(folder: Path, capf
     assert soon(lambda: gain() == [1, 2, 3])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("file", "old", "new", "reason"),
     [

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
-from process import CHECKOUT
+from process import CHECKOUT, run
 
 from pykernels import cli, stubs
 from pykernels.abi import AttrType
@@ -124,7 +123,7 @@ MEMBERS = '''
 
 def mypy(file: Path, *search: Path) -> str:
     """What mypy prints of a program, without its path."""
-    done = subprocess.run(
+    done = run(
         [
             sys.executable,
             "-m",
@@ -137,9 +136,6 @@ def mypy(file: Path, *search: Path) -> str:
         ],
         cwd=file.parent,
         env={**os.environ, "MYPYPATH": os.pathsep.join(map(str, (*search, CHECKOUT)))},
-        capture_output=True,
-        text=True,
-        timeout=300,
     )
     assert not done.stderr, done.stderr
     return done.stdout.replace(f"{file.name}:", "")
@@ -167,6 +163,7 @@ def test_shipped_ops_used_rightly_and_wrongly(place: Path, capsys: pytest.Captur
     exec(compile(program.read_text().partition("reveal_type")[0], program, "exec"), names)
 
 
+@pytest.mark.thorough
 def test_a_package_has_types_of_itself(place: Path) -> None:
     assert cli.main(["new", "gain", "--package", "typed_ops", "--attr", "by:int64=2", "--path", str(place)]) == 0
     package = place / "typed_ops/typed_ops"
@@ -192,6 +189,7 @@ def test_all_that_an_api_file_may_have() -> None:
     compile(text, "stub", "exec")
 
 
+@pytest.mark.thorough
 def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["new", "gain", "--path", str(tmp_path)]) == 0
     assert cli.main(["stubgen", str(tmp_path / "gain")]) == 1

@@ -36,6 +36,7 @@ def test_a_right_op_passes(tmp_path: Path) -> None:
     assert found["second-derivative"].message == "no gradient has a gradient of its own"
 
 
+@pytest.mark.thorough
 def test_the_wrong_second_derivative(tmp_path: Path) -> None:
     folder = tmp_path / "tensor_negate"
     shutil.copytree(paths.OPS / "tensor_negate", folder)
@@ -73,6 +74,7 @@ def test_inputs_that_are_written(line: str, told: str, tmp_path: Path) -> None:
     assert told in failure(folder, "inputs-unwritten").message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -106,6 +108,7 @@ def test_callers_that_disturb_each_other(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "before", "told"),
     [

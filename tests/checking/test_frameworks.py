@@ -43,6 +43,7 @@ def test_a_right_op_passes(tmp_path: Path) -> None:
         assert f"{name}: {ways[name]}" in result.message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("package", ["mxnet", "oneflow", "onnxruntime"])
 def test_another_result_in_one_framework(package: str, tmp_path: Path) -> None:
     if package not in INSTALLED:
@@ -60,6 +61,7 @@ def test_a_crash_in_a_framework(tmp_path: Path) -> None:
     assert_shown_again(result, tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_gradient_that_a_framework_gets_wrong(tmp_path: Path) -> None:
     package, name = next(iter(INSTALLED.items()))
     kernel = instead("return scale * dy", f"return dy if {package!r} in sys.modules else scale * dy", KERNEL)
@@ -103,6 +105,7 @@ def test_the_api_function_gives_something_else(api: str, told: str, tmp_path: Pa
     assert_shown_again(result, tmp_path)
 
 
+@pytest.mark.thorough
 def test_an_api_function_that_does_more_than_the_op(tmp_path: Path) -> None:
     """It is compared with itself: what it gives to NumPy's arrays is what it must give elsewhere."""
     api = instead("scale=2.0", "scale=2.0, times=3", instead(".SoleOutputBlob()", ".SoleOutputBlob() * times", API))
@@ -111,6 +114,7 @@ def test_an_api_function_that_does_more_than_the_op(tmp_path: Path) -> None:
     assert "and all this by the API function" in result.message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "before", "package", "inputs"),
     [
@@ -131,6 +135,7 @@ def test_what_is_wrong_for_some_calls_alone(line: str, before: str, package: str
     assert inputs in result.inputs
 
 
+@pytest.mark.thorough
 def test_a_state_that_a_framework_gets_wrong(tmp_path: Path) -> None:
     package, name = next(iter(INSTALLED.items()))
     definition = instead(

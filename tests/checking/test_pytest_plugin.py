@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from planted import instead, plant
 from process import python
 
@@ -11,6 +12,7 @@ from process import python
 PYTEST = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "pykernels.pytest_plugin")
 
 
+@pytest.mark.thorough
 def test_a_test_for_each_check(tmp_path: Path) -> None:
     plant(tmp_path, kernel=instead("return scale * dy", "return dy"))
     checks = "--pykernels-checks=shapes,gradient,second-derivative"
@@ -31,6 +33,7 @@ def test_one_check_alone(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout
 
 
+@pytest.mark.thorough
 def test_without_the_option_nothing_is_collected(tmp_path: Path) -> None:
     plant(tmp_path)
     done = python(*PYTEST, "planted", cwd=tmp_path)

@@ -86,6 +86,7 @@ FLAT = """
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kernel", "definition", "told"),
     [
@@ -110,6 +111,7 @@ def test_shapes_at_which_numpy_raises(kernel: str, definition: str, told: str, t
     assert re.search(told, result.message) and result.inputs, result
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "shape"),
     [("scale * x + 0 * x.max()", "[0]"), ("scale * x * (1 if x.size else _refuse())", "[0]"), ("scale * x[:]", "[]")],
@@ -120,6 +122,7 @@ def test_a_kernel_that_does_not_take_what_its_definition_does(line: str, shape: 
     assert f"accepts x float32{shape} and infers y float32{shape}, but the kernel does not: " in result.message
 
 
+@pytest.mark.thorough
 def test_numbers_that_a_kernel_refuses_are_told_of(tmp_path: Path) -> None:
     refuse = "if x.size and x.min() < 0:\n            raise ValueError('negative')\n        return scale * x"
     found = outcomes(plant(tmp_path, kernel=instead("return scale * x", refuse)), "shapes", "gradient")
@@ -127,6 +130,7 @@ def test_numbers_that_a_kernel_refuses_are_told_of(tmp_path: Path) -> None:
     assert re.search(r"calls; the kernel refused \d+: .*ValueError: negative", found["shapes"].message)
 
 
+@pytest.mark.thorough
 def test_a_function_that_does_not_end(tmp_path: Path) -> None:
     kernel = instead("return scale * x", "while x.size == 0:\n            pass\n        return scale * x")
     result = failure(plant(tmp_path, kernel=kernel), "shapes")
@@ -134,6 +138,7 @@ def test_a_function_that_does_not_end(tmp_path: Path) -> None:
     assert result.inputs.startswith("x = np.empty((0,), ")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kernel", "told"),
     [
@@ -153,6 +158,7 @@ def test_what_overflows_on_the_way(kernel: str, told: str, tmp_path: Path) -> No
     assert re.match(told, result.message) and "x = np.array(" in result.inputs
 
 
+@pytest.mark.thorough
 def test_results_that_are_too_large_are_no_overflow(tmp_path: Path) -> None:
     assert_passes(plant(tmp_path, kernel=instead("return scale * x", "return scale * np.exp(x)")), "overflow")
 
@@ -237,12 +243,14 @@ def test_the_wrong_gradient(tmp_path: Path) -> None:
     assert "but finite differences give" in found["gradient"].message
 
 
+@pytest.mark.thorough
 def test_a_gradient_that_is_wrong_in_one_dtype(tmp_path: Path) -> None:
     kernel = instead("return scale * dy", "return scale * dy if dy.dtype.itemsize > 2 else dy")
     result = failure(plant(tmp_path, kernel=kernel), "gradient")
     assert "in float16, the gradient of x" in result.message and "which float64 gives" in result.message
 
 
+@pytest.mark.thorough
 def test_a_kink_is_no_wrong_gradient(tmp_path: Path) -> None:
     kernel = instead("return scale * x", "return scale * np.abs(x)")
     kernel = instead("return scale * dy", "return scale * dy * np.sign(x)", kernel)
@@ -253,6 +261,7 @@ def test_a_kink_is_no_wrong_gradient(tmp_path: Path) -> None:
     assert result.outcome == PASSED, result
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("function", "slope"),
     [
@@ -267,6 +276,7 @@ def test_jumps_and_steep_slopes_are_no_wrong_gradients(function: str, slope: str
     assert_passes(plant(tmp_path, kernel=kernel), "gradient")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "inputs"),
     [
@@ -281,6 +291,7 @@ def test_a_gradient_that_is_wrong_now_and_then(line: str, inputs: str, tmp_path:
     assert "but finite differences give" in result.message and re.match(inputs, result.inputs), result
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "check", "told"),
     [
@@ -320,6 +331,7 @@ def test_a_gradient_that_is_wrong_for_a_word(word: str, tmp_path: Path) -> None:
 LAST = instead("super().__init__()", "super().__init__(need_top_grad=False)", DEFINITION)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("slope", "told"),
     [

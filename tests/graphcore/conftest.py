@@ -3,15 +3,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from process import python
 from shape_files import NEW
 
-from pykernels import paths
+from pykernels import cache, paths
 from pykernels.compat.poprt import cli
 from pykernels.compat.poprt.passes import base, shape_inference
+from pykernels.popart import build
 
 Run = Callable[..., str]
 
@@ -63,14 +65,19 @@ def poprt(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture(scope="session")
-def cpp_libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def cpp_libraries() -> dict[str, Path]:
     """The libraries of ops in C++ that the tests have, by name."""
     from popart_libraries import SOURCES, compile_library
 
-    folder = tmp_path_factory.mktemp("cpp")
-    made = {}
-    for name in ("operators", "failures", "gradients"):
-        made[name] = folder / f"{name}.so"
-        done = compile_library(SOURCES / f"{name}.cpp", made[name], "-Wall", "-Wextra", "-Werror")
-        assert done.returncode == 0, done.stderr
-    return made
+    def built(name: str) -> Path:
+        """As users build it, but once for all processes that run tests."""
+
+        def make(output: Path) -> dict[str, Any]:
+            done = compile_library(SOURCES / f"{name}.cpp", output, "-Wall", "-Wextra", "-Werror")
+            assert done.returncode == 0, done.stderr
+            return {}
+
+        key = cache.digest([build.headers_symbol(), *sorted(SOURCES.iterdir())])
+        return cache.build("libraries of the tests", f"{name}-{key}", f"{name}.so", make).path
+
+    return {name: built(name) for name in ("operators", "failures", "gradients")}

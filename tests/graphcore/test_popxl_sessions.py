@@ -328,7 +328,7 @@ FORK = """
 
 
 def test_a_forked_process_makes_its_own_sessions(tmp_path: Path) -> None:
-    done = program(FORK, cwd=tmp_path, timeout=60)
+    done = program(FORK, cwd=tmp_path)
     refused, in_child, in_parent = done.stdout.splitlines()
     assert re.fullmatch(
         r"Session.run: the session was made in process \d+, from which this one was forked; make another in this "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from process import python
+from process import python, run
 
 from pykernels import paths, toolchain
 
@@ -42,7 +42,7 @@ def test_a_program_calls_it(library: Path, language: str) -> None:
     flags = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-variable", f"-I{library.parent}"]
     compiled = [*toolchain.compiler().command, *flags, "-x", language, str(PROGRAM), "-x", "none", str(library)]
     toolchain.run([*compiled, f"-Wl,-rpath,{library.parent}", "-o", str(program)], what="program")
-    done = subprocess.run([program], capture_output=True, text=True, timeout=60)
+    done = run([program])
     assert done.returncode == 0, done.stdout
     lines = done.stdout.splitlines()
     assert lines[:3] == ["type 2 of 2 axes: 2 3", "-1 -0.5 0 1 2 3 ", "0.0900 0.6652"]

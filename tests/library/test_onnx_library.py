@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+import process
 import pytest
 from models import feed, one_node
-from process import python
 
 from pykernels import paths, toolchain
 from pykernels.kernel.processor import LEVELS
@@ -40,7 +40,7 @@ OTHERS = [Path(folder) for folder in os.environ.get("PYKERNELS_TEST_ONNXRUNTIMES
 
 
 def build(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return python("-m", "pykernels", "build", "--onnx", *arguments, cwd=cwd)
+    return process.python("-m", "pykernels", "build", "--onnx", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +91,7 @@ def test_needs_the_c_library_alone(library: Path) -> None:
     assert [line.split()[-1] for line in symbols if " T " in line] == ["RegisterCustomOps"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3"])
 def test_fast_math(tmp_path: Path, cpu: str) -> None:
     op = shutil.copytree(paths.OPS / "leaky_relu", tmp_path / "leaky_relu")
@@ -187,7 +188,7 @@ def model(folder: Path, library: Path) -> Path:
 
 
 def test_python_without_pykernels_loads_it(library: Path, model: Path) -> None:
-    done = python("-c", textwrap.dedent(WITHOUT_PYKERNELS), library, model, cwd=model.parent, path=model.parent)
+    done = process.python("-c", textwrap.dedent(WITHOUT_PYKERNELS), library, model, cwd=model.parent, path=model.parent)
     assert done.stdout.split(maxsplit=1)[1:] == ["[[-1.0, 3.0]]\n"], done.stderr
 
 
@@ -197,7 +198,7 @@ def test_python_without_pykernels_loads_it(library: Path, model: Path) -> None:
 def test_other_versions_load_it(library: Path, model: Path) -> None:
     versions = set()
     for other in OTHERS:
-        done = python("-c", textwrap.dedent(WITHOUT_PYKERNELS), library, model, cwd=model.parent, path=other)
+        done = process.python("-c", textwrap.dedent(WITHOUT_PYKERNELS), library, model, cwd=model.parent, path=other)
         version, result = done.stdout.split(maxsplit=1)
         assert result == "[[-1.0, 3.0]]\n"
         versions.add(version)
@@ -213,7 +214,7 @@ def test_a_program_in_cpp_loads_it(library: Path, model: Path) -> None:
     linked = [str(runtime), f"-Wl,-rpath,{folder}", "-o", str(program)]
     toolchain.run([*toolchain.compiler().command, "-std=c++17", str(source), *linked], what="program")
     numbers = ["-2", "-0.5", "0", "4"]
-    done = subprocess.run([program, library, model, *numbers], capture_output=True, text=True, timeout=60)
+    done = process.run([program, library, model, *numbers])
     assert (done.returncode, done.stdout) == (0, "-1 -0.25 0 4 \n"), done.stderr
 
 
@@ -291,6 +292,7 @@ RAISES = """
 """
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_raises_fails_the_run(tmp_path: Path) -> None:
     # It serves one axis alone: what it does not serve, and nobody has named, is left out.
     done = build(own(tmp_path, RAISES), "-o", "ops.so", "--shape", "x=3", "--dtype", "float32", cwd=tmp_path)
@@ -320,6 +322,7 @@ PRODUCTS = """
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [4, 37])
 def test_products_of_vectors(products: Path, n: int) -> None:
     for dtype, tolerance in (("float32", 1e-4), ("float64", 1e-12)):

@@ -20,13 +20,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore::DeprecationWarning:mxnet"))
 
 
+# MXNet keeps the names of ops as long as the process lives.
+_NATIVE: dict[str, Native] = {}
+
+
 @pytest.fixture(scope="session", params=["threads", "engine"])
 def native(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Native:
     """Ops that run on the threads of MXNet's custom operators, and ops that run inside its engine."""
-    made = Native(tmp_path_factory.mktemp(request.param), request.param)
-    if request.param == "engine":
-        made.registrar.enter_engine()
-    return made
+    if request.param not in _NATIVE:
+        made = _NATIVE[request.param] = Native(tmp_path_factory.mktemp(request.param), request.param)
+        if request.param == "engine":
+            made.registrar.enter_engine()
+    return _NATIVE[request.param]
 
 
 @pytest.fixture(autouse=True)

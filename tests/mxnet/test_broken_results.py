@@ -255,7 +255,6 @@ def test_failures_leave_nothing_behind_and_reach_a_forked_child(tmp_path: Path) 
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         """,
         cwd=tmp_path,
-        timeout=300,
     )
     assert done.stdout.strip() == "7"
 

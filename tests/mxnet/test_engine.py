@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import process
+import pytest
 from folders import write_op
 from raising_kernels import COMPILED_RAISES
 
 
+@pytest.mark.thorough
 def test_an_engine_that_is_left_is_as_before_and_may_be_entered_again(tmp_path: Path) -> None:
     folder = write_op(tmp_path, "fails", COMPILED_RAISES)
     process.program(

@@ -128,6 +128,7 @@ except mx.MXNetError as error:
     assert "ValueError: three is too many" in done.stdout, "who reads the result is told, too"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", [True, False])
 def test_leaving_with_python_kernels_pending(tmp_path: Path, engine: bool) -> None:
     kernel = """
@@ -168,6 +169,7 @@ print("left")
     assert (done.stdout, done.returncode) == ("left\n", 0), done.stderr
 
 
+@pytest.mark.thorough
 def test_leaving_with_a_failure_that_nobody_has_seen(tmp_path: Path) -> None:
     folder = write_op(tmp_path, "failing", COMPILED_RAISES)
     done = process.python(
@@ -219,15 +221,17 @@ assert all(os.waitpid(child, 0)[1] == 0 for child in children)
 """
 
 
+@pytest.mark.thorough
 def test_a_thousand_forks_with_pending_classes(tmp_path: Path) -> None:
     text = PRELUDE + "register = pykernels.register\n" + CLASS.replace("FORKS", "1000")
-    process.program(text, cwd=tmp_path, timeout=150)
+    process.program(text, cwd=tmp_path)
 
 
+@pytest.mark.thorough
 def test_forking_with_pending_classes_of_mxnet(tmp_path: Path) -> None:
     """Those that are left to MXNet: it waits for threads that want the interpreter, which the fork holds."""
     text = PRELUDE + "pykernels.load_ops()\nregister = mx.operator.register\n" + CLASS.replace("FORKS", "200")
-    process.program(text, cwd=tmp_path, timeout=150)
+    process.program(text, cwd=tmp_path)
 
 
 def test_classes_compute_in_children(tmp_path: Path) -> None:
@@ -246,6 +250,7 @@ assert (mx.nd.Custom(mx.nd.ones(8), op_type="cls_plus_one").asnumpy() == 2).all(
     )
 
 
+@pytest.mark.thorough
 def test_frameworks_are_drained_before_the_threads_of_any_end(tmp_path: Path) -> None:
     """Whichever has been plugged in first: what one has pending may need another."""
     process.program(
@@ -305,6 +310,7 @@ assert log == [("drained", "first", []), ("drained", "last", [])], "nothing is s
     )
 
 
+@pytest.mark.thorough
 def test_a_drain_that_raises_keeps_no_other_from_being_called(tmp_path: Path) -> None:
     """As MXNet's does where warnings are errors; its threads have to end in any case."""
     folder = write_op(tmp_path, "failing", COMPILED_RAISES)

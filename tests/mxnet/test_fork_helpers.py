@@ -25,7 +25,7 @@ expected = chain().asnumpy()
 """
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.thorough
 def test_a_thousand_forks(tmp_path: Path) -> None:
     done = process.program(
         PRELUDE
@@ -44,11 +44,11 @@ assert (y.asnumpy() == expected).all()
 print("all done")
 """,
         cwd=tmp_path,
-        timeout=200,
     )
     assert done.stdout.endswith("all done\n")
 
 
+@pytest.mark.thorough
 def test_multiprocessing(tmp_path: Path) -> None:
     process.program(
         PRELUDE
@@ -90,6 +90,7 @@ assert (chain().asnumpy() == expected).all()
     )
 
 
+@pytest.mark.thorough
 def test_waiting_by_hand(tmp_path: Path) -> None:
     process.program(
         PRELUDE

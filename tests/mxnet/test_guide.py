@@ -67,5 +67,5 @@ def test_the_guide_runs_as_printed(tmp_path: Path, registered: str) -> None:
     for text in texts:
         program += f"\n{text}\n" + "".join(f"{line}\n" for mark, line in kept.items() if mark in text)
     program += CHECKS
-    done = process.program(textwrap.dedent(program), cwd=tmp_path, timeout=60)
+    done = process.program(textwrap.dedent(program), cwd=tmp_path)
     assert done.stdout.endswith("guide done\n")

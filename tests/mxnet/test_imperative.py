@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import mxnet as mx
 import numpy as np
+import process
 import pytest
 from folders import write_op
 
@@ -174,11 +173,5 @@ def test_mxnet_may_be_imported_before_or_after_loading(import_first: bool, tmp_p
         first=importing if import_first else "assert 'mxnet' not in sys.modules",
         second="" if import_first else importing,
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program],
-        cwd=paths.OPS.parent,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = process.python("-W", "ignore::DeprecationWarning", "-c", program, cwd=paths.OPS.parent)
     assert done.returncode == 0, done.stderr

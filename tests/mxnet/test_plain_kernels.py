@@ -145,6 +145,6 @@ def test_at_the_call(tmp_path: Path) -> None:
         pykernels.load_ops()
         print(mx.nd.Custom(mx.nd.ones(1), op_type="relu").asnumpy())
     """
-    said = process.program(textwrap.dedent(program), cwd=tmp_path, timeout=60).stdout
+    said = process.program(textwrap.dedent(program), cwd=tmp_path).stdout
     assert said.count("calls_mxnet_py_kernel.py:5: forward uses mxnet (mx), but kernels are plain NumPy code") == 2
     assert said.endswith("[1.]\n")

@@ -18,7 +18,6 @@ def run_tests(folder: Path, *arguments: str, **environment: str) -> str:
         *("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", process.CHECKOUT),
         *("-c", process.CHECKOUT / "pyproject.toml", *arguments, *(HERE / file for file in FILES)),
         cwd=folder,
-        timeout=170,
         **environment,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -27,16 +26,19 @@ def run_tests(folder: Path, *arguments: str, **environment: str) -> str:
     return found[1]
 
 
+@pytest.mark.thorough
 def test_with_the_engine_that_runs_everything_at_once(tmp_path: Path) -> None:
     assert "skipped" not in run_tests(tmp_path, MXNET_ENGINE_TYPE="NaiveEngine")
 
 
+@pytest.mark.thorough
 def test_on_the_threads_of_custom_operators(tmp_path: Path) -> None:
     """Where the binary of MXNet is not the one that is known."""
     told = run_tests(tmp_path, "-p", "outside_engine", PYTHONPATH=f"{process.CHECKOUT}:{HERE}")
     assert told.endswith(", 1 skipped"), told
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("road", ["threads", "NaiveEngine"])
 def test_forks(tmp_path: Path, road: str) -> None:
     """With calls pending, and calls in the child."""

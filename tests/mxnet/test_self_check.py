@@ -23,6 +23,7 @@ def test_wrong_numbers_are_found() -> None:
         mxnet_registrar.check_op("relu")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(mx.__version__ != "1.9.1", reason="the engine is entered for mxnet 1.9.1 only")
 def test_an_engine_that_fails_is_left(tmp_path: Path) -> None:
     done = program(

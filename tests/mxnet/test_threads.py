@@ -52,6 +52,7 @@ def run(folder: Path, program: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["ThreadedEnginePerDevice", "NaiveEngine"])
 def test_as_many_pieces_as_mxnet_has_threads(tmp_path: Path, engine: str) -> None:
     program = "print(pieces(10), pieces(131_071), pieces(131_072), pieces(1_000_003), is_right())"
@@ -72,6 +73,7 @@ def test_a_piece_that_fails(tmp_path: Path) -> None:
     assert run(tmp_path, program, OMP_NUM_THREADS="2") == "MXNetError: pieces_forward failed with status 1 [PK300]\n2"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["ThreadedEnginePerDevice", "NaiveEngine"])
 def test_a_forked_child_and_several_callers(tmp_path: Path, engine: str) -> None:
     program = """

@@ -347,7 +347,7 @@ def test_a_job_in_a_forked_child_is_refused(tmp_path: Path) -> None:
             os._exit(0)
         os.wait()
     """
-    done = process.program(text, cwd=tmp_path, timeout=60)
+    done = process.program(text, cwd=tmp_path)
     first, second = done.stdout.splitlines()
     assert first == "[1.0, 1.0, 1.0]"
     assert "job same cannot run in process" in second

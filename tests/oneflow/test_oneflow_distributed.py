@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import pytest
 from folders import write_op
 from process import python
 
@@ -131,12 +132,13 @@ print(f"rank {flow.env.get_rank()} is done after {checks} checks", flush=True)
 """
 
 
+@pytest.mark.thorough
 def test_two_ranks(tmp_path: Path) -> None:
     write_op(tmp_path, "triple", KERNEL, DEFINITION)
     (tmp_path / "ranks.py").write_text(textwrap.dedent(PROGRAM))
     done = python(
         "-m", "oneflow.distributed.launch", "--nproc_per_node", "2", "--master_port", str(port()), "ranks.py",
-        cwd=tmp_path, timeout=150,
+        cwd=tmp_path,
     )  # fmt: skip
     for rank in range(2):
         assert f"rank {rank} is done after 52 checks" in done.stdout, done.stdout + done.stderr

@@ -52,7 +52,7 @@ SLOW = """
 
 
 def run(text: str, cwd: Path) -> str:
-    return program(SETUP + text, cwd=cwd, timeout=100).stdout
+    return program(SETUP + text, cwd=cwd).stdout
 
 
 def test_forks_with_ops_in_flight(tmp_path: Path) -> None:

@@ -96,11 +96,12 @@ def late(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toolchain.build_shared("late", [source], flags=["-fvisibility=default"], libraries=["-ldl"])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", [GRAPHS, JOBS], ids=["graphs", "jobs"])
 def test_runs_that_end_early(tmp_path: Path, late: Path, text: str) -> None:
     (liboneflow,) = (Path(flow.__file__).parent.parent / "oneflow.libs").glob("liboneflow-*.so")
     begin = BEGIN.format(late=str(late), liboneflow=bytes(liboneflow))
     shown = "\nprint(ctypes.c_int.in_dll(late, 'starts').value)\n"
-    done = program(begin + text + shown, cwd=tmp_path, timeout=60)
+    done = program(begin + text + shown, cwd=tmp_path)
     # A graph is started by two calls.
     assert int(done.stdout) >= 160

@@ -74,13 +74,13 @@ print("deleted:", not is_there())
 def test_a_graph_that_dies_while_another_is_compiled_is_deleted_later(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("def collect():\n    pass\n")
     write_op(tmp_path, "collecting", KERNEL)
-    done = program(PROGRAM.partition("gc.disable()")[0] + WHILE_COMPILING, cwd=tmp_path, timeout=100)
+    done = program(PROGRAM.partition("gc.disable()")[0] + WHILE_COMPILING, cwd=tmp_path)
     assert done.stdout.splitlines() == ["kept: True", "[2.0, 2.0]", "deleted: True"]
 
 
 def test_a_graph_that_dies_in_a_kernel_is_deleted_later(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("import gc\n\ndef collect():\n    gc.collect()\n")
     write_op(tmp_path, "collecting", KERNEL)
-    done = program(PROGRAM, cwd=tmp_path, timeout=100)
+    done = program(PROGRAM, cwd=tmp_path)
     assert done.stdout.splitlines() == ["[0.0, 0.0]", "deleted: True"]
     assert "Exception ignored" not in done.stderr

@@ -26,7 +26,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def built(package: Path) -> subprocess.CompletedProcess[str]:
     """How its wheel is built, with the registrars of the frameworks that are installed."""
-    done = python("-m", "pykernels", "build", "--wheel", package, "--dtype", "float32", cwd=package, timeout=300)
+    done = python("-m", "pykernels", "build", "--wheel", package, "--dtype", "float32", cwd=package)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -43,7 +43,7 @@ def site(wheel: Path, tmp_path: Path) -> Path:
     """Where the wheel is installed."""
     target = tmp_path / "site"
     options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", str(target)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True)
     return target
 
 

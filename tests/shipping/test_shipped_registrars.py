@@ -20,9 +20,6 @@ from pykernels.errors import BuildError, CompileFailed, LoadError, PykernelsWarn
 from pykernels.frameworks import registrar_libraries
 from pykernels.frameworks.registrar_libraries import RegistrarLibrary, find_library
 
-# The first one builds registrars, unless the cache has them.
-pytestmark = pytest.mark.timeout(400)
-
 # What the package's op computes forward, scale * x * x, and its gradient, in each framework.
 USES = {
     "mxnet": """
@@ -113,6 +110,7 @@ def test_what_is_carried_is_told(built: subprocess.CompletedProcess[str], site: 
         assert str(paths.REGISTRY).encode() not in content and sysconfig.get_paths()["purelib"].encode() not in content
 
 
+@pytest.mark.thorough
 def test_a_wheel_carries_what_others_carry(package: Path, wheel: Path, tmp_path: Path) -> None:
     def build(*options: str) -> list[dict[str, object]]:
         folder = tmp_path / f"dist{len(options)}"

@@ -14,9 +14,6 @@ from process import CHECKOUT, program, python
 
 from pykernels import cli, machine, shipped
 
-# The first one builds registrars, unless the cache has them.
-pytestmark = pytest.mark.timeout(400)
-
 USE = """
     import sys
     import numpy as np
@@ -28,8 +25,9 @@ USE = """
 """
 
 
+@pytest.mark.thorough
 def test_a_new_package_works_from_its_sources(package: Path) -> None:
-    done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests", cwd=package, timeout=300)
+    done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests", cwd=package)
     assert "4 passed" in done.stdout, done.stdout
     assert sorted(p.name for p in package.iterdir() if p.name != "dist") == [
         "README.md",
@@ -39,6 +37,7 @@ def test_a_new_package_works_from_its_sources(package: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_more_ops_of_a_package_have_their_tests_beside_it(
     package: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -50,9 +49,7 @@ def test_more_ops_of_a_package_have_their_tests_beside_it(
         said = capsys.readouterr().out
         assert 'Offer its function in __init__.py:\n    third = pykernels.list_ops()["third"].api.third\n' in said
         assert f"python -m pytest {package / 'tests/test_third.py'}\n" in said
-        done = python(
-            "-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests/test_third.py", cwd=package, timeout=300
-        )
+        done = python("-m", "pytest", "-q", "-p", "no:cacheprovider", package / "tests/test_third.py", cwd=package)
         assert "2 passed" in done.stdout, done.stdout
     finally:
         shutil.rmtree("third")
@@ -194,6 +191,7 @@ def test_what_does_not_fit_is_compiled_here_where_there_is_a_compiler(site: Path
     assert (site.parent / "cache/definitions").is_dir()
 
 
+@pytest.mark.thorough
 def test_objects_can_be_left_aside(site: Path, use: Callable[..., str]) -> None:
     # Not only where it is right: what does not fit is not looked at either.
     (site / "demo_ops/compiled/gain_definition.so").write_bytes(b"damaged")

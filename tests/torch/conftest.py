@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import pykernels
 from pykernels import paths
+
+if TYPE_CHECKING:
+    from pykernels.frameworks.torch import TorchOps
 
 # What the shipped ops are tried on.
 sys.path.append(str(Path(__file__).parent.parent / "ops"))
@@ -38,15 +42,23 @@ def road(request: pytest.FixtureRequest) -> str:
     return {"native": "pykernels", "python": "pykernels_in_python"}[request.param]
 
 
+@functools.cache
+def _in_python(library: str) -> TorchOps:
+    """Enters ops through Python; PyTorch keeps what it has once been told."""
+    from pykernels.frameworks import torch_python
+    from pykernels.frameworks.torch import TorchOps
+
+    return TorchOps(library, torch_python.Python)
+
+
 @pytest.fixture(scope="session")
 def enter(road: str) -> Callable[[str], Any]:
     """Gives the operator of a loaded op, entered into the library of the road."""
     import torch
 
-    from pykernels.frameworks import torch_python
-    from pykernels.frameworks.torch import LIBRARY, TorchOps
+    from pykernels.frameworks.torch import LIBRARY
 
-    slow = None if road == LIBRARY else TorchOps(road, torch_python.Python)
+    slow = None if road == LIBRARY else _in_python(road)
 
     def enter_one(name: str) -> Any:
         if slow is not None:

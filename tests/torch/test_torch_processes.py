@@ -41,7 +41,6 @@ expected = torch.sigmoid(torch.arange(8.0))
 assert torch.allclose(torch.cat([batch.flatten() for batch in loader]), expected * (1 - expected))
 """,
         cwd=tmp_path,
-        timeout=100,
     )
     assert done.stdout.startswith("tensor([0.2500, 0.1966")
 
@@ -66,7 +65,6 @@ for _ in range(2):  # the parent has met none of the ops when the workers begin
         torch.testing.assert_close(results, expected, rtol=0, atol=0)
 """,
         cwd=tmp_path,
-        timeout=100,
     )
 
 
@@ -85,7 +83,6 @@ for _ in range(5):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 """,
         cwd=tmp_path,
-        timeout=100,
     )
 
 
@@ -109,7 +106,7 @@ if __name__ == "__main__":
 
 def on_two_ranks(train: str, folder: Path) -> None:
     (folder / "train.py").write_text(PREPARE + train + ON_TWO_RANKS)
-    done = python("train.py", cwd=folder, timeout=150)
+    done = python("train.py", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip().endswith("trained")
 
