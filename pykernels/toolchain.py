@@ -7,7 +7,7 @@ import functools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +67,7 @@ def build_shared(
     kind: str = "native",
     flags: Sequence[str] = (),
     include: Sequence[Path] = (),
+    objects: Sequence[Callable[[], Path]] = (),
     libraries: Sequence[str] = (),
     key: Sequence[str] = (),
 ) -> Path:
@@ -85,6 +86,8 @@ def build_shared(
     include : sequence of Path
         Folders of headers. Every header in them counts for the key, so name only folders of our own here; folders of
         others go into `flags`, with what identifies them in `key`.
+    objects : sequence of callable
+        Give the paths of objects that are linked with the sources, and may build them; `key` tells them apart.
     libraries : sequence of str
         What the linker is told after all objects.
     key : sequence of str
@@ -103,26 +106,30 @@ def build_shared(
 
     def make(output: Path) -> dict[str, str]:
         command = _command(flags, include)
-        if len(sources) == 1:
+        if len(sources) == 1 and not objects:
             run([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], what=name)
             return {}
         from concurrent.futures import ThreadPoolExecutor  # not above: few programs build anything
 
-        objects = [output.with_name(f"{number}.o") for number in range(len(sources))]
+        made = [output.with_name(f"{number}.o") for number in range(len(sources))]
         told = f"pykernels: building the {name.replace('_', ' ')}, once"
-        with progress.bar(told, len(sources) + 1) as bar:
+        with progress.bar(told, len(sources) + len(objects) + 1) as bar:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
+                waiting = [pool.submit(build) for build in objects]
                 compiling = [
-                    pool.submit(run, [*command, "-c", str(source), "-o", str(made)], what=name)
-                    for source, made in zip(sources, objects)
+                    pool.submit(run, [*command, "-c", str(source), "-o", str(part)], what=name)
+                    for source, part in zip(sources, made)
                 ]
                 for each in compiling:
                     each.add_done_callback(bar.advance)
+                for built in waiting:
+                    built.add_done_callback(bar.advance)
                 for each in compiling:
                     each.result()
-            run([*command, "-shared", *map(str, objects), "-o", str(output), *libraries], what=name)
-        for made in objects:
-            made.unlink()
+            parts = [*made, *(built.result() for built in waiting)]
+            run([*command, "-shared", *map(str, parts), "-o", str(output), *libraries], what=name)
+        for part in made:
+            part.unlink()
         return {}
 
     return cache.build(kind, f"{name}-{entry_key}", f"{name}.so", make).path

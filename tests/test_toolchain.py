@@ -44,6 +44,29 @@ def test_the_result_depends_on_source_header_and_flags(tmp_path: Path) -> None:
     assert answer("-DANSWER=7") == 10
 
 
+def test_objects_are_linked_and_built_once(tmp_path: Path) -> None:
+    question = source(tmp_path, "int question() { return 42; }\n", "question.cpp")
+    both = """
+        int question();
+        extern "C" __attribute__((visibility("default"))) int answer() { return question(); }
+    """
+    built = []
+
+    def build() -> Path:
+        built.append(toolchain.build_object("question", question))
+        return built[-1]
+
+    for name in ("one", "two"):
+        path = toolchain.build_shared(name, [source(tmp_path, both, f"{name}.cpp")], objects=[build])
+        assert ctypes.CDLL(str(path)).answer() == 42
+    assert built[0] == built[1]
+    broken = source(tmp_path, "int question;\nint question;\n", "broken.cpp")
+    with pytest.raises(CompileFailed, match="question does not compile"):
+        toolchain.build_shared(
+            "three", [source(tmp_path, both)], objects=[lambda: toolchain.build_object("question", broken)]
+        )
+
+
 def test_what_the_compiler_said_is_kept(tmp_path: Path) -> None:
     cpp = source(tmp_path, "int answer() { return question; }\n")
     with pytest.raises(CompileFailed, match="answer does not compile") as failed:

@@ -13,6 +13,7 @@ from pykernels import abi, cache, paths, toolchain
 from pykernels.diagnostics import without_excerpt
 from pykernels.errors import DefinitionError, LoadError
 from pykernels.frameworks.loading import LoadFn, reporting
+from pykernels.frameworks.registrar_host import OLD_STRINGS, OPTIMIZED, build_host, host_parts
 from pykernels.frameworks.registrar_libraries import find_library, open_library
 
 __all__ = ["Registrar", "build", "versions"]
@@ -72,14 +73,15 @@ def build() -> Path:
 
 
 def _compile() -> Path:
-    parts = [part for folder in ("host", "mxnet") for part in sorted((paths.REGISTRY / folder).glob("*.cpp"))]
+    parts = sorted((paths.REGISTRY / "mxnet").glob("*.cpp"))
     return toolchain.build_shared(
         "mxnet_registrar",
-        [paths.REGISTRY / "host.cpp", paths.REGISTRY / "mxnet.cpp"],
+        [paths.REGISTRY / "mxnet.cpp"],
         kind="registrars",
-        flags=("-O2",),
+        flags=(*OPTIMIZED, OLD_STRINGS),
         include=(paths.CPP_DEFS / "include", paths.REGISTRY),
-        key=(cache.digest(parts),),
+        objects=[lambda: build_host(OLD_STRINGS)],
+        key=(host_parts(), cache.digest(parts)),
     )
 
 

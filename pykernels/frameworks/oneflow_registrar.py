@@ -20,6 +20,7 @@ from pykernels.errors import BuildError, LoadError
 from pykernels.frameworks.installed import find_package
 from pykernels.frameworks.loading import LoadFn, reporting
 from pykernels.frameworks.oneflow_shortcuts import Recipe
+from pykernels.frameworks.registrar_host import OLD_STRINGS, OPTIMIZED, build_host, host_parts
 from pykernels.frameworks.registrar_libraries import find_library
 from pykernels.kernel import blas
 
@@ -33,12 +34,12 @@ _LIBRARIES = ("liboneflow-*.so", "libof_protoobj-*.so", "libprotobuf-*.so*")
 #: Where OneFlow looks for it.
 _WATCHER = "_ZZN7oneflow9SingletonISt10shared_ptrINS_14ForeignWatcherEEvE7GetPPtrEvE3ptr"
 _FLAGS = (
-    "-O2",
+    *OPTIMIZED,
     # OneFlow's own headers are full of warnings.
     "-w",
     # OneFlow tells types apart by their addresses, which must be the same ones in the registrar.
     "-fvisibility=default",
-    "-D_GLIBCXX_USE_CXX11_ABI=0",
+    OLD_STRINGS,
     "-DHALF_ENABLE_CPP11_USER_LITERALS=0",
 )
 
@@ -90,11 +91,10 @@ def _compile(package: Path, version: str) -> Path:
     late = (headers, headers / "glog-build", ours)
     registry = paths.REGISTRY / "oneflow"
     of_version = registry / "versions" / _minor(version)
-    folders = (paths.REGISTRY / "host", registry, of_version)
-    parts = [part for folder in folders for part in sorted(folder.glob("*.cpp"))]
+    parts = [part for folder in (registry, of_version) for part in sorted(folder.glob("*.cpp"))]
     return toolchain.build_shared(
         _NAME,
-        [paths.REGISTRY / "host.cpp", paths.REGISTRY / "oneflow.cpp"],
+        [paths.REGISTRY / "oneflow.cpp"],
         kind="registrars",
         flags=(
             *_FLAGS,
@@ -105,8 +105,9 @@ def _compile(package: Path, version: str) -> Path:
             *(word for each in late for word in ("-idirafter", str(each))),
         ),
         include=(paths.REGISTRY,),
+        objects=[lambda: build_host(OLD_STRINGS)],
         libraries=_libraries(package),
-        key=(version, cache.digest([*parts, *sorted((ours / "pykernels").glob("*.h"))])),
+        key=(version, host_parts(), cache.digest([*parts, *sorted((ours / "pykernels").glob("*.h"))])),
     )
 
 

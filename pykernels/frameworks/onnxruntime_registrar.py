@@ -9,13 +9,10 @@ from pathlib import Path
 from pykernels import abi, cache, paths, toolchain
 from pykernels.definition import OpDef
 from pykernels.errors import LoadError
+from pykernels.frameworks.registrar_host import OLD_STRINGS, OPTIMIZED, build_host, host_parts
 from pykernels.frameworks.registrar_libraries import find_library, open_library
 
-__all__ = ["SOURCES", "Registrar", "build", "key", "versions"]
-
-#: What every library of custom ops is made of.
-SOURCES = (paths.REGISTRY / "host.cpp", paths.REGISTRY / "onnxruntime.cpp")
-_FOLDERS = ("host", "onnxruntime", "onnxruntime/declarations")
+__all__ = ["Registrar", "build", "versions"]
 
 
 def versions() -> dict[str, str]:
@@ -37,19 +34,17 @@ def build() -> Path:
 
 
 def _compile() -> Path:
+    parts = [paths.REGISTRY / "onnxruntime.cpp", *sorted((paths.REGISTRY / "onnxruntime").glob("*.cpp"))]
     return toolchain.build_shared(
         "onnxruntime_registrar",
-        [*SOURCES, paths.REGISTRY / "onnxruntime" / "registrar.cpp"],
+        [paths.REGISTRY / "onnxruntime" / "registrar.cpp"],
         kind="registrars",
-        flags=("-O2",),
+        # What it meets is C: its strings are those of the other registrars, so that it shares their host.
+        flags=(*OPTIMIZED, OLD_STRINGS),
         include=(paths.CPP_DEFS / "include", paths.REGISTRY),
-        key=(key(),),
+        objects=[lambda: build_host(OLD_STRINGS)],
+        key=(host_parts(), cache.digest(parts)),
     )
-
-
-def key() -> str:
-    """What tells the versions of `SOURCES` apart."""
-    return cache.digest(part for folder in _FOLDERS for part in sorted((paths.REGISTRY / folder).glob("*.cpp")))
 
 
 class Registrar:

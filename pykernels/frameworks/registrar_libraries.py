@@ -135,7 +135,8 @@ def _made_for(framework: str, versions: Mapping[str, str]) -> dict[str, str]:
     """What a registrar that is built here is made for."""
     name = REGISTRARS[framework].rpartition(".")[2]
     folders = [paths.REGISTRY / "host", paths.REGISTRY / framework, paths.CPP_DEFS / "include" / "pykernels"]
-    sources = [paths.REGISTRY / "host.cpp", paths.REGISTRY / f"{framework}.cpp", Path(__file__).with_name(f"{name}.py")]
+    sources = [paths.REGISTRY / "host.cpp", paths.REGISTRY / f"{framework}.cpp"]
+    sources += [Path(__file__).with_name(f"{each}.py") for each in ("registrar_host", name)]
     sources += [file for folder in folders for file in sorted(folder.rglob("*")) if file.suffix in {".cpp", ".h"}]
     return {**versions, _MACHINE: platform.machine(), _LIBC: machine.libc(), _SOURCES: cache.digest(sources)}
 

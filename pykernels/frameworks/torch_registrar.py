@@ -12,6 +12,7 @@ from pykernels import abi, cache, paths, toolchain
 from pykernels.errors import BuildError, LoadError
 from pykernels.frameworks.installed import find_package
 from pykernels.frameworks.loading import LoadFn, reporting
+from pykernels.frameworks.registrar_host import OPTIMIZED, build_host, host_parts
 from pykernels.frameworks.registrar_libraries import find_library, open_library
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ VERSIONS = f"{'.'.join(map(str, _FIRST))} to {'.'.join(map(str, _LAST))}"
 # As in registry/torch/kernels.h.
 _SYMBOLIC_PREFIX = "_symbolic_"
 _FLAGS = (
-    "-O2",
+    *OPTIMIZED,
     "-std=c++20",
     # For PyTorch's own threads, which are OpenMP's.
     "-fopenmp",
@@ -72,15 +73,16 @@ def _compile(package: Path, version: str) -> Path:
     headers, ours = package / "include", paths.CPP_DEFS / "include"
     if not (headers / "torch" / "library.h").exists():
         raise BuildError(f"{headers} lacks torch/library.h: is this PyTorch's wheel?")
-    parts = [part for folder in ("host", "torch") for part in sorted((paths.REGISTRY / folder).glob("*.cpp"))]
+    parts = sorted((paths.REGISTRY / "torch").glob("*.cpp"))
     return toolchain.build_shared(
         "torch_registrar",
-        [paths.REGISTRY / "host.cpp", paths.REGISTRY / "torch.cpp"],
+        [paths.REGISTRY / "torch.cpp"],
         kind="registrars",
         flags=(*_FLAGS, f"-I{ours}", f"-isystem{headers}", f"-fmacro-prefix-map={package}={package.name}"),
         include=(paths.REGISTRY,),
+        objects=[build_host],
         libraries=_libraries(package / "lib"),
-        key=(version, cache.digest([*parts, *sorted((ours / "pykernels").glob("*.h"))])),
+        key=(version, host_parts(), cache.digest([*parts, *sorted((ours / "pykernels").glob("*.h"))])),
     )
 
 

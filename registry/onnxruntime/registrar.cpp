@@ -1,10 +1,12 @@
-// What Python calls to offer ops to ONNX Runtime.
+// The registrar for ONNX Runtime, which goes with host.cpp: what Python calls to offer ops. One translation unit, as that
+// is.
 #include <cstring>
 #include <deque>
 #include <mutex>
 
 #include "../host/error.h"
 #include "../host/op.h"
+#include "../onnxruntime.cpp"
 #include "domains.h"
 
 #define PK_EXPORT extern "C" __attribute__((visibility("default")))
