@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import pickle
-import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,19 +10,24 @@ from typing import Any
 import pykernels
 from pykernels.checking.cases import Trial, trials_of
 from pykernels.checking.findings import Skipped, Wrong
+from pykernels.checking.host_process import HostProcess
 from pykernels.checking.hosts import numpy
 from pykernels.checking.hosts.judging import BY_FUNCTION, judge, way_name
 from pykernels.checking.search import Subject
 from pykernels.frameworks.installed import FRAMEWORKS, is_usable
-from pykernels.module import OpModule
 
-__all__ = ["check"]
+__all__ = ["check", "start_hosts"]
 
 # What is called how in messages, by package.
 _FRAMEWORKS = {package: title for package, (title, *_) in FRAMEWORKS.items()}
 _NUMPY = _FRAMEWORKS.pop("numpy")
 # The seconds that a process may take.
 _LIMIT = 240
+
+
+def start_hosts(folder: Path) -> dict[str, HostProcess]:
+    """Start a process for each installed framework, by package, which loads it and an op folder."""
+    return {package: HostProcess(package, folder) for package in _FRAMEWORKS if is_usable(package)}
 
 
 def check(subject: Subject) -> str:
@@ -40,31 +39,26 @@ def check(subject: Subject) -> str:
     trials = trials_of(subject)
     if not trials:
         raise Skipped("no call could be tried")
-    told = {_NUMPY: _on_arrays(trials)}
-    installed = [package for package in _FRAMEWORKS if is_usable(package)]
     with ThreadPoolExecutor(len(_FRAMEWORKS)) as pool:
-        found = list(pool.map(lambda package: _run(subject.module, package, trials), installed))
-    for package, result in zip(installed, found):
+        waiting = [pool.submit(_run, package, host, trials) for package, host in subject.hosts.items()]
+        try:
+            told = {_NUMPY: _on_arrays(trials)}
+        except Wrong:
+            for host in subject.hosts.values():
+                host.end()
+            raise
+        found = [each.result() for each in waiting]
+    for package, result in zip(subject.hosts, found):
         if isinstance(result, Wrong):
             raise result
         told[_FRAMEWORKS[package]] = result
-    told |= {name: "not installed" for package, name in _FRAMEWORKS.items() if package not in installed}
+    told |= {name: "not installed" for package, name in _FRAMEWORKS.items() if package not in subject.hosts}
     return "\n".join(f"{name}: {text}" for name, text in told.items())
 
 
-def _run(module: OpModule, package: str, trials: Sequence[Trial]) -> str | Wrong:
+def _run(package: str, host: HostProcess, trials: Sequence[Trial]) -> str | Wrong:
     """What was tried in a framework, or what is wrong there."""
-    with tempfile.TemporaryDirectory(prefix="pykernels-check-") as directory:
-        request = Path(directory, "request")
-        request.write_bytes(pickle.dumps((str(module.path), [each.case for each in trials])))
-        command = [sys.executable, "-m", "pykernels.checking.hosts", package, str(request)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT, check=False)
-            output, ended = done.stdout, _how(done.returncode, done.stderr)
-        except subprocess.TimeoutExpired as error:
-            output = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
-            ended = f"takes more than {_LIMIT} s"
-    lines = [json.loads(line) for line in output.splitlines()]
+    lines, ended = host.run([each.case for each in trials], _LIMIT)
     name = _FRAMEWORKS[package]
     for line in lines:
         if "wrong" in line:
@@ -100,8 +94,3 @@ def _tell(ways: Sequence[str], trials: Sequence[Trial]) -> str:
         f"({len(ways)} calls, {', '.join(dtypes)})"
     )
 
-
-def _how(code: int, said: str) -> str:
-    last = [line for line in said.splitlines() if line.strip()][-1:]
-    how = f"is ended by {signal.Signals(-code).name}" if code < 0 else f"ends with exit code {code}"
-    return f"{how}{f': {last[0]}' if last else ''}"

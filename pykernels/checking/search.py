@@ -14,6 +14,7 @@ from typing import Any
 from pykernels.checking.execution import Refused
 from pykernels.checking.findings import Skipped, Wrong
 from pykernels.checking.forms import Form, form_of, forms_of
+from pykernels.checking.host_process import HostProcess
 from pykernels.checking.values import Kind, draw_sample, sample_strategy
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
@@ -41,12 +42,15 @@ class Subject:
     module : OpModule
     given : list of Sample or None
         The only calls to try; None for calls of all kinds that the definition accepts.
+    hosts : dict of str to HostProcess
+        The processes of frameworks, by package, if that check is to be made.
     examples : int
         How many calls hypothesis draws for each check, besides one of each form.
     """
 
     module: OpModule
     given: list[Sample] | None = None
+    hosts: Mapping[str, HostProcess] = field(default_factory=dict)
     examples: int = 60
     _too_long: int = field(default=0, init=False)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pykernels.checking import CHECKS, script
+from pykernels.checking import CHECKS, frameworks, script
 from pykernels.checking.findings import FAILED, PASSED, SKIPPED, Result, Skipped, Wrong
 from pykernels.checking.search import Subject
 from pykernels.errors import PykernelsError, PykernelsWarning
@@ -48,7 +48,9 @@ def main(request: Request, tell: Callable[[dict[str, Any]], None]) -> None:
             calls = [read_sample(module, each) for each in request.calls]
         except PykernelsError as error:
             refused = str(error)
-    subject = Subject(module, calls)
+    # They take long to load, so they do it beside the other checks.
+    hosts = frameworks.start_hosts(folder) if "frameworks" in request.checks and not refused else {}
+    subject = Subject(module, calls, hosts)
     for name in request.checks:
         tell({"begins": name})
         start = time.perf_counter()

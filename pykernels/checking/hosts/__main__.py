@@ -1,41 +1,60 @@
-"""The process that calls an op in one framework: reads a folder and cases from a file, and writes what is wrong.
+"""The process that calls an op in one framework: ``python -m pykernels.checking.hosts FRAMEWORK FOLDER``.
 
-``python -m pykernels.checking.hosts FRAMEWORK FILE``. A line of JSON tells each way that is tried, before it is; the
-last has what is wrong with it, if anything is.
+Once it has loaded both, it reads a line with the name of a file of cases. A line of JSON tells each way that is tried,
+before it is; the last has what is wrong with it, if anything is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
 import pickle
 import sys
+import threading
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pykernels
+from pykernels.checking.hosts.case import Case
 from pykernels.checking.hosts.judging import judge, way_name
+from pykernels.errors import PykernelsError
+from pykernels.frameworks.registrar_libraries import build_library
 
 
-def _main(framework: str, request: Path) -> None:
+def _main(framework: str, folder: Path) -> None:
     with os.fdopen(os.dup(1), "w", buffering=1) as lines:
         os.dup2(2, 1)
         warnings.simplefilter("ignore")
-        folder, cases = pickle.loads(request.read_bytes())
         pykernels.load_ops(folder)
+        threading.Thread(target=_build_registrar, args=[framework], daemon=True).start()
         host = importlib.import_module(f"pykernels.checking.hosts.{framework}")
-        for number, case in enumerate(cases):
-            if not host.takes(case):
-                continue
-            for name, way in host.ways(case).items():
-                shown = way_name(case, name)
-                print(json.dumps({"case": number, "way": shown}), file=lines)
-                told = judge(case, way)
-                if told:
-                    print(json.dumps({"case": number, "way": shown, "wrong": told}), file=lines)
-                    return
-        print(json.dumps({"done": True}), file=lines)
+        request = sys.stdin.readline().strip()
+        if request:
+            _try(host, pickle.loads(Path(request).read_bytes()), lambda told: print(json.dumps(told), file=lines))
+
+
+def _build_registrar(framework: str) -> None:
+    """Build what the op needs there, while the framework is imported; what goes wrong, calls of the op will tell."""
+    with contextlib.suppress(PykernelsError):
+        build_library(framework)
+
+
+def _try(host: Any, cases: Sequence[Case], tell: Callable[[dict[str, Any]], None]) -> None:
+    for number, case in enumerate(cases):
+        if not host.takes(case):
+            continue
+        for name, way in host.ways(case).items():
+            shown = way_name(case, name)
+            tell({"case": number, "way": shown})
+            told = judge(case, way)
+            if told:
+                tell({"case": number, "way": shown, "wrong": told})
+                return
+    tell({"done": True})
 
 
 if __name__ == "__main__":

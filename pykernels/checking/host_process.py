@@ -1,0 +1,67 @@
+"""Processes that each load one framework beside the other checks, and then try cases there."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pykernels.checking.hosts.case import Case
+
+__all__ = ["HostProcess"]
+
+
+class HostProcess:
+    """A process that loads a framework and an op, and waits for cases; it is started at once.
+
+    Parameters
+    ----------
+    package : str
+        The framework's.
+    folder : Path
+        That of the op.
+    """
+
+    def __init__(self, package: str, folder: Path) -> None:
+        # Not a pipe, which would fill before anybody reads it.
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (it lives as long as the process)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pykernels.checking.hosts", package, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            text=True,
+        )
+
+    def run(self, cases: Sequence[Case], limit: float) -> tuple[list[dict[str, Any]], str]:
+        """Try cases, for no more than `limit` seconds: what it tells, line by line, and how it has ended."""
+        with tempfile.TemporaryDirectory(prefix="pykernels-check-") as directory:
+            request = Path(directory, "cases")
+            request.write_bytes(pickle.dumps(list(cases)))
+            try:
+                output, _ = self._process.communicate(f"{request}\n", timeout=limit)
+                ended = self._how()
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                output, _ = self._process.communicate()
+                ended = f"takes more than {limit:g} s"
+        return [json.loads(line) for line in output.splitlines()], ended
+
+    def end(self) -> None:
+        """End it, whatever it is doing."""
+        self._process.kill()
+        self._process.wait()
+        self._said.close()
+
+    def _how(self) -> str:
+        code = self._process.returncode
+        self._said.seek(0)
+        last = [line for line in self._said if line.strip()][-1:]
+        how = f"is ended by {signal.Signals(-code).name}" if code < 0 else f"ends with exit code {code}"
+        return f"{how}: {last[0].rstrip()}" if last else how
