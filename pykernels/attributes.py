@@ -209,4 +209,4 @@ def sample_value(type_: AttrType) -> Any:
     if type_ in _ITEMS:
         return (sample_value(_ITEMS[type_]),)
     samples: dict[AttrType, Any] = {AttrType.BOOL: True, AttrType.STRING: "", AttrType.DTYPE: 2}
-    return samples.get(type_, 1.0 if type_ in (AttrType.FLOAT, AttrType.DOUBLE) else 1)
+    return samples.get(type_, 0.5 if type_ in (AttrType.FLOAT, AttrType.DOUBLE) else 1)

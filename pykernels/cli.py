@@ -76,7 +76,11 @@ class _CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         namespace, rest = super().parse_known_args(args, namespace)
         if rest:
-            self.error(f"unrecognized arguments: {' '.join(rest)}")
+            pairs = [each for each in rest if "=" in each[1:] and not each.startswith("-")]
+            hint = (
+                f"; each takes a flag of its own: --shape {pairs[0]}" if pairs and hasattr(namespace, "shapes") else ""
+            )
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
         return namespace, rest
 
 

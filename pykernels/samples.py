@@ -14,8 +14,9 @@ from pykernels import abi
 from pykernels.definition import OpDef, TensorSpec
 from pykernels.errors import CallError, PykernelsError
 from pykernels.module import PY_API, OpModule
+from pykernels.sample_attributes import lacking, plain_attributes
 
-__all__ = ["HOOK", "MAX_NDIM", "Sample", "declared", "draw", "read_sample", "sample", "samples"]
+__all__ = ["HOOK", "MAX_NDIM", "LacksAttribute", "Sample", "declared", "draw", "read_sample", "sample", "samples"]
 
 #: The function of an op's API file that gives arguments: ``sample_inputs(elements, dtype)``, which returns a dict, or a
 #: list of them.
@@ -24,6 +25,10 @@ HOOK = "sample_inputs"
 MAX_NDIM = 4
 # Elements enough for what does not depend on sizes.
 _FEW = 64
+
+
+class LacksAttribute(CallError):
+    """An attribute has to be given: it has no default, and the definition refuses what was made up for it."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +55,13 @@ def sample(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     attributes: Mapping[str, Any] | None = None,
     ndim: int | None = None,
+    makes_up: bool = True,
 ) -> Sample:
     """Arguments for the forward op of a folder.
 
     The first of these that applies: `shapes`; the folder's own ``sample_inputs``; all inputs of one shape, if the
-    definition accepts that.
+    definition accepts that. Attributes are those that are given, those of ``sample_inputs``, the defaults, and plain
+    values of their types for those that have none.
 
     Parameters
     ----------
@@ -65,32 +72,43 @@ def sample(
     shapes : mapping of str to tuple of int, optional
         The shapes of inputs. Those that are not named have what the definition says, or the shape of the first.
     attributes : mapping, optional
-        Values of attributes; the others have their defaults.
+        Values of attributes.
     ndim : int, optional
         How many axes inputs of one shape have; by default the least that the definition accepts.
+    makes_up : bool
+        Whether attributes that have no default need not be given.
 
     Raises
     ------
+    LacksAttribute
+        Nothing applies, and there are attributes that have no default and are not given; the message says what to do.
     CallError
         Nothing applies, or the definition refuses it; the message says what to do.
     """
     op, given = module.forward, dict(attributes or {})
-    hook = getattr(module.api, HOOK, None)
-    if shapes:
-        return _of_shapes(op, shapes, dtype, given)
-    if hook is not None and ndim is None:
+    if not shapes and ndim is None and hasattr(module.api, HOOK):
         return declared(module, elements, dtype, given)[0]
-    refused = ""
-    for n in range(1, MAX_NDIM + 1) if ndim is None else (ndim,):
-        try:
-            first = next((argument.name for argument in op.inputs), None)
-            return _of_shapes(op, {first: _shape(elements, n)} if first else {}, dtype, given)
-        except PykernelsError as error:
-            refused = refused or str(error)
-    raise CallError(
-        f"{refused}. Name the shapes of the inputs (--shape {op.inputs[0].name}=1000,32 ...) and "
-        f"attributes (--attr name=value ...), or add a function {HOOK}(elements, dtype) to {module.name}{PY_API}"
+    first = next((argument.name for argument in op.inputs), None)
+    tries = (
+        [shapes]
+        if shapes
+        else [
+            {first: _shape(elements, n)} if first else {} for n in (range(1, MAX_NDIM + 1) if ndim is None else (ndim,))
+        ]
     )
+    refused: PykernelsError | None = None
+    for filled in plain_attributes(module, dtype, given) if makes_up else (given,):
+        for each in tries:
+            try:
+                return _of_shapes(op, each, dtype, filled)
+            except PykernelsError as error:
+                refused = refused or error
+    assert refused is not None
+    if lacking(op, given):
+        raise LacksAttribute(f"{refused}. {_hint(module, given)}") from refused
+    if shapes:
+        raise refused
+    raise CallError(f"{refused}. {_hint(module, given)}") from refused
 
 
 def samples(
@@ -137,7 +155,7 @@ def declared(
     if not calls:
         raise CallError(f"{where} gives no arguments")
     try:
-        return [read_sample(module, {**values, **(attributes or {})}) for values in calls]
+        return [_read_filled(module, {**values, **(attributes or {})}, dtype) for values in calls]
     except CallError as error:
         raise CallError(f"{where} gives what the definition refuses: {error}") from error
 
@@ -155,6 +173,35 @@ def read_sample(module: OpModule, values: Mapping[str, Any]) -> Sample:
     read = Sample(inputs, op.parse_attributes(rest))
     op.infer([[TensorSpec(a.shape, a.dtype) for a in group] for group in inputs], read.attributes)
     return read
+
+
+def _read_filled(module: OpModule, values: Mapping[str, Any], dtype: np.dtype) -> Sample:
+    """`read_sample`, of values that may lack attributes."""
+    refused: CallError | None = None
+    for filled in plain_attributes(module, dtype, values):
+        try:
+            return read_sample(module, filled)
+        except CallError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def _hint(module: OpModule, given: Mapping[str, Any]) -> str:
+    """What to do where nothing that is made up is accepted: which flags to give."""
+    op = module.forward
+    lacks = lacking(op, given)
+    attributes = lacks or [attribute for attribute in op.attributes if attribute.name not in given]
+    shapes = [f"--shape {argument.name}={32 if n else '1000,32'}" for n, argument in enumerate(op.inputs)]
+    parts = [
+        f"the values of attributes ({' '.join(f'--attr {each.name}=VALUE' for each in attributes)})"
+        if attributes
+        else "",
+        f"the shapes of the inputs ({' '.join(shapes)})" if shapes else "",
+    ]
+    named = " and ".join(filter(None, parts if lacks else parts[::-1]))
+    name = f"Name {named}, or add" if named else "Add"
+    return f"{name} a function {HOOK}(elements, dtype) to {module.name}{PY_API}"
 
 
 def draw(shape: Sequence[int], dtype: np.dtype, seed: int = 0) -> np.ndarray:

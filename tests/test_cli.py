@@ -280,6 +280,11 @@ def test_starts_without_importing_anything_slow(tmp_path: Path) -> None:
     [
         (["list", "--bogus"], "pykernels list", "unrecognized arguments: --bogus"),
         (["cache", "relu"], "pykernels cache", "unrecognized arguments: relu"),
+        (
+            ["bench", "dense", "--shape", "data=64,32", "weight=16,32"],
+            "pykernels bench",
+            "unrecognized arguments: weight=16,32; each takes a flag of its own: --shape weight=16,32",
+        ),
         (["warmup", "--jobs", "0"], "pykernels warmup", "argument --jobs: '0' is not a whole number of 1 or more"),
         (["check", "--jobs", "x"], "pykernels check", "argument --jobs: 'x' is not a whole number of 1 or more"),
         (["bench", "--sizes", "inf"], "pykernels bench", "argument --sizes: 'inf' is not a whole number of 1 or more"),

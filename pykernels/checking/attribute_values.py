@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,8 @@ from pykernels import dtypes
 from pykernels.abi import AttrType
 from pykernels.attributes import parse_value
 from pykernels.definition import OpDef
-from pykernels.module import CPP_DEF, PY_KERNEL, OpModule
 
-__all__ = ["other_attributes", "words_of"]
-
-# Python's and C++'s strings of one word.
-_WORD = re.compile(r"""["'](\w{1,20})["']""")
-_NO_WORD = "no such word"
+__all__ = ["other_attributes"]
 
 _LISTS = (AttrType.SHAPE, AttrType.LIST_INT32, AttrType.LIST_INT64, AttrType.LIST_FLOAT)
 
@@ -39,27 +33,6 @@ def other_attributes(op: OpDef, attributes: dict[str, Any], words: Sequence[str]
             if parsed not in seen:
                 seen.append(parsed)
                 yield {**attributes, attribute.name: parsed}
-
-
-def words_of(module: OpModule, attributes: dict[str, Any], is_accepted: Callable[[dict[str, Any]], bool]) -> list[str]:
-    """Strings that attributes may be: those in the kernel file, and in the definition if it does not accept any.
-
-    Parameters
-    ----------
-    module : OpModule
-    attributes : dict
-        Every attribute.
-    is_accepted : callable
-        Whether the definition accepts these instead.
-    """
-    names = [attribute.name for attribute in module.forward.attributes if attribute.type is AttrType.STRING]
-    if not names:
-        return []
-    parts = [PY_KERNEL]
-    if not any(is_accepted({**attributes, name: _NO_WORD}) for name in names):
-        parts.append(CPP_DEF)
-    texts = [module.files[part].read_text(encoding="utf-8") for part in parts]
-    return list(dict.fromkeys(word for text in texts for word in _WORD.findall(text)))
 
 
 def _others(type_: AttrType, value: Any) -> list[Any]:

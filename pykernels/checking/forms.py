@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from pykernels import dtypes
-from pykernels.checking.attribute_values import other_attributes, words_of
+from pykernels.checking.arguments import Arguments
+from pykernels.checking.attribute_values import other_attributes
 from pykernels.definition import OpDef, TensorSpec
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
-from pykernels.samples import HOOK, Sample, declared, sample
+from pykernels.sample_attributes import words_of
+from pykernels.samples import HOOK, Sample
 
 __all__ = ["MAX_NDIM", "Form", "form_of", "forms_of"]
 
@@ -76,18 +78,23 @@ class Form:
         return next((dtype for dtype in found if dtype.kind in "fc"), found[0] if found else _PREFERRED[0])
 
 
-def forms_of(module: OpModule) -> list[Form]:
+def forms_of(module: OpModule, arguments: Arguments) -> list[Form]:
     """Calls that the definition accepts, smaller ones first: of up to `MAX_NDIM` axes, and of every dtype it allows.
+
+    Parameters
+    ----------
+    arguments : Arguments
+        What the samples have that the others are like.
 
     Raises
     ------
     CallError
         None is found: the op should say itself what it takes.
     """
-    accepted = {dtype: list(_samples(module, dtype)) for dtype in _dtypes()}
+    accepted = {dtype: list(_samples(module, arguments, dtype)) for dtype in _dtypes()}
     accepted = {dtype: samples for dtype, samples in accepted.items() if samples}
     if not accepted:
-        sample(module, _ELEMENTS[-1], _PREFERRED[0])  # says why
+        arguments.sample(module, _ELEMENTS[-1], _PREFERRED[0])  # says why
     (first, samples), *others = accepted.items()
     forms = list(_with_other_shapes(module, samples))
     found = list(forms)
@@ -103,11 +110,11 @@ def _dtypes() -> list[np.dtype]:
     return [*_PREFERRED, *(dtype for dtype in dtypes.known() if dtype not in _PREFERRED)]
 
 
-def _samples(module: OpModule, dtype: np.dtype) -> Iterator[Sample]:
+def _samples(module: OpModule, arguments: Arguments, dtype: np.dtype) -> Iterator[Sample]:
     """Accepted calls of a few sizes."""
     for elements in _ELEMENTS:
         try:
-            yield from declared(module, elements, dtype) or [sample(module, elements, dtype)]
+            yield from arguments.samples(module, elements, dtype)
         except PykernelsError:
             continue
 

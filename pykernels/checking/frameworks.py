@@ -93,4 +93,3 @@ def _tell(ways: Sequence[str], trials: Sequence[Trial]) -> str:
         f"{', '.join(plain)}{', and all this' + BY_FUNCTION if is_called else ''} "
         f"({len(ways)} calls, {', '.join(dtypes)})"
     )
-

@@ -15,11 +15,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pykernels.checking import CHECKS, script
+from pykernels.checking.arguments import Arguments
 from pykernels.checking.findings import FAILED, SKIPPED, Result
 from pykernels.errors import CallError, LoadError
+
+if TYPE_CHECKING:
+    from pykernels.checking.worker import Request
 
 __all__ = ["LIMIT", "choose", "run_checks"]
 
@@ -48,6 +52,7 @@ def run_checks(
     checks: Sequence[str],
     calls: Sequence[Mapping[str, Any]] | None = None,
     *,
+    arguments: Arguments | None = None,
     limit: float = LIMIT,
     begun: Callable[[str], None] = lambda check: None,
     is_stopped: Callable[[], bool] = lambda: False,
@@ -60,6 +65,8 @@ def run_checks(
         Their names, in the order in which they are run.
     calls : sequence of mapping, optional
         The only calls to try: arrays by the names of inputs, and values of attributes.
+    arguments : Arguments, optional
+        What the calls that are made up otherwise have.
     limit : float
         The seconds that each may take.
     begun : callable
@@ -74,12 +81,15 @@ def run_checks(
     LoadError
         Calls have to be made up, and hypothesis is not installed.
     """
+    from pykernels.checking.worker import Request
+
     if calls is None:
         _need_hypothesis()
-    remaining = list(checks)
+    remaining, given = list(checks), None if calls is None else [dict(each) for each in calls]
     while remaining:
         running, why = remaining[0], "ended before the check began"
-        with tempfile.TemporaryFile("w+") as said, _Worker(folder, remaining, calls, said) as worker:
+        request = Request(str(folder), tuple(remaining), given, arguments or Arguments())
+        with tempfile.TemporaryFile("w+") as said, _Worker(request, said) as worker:
             for told in worker.lines(limit, is_stopped):
                 if "begins" in told:
                     running = told["begins"]
@@ -104,20 +114,15 @@ def run_checks(
 class _Worker:
     """The process, and what it tells."""
 
-    def __init__(
-        self, folder: Path, checks: Sequence[str], calls: Sequence[Mapping[str, Any]] | None, said: IO[str]
-    ) -> None:
+    def __init__(self, request: Request, said: IO[str]) -> None:
         from pykernels.bench.measure import ONE_THREAD
-        from pykernels.checking.worker import Request
 
         self._directory = tempfile.TemporaryDirectory(prefix="pykernels-check-")
-        request = Path(self._directory.name, "request")
-        request.write_bytes(
-            pickle.dumps(Request(str(folder), tuple(checks), None if calls is None else [dict(each) for each in calls]))
-        )
+        path = Path(self._directory.name, "request")
+        path.write_bytes(pickle.dumps(request))
         self._ran_out = False
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pykernels.checking.worker", str(request)],
+            [sys.executable, "-m", "pykernels.checking.worker", str(path)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=said,

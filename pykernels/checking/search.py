@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from pykernels.checking.arguments import Arguments
 from pykernels.checking.execution import Refused
 from pykernels.checking.findings import Skipped, Wrong
 from pykernels.checking.forms import Form, form_of, forms_of
@@ -18,7 +19,7 @@ from pykernels.checking.host_process import HostProcess
 from pykernels.checking.values import Kind, draw_sample, sample_strategy
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
-from pykernels.samples import Sample, sample
+from pykernels.samples import Sample
 
 __all__ = ["LIMIT", "Judge", "Subject", "search", "search_long"]
 
@@ -42,6 +43,8 @@ class Subject:
     module : OpModule
     given : list of Sample or None
         The only calls to try; None for calls of all kinds that the definition accepts.
+    arguments : Arguments
+        What calls that are made up have.
     hosts : dict of str to HostProcess
         The processes of frameworks, by package, if that check is to be made.
     examples : int
@@ -50,6 +53,7 @@ class Subject:
 
     module: OpModule
     given: list[Sample] | None = None
+    arguments: Arguments = field(default_factory=Arguments)
     hosts: Mapping[str, HostProcess] = field(default_factory=dict)
     examples: int = 60
     _too_long: int = field(default=0, init=False)
@@ -57,7 +61,9 @@ class Subject:
     @cached_property
     def forms(self) -> list[Form]:
         """The forms of calls that the definition accepts; of those that are given, if some are."""
-        return forms_of(self.module) if self.given is None else [form_of(self.module, each) for each in self.given]
+        if self.given is not None:
+            return [form_of(self.module, each) for each in self.given]
+        return forms_of(self.module, self.arguments)
 
     @cached_property
     def long(self) -> list[Form]:
@@ -70,7 +76,8 @@ class Subject:
         found = []
         for elements in _LONG:
             with contextlib.suppress(PykernelsError):
-                found.append(form_of(self.module, sample(self.module, elements, self.forms[0].dtype)))
+                call = self.arguments.sample(self.module, elements, self.forms[0].dtype)
+                found.append(form_of(self.module, call))
         return found
 
     def is_zeroed(self, attributes: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from pykernels.checking.execution import Refused, run_plain
 from pykernels.checking.findings import Skipped, Wrong
 from pykernels.checking.search import Subject, TooLong
 from pykernels.kernel.facts import PYTHON
-from pykernels.samples import Sample, sample
+from pykernels.samples import Sample
 from pykernels.steps import Step, forward_step, gradient_steps
 
 __all__ = ["check"]
@@ -32,7 +32,7 @@ def check(subject: Subject) -> str:
     dtype = subject.forms[0].dtype if subject.given is None else np.dtype(np.float32)
     found, interpreted = [], set()
     for size in _SIZES if subject.given is None else (0,):
-        for call in subject.given or [sample(subject.module, size, dtype)]:
+        for call in subject.given or [subject.arguments.sample(subject.module, size, dtype)]:
             for step in _steps(subject, call):
                 found.append(_ratio(subject, step, call))
                 if step.call.kernel.facts.form == PYTHON:

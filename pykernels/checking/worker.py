@@ -15,27 +15,32 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pykernels.checking import CHECKS, frameworks, script
+from pykernels.checking.arguments import Arguments
 from pykernels.checking.findings import FAILED, PASSED, SKIPPED, Result, Skipped, Wrong
 from pykernels.checking.search import Subject
 from pykernels.errors import PykernelsError, PykernelsWarning
 from pykernels.module import OpModule
-from pykernels.samples import read_sample
+from pykernels.samples import LacksAttribute, read_sample
 
 __all__ = ["Request"]
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to check: a folder, with which checks, and on which calls (arguments by name), or None for any."""
+    """What to check: a folder, with which checks, and on which calls (arguments by name).
+
+    Without calls, it is any that are like those that `arguments` make.
+    """
 
     folder: str
     checks: tuple[str, ...]
     calls: list[dict[str, Any]] | None
+    arguments: Arguments = field(default_factory=Arguments)
 
 
 def main(request: Request, tell: Callable[[dict[str, Any]], None]) -> None:
@@ -50,7 +55,7 @@ def main(request: Request, tell: Callable[[dict[str, Any]], None]) -> None:
             refused = str(error)
     # They take long to load, so they do it beside the other checks.
     hosts = frameworks.start_hosts(folder) if "frameworks" in request.checks and not refused else {}
-    subject = Subject(module, calls, hosts)
+    subject = Subject(module, calls, request.arguments, hosts)
     for name in request.checks:
         tell({"begins": name})
         start = time.perf_counter()
@@ -63,7 +68,7 @@ def _check(subject: Subject, name: str) -> Result:
     check = importlib.import_module(f"pykernels.checking.{CHECKS[name]}").check
     try:
         return Result(op, name, PASSED, check(subject))
-    except Skipped as reason:
+    except (Skipped, LacksAttribute) as reason:
         return Result(op, name, SKIPPED, str(reason))
     except Wrong as error:
         return Result(op, name, FAILED, str(error), *script.show(subject.module, name, error.sample))

@@ -36,7 +36,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         action=_Collect,
         default={},
         metavar="INPUT=N,N,...",
-        help="the shape of an input; may be repeated",
+        help="the shape of an input; once for each: --shape x=1000,32 --shape w=32",
     )
     parser.add_argument(
         "--attr",
@@ -45,7 +45,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         action=_Collect,
         default={},
         metavar="NAME=VALUE",
-        help="the value of an attribute; may be repeated",
+        help="the value of an attribute; once for each",
     )
 
 
@@ -141,5 +141,8 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     except ValueError:
         shape = (-1,)
     if any(size < 0 for size in shape):
-        raise argparse.ArgumentTypeError(f"{text!r} is not an input and its shape, such as x=1000,32")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an input and its shape, such as x=1000,32; there is one --shape for each: "
+            "--shape x=1000,32 --shape w=32"
+        )
     return name, shape

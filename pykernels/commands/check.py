@@ -31,6 +31,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--limit", type=arguments.whole_number, default=300, metavar="S", help="the seconds that a check may take (300)"
     )
+    arguments.add_inputs(parser)
     arguments.add_jobs(parser, "ops to check")
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
     parser.set_defaults(run=_run)
@@ -39,6 +40,7 @@ def add(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     """Check ops: their kernels, gradients, memory, threads, speed, and what they do in each framework."""
     from pykernels.checking import runner
+    from pykernels.checking.arguments import Arguments
     from pykernels.checking.findings import FAILED
 
     folders = arguments.find_folders(options.ops)
@@ -52,6 +54,7 @@ def _run(options: argparse.Namespace) -> int:
             for result in runner.run_checks(
                 folder,
                 checks,
+                arguments=Arguments(options.shapes, options.attributes),
                 limit=options.limit,
                 begun=lambda name: bar.begin(f"{folder.name}: {name}"),
                 is_stopped=stopped.is_set,

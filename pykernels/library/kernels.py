@@ -203,7 +203,7 @@ def _variants(module: OpModule, wanted: Wanted) -> Iterator[_Variant]:
     accepted = 0
     for dtype in map(np.dtype, wanted.dtypes or DEFAULT_DTYPES):
         try:
-            first = sample(module, _ELEMENTS, dtype, shapes=wanted.shapes, attributes=wanted.attributes)
+            first = sample(module, _ELEMENTS, dtype, shapes=wanted.shapes, attributes=wanted.attributes, makes_up=False)
         except CallError as error:
             if wanted.dtypes:
                 raise
@@ -222,7 +222,7 @@ def _others(module: OpModule, first: Sample, dtype: np.dtype, wanted: Wanted) ->
     """Arguments with other numbers of axes, which the definition may refuse."""
     for ndim in range(1, MAX_NDIM + 1):
         with contextlib.suppress(CallError):
-            yield sample(module, _ELEMENTS, dtype, attributes=wanted.attributes, ndim=ndim)
+            yield sample(module, _ELEMENTS, dtype, attributes=wanted.attributes, ndim=ndim, makes_up=False)
     # Batches of what is given: of all inputs, or of the data alone and not of its weights.
     for more in range(1, MAX_NDIM):
         yield Sample([[_batch(a, more) for a in group] for group in first.inputs], first.attributes)

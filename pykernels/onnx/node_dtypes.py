@@ -43,7 +43,7 @@ def dtype_rows(module: OpModule) -> dict[str, list[Row]]:
     """The rows of every op type that a folder defines."""
     uses: dict[str, Use] = {}
     with contextlib.suppress(PykernelsError):
-        for use in uses_of(module, sample(module, _ELEMENTS, _BASE)):
+        for use in uses_of(module, sample(module, _ELEMENTS, _BASE, makes_up=False)):
             uses[use.op.name] = use
     return {name: _rows(op, uses.get(name) or _uniform(op)) for name, op in module.definition.ops.items()}
 

@@ -107,6 +107,29 @@ def test_calls_that_are_given_are_the_only_ones(tmp_path: Path) -> None:
         opcheck(folder, checks=["definition"])
 
 
+def test_a_check_that_lacks_an_argument_is_skipped_and_runs_with_it(tmp_path: Path) -> None:
+    refuse = "return in_shape, in_shape, []"
+    definition = instead("scale: float = 2.0", "scale: float", DEFINITION)
+    definition = instead("super().__init__()", "super().__init__()\n            self.scale = scale", definition)
+    definition = instead(refuse, f"assert self.scale == 3 and len(in_shape[0]) == 2\n            {refuse}", definition)
+    plant(tmp_path, definition=definition)
+    command = ("-m", "pykernels", "check", "planted", "--only", "definition", "shapes", "frameworks", "--json")
+    done = python(*command, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    for result in json.loads(done.stdout):
+        assert result["outcome"] == "skipped"
+        assert "--attr scale=VALUE" in result["message"] and "--shape x=1000,32" in result["message"]
+        assert "\n" not in result["message"]
+    done = python(*command[:-2], "speed", "--json", "--attr", "scale=3", "--shape", "x=3,4", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [result["outcome"] for result in json.loads(done.stdout)] == ["passed"] * 3, done.stdout
+
+
+def test_attributes_without_default_are_made_up(tmp_path: Path) -> None:
+    plant(tmp_path, definition=instead("scale: float = 2.0", "scale: float", DEFINITION))
+    opcheck(tmp_path / "planted", checks=["definition", "compiled", "gradient"])
+
+
 def test_a_crash_and_a_hang_are_findings_and_the_other_checks_go_on(tmp_path: Path) -> None:
     kernel = instead("import numpy as np", "import os, signal, time\n    import numpy as np")
     kernel = instead("return scale * x", "return _odd(x) * x", kernel)
