@@ -22,6 +22,9 @@ __all__ = ["build_definition", "compile_object", "definition_parts", "load_cpp_d
 # which every process reads: -Og compiles as fast as -O0, to less than half of it. With -Bsymbolic, the standard
 # library's templates in it are never replaced by those of a framework that another compiler built.
 _FLAGS = ("-Og", "-w", "-s", "-fvisibility-inlines-hidden", "-Wl,-Bsymbolic")
+# Compiled into an object of its own.
+_BOUNDARY = paths.CPP_DEFS / "runtime" / "definition_boundary.cpp"
+_INCLUDE = [paths.CPP_DEFS / "include"]
 #: How long a definition may take to register its ops, in seconds.
 _PROBE_TIMEOUT = 60.0
 _PROBE = """
@@ -62,12 +65,19 @@ def build_definition(path: Path, *flags: str) -> Path:
             path.stem,
             [path],
             kind="definitions",
-            flags=(*_FLAGS, *flags),
-            include=[paths.CPP_DEFS / "include"],
-            key=_headers_beside(path),
+            flags=(*_FLAGS, "-DPYKERNELS_BOUNDARY_APART", *flags),
+            include=_INCLUDE,
+            objects=[_build_boundary],
+            key=(_BOUNDARY.read_text(), *_headers_beside(path)),
+            is_movable=True,
+            shows_progress=False,
         )
     except CompileFailed as error:
         raise DefinitionError(first_error(error.output, path)) from error
+
+
+def _build_boundary() -> Path:
+    return toolchain.build_object(_BOUNDARY.stem, _BOUNDARY, kind="definitions", flags=_FLAGS, include=_INCLUDE)
 
 
 def definition_parts(path: Path) -> list[str | bytes]:
@@ -91,8 +101,9 @@ def compile_object(path: Path) -> Path:
         kind="definitions",
         # With symbols that can be made local, so that several definitions can lie in one library.
         flags=("-Og", "-w", "-fvisibility-inlines-hidden", "-fno-gnu-unique"),
-        include=[paths.CPP_DEFS / "include"],
+        include=_INCLUDE,
         key=_headers_beside(path),
+        is_movable=True,
     )
 
 
@@ -108,10 +119,6 @@ def _read(built: Path, path: Path) -> Definition:
         entry = library.pykernels_definition
     except OSError as error:
         raise DefinitionError(f"{path}: the compiled definition cannot be loaded: {error}") from error
-    except AttributeError:
-        raise DefinitionError(
-            f'{path}: it does not include "oneflow/core/framework/framework.h"; do so above the ops'
-        ) from None
     entry.restype = ctypes.c_void_p
     entry.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     error_text = ctypes.create_string_buffer(abi.ERROR_SIZE)

@@ -46,6 +46,10 @@ class Definition:
         """The ``pk_definition`` itself."""
         return abi.Definition.from_address(self.address)
 
+    def file_of(self, registered: abi.Op | abi.Gradient) -> str:
+        """The file that an op or a gradient is registered in; definitions in C++ name it within their folder."""
+        return str(self.path.parent / registered.file.decode())
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpDef:
@@ -248,7 +252,7 @@ class OpDef:
         status, told = _ask(functions.gradient, self.gradient, ctypes.byref(instance), ctypes.byref(recorder.sink))
         if status:
             at = functions.gradients[self.gradient]
-            raise DefinitionError(f"{at.file.decode()}:{at.line}: the gradient of op {self.name}: {told}")
+            raise DefinitionError(f"{self.definition.file_of(at)}:{at.line}: the gradient of op {self.name}: {told}")
         return recorder.plan()
 
     def sbp(

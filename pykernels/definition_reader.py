@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -46,25 +45,30 @@ def read_definition(path: Path, address: int, keep: Any) -> Definition:
         raise DefinitionError(
             f"{path}: built for version {raw.abi} of the definition ABI, but this is version {abi.DEFINITION_ABI}"
         )
-    gradients = _gradients(raw)
+    gradients = _gradients(definition)
     for index in range(raw.n_ops):
         op = _read_op(raw.ops[index], index, gradients, definition)
         if op.name in definition.ops:
             raise DefinitionError(f"{op.file}:{op.line}: op {op.name} is registered twice; keep one")
         definition.ops[op.name] = op
     if not definition.ops:
-        raise DefinitionError(f"{path}: it registers no op; register one with REGISTER_USER_OP")
+        raise DefinitionError(
+            f'{path}: it registers no op: include "oneflow/core/framework/framework.h", and register one with '
+            "REGISTER_USER_OP"
+        )
     _check_gradients(raw, definition)
     return definition
 
 
-def _gradients(raw: abi.Definition) -> dict[str, int]:
-    gradients: dict[str, int] = {}
+def _gradients(definition: Definition) -> dict[str, int]:
+    raw, gradients = definition.functions, dict[str, int]()
     for index in range(raw.n_gradients):
         gradient = raw.gradients[index]
         name = gradient.op.decode()
         if name in gradients:
-            raise DefinitionError(f"{_at(gradient)}: the gradient of op {name} is registered twice; keep one")
+            raise DefinitionError(
+                f"{_at(definition, gradient)}: the gradient of op {name} is registered twice; keep one"
+            )
         gradients[name] = index
     return gradients
 
@@ -72,7 +76,7 @@ def _gradients(raw: abi.Definition) -> dict[str, int]:
 def _read_op(raw: abi.Op, index: int, gradients: dict[str, int], definition: Definition) -> OpDef:
     op = OpDef(
         name=raw.name.decode(),
-        file=raw.file.decode(),
+        file=definition.file_of(raw),
         line=raw.line,
         inputs=_read_arguments(raw.inputs, raw.n_inputs),
         outputs=_read_arguments(raw.outputs, raw.n_outputs),
@@ -83,16 +87,16 @@ def _read_op(raw: abi.Op, index: int, gradients: dict[str, int], definition: Def
         definition=definition,
     )
     if not op.outputs:
-        raise DefinitionError(f"{_at(raw)}: op {op.name} has no output; give it one with .Output(name)")
+        raise DefinitionError(f"{_at(definition, raw)}: op {op.name} has no output; give it one with .Output(name)")
     for state, following in pairwise(op.inputs):
         if state.mutable and not following.mutable:
             raise DefinitionError(
-                f"{_at(raw)}: op {op.name} changes its input '{state.name}' in place, so '{following.name}' must come "
-                "before it: inputs that are changed are the last"
+                f"{_at(definition, raw)}: op {op.name} changes its input '{state.name}' in place, so "
+                f"'{following.name}' must come before it: inputs that are changed are the last"
             )
     if abi.OpFlag.INFERS_SHAPE not in op.flags:
         raise DefinitionError(
-            f"{_at(raw)}: op {op.name} has no function that infers the shapes of its outputs "
+            f"{_at(definition, raw)}: op {op.name} has no function that infers the shapes of its outputs "
             f"({', '.join(argument.name for argument in op.outputs)}); give it one with SetTensorDescInferFn or "
             "SetLogicalTensorDescInferFn"
         )
@@ -124,12 +128,13 @@ def _check_gradients(raw: abi.Definition, definition: Definition) -> None:
         op = definition.ops.get(name)
         if op is None:
             raise DefinitionError(
-                f"{_at(gradient)}: the gradient is for op {name}, which this file does not register; "
+                f"{_at(definition, gradient)}: the gradient is for op {name}, which this file does not register; "
                 f"it registers: {', '.join(definition.ops)}"
             )
         if abi.OpFlag.NO_GRADIENT in op.flags:
             raise DefinitionError(
-                f"{_at(gradient)}: op {name} is registered as having no gradient, and yet one is registered for it"
+                f"{_at(definition, gradient)}: op {name} is registered as having no gradient, and yet one is "
+                "registered for it"
             )
         _try_gradient(op, gradient)
 
@@ -147,17 +152,14 @@ def _try_gradient(op: OpDef, gradient: abi.Gradient) -> None:
         if NOT_KNOWN_YET in str(error) or any(attribute.required for attribute in op.attributes):
             return
         raise
-    _warn(plan.notes, gradient)
-
-
-def _warn(notes: Sequence[str], gradient: abi.Gradient) -> None:
-    if notes:
+    if plan.notes:
         warnings.warn(
-            f"{_at(gradient)}: {'; '.join(notes)}. It is read by position, since the op has one input and one output",
+            f"{_at(op.definition, gradient)}: {'; '.join(plan.notes)}. It is read by position, since the op has one "
+            "input and one output",
             PykernelsWarning,
             stacklevel=2,
         )
 
 
-def _at(registered: abi.Op | abi.Gradient) -> str:
-    return f"{registered.file.decode()}:{registered.line}"
+def _at(definition: Definition, registered: abi.Op | abi.Gradient) -> str:
+    return f"{definition.file_of(registered)}:{registered.line}"

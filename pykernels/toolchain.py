@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import functools
 import os
@@ -70,6 +71,8 @@ def build_shared(
     objects: Sequence[Callable[[], Path]] = (),
     libraries: Sequence[str] = (),
     key: Sequence[str] = (),
+    is_movable: bool = False,
+    shows_progress: bool = True,
 ) -> Path:
     """Compile C++ sources into a shared object in the cache.
 
@@ -92,6 +95,10 @@ def build_shared(
         What the linker is told after all objects.
     key : sequence of str
         Whatever else the result depends on.
+    is_movable : bool
+        Whether the folder of the sources does not matter: ``__FILE__`` is then relative to it.
+    shows_progress : bool
+        Whether there is a bar at a terminal if there are several parts.
 
     Raises
     ------
@@ -102,18 +109,18 @@ def build_shared(
     CacheError
         The cache cannot be written.
     """
-    entry_key = _key(sources, flags, include, [*libraries, *key])
+    entry_key = _key(sources, flags, include, [*libraries, *key], is_movable)
 
     def make(output: Path) -> dict[str, str]:
-        command = _command(flags, include)
+        command = _command(sources, flags, include, is_movable)
         if len(sources) == 1 and not objects:
             run([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], what=name)
             return {}
         from concurrent.futures import ThreadPoolExecutor  # not above: few programs build anything
 
         made = [output.with_name(f"{number}.o") for number in range(len(sources))]
-        told = f"pykernels: building the {name.replace('_', ' ')}, once"
-        with progress.bar(told, len(sources) + len(objects) + 1) as bar:
+        told, steps = f"pykernels: building the {name.replace('_', ' ')}, once", len(sources) + len(objects) + 1
+        with progress.bar(told, steps) if shows_progress else contextlib.nullcontext(progress.Bar()) as bar:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 waiting = [pool.submit(build) for build in objects]
                 compiling = [
@@ -143,24 +150,30 @@ def build_object(
     flags: Sequence[str] = (),
     include: Sequence[Path] = (),
     key: Sequence[str] = (),
+    is_movable: bool = False,
 ) -> Path:
     """Compile a C++ source into a relocatable object in the cache; as `build_shared` otherwise."""
 
     def make(output: Path) -> dict[str, str]:
-        run([*_command(flags, include), "-c", str(source), "-o", str(output)], what=name)
+        run([*_command([source], flags, include, is_movable), "-c", str(source), "-o", str(output)], what=name)
         return {}
 
-    return cache.build(kind, f"{name}-{_key([source], flags, include, ['object', *key])}", f"{name}.o", make).path
+    entry_key = _key([source], flags, include, ["object", *key], is_movable)
+    return cache.build(kind, f"{name}-{entry_key}", f"{name}.o", make).path
 
 
-def _command(flags: Sequence[str], include: Sequence[Path]) -> list[str]:
-    return [*compiler().command, *_COMMON_FLAGS, *flags, *(f"-I{folder}" for folder in include)]
+def _command(sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], is_movable: bool) -> list[str]:
+    names = [f"-fmacro-prefix-map={source.parent}/=" for source in sources] if is_movable else []
+    return [*compiler().command, *_COMMON_FLAGS, *names, *flags, *(f"-I{folder}" for folder in include)]
 
 
-def _key(sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], others: Sequence[str]) -> str:
+def _key(
+    sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], others: Sequence[str], is_movable: bool
+) -> str:
     # Which compiler it was does not matter behind a C ABI, so what is in the cache needs none; a choice is respected.
     chosen = os.environ.get("CXX", "")
-    return cache.digest([chosen, *_COMMON_FLAGS, *flags, *others, *map(str, sources), *sources, *map(headers, include)])
+    names = [source.name if is_movable else str(source) for source in sources]
+    return cache.digest([chosen, *_COMMON_FLAGS, *flags, *others, *names, *sources, *map(headers, include)])
 
 
 def headers(folder: Path) -> str:

@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import pytest
+
+
+def thorough(*values: Any) -> Iterator[Any]:
+    """Values of a parameter that a quick run leaves out."""
+    return (pytest.param(value, marks=pytest.mark.thorough) for value in values)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,19 +41,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def choose(items: Sequence[pytest.Item]) -> set[pytest.Item]:
     """The tests to run."""
-    chosen: set[pytest.Item] = set()
-    covered: dict[str, set[tuple[str, Any]]] = {}
+    tests: dict[str, dict[pytest.Item, set[tuple[str, Any]]]] = {}
     # In an order of their own, so that the choice is the same in whatever order the tests are run.
-    ours = sorted((item for item in items if not item.get_closest_marker("thorough")), key=lambda item: item.nodeid)
-    # First those that are new in all, so that few have all the values.
-    for is_new in (set.isdisjoint, lambda values, seen: not values <= seen):
-        for item in ours:
-            seen = covered.setdefault(item.nodeid.partition("[")[0], set())
-            values = set(_values(item)) or {("", "")}
-            if is_new(values, seen):
-                seen |= values
-                chosen.add(item)
-    return chosen
+    for item in sorted(items, key=lambda item: item.nodeid):
+        if not item.get_closest_marker("thorough"):
+            tests.setdefault(item.nodeid.partition("[")[0], {})[item] = set(_values(item))
+    return set(chain.from_iterable(map(_covering, tests.values())))
+
+
+def _covering(tests: dict[pytest.Item, set[tuple[str, Any]]]) -> Iterator[pytest.Item]:
+    """Few of these tests that have all values of all."""
+    used: Counter[tuple[str, Any]] = Counter()
+    missing = set(chain.from_iterable(tests.values())) or {("", "")}
+    while missing:
+        # The one that has most of the missing values, and beside them those that were used least.
+        best = min(tests, key=lambda item: (-len(missing & tests[item]), sum(used[value] for value in tests[item])))
+        yield best
+        used.update(tests[best])
+        missing -= tests[best] or missing
 
 
 def _values(item: pytest.Item) -> Iterator[tuple[str, Any]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from process import python
+from quick import thorough
 
 import pykernels
 from pykernels import cli
@@ -31,9 +32,7 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "name", ["elementwise", *(pytest.param(name, marks=pytest.mark.thorough) for name in list(KINDS)[1:])]
-)
+@pytest.mark.parametrize("name", ["elementwise", *thorough(*list(KINDS)[1:])])
 def test_new_ops_pass_all_checks(ops: Path, name: str) -> None:
     checked = python("-m", "pykernels", "check", ops / f"my_{name}", cwd=ops)
     assert checked.returncode == 0, checked.stdout

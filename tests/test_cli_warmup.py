@@ -121,28 +121,19 @@ def test_a_dtype_that_an_op_refuses_fails(ops: Path) -> None:
     [
         (["nothing"], "there is no op 'nothing' (there is no folder nothing); there are batch_norm, box_clip, "),
         (["./nothing"], "there is no folder nothing"),
-<<<<<<< HEAD
         (["relu", "--dtype", "text"], "argument --dtype: 'text': data type 'text' not understood"),
         (["relu", "--dtype", "datetime64"], "no op can take arrays of dtype datetime64"),
         (["relu", "--shape", "x"], "argument --shape: 'x' is not NAME=VALUE"),
-        (["relu", "--shape", "x=a"], "argument --shape: 'x=a' is not an input and its shape, such as x=1000,32"),
+        (
+            ["relu", "--shape", "x=a"],
+            "argument --shape: 'x=a' is not an input and its shape, such as x=1000,32; there is one --shape for each: "
+            "--shape x=1000,32 --shape w=32",
+        ),
         (["relu", "--shape", "z=2"], "op relu_forward has no input 'z'; its inputs are x"),
         (
             ["leaky_relu", "--attr", "alphas=2"],
             "op leaky_relu_forward has no attribute 'alphas'; did you mean 'alpha'?",
         ),
-=======
-        (["twice", "--dtype", "text"], "argument --dtype: 'text': data type 'text' not understood"),
-        (["twice", "--dtype", "datetime64"], "no op can take arrays of dtype datetime64"),
-        (["twice", "--shape", "x"], "argument --shape: 'x' is not NAME=VALUE"),
-        (
-            ["twice", "--shape", "x=a"],
-            "argument --shape: 'x=a' is not an input and its shape, such as x=1000,32; there is one --shape for each: "
-            "--shape x=1000,32 --shape w=32",
-        ),
-        (["twice", "--shape", "z=2"], "op twice_forward has no input 'z'; its inputs are x"),
-        (["twice", "--attr", "scales=2"], "op twice_forward has no attribute 'scales'; did you mean 'scale'?"),
->>>>>>> 3fec32c (Attributes without default have plain values in calls that are made up; check takes --attr and --shape)
     ],
 )
 def test_wrong_arguments_are_told(tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from codeblocks import Block, blocks
 from process import CHECKOUT, python, run
+from quick import thorough
 
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 # The pages whose examples need another environment than that of MXNet and OneFlow.
 _NEEDED = {"neuron": "torch", "pytorch": "torch"}
 # Those that users begin with.
-_FIRST = ("README", "tour", "mxnet_guide", "oneflow_guide", "neuron")
+FIRST = [page for page in PAGES if page.stem in ("README", "mxnet_guide", "oneflow_guide")]
 # What MXNet, OneFlow and PyTorch log: of the network and the GPU that a machine does not have, of torchvision.
 _LOGS = re.compile(r"^(\[\d\d:\d\d:\d\d\]|W\d{8}|E\d{8} \S+ +\d+ cuda_\S+|libibverbs|W\d{4} .*torchvision) .*\n", re.M)
 
@@ -28,7 +29,7 @@ def test_there_are_pages() -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [page if page.stem in _FIRST else pytest.param(page, marks=pytest.mark.thorough) for page in PAGES],
+    [*FIRST, *thorough(*(page for page in PAGES if page not in FIRST))],
     ids=lambda page: page.name,
 )
 def test_examples_do_what_the_page_says(page: Path, tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ from pykernels.compat.poprt import running
 from pykernels.errors import LoadError
 from pykernels.popart import loading
 
+# The libraries take long to compile.
+pytestmark = pytest.mark.thorough
+
 #: What `failures.cpp` does by name, when a session is made and when it runs.
 WHILE_MADE = {
     "creator": "no such op today",

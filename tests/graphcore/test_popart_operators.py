@@ -14,6 +14,9 @@ from scipy import special
 
 from pykernels import paths
 
+# The libraries take long to compile.
+pytestmark = pytest.mark.thorough
+
 FLOATS = ("float32", "float16")
 SIGNED = ("int8", "int16", "int32", "int64")
 WHOLE = (*SIGNED, "uint8", "uint16", "uint32", "uint64")

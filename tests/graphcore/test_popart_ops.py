@@ -17,6 +17,9 @@ from pykernels.errors import LoadError
 from pykernels.popart import loading, ops
 from pykernels.popart.ops import TensorType
 
+# The libraries take long to compile.
+pytestmark = pytest.mark.thorough
+
 FLOAT, HALF = 1, 10
 Make = Callable[[float], int]
 

@@ -12,7 +12,9 @@
 #include "oneflow/core/common/shape.h"
 #include "oneflow/core/common/util.h"
 #include "oneflow/core/framework/user_op_registry_manager.h"
+#ifndef PYKERNELS_BOUNDARY_APART  // It is the same for all definitions, and takes as long to compile as one.
 #include "pykernels/definition/boundary.h"
+#endif
 
 // A definition may leave out `namespace oneflow`.
 using namespace oneflow;  // NOLINT
