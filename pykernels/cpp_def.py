@@ -58,14 +58,14 @@ def load_cpp_def(path: Path) -> Definition:
     return _read(built, path)
 
 
-def build_definition(path: Path, *flags: str) -> Path:
-    """The C++ definition at `path`, compiled with these flags as well; errors are those of `load_cpp_def`."""
+def build_definition(path: Path) -> Path:
+    """The C++ definition at `path`, compiled; errors are those of `load_cpp_def`."""
     try:
         return toolchain.build_shared(
             path.stem,
             [path],
             kind="definitions",
-            flags=(*_FLAGS, "-DPYKERNELS_BOUNDARY_APART", *flags),
+            flags=(*_FLAGS, "-DPYKERNELS_BOUNDARY_APART"),
             include=_INCLUDE,
             objects=[_build_boundary],
             key=(_BOUNDARY.read_text(), *_headers_beside(path)),

@@ -78,6 +78,7 @@ def call(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return builder.Build().InferAndTryRun().SoleOutputBlob()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_the_state_is_changed_in_place(average: Any, dtype: str) -> None:
     x, mean = np.array([4.0, 8.0], dtype), np.zeros(2, dtype)

@@ -78,6 +78,7 @@ def mix(xs: list[Any], copies: int = 1, *, bias: Any = None, total: bool = False
     return builder.Build().InferAndTryRun().RemoteBlobList()
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 def test_repeated_and_optional_arguments() -> None:
     y, copy = mix([X])

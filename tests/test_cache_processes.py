@@ -84,6 +84,7 @@ def may_not_override() -> None:
     ctypes.CDLL(None).prctl(drop_from_bounding_set, override_permissions, 0, 0, 0)
 
 
+@pytest.mark.thorough
 def test_a_cache_that_is_read_only_serves_what_it_has(cache: Path) -> None:
     assert end(start(RUN_RELU, cache)) == (0, "", "")
     for path in (cache, *cache.rglob("*")):
@@ -105,6 +106,7 @@ def test_what_is_built_can_be_read_by_others(cache: Path) -> None:
         assert path.stat().st_mode & wanted == wanted, path
 
 
+@pytest.mark.thorough
 def test_threads_that_call_a_kernel_for_the_first_time_at_once_compile_it_once(cache: Path) -> None:
     program = """
         import sys, threading

@@ -166,6 +166,7 @@ def test_list_shows_an_op_without_gradient(tmp_path: Path) -> None:
     assert [cell.strip() for cell in row.split("│")][3] == "no"
 
 
+@pytest.mark.thorough
 def test_list_shows_a_broken_folder_beside_the_good_ones(tmp_path: Path) -> None:
     command("new", "bad_kernel", cwd=tmp_path)
     command("new", "bad_definition", cwd=tmp_path)

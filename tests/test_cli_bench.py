@@ -52,6 +52,7 @@ def test_json_has_every_kernel_at_every_size_beside_all_others(tmp_path: Path) -
         assert row["dtype"] == "float32"
 
 
+@pytest.mark.thorough
 def test_table_of_an_op_with_shapes_and_attributes(tmp_path: Path) -> None:
     done = bench(
         tmp_path,
@@ -67,6 +68,7 @@ def test_table_of_an_op_with_shapes_and_attributes(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"[\d.]+ (ns|us|ms)", row[2]) for row in rows)
 
 
+@pytest.mark.thorough
 def test_an_op_of_the_user_is_measured_on_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check = 'assert {os.environ[f"{name}_NUM_THREADS"] for name in ("OMP", "OPENBLAS", "MKL")} == {"1"}'
     new_op(tmp_path, monkeypatch, "twice", check)
@@ -141,6 +143,7 @@ def test_picture(tmp_path: Path) -> None:
     assert (tmp_path / "relu.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -212,6 +215,7 @@ def test_explain_shows_that_fast_math_is_asked_for(tmp_path: Path, monkeypatch: 
     assert said["twice backward"]["fast math"].startswith("asked for: ")
 
 
+@pytest.mark.thorough
 def test_explain_tells_what_is_broken_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = new_op(tmp_path, monkeypatch, "broken")
     kernel.write_text("def forward(args):\n    return nothing\n")

@@ -48,6 +48,7 @@ def test_clear_without_a_terminal_does_not_ask(home: Path, tmp_path: Path) -> No
     assert list(home.rglob("*.so")) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "answer", "removed"), [([], b"y\n", True), ([], b"\n", False), (["--yes"], b"", True)]
 )

@@ -32,6 +32,7 @@ def ops(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["elementwise", *thorough(*list(KINDS)[1:])])
 def test_new_ops_pass_all_checks(ops: Path, name: str) -> None:
     checked = python("-m", "pykernels", "check", ops / f"my_{name}", cwd=ops)
@@ -44,6 +45,7 @@ def test_new_ops_pass_their_own_tests(ops: Path) -> None:
     assert f"{2 * len(KINDS)} passed" in tested.stdout, tested.stdout
 
 
+@pytest.mark.thorough
 def test_a_new_op_that_is_broken_fails_its_own_tests(tmp_path: Path) -> None:
     assert cli.main(["new", "broken", "--path", str(tmp_path)]) == 0
     kernel = tmp_path / "broken" / "broken_py_kernel.py"
@@ -55,6 +57,7 @@ def test_a_new_op_that_is_broken_fails_its_own_tests(tmp_path: Path) -> None:
     assert "pykernels/testing.py" not in tested.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", KINDS)
 def test_gradients_are_the_slopes_of_the_values(ops: Path, name: str) -> None:
     from pykernels.samples import sample

@@ -58,6 +58,7 @@ def test_a_script_behind_a_link_finds_what_lies_beside_it(place: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"{place}/scripts/helper.py\n"), done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_module_is_run_as_python_does(place: Path, name: str) -> None:
     (place / "scripts" / "package" / "inner.py").write_text(

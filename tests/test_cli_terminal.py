@@ -29,6 +29,7 @@ def test_a_narrow_table_loses_nothing(tmp_path: Path) -> None:
     assert "softmax_cross_entropy_forward(logits, labels, *, need_top_grad" in row and row.endswith("│ shipped │")
 
 
+@pytest.mark.thorough
 def test_an_output_of_few_characters_gets_escapes_for_others(tmp_path: Path) -> None:
     done = command(
         *("bench", "relu", "--sizes", "4", "--rounds", "1"),

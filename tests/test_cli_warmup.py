@@ -59,6 +59,7 @@ def test_builds_everything_once(ops: Path) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_what_is_warm_is_not_built_when_it_is_called(ops: Path) -> None:
     done = warmup(ops, "ops", "--dtype", "float32", "float64")
     assert (done.returncode, done.stderr) == (0, "")
@@ -98,6 +99,7 @@ def test_a_kernel_that_runs_as_python_is_told(ops: Path) -> None:
     assert done.stderr.count("runs as Python") == 1
 
 
+@pytest.mark.thorough
 def test_what_fails_is_told_and_the_others_are_built(ops: Path) -> None:
     assert cli.main(["new", "broken"]) == 0
     (ops / "broken/broken_cpp_def.cpp").write_text("int x = y;\n")
@@ -116,6 +118,7 @@ def test_a_dtype_that_an_op_refuses_fails(ops: Path) -> None:
     assert "x must be floating point, but is int32" in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -66,6 +66,7 @@ def arguments() -> Definition:
     return load("arguments", ARGUMENTS)
 
 
+@pytest.mark.thorough
 def test_repeated_and_optional_arguments(arguments: Definition) -> None:
     gather = arguments.ops["gather_forward"]
     assert gather.schema() == "gather_forward(parts[2+], bias?, pair[2], extra[1+]?) -> (y, copies[1+], stats?)"

@@ -75,6 +75,7 @@ def attributes() -> Definition:
     return load("attributes", ATTRIBUTES)
 
 
+@pytest.mark.thorough
 def test_every_type_of_attribute_with_a_default(attributes: Definition) -> None:
     op = attributes.ops["typed"]
     assert [attribute.type for attribute in op.attributes] == list(AttrType)

@@ -145,6 +145,7 @@ def _at(path: Path, text: str) -> list[str]:
     return [f"{path.name}:{number}" for number, line in lines if text in line]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
@@ -403,6 +404,7 @@ def test_definitions_are_called_from_many_threads_at_once(unusable: Definition) 
     assert not wrong
 
 
+@pytest.mark.thorough
 def test_a_damaged_build_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYKERNELS_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "heal_cpp_def.cpp"

@@ -20,6 +20,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return python(DEMO, *arguments, cwd=cwd)
 
 
+@pytest.mark.thorough
 def test_trains_compares_and_draws(tmp_path: Path) -> None:
     done = run("--epochs", "12", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

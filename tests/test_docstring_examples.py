@@ -73,6 +73,7 @@ def test_there_are_examples() -> None:
     assert len(_FOUND) > 8
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(_FOUND))
 def test_the_example_runs(name: str, tmp_path: Path) -> None:
     needed, before = _BEFORE[name]

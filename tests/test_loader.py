@@ -43,12 +43,14 @@ def test_the_chain_loads_an_op(square: Path) -> None:
     np.testing.assert_array_equal(op.api.square(X, scale=2.0), 2 * X * X)
 
 
+@pytest.mark.thorough
 def test_the_folder_itself_may_be_given(square: Path) -> None:
     op = pykernels.custom_op_module("square", square).py_api().cpp_def().py_kernel()
     op.build_load()
     np.testing.assert_array_equal(op.api.square(X), X * X)
 
 
+@pytest.mark.thorough
 def test_each_step_is_optional(square: Path) -> None:
     only_definition = pykernels.custom_op_module("square", square).cpp_def().build_load()
     assert "square_forward" in only_definition.definition.ops
@@ -60,6 +62,7 @@ def test_each_step_is_optional(square: Path) -> None:
     assert "forward" in only_kernel.source.functions
 
 
+@pytest.mark.thorough
 def test_nothing_is_written_beside_the_files_or_in_the_working_directory(
     square: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,6 +96,7 @@ def test_a_syntax_error_in_python_is_told_when_loading(square: Path, broken: str
         pykernels.load_ops(square.parent)
 
 
+@pytest.mark.thorough
 def test_a_syntax_error_in_cpp_is_told_when_built(square: Path) -> None:
     replace(square / "square_cpp_def.cpp", '.Input("x")', '.Input("x"')
     chain = pykernels.custom_op_module("square", square).py_api().cpp_def().py_kernel()
@@ -103,6 +107,7 @@ def test_a_syntax_error_in_cpp_is_told_when_built(square: Path) -> None:
         op.api.square(X)
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_disagrees_is_told_with_file_and_line(square: Path) -> None:
     kernel = square / "square_py_kernel.py"
     original = kernel.read_text()
@@ -123,6 +128,7 @@ def test_a_kernel_that_disagrees_is_told_with_file_and_line(square: Path) -> Non
         build()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("unpacked", "count"),
     [
@@ -146,6 +152,7 @@ def test_unpackings_are_counted_wherever_they_can_be(square: Path, unpacked: str
         chain.build_load()
 
 
+@pytest.mark.thorough
 def test_op_types_must_carry_the_folders_name(square: Path) -> None:
     other = square.parent / "cube"
     other.mkdir()
@@ -217,6 +224,7 @@ def test_two_folders_of_one_name_are_both_named(square: Path, tmp_path: Path) ->
     assert pykernels.load_ops(tmp_path / "other")["square"].path == tmp_path / "other" / "square"
 
 
+@pytest.mark.thorough
 def test_a_changed_folder_is_loaded_anew(square: Path) -> None:
     first = pykernels.load_ops(square.parent)["square"]
     np.testing.assert_array_equal(first.api.square(X), X * X)
@@ -231,6 +239,7 @@ def test_a_changed_folder_is_loaded_anew(square: Path) -> None:
     np.testing.assert_array_equal(again.api.square(X), 2 * X * X * X)
 
 
+@pytest.mark.thorough
 def test_a_change_that_does_not_parse_leaves_the_op_as_it_was(square: Path) -> None:
     op = pykernels.load_ops(square.parent)["square"]
     op.api.square(X)

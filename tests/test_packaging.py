@@ -41,6 +41,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.thorough
 def test_holds_everything_that_the_checkout_has(wheel: Path) -> None:
     expected = {
         f"pykernels/{path.relative_to(CHECKOUT / 'pykernels')}"

@@ -104,6 +104,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Definition, Definiti
     return _load(tmp_path_factory.mktemp("scale"), PYTHON), load("scale", CPP)
 
 
+@pytest.mark.thorough
 def test_both_languages_give_the_same_op(both: tuple[Definition, Definition]) -> None:
     python, cpp = both
     assert list(python.ops) == list(cpp.ops) == ["op_forward", "op_backward"]

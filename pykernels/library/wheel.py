@@ -140,7 +140,7 @@ def build_wheel(
         for collection in project.collections:
             inside = copy / collection.relative_to(project.root)
             own = {module: group for module, group in kernels.items() if module.path.parent == collection.resolve()}
-            write_store(inside / shipped.FOLDER, own, registrars, project.root, cpu)
+            write_store(inside / shipped.FOLDER, own, registrars, cpu)
             _write_types(inside, own)
         made = Path(scratch, "wheel")
         _run("pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(made), str(copy))
@@ -184,7 +184,6 @@ def write_store(
     folder: Path,
     kernels: Mapping[OpModule, Sequence[LibraryKernel]],
     registrars: Sequence[RegistrarLibrary],
-    root: Path,
     cpu: str,
 ) -> None:
     """Write the ``compiled`` folder of a collection."""
@@ -194,8 +193,7 @@ def write_store(
         objects: dict[str, Any] = {}
         path = module.files[CPP_DEF]
         if path.suffix != ".py":
-            # Messages of a definition name its file, which lies elsewhere where it is used.
-            built = build_definition(path, f"-fmacro-prefix-map={root.resolve()}{os.sep}=")
+            built = build_definition(path)
             _add(objects, folder, f"{module.name}_definition.so", definition_parts(path), built, {})
         for number, kernel in enumerate(group):
             function = module.kernel(kernel.op.name)

@@ -30,6 +30,7 @@ def test_a_right_op_is_told_in_a_table(tmp_path: Path) -> None:
     assert done.stdout.startswith("planted")
 
 
+@pytest.mark.thorough
 def test_a_wrong_op_is_told_with_a_program_that_shows_it_again(tmp_path: Path) -> None:
     plant(tmp_path, kernel=WRONG)
     done = python("-m", "pykernels", "check", "planted", "--only", "gradient", cwd=tmp_path)
@@ -41,6 +42,7 @@ def test_a_wrong_op_is_told_with_a_program_that_shows_it_again(tmp_path: Path) -
     assert re.search(r"AssertionError: planted, gradient: planted_forward: the gradient of x(\[0\])? is ", again.stderr)
 
 
+@pytest.mark.thorough
 def test_json_is_for_programs(tmp_path: Path) -> None:
     plant(tmp_path, kernel=WRONG)
     done = python("-m", "pykernels", "check", "planted", "--only", "shapes", "gradient", "--json", cwd=tmp_path)
@@ -107,6 +109,7 @@ def test_calls_that_are_given_are_the_only_ones(tmp_path: Path) -> None:
         opcheck(folder, checks=["definition"])
 
 
+@pytest.mark.thorough
 def test_a_check_that_lacks_an_argument_is_skipped_and_runs_with_it(tmp_path: Path) -> None:
     refuse = "return in_shape, in_shape, []"
     definition = instead("scale: float = 2.0", "scale: float", DEFINITION)
@@ -125,6 +128,7 @@ def test_a_check_that_lacks_an_argument_is_skipped_and_runs_with_it(tmp_path: Pa
     assert [result["outcome"] for result in json.loads(done.stdout)] == ["passed"] * 3, done.stdout
 
 
+@pytest.mark.thorough
 def test_attributes_without_default_are_made_up(tmp_path: Path) -> None:
     plant(tmp_path, definition=instead("scale: float = 2.0", "scale: float", DEFINITION))
     opcheck(tmp_path / "planted", checks=["definition", "compiled", "gradient"])

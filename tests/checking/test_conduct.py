@@ -129,6 +129,7 @@ def test_kernels_that_do_not_survive_a_fork(line: str, before: str, told: str, t
     assert result.message == f"planted_forward: in a forked process, the kernel {told}"
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_is_slower_than_numpy(tmp_path: Path) -> None:
     # NumPy makes a view, and the kernel has all elements to write.
     kernel = instead("scale * x", "x[::-1]")

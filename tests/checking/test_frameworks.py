@@ -54,6 +54,7 @@ def test_another_result_in_one_framework(package: str, tmp_path: Path) -> None:
     assert_shown_again(result, tmp_path)
 
 
+@pytest.mark.thorough
 def test_a_crash_in_a_framework(tmp_path: Path) -> None:
     package, name = next(iter(INSTALLED.items()))
     result = failure(plant(tmp_path, kernel=only_in(package, "os.abort()")), "frameworks")
@@ -88,6 +89,7 @@ API = """
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("api", "told"),
     [

@@ -30,6 +30,7 @@ def test_a_right_op_passes(tmp_path: Path) -> None:
     assert_passes(plant(tmp_path), *VALUES)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kernel", "definition", "told"),
     [
@@ -52,12 +53,14 @@ def test_definition_and_kernel_disagree(kernel: str, definition: str, told: str,
     assert found["compiled"].message == "definition failed"
 
 
+@pytest.mark.thorough
 def test_a_dtype_that_only_the_definition_takes(tmp_path: Path) -> None:
     kernel = instead("return scale * x", "return np.linalg.norm(x) * x")
     folder = plant(tmp_path, kernel=kernel, definition=instead('.kind != "f"', '.kind not in "fb"', DEFINITION))
     assert "the definition accepts bool, but the kernel does not" in failure(folder, "definition").message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -227,6 +230,7 @@ DIFFERS = """
 """
 
 
+@pytest.mark.thorough
 def test_a_compiled_kernel_that_computes_something_else(tmp_path: Path) -> None:
     result = failure(plant(tmp_path, kernel=DIFFERS), "compiled")
     assert re.fullmatch(
@@ -311,6 +315,7 @@ def test_a_gradient_that_is_wrong_where_one_input_is_empty(line: str, check: str
     assert told in result.message and "w = np.empty((0,), " in result.inputs, result
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("word", ["sum", "total"])
 def test_a_gradient_that_is_wrong_for_a_word(word: str, tmp_path: Path) -> None:
     kernel = KERNEL.replace("*, scale", "*, scale, mode").replace(

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from process import CHECKOUT, python
 
+# What they are tried with takes long to compile.
+pytestmark = pytest.mark.thorough
+
 EXAMPLE = CHECKOUT / "examples" / "poprt"
 #: Folders with the files that the guide includes, of versions of PopRT.
 GUIDES = [Path(folder) for folder in os.environ.get("PYKERNELS_TEST_POPRT_EXAMPLES", "").split(os.pathsep) if folder]

@@ -17,7 +17,7 @@ from pykernels.compat.poprt import running
 from pykernels.errors import LoadError
 from pykernels.popart import loading
 
-# The libraries take long to compile.
+# What they are tried with takes long to compile.
 pytestmark = pytest.mark.thorough
 
 #: What `failures.cpp` does by name, when a session is made and when it runs.

@@ -14,7 +14,7 @@ from scipy import special
 
 from pykernels import paths
 
-# The libraries take long to compile.
+# What they are tried with takes long to compile.
 pytestmark = pytest.mark.thorough
 
 FLOATS = ("float32", "float16")

@@ -17,7 +17,7 @@ from pykernels.errors import LoadError
 from pykernels.popart import loading, ops
 from pykernels.popart.ops import TensorType
 
-# The libraries take long to compile.
+# What they are tried with takes long to compile.
 pytestmark = pytest.mark.thorough
 
 FLOAT, HALF = 1, 10

@@ -15,6 +15,9 @@ from pykernels import paths
 from pykernels.compat.popxl import ops
 from pykernels.compat.popxl.transforms import autodiff
 
+# What they are tried with takes long to compile.
+pytestmark = pytest.mark.thorough
+
 X = np.array([[-1.5, -0.25, 0.75], [0.5, 1.25, 2.5]], "float32")
 Y = np.array([[0.5, -2.0, 1.5], [3.0, 0.25, -0.75]], "float32")
 ROW = np.array([0.5, -1.0, 2.0], "float32")

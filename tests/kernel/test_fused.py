@@ -339,6 +339,7 @@ def test_a_maximum_of_nothing_that_is_broadcast_elsewhere_is_an_error(tmp_path: 
     assert "zero-size array to reduction operation maximum which has no identity" in str(message)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(70, 1), (5, 1, 1), (3, 4, 1), (1, 1), (2, 300, 1, 1)])
 def test_last_axes_of_one_element(tmp_path: Path, shape: tuple[int, ...]) -> None:
     for name, axis in [("last", -1), ("two", (-2, -1))]:

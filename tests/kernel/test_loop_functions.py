@@ -26,6 +26,7 @@ def compute(folder: Path, expression: str, inputs: Sequence[np.ndarray], wanted:
     return made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int64, np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_places_of_extrema(tmp_path: Path, name: str, dtype: type) -> None:
@@ -50,6 +51,7 @@ def test_places_of_nan_infinities_and_zeros(tmp_path: Path, name: str) -> None:
         assert compute(tmp_path, f"x.{name}()", [x], wanted) == wanted, x
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("axis", [0, -1, *thorough(1, -2)])
 def test_places_of_extrema_along_axes(tmp_path: Path, axis: int) -> None:
     with_nan = np.where(X > 2, np.float32(np.nan), X)
@@ -63,6 +65,7 @@ def test_places_of_extrema_along_axes(tmp_path: Path, axis: int) -> None:
         np.testing.assert_array_equal(compute(tmp_path, expression, [cube], wanted), wanted)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("expression", ["np.argmax(x[:0])", "np.argmax(x[:, :0], axis=1)", "np.argmin(x, axis=2)"])
 def test_places_that_are_not_there(tmp_path: Path, expression: str) -> None:
     kernel = kernel_of(tmp_path, f"def forward(args):\n    (x,) = args\n    return {expression}\n")
@@ -72,6 +75,7 @@ def test_places_that_are_not_there(tmp_path: Path, expression: str) -> None:
     assert "empty sequence" in message or "axis 2 is out of bounds" in message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["", *thorough(", 'full'", ", 'same'", ", mode='valid'")])
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
 def test_convolutions(tmp_path: Path, name: str, mode: str) -> None:

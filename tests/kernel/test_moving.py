@@ -27,6 +27,7 @@ def check(folder: Path, body: str, *inputs: np.ndarray) -> None:
         np.testing.assert_array_equal(each, other)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [np.float32, *thorough(np.bool_, np.uint8, np.int16, np.float16, np.int64)])
 def test_all_functions_in_all_dtypes(tmp_path: Path, dtype: type) -> None:
     body = (
@@ -62,6 +63,7 @@ def test_shifts(tmp_path: Path, shift: int) -> None:
     check(tmp_path, f"return (np.roll(x, {shift}), np.roll(x, {shift}, axis=0))", X[:, 0].copy())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "statements",
     [
@@ -85,6 +87,7 @@ def test_assignments(tmp_path: Path, statements: tuple[str, ...]) -> None:
     check(tmp_path, "\n    ".join([*lines, f"return np.sort(x), {', '.join(names)}"]), X)
 
 
+@pytest.mark.thorough
 def test_assignments_of_another_dtype_and_by_arrays(tmp_path: Path) -> None:
     check(
         tmp_path,
@@ -98,6 +101,7 @@ def test_assignments_of_another_dtype_and_by_arrays(tmp_path: Path) -> None:
     check(tmp_path, "z = np.sort(x)\n    z[y] = x[y[::-1]]\n    return z", X, np.array([0, 3, 1]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("body", "message"),
     [

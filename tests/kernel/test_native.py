@@ -66,6 +66,7 @@ def test_float32_is_computed_in_float32(tmp_path: Path) -> None:
     agree(tmp_path, "def forward(args, *, a):\n    (x,) = args\n    return (x + a) - x\n", x, numbers={"a": 1.25})
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "body",
     [
@@ -269,6 +270,7 @@ def test_a_truncated_cache_entry_heals(tmp_path: Path, monkeypatch: pytest.Monke
     assert entry.stat().st_size == size
 
 
+@pytest.mark.thorough
 def test_a_warm_start_needs_neither_numba_nor_a_compiler(tmp_path: Path) -> None:
     text = f"""
         import os, sys

@@ -189,6 +189,7 @@ def test_the_library_functions_are_named(tmp_path: Path) -> None:
     assert facts.scalar_math == ()
 
 
+@pytest.mark.thorough
 def test_numbas_own_compiled_functions_can_be_called(tmp_path: Path) -> None:
     text = """
         import numba

@@ -141,6 +141,7 @@ def test_lengths_are_numbers_of_pythons(tmp_path: Path) -> None:
         assert told is None or "ZeroDivisionError: division by zero" in told
 
 
+@pytest.mark.thorough
 @NEEDS_NUMPY_2
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int32, np.uint64])
@@ -158,6 +159,7 @@ def test_what_a_dtype_cannot_hold(tmp_path: Path, expression: str, dtype: type[n
 COMPARISONS = "x < k, x <= k, x > k, x >= k, x == k, x != k"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "uint32", "int64", "uint64"])
 def test_comparisons_with_what_a_dtype_cannot_hold(tmp_path: Path, dtype: str) -> None:
     limits = np.iinfo(dtype)

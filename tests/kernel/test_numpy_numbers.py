@@ -35,6 +35,7 @@ def loop(folder: Path, expressions: tuple[str, ...], inputs: list[np.ndarray]) -
         np.testing.assert_array_equal(out, wanted, err_msg=expression)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids="-".join)
 def test_integers_wrap(tmp_path: Path, first: str, second: str) -> None:
     def numbers(dtype: str, others: list[int]) -> np.ndarray:

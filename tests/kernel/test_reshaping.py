@@ -11,6 +11,7 @@ from compiled import build, kernel_of, plain, run
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "shape",
     ["(24,)", "24", "4, 6", "(4, 6)", "-1", "(-1,)", "3, -1", "-1, 2, 2", "2, -5, 4", "x.shape", "x.size", "2, n // 2"],

@@ -141,6 +141,7 @@ VALUES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", VALUES)
 def test_values_that_a_file_computes_are_in_the_fingerprint(tmp_path: Path, kind: str) -> None:
     """A kernel never gets the machine code of another value, wherever that came from."""

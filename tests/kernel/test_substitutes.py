@@ -48,6 +48,7 @@ def test_functions_of_whole_arrays(tmp_path: Path, expression: str, dtype: type)
     check(tmp_path, expression, [np.abs(4 * X).astype(dtype)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["nansum", "nanmax", "nanmin", "nanmean"])
 def test_functions_that_pass_over_nan(tmp_path: Path, name: str) -> None:
     for arguments in ("", ", axis=0", ", axis=1", ", axis=1, keepdims=True"):
@@ -79,6 +80,7 @@ def test_closeness(tmp_path: Path) -> None:
     check(tmp_path, "np.allclose(x, y)", [special[:1], other[:1]])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("expression", ["np.diff(x, 2)", "np.diff(x > 0)", "np.linalg.norm(x, 1)", "np.triu(x[0])"])
 def test_calls_with_other_arguments_are_left_to_other_forms(tmp_path: Path, expression: str) -> None:
     check(tmp_path, expression, [X], "whole-array")

@@ -150,6 +150,7 @@ def test_accuracy_of_two_arguments(tmp_path: Path, dtype: str, name: str) -> Non
         check(kernel_and_outputs(tmp_path, name, [x, y])[1], exact(name, [x, y]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*(name for name in UNARY if name not in SCIPY), *BINARY])
 def test_float16_is_rounded_once(tmp_path: Path, name: str) -> None:
     x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
@@ -177,6 +178,7 @@ INSTRUCTION_SETS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("instructions", INSTRUCTION_SETS, ids=lambda each: each.name)
 def test_other_instruction_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instructions: InstructionSet) -> None:
     if not llvm.get_host_cpu_features().get("avx2"):

@@ -19,6 +19,9 @@ from models import feed, one_node
 from pykernels import paths, toolchain
 from pykernels.kernel.processor import LEVELS
 
+# What they are tried with takes long to compile.
+pytestmark = pytest.mark.thorough
+
 # A fused kernel, into which the axis is compiled.
 SOFTMAX = """
 import numpy as np
@@ -91,7 +94,6 @@ def test_needs_the_c_library_alone(library: Path) -> None:
     assert [line.split()[-1] for line in symbols if " T " in line] == ["RegisterCustomOps"]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3"])
 def test_fast_math(tmp_path: Path, cpu: str) -> None:
     op = shutil.copytree(paths.OPS / "leaky_relu", tmp_path / "leaky_relu")
@@ -292,7 +294,6 @@ RAISES = """
 """
 
 
-@pytest.mark.thorough
 def test_a_kernel_that_raises_fails_the_run(tmp_path: Path) -> None:
     # It serves one axis alone: what it does not serve, and nobody has named, is left out.
     done = build(own(tmp_path, RAISES), "-o", "ops.so", "--shape", "x=3", "--dtype", "float32", cwd=tmp_path)
@@ -322,7 +323,6 @@ PRODUCTS = """
 """
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("n", [4, 37])
 def test_products_of_vectors(products: Path, n: int) -> None:
     for dtype, tolerance in (("float32", 1e-4), ("float64", 1e-12)):

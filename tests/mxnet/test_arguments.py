@@ -111,6 +111,7 @@ def arrays(n: int) -> list[Any]:
     return made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n", [2, 3])
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_the_builder_says_which_is_which(weighted_sum: Any, n: int, with_bias: bool) -> None:

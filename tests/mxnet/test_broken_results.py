@@ -217,6 +217,7 @@ def test_several_threads_that_wait_for_one_result(op_type: str) -> None:
         assert all("too large" in text for text in told)
 
 
+@pytest.mark.thorough
 def test_failures_leave_nothing_behind_and_reach_a_forked_child(tmp_path: Path) -> None:
     write_op(tmp_path, "double", KERNEL)
     done = program(

@@ -42,6 +42,7 @@ for i in range(60):
     )
 
 
+@pytest.mark.thorough
 def test_forking_with_pending_python_kernels(tmp_path: Path) -> None:
     """Those need the interpreter, which the forking thread holds."""
     kernel = """
@@ -72,6 +73,7 @@ for i in range(40):
     )
 
 
+@pytest.mark.thorough
 def test_children_compute(tmp_path: Path) -> None:
     process.program(
         PRELUDE
@@ -103,6 +105,7 @@ np.testing.assert_array_equal(rows[:, 1], np.where(x > 0, 1, 0.5))
     )
 
 
+@pytest.mark.thorough
 def test_a_pending_failure_is_told_at_a_fork(tmp_path: Path) -> None:
     folder = write_op(tmp_path, "failing", COMPILED_RAISES)
     done = process.program(
@@ -234,6 +237,7 @@ def test_forking_with_pending_classes_of_mxnet(tmp_path: Path) -> None:
     process.program(text, cwd=tmp_path)
 
 
+@pytest.mark.thorough
 def test_classes_compute_in_children(tmp_path: Path) -> None:
     text = PRELUDE + "register = pykernels.register\n" + CLASS.replace("FORKS", "1")
     process.program(

@@ -85,6 +85,7 @@ mxnet_registrar.Registrar.enter_engine = refuse
     check(process.program(text, cwd=tmp_path).stdout, "forking_py_kernel.py", KERNEL, "forward")
 
 
+@pytest.mark.thorough
 def test_classes(tmp_path: Path) -> None:
     text = (
         KERNEL[len(IMPORTS) :]
@@ -118,6 +119,7 @@ NAME = "forking"
     check(done.stdout, "program.py", program, "Forking.forward")
 
 
+@pytest.mark.thorough
 def test_on_arrays_of_numpy(tmp_path: Path) -> None:
     """As everywhere, although nothing would wait."""
     folder = write_op(tmp_path, "forking", KERNEL)
@@ -182,6 +184,7 @@ assert refused == [True]
     )
 
 
+@pytest.mark.thorough
 def test_no_audit_hook_without_python_kernels(tmp_path: Path) -> None:
     """It stays for good, and is asked about everything that the interpreter does."""
     done = process.program(

@@ -164,6 +164,7 @@ def decimal_comma(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     locale.setlocale(locale.LC_NUMERIC, before)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("decimal_comma")
 def test_numbers_do_not_depend_on_the_locale(native: Any) -> None:
     assert read(native, float="0.75", list_float="[0.1, 0.2]")["float"] == 0.75

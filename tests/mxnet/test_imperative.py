@@ -166,6 +166,7 @@ assert mx.nd.Custom(x, op_type="relu").asnumpy().tolist() == [0, 2]
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("import_first", [True, False])
 def test_mxnet_may_be_imported_before_or_after_loading(import_first: bool, tmp_path: Path) -> None:
     importing = "import mxnet as mx"

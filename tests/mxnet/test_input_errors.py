@@ -160,6 +160,7 @@ def test_what_the_functions_say_of_themselves() -> None:
     assert mx.nd.op.Custom is mx.nd.Custom and mx.sym.op.Custom is mx.sym.Custom
 
 
+@pytest.mark.thorough
 def test_mxnets_functions_come_back(tmp_path: Any) -> None:
     process.program(
         f"""

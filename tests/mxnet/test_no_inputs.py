@@ -93,6 +93,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* runs as Python:pykernels.Pyke
 RAMP = np.arange(6, dtype="float32").reshape(2, 3)
 
 
+@pytest.mark.thorough
 def test_arrays(op: str) -> None:
     y, last = mx.nd.Custom(op_type=op, shape=(2, 3), step=0.5)
     np.testing.assert_array_equal(y.asnumpy(), RAMP / 2)

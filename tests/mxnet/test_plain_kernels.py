@@ -119,6 +119,7 @@ def test_ops_of_installed_packages_are_checked(tmp_path: Path) -> None:
         KernelSource(write(folder, "import tools", "return tools.ones()"))
 
 
+@pytest.mark.thorough
 def test_at_the_call(tmp_path: Path) -> None:
     kernel = """
         import mxnet as mx

@@ -17,6 +17,7 @@ def test_right_numbers_pass() -> None:
     mxnet_registrar.check_op(mxnet_registrar.CHECKED_OP)
 
 
+@pytest.mark.thorough
 def test_wrong_numbers_are_found() -> None:
     pykernels.load_ops()
     with pytest.raises(AssertionError, match=r"twice \[1.5, -3.0\] is \[1.5, 0.0\], with the gradient"):

@@ -61,6 +61,7 @@ def test_as_many_pieces_as_mxnet_has_threads(tmp_path: Path, engine: str) -> Non
     assert run(tmp_path, program, OMP_NUM_THREADS="1", **environment) == "1 1 1 1 True"
 
 
+@pytest.mark.thorough
 def test_a_piece_that_fails(tmp_path: Path) -> None:
     program = """
         y = native.nd("pieces", mx.nd.zeros(1_000_003), alpha=-1)

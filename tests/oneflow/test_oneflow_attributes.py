@@ -110,6 +110,7 @@ def test_dtypes(dtype: str) -> None:
     np.testing.assert_array_equal(result, relu(values))
 
 
+@pytest.mark.thorough
 def test_the_zeros_of_both_signs_are_different() -> None:
     leaky_relu = pykernels.load_ops(paths.OPS / "leaky_relu")["leaky_relu"].api.leaky_relu
     x = flow.tensor([-1.0])

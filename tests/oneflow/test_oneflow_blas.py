@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from process import program
 
 from pykernels import toolchain
@@ -75,6 +76,7 @@ assert most_threads.value == 1 and threads.value == 4
 """
 
 
+@pytest.mark.thorough
 def test_each_product_is_computed_on_one_thread(tmp_path: Path) -> None:
     source = tmp_path / "blas.cpp"
     source.write_text(BLAS)

@@ -220,6 +220,7 @@ SCHEDULES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_learning_rates_follow_their_formulas(name: str) -> None:
     scheduler, rates = SCHEDULES[name]

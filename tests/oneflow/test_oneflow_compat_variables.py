@@ -40,6 +40,7 @@ def value(initializer: Any, name: str = "w", shape: tuple[int, ...] = SHAPE, **s
 # ---- first values
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("initializer", "mean", "deviation", "limit"),
     [
@@ -63,6 +64,7 @@ def test_initializers_give_the_first_values(initializer: Any, mean: float, devia
     assert np.abs(array).max() <= limit * (1 + 1e-6)
 
 
+@pytest.mark.thorough
 def test_random_values_follow_their_seeds() -> None:
     def draw(name: str, **settings: Any) -> list[float]:
         return value(flow.random_normal_initializer(), name, (4,), **settings).tolist()
@@ -179,6 +181,7 @@ def test_variables_are_for_jobs() -> None:
 # ---- files
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("initializer", [flow.zeros_initializer(), None], ids=["new", "only loaded"])
 def test_what_is_saved_is_loaded(tmp_path: Path, initializer: Any) -> None:
     shapes = {"w": (3, 2), "b": (2,), "scalar": ()}

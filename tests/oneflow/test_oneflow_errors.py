@@ -302,6 +302,7 @@ def test_many_failures(load: Callable[..., str]) -> None:
     assert [result.tolist() for result in results] == [[i, i] for i in range(50)]
 
 
+@pytest.mark.thorough
 def test_a_definition_that_does_not_compile_fails_at_the_call(tmp_path: Path) -> None:
     folder = write_op(tmp_path, "broken_definition", "def forward(args):\n    return args[0]")
     (folder / "broken_definition_py_def.py").unlink()
@@ -337,6 +338,7 @@ def test_a_tensor_on_a_device_without_a_kernel() -> None:
             call(flow.ones(2, device="cuda"))
 
 
+@pytest.mark.thorough
 def test_an_op_that_has_been_declared_constant() -> None:
     boxes = flow.tensor([[0.0, 0, 1, 1], [0, 0, 1, 1]], requires_grad=True)
     indices, count = api("nms")(boxes, flow.tensor([0.5, 0.25]))

@@ -106,6 +106,7 @@ if __name__ == "__main__":
     ]
 
 
+@pytest.mark.thorough
 def test_synchronize_waits_for_oneflow(tmp_path: Path) -> None:
     write_op(tmp_path, "slow", SLOW)
     done = program(
@@ -163,6 +164,7 @@ in_child(train)
     assert "[0.25, 0.25]" in done
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("graph", ["graph", "Graph()"], ids=["built in the parent", "built in the child"])
 def test_a_graph_in_a_child_is_refused(tmp_path: Path, graph: str) -> None:
     done = run(
@@ -174,6 +176,7 @@ def test_a_graph_in_a_child_is_refused(tmp_path: Path, graph: str) -> None:
     assert "'spawn'" in done
 
 
+@pytest.mark.thorough
 def test_a_failure_that_is_pending_at_a_fork_becomes_a_warning(tmp_path: Path) -> None:
     write_op(tmp_path, "failing", COMPILED_RAISES)
     done = program(
@@ -208,6 +211,7 @@ KERNEL = """
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("statement", "told"),
     [

@@ -99,6 +99,7 @@ def derivatives(function: Any, order: int) -> list[np.ndarray]:
     return [each.numpy() for each in found]
 
 
+@pytest.mark.thorough
 def test_higher_derivatives() -> None:
     for derivative in derivatives(exp, 4):
         np.testing.assert_allclose(derivative, np.exp(VALUES), rtol=1e-12)

@@ -84,6 +84,7 @@ class Trainer(flow.nn.Graph):
 
 
 # OneFlow 0.9 calls modules of its own in its losses, and warns of them in graphs.
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.* is called in a nn.Graph:UserWarning")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_values_and_gradients_are_those_of_oneflow(case: Case) -> None:

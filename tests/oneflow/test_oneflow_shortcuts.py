@@ -186,6 +186,7 @@ def test_the_function_stays_what_it_was(leaky_relu: Any) -> None:
     np.testing.assert_allclose(leaky_relu(x).tolist(), [-0.02])
 
 
+@pytest.mark.thorough
 def test_several_outputs_and_modes_of_training(shipped: None) -> None:
     dropout = pykernels.list_ops()["dropout"].api.dropout
     x = flow.ones(64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from folders import write_op
 from process import program
 
@@ -71,6 +72,7 @@ print("deleted:", not is_there())
 """
 
 
+@pytest.mark.thorough
 def test_a_graph_that_dies_while_another_is_compiled_is_deleted_later(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("def collect():\n    pass\n")
     write_op(tmp_path, "collecting", KERNEL)

@@ -135,6 +135,7 @@ class Trained(flow.nn.Module):
         return api(self.case)(*tensors)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [case for case in CASES if case.variables], ids=str)
 def test_training_in_a_graph_is_training_outside(case: Case) -> None:
     values = case.inputs("float32")

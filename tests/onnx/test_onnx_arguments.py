@@ -77,6 +77,7 @@ def expected(names: list[str]) -> Any:
     return y
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize(
     "names",

@@ -6,6 +6,7 @@ import os
 import textwrap
 from pathlib import Path
 
+import pytest
 from process import CHECKOUT, python
 
 PROGRAM = """
@@ -31,6 +32,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.thorough
 def test_any_number_of_threads_gives_the_same(tmp_path: Path) -> None:
     results = []
     for threads in ("1", "2", "5"):

@@ -151,6 +151,7 @@ def test_wheels_that_carry_nothing_of_use(
     assert f"{other} {told}" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_a_user_is_told_what_a_wheel_carries_and_what_is_installed(
     site: Path, use: Callable[..., str], without_compiler: dict[str, str]
 ) -> None:

@@ -19,6 +19,9 @@ from neuron_libraries import FOLDER, line_of, surface
 from pykernels.errors import BuildError, DefinitionError, LoadError
 from pykernels.neuron.loading import load, load_library
 
+# What they are tried with takes long to compile.
+pytestmark = pytest.mark.thorough
+
 KERNEL = """
 #include <torch/torch.h>
 torch::Tensor twice_compute(const torch::Tensor& x) { return torch::mul(x, 2); }

@@ -12,6 +12,9 @@ import process
 import pytest
 import torch
 
+# What they are tried with takes long to compile.
+pytestmark = pytest.mark.thorough
+
 EXAMPLES = process.CHECKOUT / "examples" / "neuron"
 
 

@@ -57,6 +57,7 @@ def test_the_guide_runs_as_printed(place: Path, way: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, SHOWN, "")
 
 
+@pytest.mark.thorough
 def test_a_library_is_built_in_one_process_and_loaded_in_another(place: Path) -> None:
     done = process.python("-m", "pykernels", "run", "build_ahead.py", cwd=place)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -10,6 +10,9 @@ import pytest
 import torch
 from neuron_libraries import line_of, surface
 
+# What they are tried with takes long to compile.
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def ops() -> Any:

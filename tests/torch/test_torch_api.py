@@ -40,6 +40,7 @@ def test_equal_to_the_operators(case: Case) -> None:
 FOLLOWED = ("sigmoid", "dense", "leaky_relu", "softmax_cross_entropy", "nms")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [case for case in ONE_EACH if case.op in FOLLOWED], ids=str)
 def test_compiled_once_they_have_been_called(case: Case) -> None:
     torch._dynamo.reset()

@@ -27,6 +27,7 @@ def every(road: str, tmp_path_factory: pytest.TempPathFactory, enter: Callable[.
     pykernels.unload_ops("every")
 
 
+@pytest.mark.thorough
 def test_the_schema_says_what_the_definition_does(every: Any) -> None:
     schema = str(every.default._schema).partition("::")[2]
     assert schema == (

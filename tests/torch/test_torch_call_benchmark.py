@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from process import CHECKOUT, python
 
 
+@pytest.mark.thorough
 def test_torch_call(tmp_path: Path) -> None:
     options = ("--rounds", "1", "--threads", "1", "--sizes", "4", "1e4")
     done = python(CHECKOUT / "benchmarks" / "torch_call.py", *options, cwd=tmp_path)

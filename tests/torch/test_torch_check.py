@@ -15,6 +15,7 @@ def test_a_right_op_passes() -> None:
     opcheck(paths.OPS / "leaky_relu", checks=["frameworks"])
 
 
+@pytest.mark.thorough
 def test_an_op_that_is_wrong_beside_pytorch(tmp_path: Path) -> None:
     folder = tmp_path / "tanh"
     shutil.copytree(paths.OPS / "tanh", folder)

@@ -29,6 +29,7 @@ def test_opcheck(ops: Any, case: Case) -> None:
     torch.library.opcheck(operator, tuple(tensors_of(case)), dict(case.attributes))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [case for case in ONE_EACH if case.variables], ids=str)
 def test_opcheck_of_the_backward_op(ops: Any, case: Case) -> None:
     """Its inputs are whatever the gradient gives it."""
@@ -110,6 +111,7 @@ def backward(args, outs):
 """
 
 
+@pytest.mark.thorough
 def test_compiles_once_for_all_sizes_where_one_is_divided(
     load: Callable[..., str], enter: Callable[[str], Any]
 ) -> None:
@@ -137,6 +139,7 @@ def test_compiles_once_for_all_sizes_where_one_is_divided(
     assert program.module()(torch.ones(4, 22)).shape == (4, 10)
 
 
+@pytest.mark.thorough
 def test_compiles_with_inductor(ops: Any) -> None:
     def network(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return ops.sigmoid(ops.dense(torch.relu(x) * 2, weight)).sum() + ops.softmax(x).std()
@@ -186,6 +189,7 @@ def test_exports_with_any_size(ops: Any, case: Case, tmp_path: Path) -> None:
         torch.testing.assert_close(list(loaded(tensors)), Module()(tensors), rtol=0, atol=0)
 
 
+@pytest.mark.thorough
 def test_an_exported_program_runs_in_another_process(tmp_path: Path) -> None:
     pykernels.load_ops()
 

@@ -153,6 +153,7 @@ def test_a_kernel_cannot_call_ops(load: Callable[..., str]) -> None:
         getattr(torch.ops.pykernels, outer)(torch.ones(3))
 
 
+@pytest.mark.thorough
 def test_without_a_compiler_there_is_a_warning_and_the_same_result(tmp_path: Path) -> None:
     done = program(
         """

@@ -112,6 +112,7 @@ def second(args):
 """
 
 
+@pytest.mark.thorough
 def test_a_second_derivative_that_depends_on_all_of_the_first(tmp_path: Path, enter: Callable[[str], Any]) -> None:
     folder = tmp_path / "square"
     folder.mkdir()

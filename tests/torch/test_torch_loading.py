@@ -86,6 +86,7 @@ def test_an_unloaded_op_is_told(tmp_path: Path, changing: Callable[[], Any], ops
     assert y.tolist() == [2, 2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", ["pykernels", "torch"])
 def test_the_order_of_imports_does_not_matter(tmp_path: Path, first: str) -> None:
     lines = ["import pykernels; pykernels.load_ops()", "import torch"]
@@ -185,6 +186,7 @@ NO_REGISTRAR = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("prepare, compiler, why", NO_REGISTRAR.values(), ids=NO_REGISTRAR)
 def test_without_the_registrar(tmp_path: Path, prepare: str, compiler: str, why: str) -> None:
     """The same operator, through Python; a warning says so, once."""

@@ -165,6 +165,7 @@ def sundry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     pykernels.unload_ops("sundry")
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize("given", [{}, GIVEN], ids=["defaults", "others"])
 def test_attributes_of_every_type(sundry: Any, tmp_path: Path, given: dict[str, Any]) -> None:
@@ -212,6 +213,7 @@ def test_a_place_that_cannot_be_written(shipped: Any, tmp_path: Path) -> None:
         export(shipped.relu, [torch.ones(2)], tmp_path / "missing" / "y.onnx")
 
 
+@pytest.mark.thorough
 def test_arguments_that_nodes_cannot_tell_apart(tmp_path: Path) -> None:
     pykernels.load_ops(write_every_op(tmp_path))
     try:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from process import program, python
 
@@ -45,6 +46,7 @@ assert torch.allclose(torch.cat([batch.flatten() for batch in loader]), expected
     assert done.stdout.startswith("tensor([0.2500, 0.1966")
 
 
+@pytest.mark.thorough
 def test_every_op_in_workers_of_a_data_loader(tmp_path: Path) -> None:
     program(
         PREPARE
@@ -111,6 +113,7 @@ def on_two_ranks(train: str, folder: Path) -> None:
     assert done.stdout.strip().endswith("trained")
 
 
+@pytest.mark.thorough
 def test_two_ranks_train_every_op(tmp_path: Path) -> None:
     train = """
 def train(rank):

@@ -44,6 +44,7 @@ def test_batch_norm_equals_pytorchs_own(ops: Any, is_train: bool) -> None:
     torch.testing.assert_close([x.grad for x in ours[:3]], [x.grad for x in theirs[:3]])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_train", [False, True])
 @pytest.mark.parametrize("shape", [(0, 3), (2, 3, 0), (4, 0)])
 def test_nothing_is_learnt_from_nothing(ops: Any, is_train: bool, shape: tuple[int, ...]) -> None:
