@@ -11,6 +11,9 @@ import pykernels
 
 pytest_plugins = ["quick"]
 
+# Threads that have nothing to do leave the processors to the tests beside them.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_tests(request: pytest.FixtureRequest) -> Iterator[None]:

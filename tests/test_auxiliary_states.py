@@ -107,6 +107,7 @@ def test_the_schema_marks_it(average: Any) -> None:
     assert [argument.mutable for argument in average.forward.inputs] == [False, True]
 
 
+@pytest.mark.thorough
 def test_states_are_the_last_inputs(tmp_path: Path) -> None:
     path = tmp_path / "average_cpp_def.cpp"
     path.write_text(CPP.replace('.Input("mean")', '.Input("mean").Input("weight")'))

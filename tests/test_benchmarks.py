@@ -39,6 +39,7 @@ def test_threads(tmp_path: Path) -> None:
         assert shown in done.stdout
 
 
+@pytest.mark.thorough
 def test_oneflow_call(tmp_path: Path) -> None:
     done = python(CHECKOUT / "benchmarks" / "oneflow_call.py", "--calls", "20", "--rounds", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -69,6 +70,7 @@ def test_entry_call(tmp_path: Path) -> None:
         assert shown in done.stdout
 
 
+@pytest.mark.thorough
 def test_kernels(tmp_path: Path) -> None:
     done = python(
         CHECKOUT / "benchmarks" / "kernels.py", "embedding", "--rounds", "1", "--largest", "256", cwd=tmp_path

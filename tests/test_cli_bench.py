@@ -28,6 +28,7 @@ def new_op(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, first_lin
     return kernel
 
 
+@pytest.mark.thorough
 def test_json_has_every_kernel_at_every_size_beside_all_others(tmp_path: Path) -> None:
     done = bench(tmp_path, "sigmoid", "nms", "--sizes", "1e3", "4", "--rounds", "1", "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -193,6 +194,7 @@ def test_explain_shows_the_form_of_each_kernel(tmp_path: Path) -> None:
     assert said["dense forward"]["matrix products"] == "by BLAS"
 
 
+@pytest.mark.thorough
 def test_explain_shows_why_a_kernel_runs_as_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new_op(tmp_path, monkeypatch, "twice", "time.sleep(0)")
     done = explain(tmp_path, "ops/twice", "--shape", "x=2,3")

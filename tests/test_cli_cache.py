@@ -41,6 +41,7 @@ def test_shows_where_it_is_and_what_is_in_it(home: Path, tmp_path: Path) -> None
     assert rows[0][2] == f"{sum(p.stat().st_size for p in home.glob('definitions/**/*') if p.is_file())} bytes"
 
 
+@pytest.mark.thorough
 def test_clear_without_a_terminal_does_not_ask(home: Path, tmp_path: Path) -> None:
     fill()
     done = python("-m", "pykernels", "cache", "--clear", cwd=tmp_path)

@@ -168,6 +168,7 @@ REGISTER_USER_OP("exercise").Input("x").Output("y").Attr<bool>("dangling", false
 """
 
 
+@pytest.mark.thorough
 def test_the_vocabulary_of_definitions() -> None:
     before = INCLUDE + '#include "oneflow/core/common/balanced_splitter.h"\nnamespace oneflow {\n'
     op = load_cpp_def(write("vocabulary", VOCABULARY, before=before, after="}\n")).ops["exercise"]

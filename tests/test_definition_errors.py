@@ -38,6 +38,7 @@ def test_a_compile_error_is_cut_to_what_the_user_wrote() -> None:
     assert len(said.splitlines()) <= 3
 
 
+@pytest.mark.thorough
 def test_a_compile_error_inside_a_header_names_the_line_of_the_definition_that_led_there() -> None:
     text = 'REGISTER_USER_OP("bad").Input("x").Output("y").Attr<char>("c", 1)' + UNCHANGED
     said = _refused("untyped_attribute", text)
@@ -47,12 +48,14 @@ def test_a_compile_error_inside_a_header_names_the_line_of_the_definition_that_l
     assert len(said.splitlines()) <= 3
 
 
+@pytest.mark.thorough
 def test_a_function_of_the_wrong_kind_does_not_compile() -> None:
     said = _refused("wrong_function", 'REGISTER_USER_OP("bad").Output("y").SetTensorDescInferFn([](int) {});')
     assert "TensorDescInferFn" in said
     assert len(said) < 1000
 
 
+@pytest.mark.thorough
 def test_the_compilers_whole_output_is_kept_with_the_error() -> None:
     with pytest.raises(DefinitionError) as error:
         load("syntax", 'REGISTER_USER_OP("bad")..Input("x");')
@@ -72,6 +75,7 @@ def test_a_file_that_is_no_definition() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_function_that_is_declared_but_not_defined() -> None:
     said = _refused(
         "undefined",
@@ -84,6 +88,7 @@ def test_a_function_that_is_declared_but_not_defined() -> None:
     assert "Nowhere" in said
 
 
+@pytest.mark.thorough
 def test_registration_that_would_end_the_process() -> None:
     helper = 'std::string Name(int n) { CHECK_GT(n, 3) << "too small"; return "x"; }\n'
     said = _refused("crashing", helper + OP.replace('"fine"', "Name(2)"))
@@ -117,6 +122,7 @@ REGISTER_USER_OP_GRAD("names").SetBackwardOpConfGenFn([](user_op::BackwardOpConf
 """
 
 
+@pytest.mark.thorough
 def test_everything_that_is_wrong_with_registrations_is_said_at_once() -> None:
     said = _refused("many_problems", MANY_PROBLEMS)
     path = write("many_problems", MANY_PROBLEMS)
@@ -267,6 +273,7 @@ REGISTER_USER_OP_GRAD("two").SetBackwardOpConfGenFn(Plan);
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", WRONG_GRADIENTS)
 def test_wrong_gradients_are_refused_when_they_are_loaded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHOSEN_GRADIENT", name)
@@ -420,6 +427,7 @@ def test_a_damaged_build_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert list(load_cpp_def(path).ops) == ["fine"]
 
 
+@pytest.mark.thorough
 def test_without_an_interpreter_to_try_it_in_a_definition_still_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", None)
     assert list(load("no_interpreter", OP).ops) == ["fine"]

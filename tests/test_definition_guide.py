@@ -57,6 +57,7 @@ def test_the_guides_gradient_is_read_by_position_with_one_warning(guide: tuple[D
     assert plan.bindings == {("in", 0): "user_relu_forward_grad/dx_0"}
 
 
+@pytest.mark.thorough
 def test_a_definition_compiles_in_seconds_and_is_then_cached(tmp_path: Path) -> None:
     text = f"""
         // {tmp_path} has not been seen before

@@ -18,7 +18,7 @@ PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 # The pages whose examples need another environment than that of MXNet and OneFlow.
 _NEEDED = {"neuron": "torch", "pytorch": "torch"}
 # Those that users begin with.
-FIRST = [page for page in PAGES if page.stem in ("README", "mxnet_guide", "oneflow_guide")]
+FIRST = PAGES[:1]
 # What MXNet, OneFlow and PyTorch log: of the network and the GPU that a machine does not have, of torchvision.
 _LOGS = re.compile(r"^(\[\d\d:\d\d:\d\d\]|W\d{8}|E\d{8} \S+ +\d+ cuda_\S+|libibverbs|W\d{4} .*torchvision) .*\n", re.M)
 

@@ -136,6 +136,7 @@ def test_no_message_is_vague_or_ends_like_a_sentence() -> None:
     assert [(where, text) for where, text, _ in MESSAGES if "  " in text] == []
 
 
+@pytest.mark.thorough
 def test_what_is_raised_to_users_is_of_our_kinds() -> None:
     """Nothing raises a bare Exception, and what is raised besides our kinds is Python's own for its purpose."""
     allowed = {

@@ -117,6 +117,7 @@ def test_works_installed_outside_the_checkout(installed: Path, tmp_path: Path) -
     )
 
 
+@pytest.mark.thorough
 def test_its_command_line_makes_a_new_op(installed: Path, tmp_path: Path) -> None:
     done = python("-m", "pykernels", "new", "twice", cwd=tmp_path, path=installed)
     assert (done.returncode, done.stderr) == (0, "")

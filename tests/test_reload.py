@@ -131,6 +131,7 @@ def test_nothing_is_watched_unless_asked(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("framework", ["mxnet", "oneflow", "torch"])
 def test_frameworks_see_an_edited_definition(framework: str, tmp_path: Path) -> None:
     spec = importlib.util.find_spec(framework)

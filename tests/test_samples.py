@@ -95,6 +95,7 @@ def test_wrong_arguments_of_the_op_itself_are_told(make: Callable[..., OpModule]
         sample(module, 7, FLOAT)
 
 
+@pytest.mark.thorough
 def test_an_op_that_takes_no_inputs_of_one_shape_says_what_to_do(make: Callable[..., OpModule]) -> None:
     module = make()
     path = module.path / "twice_cpp_def.cpp"

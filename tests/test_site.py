@@ -35,6 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.mark.thorough
 def test_every_page_is_there_and_can_be_reached_from_the_first(site: Path) -> None:
     first = (site / "index.html").read_text()
     for page in DOCS.glob("*.md"):

@@ -147,6 +147,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("programs")
 
 
+@pytest.mark.thorough
 def test_shipped_ops_used_rightly_and_wrongly(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stub = place / "typings/all_ops.pyi"
     assert cli.main(["stubgen", "-o", str(stub)]) == 0

@@ -26,6 +26,7 @@ def test_a_test_for_each_check(tmp_path: Path) -> None:
     assert "1 failed, 1 passed, 1 skipped" in done.stdout
 
 
+@pytest.mark.thorough
 def test_one_check_alone(tmp_path: Path) -> None:
     plant(tmp_path)
     done = python(*PYTEST, "--pykernels", "planted", "-k", "definition", "-q", cwd=tmp_path)

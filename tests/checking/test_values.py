@@ -173,6 +173,7 @@ def test_elements_that_are_not_written(tmp_path: Path) -> None:
     assert "the kernel does not write y[0] (1 of 1 elements)" in result.message
 
 
+@pytest.mark.thorough
 def test_a_gradient_of_another_shape(tmp_path: Path) -> None:
     definition = """
         import pykernels
@@ -352,6 +353,7 @@ def test_the_gradient_of_the_end_of_a_network(slope: str, told: str, tmp_path: P
     assert result.message.endswith(told), result
 
 
+@pytest.mark.thorough
 def test_a_gradient_that_is_wrong_for_some_attributes(tmp_path: Path) -> None:
     result = failure(plant(tmp_path, kernel=instead("scale * dy", "abs(scale) * dy")), "gradient")
     assert "but finite differences give" in result.message and "scale = -" in result.inputs

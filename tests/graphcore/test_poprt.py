@@ -129,6 +129,7 @@ print(subprocess.call(["poprt", "--input_model", "custom_op_test.onnx", "--show"
 """
 
 
+@pytest.mark.thorough
 def test_the_command_is_there_for_scripts(place: Path) -> None:
     types = "input X: float32 (8, 8)\nai.graphcore::LeakyRelu Y: of unknown type\noutput Z: float32 (8, 8)\n"
     (place / "script.py").write_text(SCRIPT)

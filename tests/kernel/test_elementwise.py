@@ -142,6 +142,7 @@ def test_kernels_that_write_into_outs_keep_their_loops(tmp_path: Path) -> None:
     assert built.facts.reason == "op_py_kernel.py:3: it writes into 'outs'"
 
 
+@pytest.mark.thorough
 def test_facts_of_each_form(tmp_path: Path) -> None:
     def facts(body: str) -> Facts:
         return build(

@@ -168,6 +168,7 @@ def test_another_kernel_of_the_process_is_not_concerned(tmp_path: Path, flags: s
     assert flags == {("fadd", "reassoc")}  # of the sum, as ever
 
 
+@pytest.mark.thorough
 def test_python_knows_nothing_of_it(tmp_path: Path) -> None:
     kernel = fresh(
         tmp_path, FAST + "def forward(args):\n    return sorted([args[0]], key=lambda a: 0)[0] * {}.get(1, 2)\n"

@@ -117,6 +117,7 @@ def test_softmax(tmp_path: Path, body: str, shape: tuple[int, ...], axis: int) -
     assert built.facts.in_pieces
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(6,), (4, 5), (200, 96), (5, 3, 130)])
 def test_layer_norm(tmp_path: Path, shape: tuple[int, ...]) -> None:
     x, gamma, beta = numbers(*shape), numbers(*shape[-1:]), numbers(*shape[-1:])
@@ -154,6 +155,7 @@ def test_normalisation_of_channels(tmp_path: Path, shape: tuple[int, ...]) -> No
     check(tmp_path, CHANNELS, [numbers(*shape), numbers(shape[1]), numbers(shape[1])])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8, np.bool_])
 def test_dtypes(tmp_path: Path, dtype: type) -> None:
     x = (RNG.standard_normal((5, 37)) * 3).astype(dtype)

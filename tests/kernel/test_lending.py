@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled import build, kernel_of, run
+from quick import thorough
 
 X = np.random.default_rng(3).standard_normal((40, 50))
 # What a kernel computes with: arrays of the outputs' size, which no other form than numba's can compute.
@@ -18,13 +19,14 @@ START = "a = np.sort(x)\n    b = np.sort(-x)\n    "
     "body",
     [
         *("return x, x[:, ::-1]", "return b", "return a[::-1]", "return a, a", "return a, b", "return b, a"),
-        *("return a[::-1], a", "return b[:, ::-1], a[::-1]", "return np.roll(a, 3), b, a"),
-        *("return a.reshape((50, 40)).T, b", "return a[0], a", "return np.broadcast_to(a[:, :1], a.shape), a[:1]"),
-        *("a = a[::-1]\n    a[1:] = a[:-1]\n    return a", "return a[0, 0], a"),
+        *thorough("return a[::-1], a", "return b[:, ::-1], a[::-1]", "return np.roll(a, 3), b, a"),
+        *thorough("return a.reshape((50, 40)).T, b", "return a[0], a"),
+        *thorough("return np.broadcast_to(a[:, :1], a.shape), a[:1]"),
+        *thorough("a = a[::-1]\n    a[1:] = a[:-1]\n    return a", "return a[0, 0], a"),
         "c = a if x[0, 0] > 0 else b\n    return c, a",
-        "c = a\n    for i in range(20):\n        c = np.roll(c, 1)\n    return c, np.roll(a, 1)",
-        "c = np.empty(x.shape)\n    c[:] = b\n    return np.roll(c, 1)",
-        "return a > b, a.astype(np.float32), a, b",
+        *thorough("c = a\n    for i in range(20):\n        c = np.roll(c, 1)\n    return c, np.roll(a, 1)"),
+        *thorough("c = np.empty(x.shape)\n    c[:] = b\n    return np.roll(c, 1)"),
+        *thorough("return a > b, a.astype(np.float32), a, b"),
     ],
 )
 def test_what_is_returned(tmp_path: Path, body: str) -> None:

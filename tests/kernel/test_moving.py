@@ -46,6 +46,7 @@ def test_axes(tmp_path: Path, axis: int) -> None:
     check(tmp_path, f"return np.stack((x, x + 1, -x), axis={max(axis, -2) % 2})", X[0, 0].copy())
 
 
+@pytest.mark.thorough
 def test_what_is_not_in_order(tmp_path: Path) -> None:
     body = "return (np.stack((x.T, y[:, :, 0]), 1), np.flip(x.T, 0), np.roll(x.T, 2, 0), np.take(x.T, y[0, :2, 0], 0))"
     y = np.zeros((8, 40, 3), int)

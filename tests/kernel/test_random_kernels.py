@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compiled import build, kernel_of, run
+from quick import thorough
 
 DTYPES = ("float32", "float64", "int8", "uint8", "int16", "uint32", "int32", "int64", "bool")
 REALS = ("0.5", "2.0", "-1.5", "3", "0", "-0.0", "True", "np.inf", "float('nan')", "1e30", "math.pi", "np.float32(0.3)")
@@ -129,7 +130,7 @@ class Author:
 
 
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(5), *thorough(*range(5, 20))])
 def test_random_kernels(tmp_path: Path, seed: int) -> None:
     author = Author(seed)
     kernel = kernel_of(tmp_path, author.write())

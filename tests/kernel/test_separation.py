@@ -25,6 +25,7 @@ OPERATIONS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", OPERATIONS)
 @pytest.mark.parametrize("takes_outs", [True, False])
 def test_operands_in_the_same_memory(tmp_path: Path, name: str, takes_outs: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import pykernels
 from pykernels.kernel.signature import Signature
@@ -30,6 +31,7 @@ def shift(x, by):
 """
 
 
+@pytest.mark.thorough
 def test_lists_of_numbers_keep_the_signs_of_zeros(tmp_path: Path) -> None:
     folder = tmp_path / "shift"
     folder.mkdir()

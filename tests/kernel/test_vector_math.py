@@ -105,6 +105,7 @@ def test_accuracy(tmp_path: Path, dtype: str, name: str) -> None:
     np.testing.assert_array_equal(np.signbit(kernel_and_outputs(tmp_path, name, [zeros])[1]), np.signbit(plain))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", UNARY)
 def test_accuracy_all_over_float32(tmp_path: Path, name: str) -> None:
     """A sample of all bit patterns, and every number next to where pieces of the functions meet."""

@@ -67,6 +67,7 @@ def check(output: str, file: str, text: str, method: str) -> None:
         assert re.search(rf"{re.escape(file)}:{line}: {method} raised KernelError: {refusal}: a fork waits", said), said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["", "threads"])
 def test_kernels(tmp_path: Path, engine: str) -> None:
     """In MXNet's engine, and on the threads of its custom operators."""
@@ -144,6 +145,7 @@ assert os.waitpid(child, 0)[1] == 0
     assert "raised KernelError: os.fork in a kernel" in done.stdout
 
 
+@pytest.mark.thorough
 def test_other_threads_may_fork_and_children_may(tmp_path: Path) -> None:
     """While a kernel runs, and where the number of its thread belongs to another one."""
     process.program(

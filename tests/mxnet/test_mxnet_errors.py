@@ -121,6 +121,7 @@ def test_a_sparse_gradient_is_refused() -> None:
         mx.nd.waitall()
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize("kernel", [COMPILED_RAISES, PYTHON_RAISES], ids=["compiled", "python"])
 def test_a_kernel_that_raises(load: Callable[..., str], kernel: str) -> None:

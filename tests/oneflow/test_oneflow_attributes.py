@@ -29,6 +29,7 @@ def in_graph(function: Callable[..., Any], *tensors: Any) -> Any:
     return Graph()(*tensors)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize("attributes", [{}, *({name: value} for name, value in GIVEN.items()), GIVEN], ids=str)
 def test_attributes_arrive_as_on_arrays(attributes: dict[str, Any]) -> None:

@@ -132,6 +132,7 @@ def test_reductions(axis: Any) -> None:
 # ---- flow.nn
 
 
+@pytest.mark.thorough
 def test_activations() -> None:
     x = X - 0.5
     close(run(lambda x: flow.nn.relu(x, name="named"), x), np.maximum(x, 0))

@@ -139,6 +139,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_weights_are_those_of_numpy_at_every_step(shipped: None, name: str) -> None:
     optimizer, update = OPTIMIZERS[name]

@@ -11,6 +11,7 @@ import oneflow as flow
 import pytest
 from folders import write_op
 from messages import code_of
+from quick import thorough
 from raising_kernels import COMPILED_RAISES, PYTHON_RAISES, returns
 
 import pykernels
@@ -113,6 +114,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
 
 
 # OneFlow 0.9 calls modules of its own in flow.ones, and warns of them in graphs.
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.* is called in a nn.Graph:UserWarning")
 @pytest.mark.parametrize("case", CALLS)
 @pytest.mark.parametrize("where", ["eager", "graph"])
@@ -137,7 +139,7 @@ WAITS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
-@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize("wait", ["numpy", *thorough(*(name for name in WAITS if name != "numpy"))])
 @pytest.mark.parametrize("kernel", [COMPILED_RAISES, PYTHON_RAISES], ids=["compiled", "python"])
 def test_a_kernel_that_raises(load: Callable[..., str], kernel: str, wait: str) -> None:
     name = load(kernel)
@@ -210,6 +212,7 @@ def test_the_line_of_the_call_whose_gradient_fails_is_told(load: Callable[..., s
     assert "ZeroDivisionError" in text
 
 
+@pytest.mark.thorough
 def test_the_line_in_the_graph_is_told(load: Callable[..., str]) -> None:
     function = api(load(COMPILED_RAISES))
 

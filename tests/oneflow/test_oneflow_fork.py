@@ -127,6 +127,7 @@ with pykernels.fork.synchronized():
     assert done.stdout.splitlines() == ["False", "True", "[0.5, 0.5, 0.5, 0.5]"]
 
 
+@pytest.mark.thorough
 def test_kernels_that_are_cut_over_threads(tmp_path: Path) -> None:
     """The threads are not there in a child."""
     done = run(

@@ -83,6 +83,7 @@ def assert_close(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) ->
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_states_follow_the_batches() -> None:
     module = Norm()
     module(flow.tensor(X))

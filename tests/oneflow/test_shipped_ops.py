@@ -91,6 +91,7 @@ def test_equal_to_numpy(case: Case, dtype: str) -> None:
                 np.testing.assert_array_equal(result.numpy(), wanted)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", [case for case in CASES if case.variables], ids=str)
 def test_gradients_are_finite_differences(case: Case) -> None:
     tensors = tensors_of(case, "float64", seed=2)

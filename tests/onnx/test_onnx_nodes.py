@@ -79,6 +79,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Any:
     pykernels.unload_ops("reader")
 
 
+@pytest.mark.thorough
 def test_attributes_have_the_defaults_of_the_definition(reader: str) -> None:
     (y,) = run(reader, [np.zeros(7)], ["float64"])
     assert y.tolist() == [3, 0.1, 0, 1, 2, 1, 0.5]

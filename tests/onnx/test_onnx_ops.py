@@ -57,6 +57,7 @@ def test_nodes_of_gradients_equal_the_plain_run(case: Case, options: onnxruntime
     check(options, step.op.name, step, 1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("op", sorted(TRIED_ELSEWHERE))
 def test_the_other_ops_are_nodes_too(op: str, options: onnxruntime.SessionOptions) -> None:
     module = pykernels.list_ops()[op]

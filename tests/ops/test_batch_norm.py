@@ -65,6 +65,7 @@ def test_equal_to_mxnets_own(layout: str, train: bool) -> None:
         np.testing.assert_allclose(state, (1 - moved) * before + moved * batch, rtol=1e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("train", [True, False])
 def test_gradients_are_finite_differences(train: bool) -> None:
     shape, axis = (3, 2, 2), 1
@@ -96,6 +97,7 @@ def test_a_graph_completes_what_is_not_given() -> None:
     assert graph.infer_shape(x=(4, 3, 2)) == ([(4, 3, 2), (3,), (3,)], [(4, 3, 2)], [(3,), (3,)])
 
 
+@pytest.mark.thorough
 def test_on_numpy_arrays_it_does_not_train() -> None:
     x, gamma, beta, mean, var = values((4, 3), 1, "float64")
     y = pykernels.list_ops()["batch_norm"].api.batch_norm(x, gamma, beta, mean, var)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from quick import thorough
 
 import pykernels
 from pykernels import cli, machine, paths, shipped
@@ -80,7 +81,7 @@ def skip_without(framework: str) -> None:
         pytest.skip(f"{framework} is not installed in this environment")
 
 
-@pytest.mark.parametrize("framework", USES)
+@pytest.mark.parametrize("framework", ["mxnet", "torch", *thorough("oneflow", "onnxruntime")])
 def test_frameworks_need_no_compiler(
     site: Path, use: Callable[..., str], without_compiler: dict[str, str], framework: str
 ) -> None:

@@ -247,6 +247,7 @@ def test_what_is_no_package_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.thorough
 def test_an_installed_package_is_told_by_list(site: Path) -> None:
     done = program(
         "import sys\nfrom pykernels import cli\nsys.exit(cli.main(['list']))",

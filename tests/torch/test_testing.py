@@ -12,6 +12,9 @@ import pykernels
 from pykernels import paths
 from pykernels.testing import assert_same_op
 
+# What they are tried with takes long to compile.
+pytestmark = pytest.mark.thorough
+
 X = torch.tensor([[1.0, -2.0, 0.5]])
 
 

@@ -306,6 +306,7 @@ def test_functional_call(ops: Any) -> None:
     torch.testing.assert_close(gradient, expected)
 
 
+@pytest.mark.thorough
 def test_functional_call_of_every_op(ops: Any) -> None:
     module, factor = EveryOp(ops), torch.tensor(2.0, dtype=torch.float64)
     module(factor).backward()
