@@ -39,8 +39,11 @@ unexport MAKEFLAGS
 
 .DEFAULT_GOAL := help
 # Two pips must not work on one environment at once, whatever -j says.
+ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
-.PHONY: help tools tools-torch tools-newest venv demo test test-all style types tests tests-torch tests-newest docs clean
+endif
+.PHONY: help tools tools-torch tools-newest venv demo test test-all before types style registrars registrars-torch \
+	tests tests-torch tests-newest docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,14 +54,23 @@ demo: $(VENV)/.installed-demo ## train a network of our ops on handwritten digit
 	$(VENV)/bin/python examples/digits.py
 
 # Where one of them fails, the others still run, and make fails in the end.
-CHECKS := style types tests tests-torch
-CHECK = @$(MAKE) --keep-going --no-print-directory
+CHECK = @$(MAKE) --keep-going --no-print-directory SIDE_BY_SIDE=yes --jobs 2 before; before=$$?; \
+	$(MAKE) --keep-going --no-print-directory $(1) && exit $$before
 
 test: $(VENV)/.installed-test $(VENV_TORCH)/.installed-test ## check style and types, run tests of every part
-	$(CHECK) $(CHECKS) SELECTION=--quick
+	$(call CHECK,tests tests-torch SELECTION=--quick)
 
 test-all: $(VENV)/.installed-test $(VENV_TORCH)/.installed-test $(VENV_NEWEST)/.installed-test ## run all tests
-	$(CHECK) $(CHECKS) tests-newest
+	$(call CHECK,tests tests-torch tests-newest)
+
+# What takes one processor, and what all tests in an environment would wait for.
+before: types style registrars registrars-torch
+
+registrars:
+	@$(VENV)/bin/python -m pykernels warmup relu >/dev/null
+
+registrars-torch:
+	@$(VENV_TORCH)/bin/python -m pykernels warmup relu >/dev/null
 
 style:
 	$(VENV)/bin/python -m ruff check

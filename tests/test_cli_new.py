@@ -88,6 +88,7 @@ def test_gradients_are_the_slopes_of_the_values(ops: Path, name: str) -> None:
         np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.thorough
 def test_what_the_new_definition_refuses(ops: Path) -> None:
     loaded = pykernels.load_ops(ops)
     x = np.ones((2, 3))

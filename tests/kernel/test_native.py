@@ -104,6 +104,7 @@ def test_loops_write_into_outs(tmp_path: Path) -> None:
     agree(tmp_path, text, x, w, numbers={"alpha": 0.5}, like=np.empty(3))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [0, 1, 3])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_matrix_products(tmp_path: Path, rows: int, dtype: str) -> None:

@@ -12,6 +12,7 @@ from compiled import build, kernel_of, run
 from pykernels.commands.explain import _lines
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("body", "what", "elements"),
     [

@@ -40,6 +40,7 @@ def test_attributes_arrive_as_on_arrays(attributes: dict[str, Any]) -> None:
     np.testing.assert_array_equal(in_graph(lambda t: call(t, [t], **attributes)[0], t).numpy(), expected)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize("n", [1, 3, 11])
 @pytest.mark.parametrize("has_bias", [False, True])

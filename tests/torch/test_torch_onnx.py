@@ -127,6 +127,7 @@ def test_a_model_of_any_batch_size(shipped: Any, tmp_path: Path, form: str) -> N
             np.testing.assert_allclose(result, expected.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_names_that_folders_choose(tmp_path: Path) -> None:
     (tmp_path / "ops").mkdir()
     done = program("from pykernels.cli import main; main(['new', 'parabola', '--path', 'ops'])", cwd=tmp_path)
@@ -180,6 +181,7 @@ def test_attributes_of_every_type(sundry: Any, tmp_path: Path, given: dict[str, 
     np.testing.assert_array_equal(run(tmp_path / "model.onnx", [x])[0], function(x).numpy())
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize("has_bias", [False, True])
 def test_repeated_and_optional_arguments(sundry: Any, tmp_path: Path, has_bias: bool) -> None:

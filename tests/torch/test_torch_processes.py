@@ -70,6 +70,7 @@ for _ in range(2):  # the parent has met none of the ops when the workers begin
     )
 
 
+@pytest.mark.thorough
 def test_a_forked_child_runs_ops_that_its_parent_has_not_met(tmp_path: Path) -> None:
     program(
         PREPARE
@@ -129,6 +130,7 @@ def train(rank):
     on_two_ranks(train, tmp_path)
 
 
+@pytest.mark.thorough
 def test_two_ranks_train_one_model(tmp_path: Path) -> None:
     train = """
 class Model(torch.nn.Module):

@@ -115,6 +115,7 @@ def test_in_inference_mode(ops: Any, case: Case) -> None:
     torch.testing.assert_close(results, expected, rtol=0, atol=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", ONE_EACH, ids=str)
 def test_autocast_computes_in_float32(ops: Any, case: Case) -> None:
     inputs = tensors_of(case, "float32", grad=False)

@@ -32,6 +32,7 @@ def built_in(x: Any, gamma: Any, beta: Any, mean: Any, var: Any, *, is_train: bo
     return y
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_train", [False, True])
 def test_batch_norm_equals_pytorchs_own(ops: Any, is_train: bool) -> None:
     ours, theirs = arguments(), arguments()
