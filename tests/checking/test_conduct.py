@@ -50,18 +50,21 @@ def test_the_wrong_second_derivative(tmp_path: Path) -> None:
     assert_passes(folder, "gradient")
 
 
+@pytest.mark.thorough
 def test_results_that_change(tmp_path: Path) -> None:
     kernel = with_line("scale = scale + next(_count) % 2", "    import itertools\n\n    _count = itertools.count()\n")
     result = failure(plant(tmp_path, kernel=kernel), "determinism")
     assert "planted_forward: y is another one when the kernel is run again on the same inputs" in result.message
 
 
+@pytest.mark.thorough
 def test_results_that_are_kept(tmp_path: Path) -> None:
     kernel = with_line("x = _kept.setdefault((x.shape, x.dtype), x.copy())", "    _kept = {}\n")
     result = failure(plant(tmp_path, kernel=kernel), "determinism")
     assert "planted_forward: y depends on earlier calls: it is " in result.message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -98,6 +101,7 @@ def test_what_lies_beside_arrays(line: str, told: str, tmp_path: Path) -> None:
     assert told in failure(folder, "bounds").message
 
 
+@pytest.mark.thorough
 def test_callers_that_disturb_each_other(tmp_path: Path) -> None:
     kernel = with_line(
         "_scratch['x'] = x; time.sleep(1e-4); x = _scratch['x']", "    import time\n\n    _scratch = {}\n"
@@ -138,6 +142,7 @@ def test_a_kernel_that_is_slower_than_numpy(tmp_path: Path) -> None:
     assert "times as long as plain NumPy" in result.message
 
 
+@pytest.mark.thorough
 def test_a_kernel_that_is_not_compiled_is_told(tmp_path: Path) -> None:
     kernel = instead("scale * x", "scale * np.asarray(x.tolist(), x.dtype)", KERNEL)
     (result,) = outcomes(plant(tmp_path, kernel=kernel), "speed").values()

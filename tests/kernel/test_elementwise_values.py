@@ -91,6 +91,7 @@ def test_truth_values(tmp_path: Path, expression: str) -> None:
     compute(tmp_path, kernel_text(expression), [numbers_of((LENGTH,), "bool"), numbers_of((LENGTH,), "bool", 1)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "pair", list(itertools.permutations(("float32", "float64", "int32", "uint8", "bool"), 2)), ids="-".join
 )
@@ -248,6 +249,7 @@ def test_shapes_that_do_not_fit_are_told_in_numpys_words(tmp_path: Path) -> None
     assert text is not None and "returned shape (2, 3) for output 'y', but the definition infers (3,)" in text
 
 
+@pytest.mark.thorough
 def test_a_kernel_of_very_many_tensors(tmp_path: Path) -> None:
     x = np.ones(5, np.float32)
     text = "def forward(args):\n    return args[0] + args[{}]\n"

@@ -75,6 +75,7 @@ def computed(kernel: KernelFunction, form: str, x: np.ndarray) -> np.ndarray:
     return y
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("form", KERNELS)
 def test_arithmetic_may_change_and_results_stay_near(
@@ -89,6 +90,7 @@ def test_arithmetic_may_change_and_results_stay_near(
     np.testing.assert_allclose(y, plain(kernel, [x], [y])[0], rtol=digits, atol=digits)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first_line", ["", "FAST_MATH = False\n"])
 @pytest.mark.parametrize("form", KERNELS)
 def test_nothing_changes_unless_asked_for(

@@ -213,6 +213,7 @@ def test_changes_in_place_of_what_has_another_name_are_left_to_other_forms(tmp_p
             recognise(function, signature_of([numbers(4, 5)], [numbers(4, 5)], {"axis": 0}))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "shapes",
     [((4, 5), (5,)), ((4, 5), (1, 5)), ((4, 5), (4, 1)), ((1, 5), (4, 1)), ((4, 700), (1, 1)), ((3, 4, 5), (4, 1))],
@@ -223,6 +224,7 @@ def test_broadcasting(tmp_path: Path, shapes: tuple[tuple[int, ...], ...]) -> No
     check(tmp_path / "map", "a, b = args\nreturn a * b - (a + b).mean(axis=-1, keepdims=True)", [a, b])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "shapes", [((4, 5), (1, 5)), ((4, 5), (4, 1)), ((300, 5), (1, 1)), ((3, 700), (1, 700)), ((1, 1), (6, 50))]
 )
@@ -250,6 +252,7 @@ def test_empty_arrays(tmp_path: Path, shape: tuple[int, ...]) -> None:
     check(tmp_path, "x.sum(axis=0), x.sum(axis=-1, keepdims=True), x.mean(), x * x.prod(), (x > 0).all()", [x])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "body",
     [
@@ -267,6 +270,7 @@ def test_parts(tmp_path: Path, body: str) -> None:
         check(tmp_path / str(shape), body, [numbers(*shape)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("step", [2, 3, 4, 5])
 def test_parts_of_every_few_elements(tmp_path: Path, step: int, dtype: type) -> None:
@@ -306,6 +310,7 @@ def test_a_reshape_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     assert "cannot reshape array of size 10 into shape (4)" in str(message)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(5, 1, 7), (9, 6, 7), (300, 4, 9), (3, 50, 2)])
 def test_reductions_along_different_axes_in_one_pass(tmp_path: Path, shape: tuple[int, ...]) -> None:
     body = "(x,) = args\nreturn x.sum(axis=0), x.sum(axis=1), x.sum(axis=(0, 1)), x.min(axis=(0, 2)), x.sum(axis=1) * 2"
@@ -318,6 +323,7 @@ def test_what_is_broadcast_to_nothing(tmp_path: Path) -> None:
     check(tmp_path / "map", "a, b = args\nreturn a * b, (a + b).sum(axis=1), (a - b).sum(axis=0)", [a, b])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "body",
     [
@@ -373,6 +379,7 @@ def test_shapes_and_numbers_of_the_last_call_do_not_matter(tmp_path: Path) -> No
         np.testing.assert_allclose(made, (x - x.mean(axis=1, keepdims=True)) * scale + shift, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_calls_at_once(tmp_path: Path) -> None:
     """What one call leaves for the next is not shared by two."""
     function = kernel(tmp_path, LAYER_NORM)
@@ -450,6 +457,7 @@ def test_pieces_are_the_same_to_the_last_bit(tmp_path: Path, body: str, shape: t
         assert made.tobytes() == whole.tobytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

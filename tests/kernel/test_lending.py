@@ -48,6 +48,7 @@ def test_what_is_returned(tmp_path: Path, body: str) -> None:
         np.testing.assert_array_equal(x, before)
 
 
+@pytest.mark.thorough
 def test_an_output_that_shares_memory_with_an_input(tmp_path: Path) -> None:
     body = "z = np.zeros(x.shape)\n    z[1:] = x[:-1]\n    return z + np.sort(x)"
     kernel = kernel_of(tmp_path, f"def forward(args):\n    (x,) = args\n    {body}\n")
@@ -61,6 +62,7 @@ def test_an_output_that_shares_memory_with_an_input(tmp_path: Path) -> None:
         np.testing.assert_array_equal(made, wanted)
 
 
+@pytest.mark.thorough
 def test_failures_end_a_loan(tmp_path: Path) -> None:
     body = (
         "a = np.sort(x)\n    if x[0, 0] > 9:\n        raise ValueError('too large')\n    return np.roll(a, 1)[: int(n)]"

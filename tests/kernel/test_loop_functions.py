@@ -38,6 +38,7 @@ def test_places_of_extrema(tmp_path: Path, name: str, dtype: type) -> None:
         assert compute(tmp_path, f"np.{name}(x)", [x], wanted) == wanted
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_places_of_nan_infinities_and_zeros(tmp_path: Path, name: str) -> None:
     cases = [np.array([1, np.nan, 3, np.nan]), np.array([-0.0, 0.0, -0.0]), np.array([0.0, -0.0])]

@@ -349,6 +349,7 @@ def test_compiled_kernels_leave_no_symbols_of_their_own(tmp_path: Path) -> None:
         repr(built)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("body", ["return x * 3", "return np.sort(x) * 3", "return x * np.float32(3 * x.sum())"])
 def test_what_was_loaded_is_compiled_even_if_the_file_was_edited_since(tmp_path: Path, body: str) -> None:
     x = np.arange(1, 5, dtype=np.float32)

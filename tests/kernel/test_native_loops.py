@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compiled import build, kernel_of, plain, run
+from quick import thorough
 
 import pykernels
 from pykernels.errors import KernelError
@@ -56,17 +57,19 @@ def fails(folder: Path, body: str, *inputs: np.ndarray, like: Any = None) -> str
         "for i in range(len(x) // 2):\n    y[2 * i] = x[2 * i + 1]",
         "for i in range(5, 3):\n    y[i] = x[i + 1000]",
         "for i in range(len(x)):\n    if x[i] > 0:\n        y[i] = x[i]\n    else:\n        y[i] = 0",
-        "for i in range(len(x)):\n    if i + 1 < len(x):\n        y[i] = x[i + 1]",
-        "for i in range(len(x)):\n    y[i] = x[i + 1] if i + 1 < len(x) else x[i]",
-        "for i in range(len(x)):\n    y[i] = i + 1 < len(x) and x[i + 1] > 0",
-        "for i in range(2 * len(x)):\n    if i >= len(x):\n        break\n    y[i] = x[i]",
-        "for i in range(2 * len(x)):\n    if i >= len(x):\n        continue\n    y[i] += x[i]",
-        "k = 0\nfor i in range(len(x)):\n    y[k] = x[k]\n    k += 1",
-        "y[:] = 0\nfor i in range(len(x)):\n    y[i] += x[i]\n    y[i] *= 3",
-        "for i in range(len(x)):\n    for j in range(i):\n        y[i] = x[i] + x[j]",
-        "order = np.argsort(x)\nfor i in range(len(x)):\n    y[i] = x[order[i]]",
-        "picked = x[np.arange(3)]\nfor i in range(3):\n    y[i] = picked[i]",
-        "pair = (3 * x, 2 * x)\nfor i in range(2):\n    y[i] = pair[i][0]",
+        *thorough(
+            "for i in range(len(x)):\n    if i + 1 < len(x):\n        y[i] = x[i + 1]",
+            "for i in range(len(x)):\n    y[i] = x[i + 1] if i + 1 < len(x) else x[i]",
+            "for i in range(len(x)):\n    y[i] = i + 1 < len(x) and x[i + 1] > 0",
+            "for i in range(2 * len(x)):\n    if i >= len(x):\n        break\n    y[i] = x[i]",
+            "for i in range(2 * len(x)):\n    if i >= len(x):\n        continue\n    y[i] += x[i]",
+            "k = 0\nfor i in range(len(x)):\n    y[k] = x[k]\n    k += 1",
+            "y[:] = 0\nfor i in range(len(x)):\n    y[i] += x[i]\n    y[i] *= 3",
+            "for i in range(len(x)):\n    for j in range(i):\n        y[i] = x[i] + x[j]",
+            "order = np.argsort(x)\nfor i in range(len(x)):\n    y[i] = x[order[i]]",
+            "picked = x[np.arange(3)]\nfor i in range(3):\n    y[i] = picked[i]",
+            "pair = (3 * x, 2 * x)\nfor i in range(2):\n    y[i] = pair[i][0]",
+        ),
     ],
 )
 def test_indices(tmp_path: Path, body: str) -> None:
@@ -92,6 +95,7 @@ def test_what_is_past_the_end_raises_and_is_not_written(tmp_path: Path, body: st
     assert "IndexError" in said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("dtype", "offset", "size"), [("uint64", 5, 12), ("int8", 120, 130), ("uint8", 250, 256), ("int64", -130, 128)]
 )
@@ -138,6 +142,7 @@ y[0] = total
     assert agree(tmp_path / "kahan", kahan, x, like=np.empty(1, np.float32))[0] == exact
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("function", ["max", "min"])
 @pytest.mark.parametrize("nan_at", [(), (0,), (5,), (0, 1, 2), (39,)])
 @pytest.mark.parametrize("first", ["x[0]", "x.dtype.type(-np.inf)", "x.dtype.type(np.nan)"])
@@ -153,6 +158,7 @@ def test_extrema_pass_over_nan_as_pythons_do(
 FUNCTIONS = ("exp", "log", "log1p", "expm1", "tanh", "sin", "cos", "sqrt", "arctan")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_mathematics_in_loops(tmp_path: Path, function: str, dtype: str) -> None:

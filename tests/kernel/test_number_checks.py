@@ -97,6 +97,7 @@ def test_what_python_refuses_in_loops(tmp_path: Path) -> None:
     assert y.tolist() == [7, 7]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("expression", "wrong"),
     [

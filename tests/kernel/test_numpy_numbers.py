@@ -50,6 +50,7 @@ def test_integers_wrap(tmp_path: Path, first: str, second: str) -> None:
     loop(tmp_path, taken, inputs)
 
 
+@pytest.mark.thorough
 def test_integers_meet_real_numbers(tmp_path: Path) -> None:
     inputs = [np.int8([100, -7, 3]), np.float32([0.1, 1e-3, 3])]
     loop(tmp_path, ("p * q", "p + q", "p / q", "(p + p) * q"), inputs)

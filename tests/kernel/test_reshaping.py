@@ -46,6 +46,7 @@ def test_shapes_of_other_sizes_are_refused(tmp_path: Path, shape: str) -> None:
     assert said is not None and "forward raised ValueError: " in said
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", ["-1", "0, 7", "-1, 7", "0, 1 << 40"])
 def test_empty_arrays(tmp_path: Path, shape: str) -> None:
     text = f"""

@@ -165,6 +165,7 @@ def test_settings_of_a_function_config_are_those_of_the_graph() -> None:
 # ---- placeholders
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("given", "dtype"),
     [
@@ -327,6 +328,7 @@ def test_a_failing_kernel_fails_the_job(load: Callable[..., str]) -> None:
             run(X)
 
 
+@pytest.mark.thorough
 def test_a_job_in_a_forked_child_is_refused(tmp_path: Path) -> None:
     text = """
         import os

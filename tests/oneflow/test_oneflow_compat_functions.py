@@ -114,6 +114,7 @@ def test_functions_of_two_tensors() -> None:
     close(run(lambda x, y: flow.math.add_n([x, y, x], name="named"), X, Y), 2 * X + Y)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("axis", [None, 0, -1, [0, 1], (1,)], ids=str)
 def test_reductions(axis: Any) -> None:
     found = run(
@@ -172,6 +173,7 @@ def windows(size: int, width: int, stride: int, padding: Any, axis: int, dilatio
 PADDINGS = ["VALID", "SAME", "SAME_LOWER", "SAME_UPPER", [(0, 0), (0, 0), (2, 0), (1, 1)]]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("padding", PADDINGS, ids=str)
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
 def test_convolution(padding: Any, stride: int, dilation: int) -> None:
@@ -185,6 +187,7 @@ def test_convolution(padding: Any, stride: int, dilation: int) -> None:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("padding", PADDINGS, ids=str)
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_max_pooling(padding: Any, stride: int) -> None:
@@ -194,6 +197,7 @@ def test_max_pooling(padding: Any, stride: int) -> None:
     close(run(lambda x: flow.nn.max_pool2d(x, 3, stride, padding, name="named"), IMAGE), expected)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("padding", PADDINGS, ids=str)
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_average_pooling(padding: Any, stride: int) -> None:
@@ -260,6 +264,7 @@ def test_a_convolution_with_variables() -> None:
     assert variables["w"].numpy().std() > 0.1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("axis", [1, -1])
 def test_batch_normalization(axis: int) -> None:
     shape = IMAGE.shape

@@ -240,6 +240,7 @@ def test_a_regularized_variable_is_part_of_its_gradient() -> None:
     np.testing.assert_allclose(-np.diff(w), RATE * (1 + 0.3 * w[:-1]), rtol=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("options", "decays"),
     [

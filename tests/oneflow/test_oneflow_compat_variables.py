@@ -89,6 +89,7 @@ def test_a_default_initializer_is_that_of_the_settings() -> None:
     assert chosen().tolist() == [4, 4]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", [flow.float64, flow.int32, flow.int64])
 def test_variables_of_other_dtypes(dtype: Any) -> None:
     assert value(flow.constant_initializer(3, dtype), "w", (), dtype=dtype) == 3
@@ -97,6 +98,7 @@ def test_variables_of_other_dtypes(dtype: Any) -> None:
 # ---- who shares what
 
 
+@pytest.mark.thorough
 def test_jobs_share_variables_by_name() -> None:
     assert value(flow.ones_initializer(), shape=(2,)).tolist() == [1, 1]
     assert value(flow.zeros_initializer(), shape=(2,)).tolist() == [1, 1]

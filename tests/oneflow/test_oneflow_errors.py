@@ -155,6 +155,7 @@ def test_a_kernel_that_raises(load: Callable[..., str], kernel: str, wait: str) 
     assert api(name)(flow.ones(2)).tolist() == [1, 1]
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize("kernel", [COMPILED_RAISES, PYTHON_RAISES], ids=["compiled", "python"])
 def test_a_gradient_that_raises(load: Callable[..., str], kernel: str) -> None:
@@ -262,6 +263,7 @@ def test_a_folder_without_a_kernel(tmp_path: Path, capfd: pytest.CaptureFixture[
         pykernels.unload_ops("half")
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize(
     ("statement", "told"),

@@ -83,6 +83,7 @@ def test_focal_loss_of_gamma_0_is_the_weighted_cross_entropy(api: dict[str, Any]
     np.testing.assert_allclose(loss, [-0.25 * np.log(p), -0.75 * np.log(1 - p)], rtol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("labels", "told"),
     [
