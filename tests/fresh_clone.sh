@@ -46,7 +46,7 @@ for condition in "${conditions[@]}"; do
     user) as=(setpriv --reuid=nobody --regid=nogroup --clear-groups) ;;
     busy) busy=yes ;;
     random) export PYTEST_ADDOPTS="-p randomly" ;;
-    *) echo "there is no condition '$condition'; $(sed -n 's/^#   \([a-z]*\),* .*/see the head of this file/p' "$0" | head -1)" >&2; exit 2 ;;
+    *) echo "there is no condition '$condition'; the head of $0 lists them" >&2; exit 2 ;;
   esac
 done
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["code_of"]
+__all__ = ["code_of", "frames"]
 
 
 def code_of(error: BaseException) -> str:
@@ -12,3 +12,8 @@ def code_of(error: BaseException) -> str:
     codes = re.findall(r" \[(PK\d{3})\]:?(?:\n|$)", str(error).rstrip())
     assert len(codes) == str(error).count("[PK") == 1, str(error)
     return codes[0]
+
+
+def frames(text: str) -> list[str]:
+    """The files of the tracebacks in what a program has printed."""
+    return re.findall(r'^ *File "(.+)", line \d+', text, re.M)
