@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,12 @@ pytest_plugins = ["quick"]
 
 # Threads that have nothing to do leave the processors to the tests beside them.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+def pytest_collection_finish() -> None:
+    """Have garbage collections pass over what lives as long as the process: the tests, and what they import."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -55,6 +55,7 @@ def entries(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.glob("*/*") if path.is_dir())
 
 
+@pytest.mark.thorough
 def test_two_processes_that_build_an_op_at_once_both_succeed(cache: Path) -> None:
     processes = [start(RUN_RELU, cache) for _ in range(2)]
     assert [end(process) for process in processes] == [(0, "", "")] * 2

@@ -69,10 +69,14 @@ def test_a_library_and_a_wheel(tmp_path: Path) -> None:
     assert cli.main(["new", "gain", "--package", "bar_ops", "--path", str(tmp_path)]) == 0
     shared = ["--dtype", "float32", "--no-gradients", "--shape", "x=4"]
     library = ["-m", "pykernels", "build", "--c", "bar_ops/bar_ops", "-o", "ops.so", *shared]
-    out, shown = at_terminal(library, tmp_path)
+    # What is there already takes no time.
+    cache = {"PYKERNELS_CACHE": str(tmp_path / "cache")}
+    out, shown = at_terminal(library, tmp_path, **cache)
     assert out == "pykernels_gain: float32 of any number of axes\n"
     assert "compiling gain" in shown and "linking ops.so" in shown and "1/2" in shown
-    out, shown = at_terminal(["-m", "pykernels", "build", "--wheel", "bar_ops", *shared], tmp_path)
+    out, shown = at_terminal(
+        ["-m", "pykernels", "build", "--wheel", "bar_ops", *shared, "--frameworks"], tmp_path, **cache
+    )
     assert "gain_forward: float32 of any number of axes" in out
     assert "packing the wheel" in shown
     done = run([sys.executable, *library], cwd=tmp_path)

@@ -8,6 +8,7 @@ from pathlib import Path
 import process
 import pytest
 from codeblocks import blocks
+from quick import thorough
 
 GUIDE = process.CHECKOUT.parent / "shared" / "guides" / "mxnet_custom_numpy_operators.md"
 
@@ -55,7 +56,7 @@ print("guide done")
 
 
 @pytest.mark.skipif(not GUIDE.exists(), reason=f"the guide is not at {GUIDE}")
-@pytest.mark.parametrize("registered", ["mx.operator.register", "pykernels.register"])
+@pytest.mark.parametrize("registered", ["mx.operator.register", *thorough("pykernels.register")])
 def test_the_guide_runs_as_printed(tmp_path: Path, registered: str) -> None:
     texts = [block.text for block in blocks(GUIDE) if block.language == "python"]
     assert len(texts) == 11

@@ -55,6 +55,7 @@ def run(text: str, cwd: Path) -> str:
     return program(SETUP + text, cwd=cwd).stdout
 
 
+@pytest.mark.thorough
 def test_forks_with_ops_in_flight(tmp_path: Path) -> None:
     done = run(
         """

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import process
 import pytest
+from quick import thorough
 
 GUIDE = process.CHECKOUT.parent / "shared" / "guides" / "oneflow_extending_op_with_python.md"
 pytestmark = pytest.mark.skipif(not GUIDE.exists(), reason=f"the guide is not at {GUIDE}")
@@ -42,7 +43,7 @@ def script(tmp_path: Path) -> Path:
     return tmp_path / "script.py"
 
 
-@pytest.mark.parametrize("way", ["import", "run", "run -m"])
+@pytest.mark.parametrize("way", ["run", *thorough("import", "run -m")])
 def test_the_guide_runs_as_printed(script: Path, way: str) -> None:
     arguments = {
         "import": ["with_import.py"],

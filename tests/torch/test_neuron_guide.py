@@ -8,6 +8,7 @@ from pathlib import Path
 
 import process
 import pytest
+from quick import thorough
 
 GUIDE = process.CHECKOUT.parent / "shared" / "guides" / "neuron_custom_cpp_operators.rst.txt"
 pytestmark = pytest.mark.skipif(not GUIDE.exists(), reason=f"the guide is not at {GUIDE}")
@@ -44,7 +45,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("way", ["import", "run", "run -m"])
+@pytest.mark.parametrize("way", ["run", *thorough("import", "run -m")])
 def test_the_guide_runs_as_printed(place: Path, way: str) -> None:
     script = (place / "build_and_call.py").read_text()
     (place / "with_import.py").write_text(f"import pykernels.compat.torch_neuronx\n{script}")
