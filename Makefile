@@ -87,7 +87,7 @@ tests-torch:
 
 tests-newest:
 	@$(VENV_NEWEST)/bin/python -c "import numpy, sys; print('the newest Python here:', sys.version, 'NumPy', numpy.__version__)"
-	$(VENV_NEWEST)/bin/$(PYTEST) $(TESTS_NEWEST)
+	$(VENV_NEWEST)/bin/$(PYTEST) --quick $(TESTS_NEWEST)
 
 docs: $(VENV)/.installed-docs ## build the documentation, build/docs/index.html
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs build/docs
