@@ -18,13 +18,14 @@ FIND_NEWEST = for minor in 15 14 13 12 11 10; do \
 TESTS_TORCH := tests/torch tests/shipping/test_shipped_registrars.py tests/test_builder.py \
 	tests/test_docstring_examples.py tests/test_documentation.py tests/test_loader.py \
 	$(addprefix tests/kernel/test_,elementwise.py native.py number_checks.py random_kernels.py reference.py)
-TESTS_NEWEST := tests/kernel tests/onnx tests/ops tests/test_builder.py tests/test_definition_*.py tests/test_import.py \
-	tests/test_loader.py tests/test_python_definition.py tests/test_samples.py
+TESTS_NEWEST := tests/kernel tests/onnx $(addprefix tests/ops/test_,distribution.py numpy.py refusals.py) \
+	$(addprefix tests/test_,builder.py definition_*.py import.py loader.py python_definition.py samples.py)
 # As many at once as there are processors. They share what compilers make, in one cache.
 PYTEST = python -m pytest -ra --numprocesses logical --dist worksteal --durations 10 $(SELECTION)
 
 # Twice quiet: errors only.
-PIP = $(@D)/bin/python -m pip install -qq --disable-pip-version-check
+# Without a cache, which would lie in a home directory that may not be there.
+PIP = $(@D)/bin/python -m pip install -qq --no-cache-dir --disable-pip-version-check
 METADATA := setup.cfg pyproject.toml
 COMPILERS := $(if $(filter default,$(origin CXX)),g++ c++ clang++,'$(CXX)')
 # Stops in one line where the disk lacks this many GiB.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Callable, Sequence
@@ -10,6 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import types
+    from importlib.abc import Loader
+else:
+    Loader = object  # importlib.abc imports much of the standard library from Python 3.12 on
 
 __all__ = ["after_import", "is_imported"]
 
@@ -37,7 +39,7 @@ def is_imported(package: str) -> bool:
     return spec is not None and spec.origin is not None and not getattr(spec, "_initializing", False)
 
 
-class _Watcher(importlib.abc.MetaPathFinder):
+class _Watcher:
     """Finds nothing itself: lets the others find a package, and has the callbacks called after its import."""
 
     def find_spec(
@@ -54,7 +56,7 @@ class _Watcher(importlib.abc.MetaPathFinder):
         return None
 
 
-class _Announcing(importlib.abc.Loader):
+class _Announcing(Loader):
     """A package's own loader, followed by the callbacks."""
 
     def __init__(self, loader: Any, package: str) -> None:

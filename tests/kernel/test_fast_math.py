@@ -81,6 +81,8 @@ def computed(kernel: KernelFunction, form: str, x: np.ndarray) -> np.ndarray:
 def test_arithmetic_may_change_and_results_stay_near(
     tmp_path: Path, flags: set[tuple[str, str]], form: str, dtype: str
 ) -> None:
+    if form == LOOPS and dtype == "float16" and np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        pytest.skip("loops of NumPy 2 round float16 at every step")
     x = np.random.default_rng(0).standard_normal((9, 301)).astype(dtype)
     kernel = fresh(tmp_path, FAST + KERNELS[form])
     y = computed(kernel, form, x)

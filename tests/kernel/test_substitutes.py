@@ -45,6 +45,10 @@ def check(folder: Path, expression: str, inputs: Sequence[np.ndarray], form: str
 )
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_functions_of_whole_arrays(tmp_path: Path, expression: str, dtype: type) -> None:
+    if expression == "x.ptp(1)" and not hasattr(X, "ptp"):
+        pytest.skip("NumPy 2 has no method ptp")
+    if expression == "x * np.count_nonzero(x)" and isinstance(np.count_nonzero(X), np.integer):
+        pytest.skip("np.count_nonzero gives a number of NumPy's, which makes the product an int64 or a float64")
     check(tmp_path, expression, [np.abs(4 * X).astype(dtype)])
 
 
@@ -57,9 +61,10 @@ def test_functions_that_pass_over_nan(tmp_path: Path, name: str) -> None:
 
 def test_functions_of_one_axis(tmp_path: Path) -> None:
     check(tmp_path, "np.ediff1d(x)", [LONG])
-    check(tmp_path, "np.trapz(x)", [LONG])
-    check(tmp_path, "np.trapz(x, y)", [LONG, np.sort(LONG)])
-    check(tmp_path, "np.trapz(x, dx=0.5)", [LONG])
+    if hasattr(np, "trapz"):  # NumPy 2 calls it trapezoid
+        check(tmp_path, "np.trapz(x)", [LONG])
+        check(tmp_path, "np.trapz(x, y)", [LONG, np.sort(LONG)])
+        check(tmp_path, "np.trapz(x, dx=0.5)", [LONG])
 
 
 @pytest.mark.parametrize(
