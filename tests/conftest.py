@@ -28,6 +28,8 @@ def cache_of_the_tests(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if "PYKERNELS_CACHE" not in os.environ:
             patch.setenv("PYKERNELS_CACHE", str(request.config.cache.mkdir("pykernels")))
+        # Where nothing can be written to a home directory, matplotlib says so.
+        patch.setenv("MPLCONFIGDIR", str(Path(os.environ["PYKERNELS_CACHE"], "matplotlib")))
         yield
 
 
