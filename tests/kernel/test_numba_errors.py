@@ -37,6 +37,7 @@ def test_the_line_and_the_reason(tmp_path: Path, expression: str, reason: str) -
     said = said_of(tmp_path, f"import numpy as np\n\n\ndef forward(args):\n    (x,) = args\n    return {expression}\n")
     assert said.startswith(f"numba: op_py_kernel.py:6: {reason}")
     assert len(said.splitlines()) == 1
+    assert "0x" not in said and "site-packages" not in said
 
 
 def test_an_error_in_a_helper_is_told_of_the_helper(tmp_path: Path) -> None:
