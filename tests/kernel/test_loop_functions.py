@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled import build, kernel_of, run
-from quick import thorough
 
 RNG = np.random.default_rng(5)
 LONG = RNG.standard_normal(5000).astype(np.float32)
@@ -53,7 +52,7 @@ def test_places_of_nan_infinities_and_zeros(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("axis", [0, -1, *thorough(1, -2)])
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
 def test_places_of_extrema_along_axes(tmp_path: Path, axis: int) -> None:
     with_nan = np.where(X > 2, np.float32(np.nan), X)
     for x in (X, with_nan, X[:, :1].copy(), X[:1], X.astype(int), X > 2):
@@ -77,7 +76,7 @@ def test_places_that_are_not_there(tmp_path: Path, expression: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("mode", ["", *thorough(", 'full'", ", 'same'", ", mode='valid'")])
+@pytest.mark.parametrize("mode", ["", ", 'full'", ", 'same'", ", mode='valid'"])
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
 def test_convolutions(tmp_path: Path, name: str, mode: str) -> None:
     whole = np.arange(30) % 7

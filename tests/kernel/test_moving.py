@@ -28,7 +28,7 @@ def check(folder: Path, body: str, *inputs: np.ndarray) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("dtype", [np.float32, *thorough(np.bool_, np.uint8, np.int16, np.float16, np.int64)])
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int16, np.float16, np.float32, np.int64])
 def test_all_functions_in_all_dtypes(tmp_path: Path, dtype: type) -> None:
     body = (
         "return (np.stack((x, x[::-1]), 1), np.flip(x, -1), np.roll(x, 4), np.roll(x, -9, axis=1), "
@@ -69,17 +69,9 @@ def test_shifts(tmp_path: Path, shift: int) -> None:
     "statements",
     [
         ("z[1:] = x[:-1]", "z[:, ::-1] = x", "z[..., 3] = x[..., 4]", "z[2] = x[3, 0]", "z[:, :1] = x[0, 0]"),
-        *thorough(
-            ("z[1:] = z[:-1]", "z[:-1] = z[1:]", "z[::-1] = z", "z[:, 2:8] = z[:, 8:2:-1]", "z[:, :, 1] = z[:, :, 0]"),
-            (
-                "z[3:3] = x[3:3]",
-                "z[:, -1] = x[:1, 0]",
-                "z[0] = x[:1, :, :]",
-                "z[:] = x[0, 0, 0]",
-                "z[1:4, 5] += x[1:4, 2]",
-            ),
-            ("z[:, :7] = x.transpose((0, 2, 1))[:, :, :7]", "z[:2, 0, :] = x[4:, 9, ::-1]", "z[...] = x[:, :1]"),
-        ),
+        ("z[1:] = z[:-1]", "z[:-1] = z[1:]", "z[::-1] = z", "z[:, 2:8] = z[:, 8:2:-1]", "z[:, :, 1] = z[:, :, 0]"),
+        ("z[3:3] = x[3:3]", "z[:, -1] = x[:1, 0]", "z[0] = x[:1, :, :]", "z[:] = x[0, 0, 0]", "z[1:4, 5] += x[1:4, 2]"),
+        ("z[:, :7] = x.transpose((0, 2, 1))[:, :, :7]", "z[:2, 0, :] = x[4:, 9, ::-1]", "z[...] = x[:, :1]"),
     ],
 )
 def test_assignments(tmp_path: Path, statements: tuple[str, ...]) -> None:
