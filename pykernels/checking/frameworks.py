@@ -16,7 +16,7 @@ from pykernels.checking.hosts.judging import BY_FUNCTION, judge, way_name
 from pykernels.checking.search import Subject
 from pykernels.frameworks.installed import FRAMEWORKS, is_usable
 
-__all__ = ["check", "start_hosts"]
+__all__ = ["begin", "check", "start_hosts"]
 
 # What is called how in messages, by package.
 _FRAMEWORKS = {package: title for package, (title, *_) in FRAMEWORKS.items()}
@@ -30,17 +30,26 @@ def start_hosts(folder: Path) -> dict[str, HostProcess]:
     return {package: HostProcess(package, folder) for package in _FRAMEWORKS if is_usable(package)}
 
 
+def begin(subject: Subject) -> None:
+    """Give the processes the calls to try, which takes them as long as all other checks do."""
+    # What API functions look ops up in.
+    pykernels.load_ops(subject.module.path)
+    subject.trials = trials_of(subject)
+    for host in subject.hosts.values():
+        host.give([each.case for each in subject.trials])
+
+
 def check(subject: Subject) -> str:
     """Call the op on NumPy's arrays in this process, and in each framework in one of its own."""
     if not subject.module.forward.inputs:
         raise Skipped("the op has no inputs, which tell frameworks apart")
-    # What API functions look ops up in.
-    pykernels.load_ops(subject.module.path)
-    trials = trials_of(subject)
+    if subject.trials is None:
+        begin(subject)
+    trials = subject.trials
     if not trials:
         raise Skipped("no call could be tried")
     with ThreadPoolExecutor(len(_FRAMEWORKS)) as pool:
-        waiting = [pool.submit(_run, package, host, trials) for package, host in subject.hosts.items()]
+        waiting = [pool.submit(_result, package, host, trials) for package, host in subject.hosts.items()]
         try:
             told = {_NUMPY: _on_arrays(trials)}
         except Wrong:
@@ -56,9 +65,9 @@ def check(subject: Subject) -> str:
     return "\n".join(f"{name}: {text}" for name, text in told.items())
 
 
-def _run(package: str, host: HostProcess, trials: Sequence[Trial]) -> str | Wrong:
+def _result(package: str, host: HostProcess, trials: Sequence[Trial]) -> str | Wrong:
     """What was tried in a framework, or what is wrong there."""
-    lines, ended = host.run([each.case for each in trials], _LIMIT)
+    lines, ended = host.result(_LIMIT)
     name = _FRAMEWORKS[package]
     for line in lines:
         if "wrong" in line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pickle
 import signal
@@ -31,6 +32,7 @@ class HostProcess:
     def __init__(self, package: str, folder: Path) -> None:
         # Not a pipe, which would fill before anybody reads it.
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (it lives as long as the process)
+        self._directory = tempfile.TemporaryDirectory(prefix="pykernels-check-")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pykernels.checking.hosts", package, str(folder)],
             stdin=subprocess.PIPE,
@@ -39,18 +41,25 @@ class HostProcess:
             text=True,
         )
 
-    def run(self, cases: Sequence[Case], limit: float) -> tuple[list[dict[str, Any]], str]:
-        """Try cases, for no more than `limit` seconds: what it tells, line by line, and how it has ended."""
-        with tempfile.TemporaryDirectory(prefix="pykernels-check-") as directory:
-            request = Path(directory, "cases")
-            request.write_bytes(pickle.dumps(list(cases)))
-            try:
-                output, _ = self._process.communicate(f"{request}\n", timeout=limit)
-                ended = self._how()
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                output, _ = self._process.communicate()
-                ended = f"takes more than {limit:g} s"
+    def give(self, cases: Sequence[Case]) -> None:
+        """Let it try cases, beside whatever this process does meanwhile."""
+        request = Path(self._directory.name, "cases")
+        request.write_bytes(pickle.dumps(list(cases)))
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended, which `result` tells
+            self._process.stdin.write(f"{request}\n")
+            self._process.stdin.flush()
+
+    def result(self, limit: float) -> tuple[list[dict[str, Any]], str]:
+        """What it tells of the cases, line by line, and how it has ended; it has no more than `limit` seconds left."""
+        try:
+            output, _ = self._process.communicate(timeout=limit)
+            ended = self._how()
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            output, _ = self._process.communicate()
+            ended = f"takes more than {limit:g} s"
+        self._directory.cleanup()
         return [json.loads(line) for line in output.splitlines()], ended
 
     def end(self) -> None:
@@ -58,6 +67,7 @@ class HostProcess:
         self._process.kill()
         self._process.wait()
         self._said.close()
+        self._directory.cleanup()
 
     def _how(self) -> str:
         code = self._process.returncode

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pykernels.checking.arguments import Arguments
 from pykernels.checking.execution import Refused
@@ -20,6 +20,9 @@ from pykernels.checking.values import Kind, draw_sample, sample_strategy
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 from pykernels.samples import Sample
+
+if TYPE_CHECKING:
+    from pykernels.checking.cases import Trial
 
 __all__ = ["LIMIT", "Judge", "Subject", "search", "search_long"]
 
@@ -47,6 +50,8 @@ class Subject:
         What calls that are made up have.
     hosts : dict of str to HostProcess
         The processes of frameworks, by package, if that check is to be made.
+    trials : list of Trial or None
+        The calls that frameworks are trying; None before they do.
     examples : int
         How many calls hypothesis draws for each check, besides one of each form.
     """
@@ -55,6 +60,7 @@ class Subject:
     given: list[Sample] | None = None
     arguments: Arguments = field(default_factory=Arguments)
     hosts: Mapping[str, HostProcess] = field(default_factory=dict)
+    trials: list[Trial] | None = None
     examples: int = 60
     _too_long: int = field(default=0, init=False)
 

@@ -5,6 +5,7 @@ A process of its own, so that a kernel that crashes, or takes for ever, ends not
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import json
@@ -61,6 +62,10 @@ def main(request: Request, tell: Callable[[dict[str, Any]], None]) -> None:
         start = time.perf_counter()
         result = Result(module.name, name, FAILED, refused) if refused else _check(subject, name)
         tell(dataclasses.asdict(dataclasses.replace(result, seconds=time.perf_counter() - start)))
+        if result.check == "compiled" and result.outcome == PASSED and hosts:
+            tell({"begins": "frameworks"})
+            with contextlib.suppress(Exception):  # told when it is that check's turn
+                frameworks.begin(subject)
 
 
 def _check(subject: Subject, name: str) -> Result:
