@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from folders import write_op
 
@@ -45,3 +46,11 @@ def load(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
     yield load_one
     pykernels.unload_ops(*names)
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers(request: pytest.FixtureRequest) -> None:
+    """Let each test draw the same numbers from the `RNG` of its module, in whatever order the tests run."""
+    generator = getattr(getattr(request.node, "module", None), "RNG", None)
+    if generator is not None:
+        generator.bit_generator.state = np.random.default_rng(0).bit_generator.state
