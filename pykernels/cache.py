@@ -1,7 +1,8 @@
 """Built things on disk: keyed by everything they depend on, written atomically, checked when read.
 
-An entry is a folder ``<kind>/<key>/`` with the artefact and ``manifest.json``, which holds the artefact's size and
-digest. Whatever does not fit its manifest is built again, so a truncated or damaged entry heals itself.
+An entry is a folder ``<kind>/<key>/`` with the artefact and ``manifest.json``, which holds the facts about it and a
+digest of all: of its kind and key, of the facts and of the artefact. Whatever does not fit its digest is built again,
+so a damaged entry heals itself. Nothing is loaded from a directory that others may write to.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import contextvars
 import hashlib
 import json
 import os
+import stat
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pykernels.errors import CacheError
+from pykernels.errors import CacheError, PykernelsWarning
 
 __all__ = ["Entry", "Usage", "build", "clear", "digest", "directory", "recorded", "usage"]
 
@@ -79,18 +82,27 @@ def build(kind: str, key: str, filename: str, make: Callable[[Path], dict[str, A
     Raises
     ------
     CacheError
-        The entry is not there and cannot be written: the directory is read-only, the disk is full, or another
-        process has held the lock for too long.
+        Others may write to the directory. Or the entry is not there and cannot be written: the directory is read-only,
+        the disk is full, or another process has held the lock for too long.
+
+    Warns
+    -----
+    PykernelsWarning
+        The entry was damaged, and is built again.
     """
+    _check_owner(directory())
     home = directory() / kind / key
     entry = _read(home, filename)
     if entry is not None:
         return entry
     try:
-        home.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (directory(), home.parent):
+            folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         with _Lock(home, LOCK_TIMEOUT):
             entry = _read(home, filename)
             if entry is None:
+                if (home / _MANIFEST).exists():
+                    warnings.warn(f"{home} was damaged, and is built again", PykernelsWarning, stacklevel=3)
                 entry = _write(home, filename, make)
                 built = _record.get()
                 if built is not None:
@@ -187,14 +199,40 @@ def _not_writable(error: OSError, path: Path) -> CacheError:
     )
 
 
+def _check_owner(path: Path) -> None:
+    """Refuse a cache directory in which another user may have put what is loaded into this process."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return  # it is made so that its owner alone may write to it
+    except OSError as error:
+        raise _not_writable(error, path) from error
+    by_group = found.st_mode & stat.S_IWGRP and found.st_gid != os.getegid()
+    if found.st_mode & stat.S_IWOTH or by_group:
+        wrong, mend = "other users may write to it", f"Take that away (chmod go-w {path})"
+    elif found.st_uid not in (os.geteuid(), 0) and not os.environ.get("PYKERNELS_CACHE"):
+        wrong, mend = f"it belongs to user {found.st_uid}", f"Set PYKERNELS_CACHE to {path} if you trust that user"
+    else:
+        return
+    raise CacheError(
+        f"nothing is loaded from the cache directory {path}, since {wrong}. {mend}, or set PYKERNELS_CACHE to another "
+        f"directory"
+    )
+
+
 def _read(home: Path, filename: str) -> Entry | None:
     path = home / filename
     try:
         manifest = json.loads((home / _MANIFEST).read_text())
-        intact = manifest["digest"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        intact = manifest["digest"] == _seal(home, manifest["facts"], path)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return Entry(path, manifest["facts"]) if intact else None
+
+
+def _seal(home: Path, facts: dict[str, Any], path: Path) -> str:
+    """What tells that an entry is the one that was written, for its key."""
+    return digest([home.parent.name, home.name, json.dumps(facts, sort_keys=True), path])
 
 
 def _write(home: Path, filename: str, make: Callable[[Path], dict[str, Any]]) -> Entry:
@@ -205,7 +243,7 @@ def _write(home: Path, filename: str, make: Callable[[Path], dict[str, Any]]) ->
     try:
         path = scratch / filename
         facts = make(path)
-        manifest = {"digest": hashlib.sha256(path.read_bytes()).hexdigest(), "facts": facts}
+        manifest = {"digest": _seal(home, facts, path), "facts": facts}
         (scratch / _MANIFEST).write_text(json.dumps(manifest))
         scratch.chmod(0o755)
         # Only a damaged entry can be in the way, since the lock is ours.

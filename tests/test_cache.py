@@ -6,16 +6,19 @@ import errno
 import json
 import multiprocessing
 import os
+import random
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from quick import thorough
 
 from pykernels import cache
 from pykernels.errors import CacheError
@@ -57,19 +60,88 @@ def test_an_entry_is_built_once(home: Path) -> None:
     assert again.facts == {"said": "one"}
 
 
-@pytest.mark.parametrize("damage", ["truncate", "remove", "manifest", "garbage"])
-def test_a_damaged_entry_is_built_again(home: Path, damage: str) -> None:
-    entry = cache.build("things", "key", "a.txt", write_text("a long enough text"))
-    if damage == "truncate":
-        os.truncate(entry.path, 3)
-    elif damage == "remove":
-        entry.path.unlink()
-    elif damage == "manifest":
-        os.truncate(entry.path.parent / "manifest.json", 5)
-    else:
-        (entry.path.parent / "manifest.json").write_text(json.dumps([1]))
-    healed = cache.build("things", "key", "a.txt", write_text("a long enough text"))
-    assert healed.path.read_text() == "a long enough text"
+def _damage(chosen: random.Random, entries: list[Path]) -> None:
+    """Change what lies in a cache as no program does."""
+    home, other = chosen.sample(entries, 2)
+    path = chosen.choice([home / "a.txt", home / "manifest.json"])
+    content = bytearray(path.read_bytes())
+    kind = chosen.choice(("flip", "cut", "grow", "garbage", "swap", "facts", "mix", "remove"))
+    if kind == "flip":
+        content[chosen.randrange(len(content))] ^= 1 << chosen.randrange(8)
+    elif kind == "cut":
+        del content[chosen.randrange(len(content)) :]
+    elif kind == "grow":
+        content += b"x"
+    elif kind == "garbage":
+        content = bytearray(chosen.choice((b"", b"[1]", b"{}", b'{"digest": 1, "facts": 2}', b"\xff\xfe")))
+    elif kind == "facts":
+        path, manifest = home / "manifest.json", json.loads((home / "manifest.json").read_text())
+        manifest["facts"] = chosen.choice(({}, None, [], {"said": "another"}))
+        content = bytearray(json.dumps(manifest).encode())
+    elif kind == "mix":
+        content = bytearray((other / path.name).read_bytes())
+    elif kind == "swap":
+        aside = home.with_name("aside")
+        home.rename(aside), other.rename(home), aside.rename(other)
+        return
+    path.unlink()
+    if kind != "remove":
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("count", [50, *thorough(1000)])
+def test_what_is_damaged_is_built_again_with_one_warning(home: Path, count: int) -> None:
+    chosen, names = random.Random(0), ("one", "two", "three")
+    texts = {name: f"a long enough text: {name}" for name in names}
+    for name in names:
+        cache.build("things", name, "a.txt", write_text(texts[name]))
+    told = 0
+    for _ in range(count):
+        _damage(chosen, [home / "things" / name for name in names])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for name in names:
+                entry = cache.build("things", name, "a.txt", write_text(texts[name]))
+                assert (entry.path.read_text(), entry.facts) == (texts[name], {"said": texts[name]})
+        assert all("was damaged, and is built again" in str(each.message) for each in caught)
+        # Two where entries have changed places; none where nothing of an entry is left.
+        assert len(caught) <= 2
+        told += len(caught)
+        for name in names:
+            cache.build("things", name, "a.txt", refuse)
+    assert told > 0.9 * count
+
+
+@pytest.mark.parametrize(("mode", "wrong"), [(0o777, "other users may write to it"), (0o1777, "other users may write")])
+def test_nothing_is_loaded_from_where_others_may_write(home: Path, mode: int, wrong: str) -> None:
+    home.mkdir()
+    home.chmod(mode)
+    with pytest.raises(CacheError, match=f"{wrong}.*chmod go-w.*PYKERNELS_CACHE"):
+        cache.build("things", "key", "a.txt", write_text("one"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_nothing_is_loaded_unasked_from_what_belongs_to_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "pykernels"
+    folder.mkdir()
+    os.chown(folder, 12345, -1)
+    monkeypatch.delenv("PYKERNELS_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(CacheError, match=r"it belongs to user 12345. Set PYKERNELS_CACHE to .* if you trust that user"):
+        cache.build("things", "key", "a.txt", write_text("one"))
+    monkeypatch.setenv("PYKERNELS_CACHE", str(folder))
+    assert cache.build("things", "key", "a.txt", write_text("one")).path.read_text() == "one"
+
+
+def test_its_owner_alone_can_write_to_a_new_directory(home: Path) -> None:
+    before = os.umask(0)
+    try:
+        cache.build("things", "key", "a.txt", write_text("one"))
+    finally:
+        os.umask(before)
+    assert {each.stat().st_mode & 0o022 for each in (home, home / "things", home / "things" / "key")} == {0}
 
 
 def test_a_failing_build_leaves_nothing(home: Path) -> None:
