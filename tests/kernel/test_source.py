@@ -137,11 +137,25 @@ VALUES = {
         "def make(k):\n    def scale(x):\n        return x * k\n    return scale\nscale = make(float(TEXT))",
         "scale(args[0])",
     ),
+    "dunder": ("__factor__ = float(TEXT)", "args[0] * __factor__"),
+    "fraction": ("from fractions import Fraction\nFACTOR = Fraction(int(TEXT), 7)", "args[0] * float(FACTOR)"),
+    "decimal": ("from decimal import Decimal\nFACTOR = Decimal(TEXT)", "args[0] * float(FACTOR)"),
+    "slice": ("PART = slice(int(TEXT), None)", "args[0] * PART.start"),
+    "deep": ("FACTOR = (float(TEXT), 0)\nfor _ in range(40):\n    FACTOR = (FACTOR,)", f"args[0] * FACTOR{'[0]' * 41}"),
+    "object": (
+        "import threading\nclass Own: pass\nown = Own()\nown.k, own.lock = float(TEXT), threading.Lock()",
+        "args[0] * own.k",
+    ),
+    "module": (
+        "import types\nown = types.ModuleType('own')\nown.factor = float(TEXT)",
+        "args[0] * own.factor",
+    ),
     "member": ("import enum\nK = enum.IntEnum('K', {'a': int(TEXT)})", "args[0] * K.a.value"),
 }
 
 
 @pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize("kind", VALUES)
 def test_values_that_a_file_computes_are_in_the_fingerprint(tmp_path: Path, kind: str) -> None:
     """A kernel never gets the machine code of another value, wherever that came from."""
@@ -159,6 +173,12 @@ def test_values_that_a_file_computes_are_in_the_fingerprint(tmp_path: Path, kind
         seen.append(kernel.fingerprint)
     assert results[0].tobytes() != results[1].tobytes()
     assert seen[0] == seen[2] != seen[1]
+
+
+def test_values_without_end_are_refused_with_their_name(tmp_path: Path) -> None:
+    text = "DEEP = ()\nfor _ in range(5000):\n    DEEP = (DEEP,)\ndef forward(args):\n    return args[0]\n"
+    with pytest.raises(LoadError, match=r"op_py_kernel.py: DEEP is nested too deeply"):
+        kernel_of(tmp_path, text)
 
 
 def test_copies_of_a_file_have_one_fingerprint(tmp_path: Path) -> None:
