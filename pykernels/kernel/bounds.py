@@ -3,24 +3,29 @@
 An index past the end raises, as it does in Python. A check at every element keeps LLVM from computing several elements
 at once, so where the text shows which indices a loop will use, they are checked before its first iteration::
 
-    for j in range(n):                      last = before(n)
-        y[i, j] = x[i, j] + 1               wraps = fits(0, n, x, (i, 0), (i, last), y, (i, 0), (i, last))
-                                            for j in range(0, n):
-                                                store(y, (i, j), load(x, (i, j), wraps, 0b01) + 1, wraps, 0b01)
+    for j in range(n):                      i_, last = i, before(n)
+        y[i, j] = x[i, j] + 1               wraps = fits(0, n, x, (i_, 0), (i_, last), y, (i_, 0), (i_, last))
+                                            for j_ in range(0, n):
+                                                j = j_
+                                                store(y, (i_, j_), load(x, (i_, j_), wraps, 0b01) + 1, wraps, 0b01)
 
 That is so for every access that each iteration makes, to an array that the loop does not assign, at whole numbers that
 grow or shrink evenly with the loop's counter. All other accesses are checked one by one.
+
+The indices of an access without a check are made of names that only the code here assigns, once: those that were
+checked, and the counter of the loop. What a loop assigns, Python's own compiler says.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator, Sequence
+import types
+from collections.abc import Mapping, Sequence
 
 from pykernels.kernel.iterations import PART
 
-__all__ = ["BEFORE", "COMPUTED", "FITS", "LIMIT", "LOAD", "STORE", "hoist_checks"]
+__all__ = ["BEFORE", "COMPUTED", "FITS", "LIMIT", "LOAD", "STORE", "hoist_checks", "name_of"]
 
 #: Names in the rewritten code. ``fits(start, stop, array, first, last, ...)`` raises `IndexError` unless each array has
 #: both indices, and thus all between them, if there are any iterations, and tells whether any is negative, so that it
@@ -29,25 +34,40 @@ __all__ = ["BEFORE", "COMPUTED", "FITS", "LIMIT", "LOAD", "STORE", "hoist_checks
 #: negative, and those from `COMPUTED` on, of which it is computed from numbers that may be NumPy's.
 FITS, BEFORE, LOAD, STORE = (f"__pykernels_{name}__" for name in ("fits", "before", "load", "store"))
 COMPUTED = 32
-#: What the names of a loop's limits begin with, which are Python's numbers, as its counter is.
+#: What the names of a loop's limits and of its own counter begin with, which are Python's numbers.
 LIMIT = "__pykernels_limit_"
+# What the names of values that a loop uses begin with, before a number and the name in the kernel.
+_COPY = "__pykernels_copy_"
 
-# With factors below this, and the number of iterations that `fits` allows, no index between the first and the last
+# With slopes below this, and the number of iterations that `fits` allows, no index between the first and the last
 # overflows.
-_LARGEST_FACTOR = 1 << 12
+_LARGEST_SLOPE = 1 << 12
 
 _Statements = Sequence[ast.stmt]
 
 
 def hoist_checks(definition: ast.FunctionDef) -> ast.FunctionDef:
     """The function with the checks of its loops moved before them, as far as the text allows."""
-    hoisted = _Hoister().visit(definition)
+    parameters = definition.args
+    local = {each.arg for each in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)}
+    local |= _assigned(definition.body)
+    if any(name.startswith((LIMIT, _COPY)) for name in local):
+        return definition
+    hoisted = _Hoister(local).visit(definition)
     assert isinstance(hoisted, ast.FunctionDef)
     return hoisted
 
 
+def name_of(name: str) -> str:
+    """The name in the kernel of what has a name in the rewritten code."""
+    return name.removeprefix(_COPY).partition("_")[2] if name.startswith(_COPY) else name
+
+
 class _Hoister(ast.NodeTransformer):
-    def __init__(self) -> None:
+    """Moves checks before loops; `local` are the names that the function can assign."""
+
+    def __init__(self, local: set[str]) -> None:
+        self._local = local
         self._count = 0
 
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
@@ -56,42 +76,55 @@ class _Hoister(ast.NodeTransformer):
         if limits is None or _may_leave(node.body):
             return node
         assert isinstance(node.target, ast.Name)
-        changing = {node.target.id, *_assigned(node.body)}
-        proven = {
-            ast.dump(access): access for access in _certain(node.body) if _is_even(access, node.target.id, changing)
-        }
+        counter, assigned = node.target.id, _assigned(node.body)
+        if counter in assigned:
+            return node
+        changing = {counter, *assigned}
+        proven = {ast.dump(access): access for access in _certain(node.body) if _is_even(access, counter, changing)}
         if not proven:
             return node
         self._count += 1
-        start, stop, last = (f"{LIMIT}{end}_{self._count}__" for end in ("start", "stop", "last"))
-        begins, ends, final = (ast.Name(name, ast.Load()) for name in (start, stop, last))
+        start, stop, last, own = (f"{LIMIT}{what}_{self._count}__" for what in ("start", "stop", "last", "counter"))
+        begins, ends = (ast.Name(name, ast.Load()) for name in (start, stop))
         wraps = ast.Name(f"__pykernels_wraps_{self._count}__", ast.Load())
+        used = {name for access in proven.values() for name in _names(access.slice)}
+        copies = {name: f"{_COPY}{self._count}_{name}" for name in sorted(used & self._local - {counter})}
         places: list[ast.expr] = []
         for access in proven.values():
-            places += [access.value, *(_at(access.slice, node.target.id, end) for end in (begins, final))]
-        check: list[ast.stmt] = [ast.Assign([ast.Name(wraps.id, ast.Store())], _call(FITS, begins, ends, *places))]
-        if any(_is_computed(index, {node.target.id}) for access in proven.values() for index in _indices(access.slice)):
+            first, final = (_renamed(access, {**copies, counter: end}) for end in (start, last))
+            places += [first.value, first.slice, final.slice]
+        check: list[ast.stmt] = [_assign(wraps.id, _call(FITS, begins, ends, *places))]
+        if any(_is_computed(index, {counter}) for access in proven.values() for index in _indices(access.slice)):
             # Numbers of NumPy's may raise when they meet limits of no iterations.
             check = [
-                ast.Assign([ast.Name(wraps.id, ast.Store())], ast.Constant(False)),
+                _assign(wraps.id, ast.Constant(False)),
                 ast.If(ast.Compare(begins, [ast.Lt()], [ends]), check, []),
             ]
         node.iter.args = [begins, ends]  # type: ignore[attr-defined]
-        rewriter = _Unchecked(set(proven), wraps, node.target.id, starts_natural=_is_natural(limits[0], set()))
-        node.body = [rewriter.visit(statement) for statement in node.body]
+        unchecked = {text: _renamed(access, {**copies, counter: own}) for text, access in proven.items()}
+        rewriter = _Unchecked(unchecked, wraps, own, starts_natural=_is_natural(limits[0], set()))
+        node.body = [_assign(counter, ast.Name(own, ast.Load())), *map(rewriter.visit, node.body)]
+        node.target.id = own
         before: list[ast.stmt] = [
-            ast.Assign([ast.Name(start, ast.Store())], limits[0]),
-            ast.Assign([ast.Name(stop, ast.Store())], limits[1]),
-            ast.Assign([ast.Name(last, ast.Store())], _call(BEFORE, ends)),
+            _assign(start, limits[0]),
+            _assign(stop, limits[1]),
+            _assign(last, _call(BEFORE, ends)),
+            *(_assign(copied, ast.Name(name, ast.Load())) for name, copied in copies.items()),
             *check,
         ]
+        ast.copy_location(node.body[0], node)
         return [ast.copy_location(statement, node) for statement in before] + [node]
 
 
 class _Unchecked(ast.NodeTransformer):
-    """Makes accesses that are proven to fit into calls that do not check."""
+    """Makes accesses that are proven to fit into calls that do not check.
 
-    def __init__(self, proven: set[str], wraps: ast.Name, counter: str, *, starts_natural: bool) -> None:
+    `proven` are the accesses to make, by the text of those in the kernel.
+    """
+
+    def __init__(
+        self, proven: Mapping[str, ast.Subscript], wraps: ast.Name, counter: str, *, starts_natural: bool
+    ) -> None:
         self._proven = proven
         self._wraps = wraps
         self._counter = {counter}
@@ -105,36 +138,41 @@ class _Unchecked(ast.NodeTransformer):
             bits |= _is_computed(number, self._counter) << COMPUTED + axis
         return ast.Constant(bits)
 
-    def _is_proven(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.Subscript) and ast.dump(_as_load(node)) in self._proven
+    def _made_of(self, node: ast.AST) -> ast.Subscript | None:
+        """The access to make for one in the kernel; None if it is to be checked."""
+        return self._proven.get(ast.dump(_as_load(node))) if isinstance(node, ast.Subscript) else None
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        if isinstance(node.ctx, ast.Load) and self._is_proven(node):
-            return self._loaded(node)
+        access = self._made_of(node)
+        if isinstance(node.ctx, ast.Load) and access is not None:
+            return self._loaded(access)
         self.generic_visit(node)
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
-        target = node.targets[0]
-        if len(node.targets) == 1 and isinstance(target, ast.Subscript) and self._is_proven(target):
-            return self._stored(node, target, node.value)
-        return node
+        access = self._made_of(node.targets[0])
+        return self._stored(node, access, node.value) if len(node.targets) == 1 and access is not None else node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.generic_visit(node)
-        target = node.target
-        if isinstance(target, ast.Subscript) and self._is_proven(target):
-            old = self._loaded(target)
-            return self._stored(node, target, ast.copy_location(ast.BinOp(old, node.op, node.value), node))
-        return node
+        access = self._made_of(node.target)
+        if access is None:
+            return node
+        value = ast.BinOp(self._loaded(access), node.op, node.value)
+        return self._stored(node, access, ast.copy_location(value, node))
 
-    def _loaded(self, node: ast.Subscript) -> ast.expr:
-        return ast.copy_location(_call(LOAD, node.value, node.slice, self._wraps, self._axes(node.slice)), node)
+    def _loaded(self, access: ast.Subscript) -> ast.expr:
+        call = _call(LOAD, access.value, access.slice, self._wraps, self._axes(access.slice))
+        return ast.copy_location(call, access)
 
-    def _stored(self, node: ast.stmt, target: ast.Subscript, value: ast.expr) -> ast.stmt:
-        call = _call(STORE, target.value, target.slice, value, self._wraps, self._axes(target.slice))
+    def _stored(self, node: ast.stmt, access: ast.Subscript, value: ast.expr) -> ast.stmt:
+        call = _call(STORE, access.value, access.slice, value, self._wraps, self._axes(access.slice))
         return ast.copy_location(ast.Expr(ast.copy_location(call, node)), node)
+
+
+def _assign(name: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.Call:
@@ -159,11 +197,13 @@ def _may_leave(body: _Statements) -> bool:
     )
 
 
-def _assigned(body: _Statements) -> Iterator[str]:
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-                yield node.id
+def _assigned(body: _Statements) -> set[str]:
+    """The names that statements assign or delete in any way, as Python's own compiler finds them."""
+    module = ast.parse("def run(): pass")
+    module.body[0].body = copy.deepcopy(list(body))  # type: ignore[attr-defined]
+    code = compile(ast.fix_missing_locations(module), "<loop>", "exec")
+    (run,) = (each for each in code.co_consts if isinstance(each, types.CodeType))
+    return {*run.co_varnames, *run.co_cellvars}
 
 
 def _certain(body: _Statements) -> list[ast.Subscript]:
@@ -201,24 +241,29 @@ def _indices(index: ast.expr) -> list[ast.expr]:
 
 def _is_even(access: ast.Subscript, counter: str, changing: set[str]) -> bool:
     """Whether `access` is to an array that stays the same, at indices that are affine in the counter."""
+    slopes = (_slope(index, counter, changing) for index in _indices(access.slice))
     return (
         isinstance(access.value, ast.Name)
         and access.value.id not in changing
-        and all(_is_affine(index, counter, changing) for index in _indices(access.slice))
+        and all(slope is not None and abs(slope) < _LARGEST_SLOPE for slope in slopes)
     )
 
 
-def _is_affine(index: ast.expr, counter: str, changing: set[str]) -> bool:
+def _slope(index: ast.expr, counter: str, changing: set[str]) -> int | None:
+    """What an index grows by from one iteration to the next, where that is always the same number."""
     if isinstance(index, ast.Name) and index.id == counter:
-        return True
+        return 1
     if isinstance(index, ast.BinOp) and isinstance(index.op, (ast.Add, ast.Sub)):
-        return all(_is_affine(side, counter, changing) for side in (index.left, index.right))
+        left, right = (_slope(side, counter, changing) for side in (index.left, index.right))
+        if left is None or right is None:
+            return None
+        return left + right if isinstance(index.op, ast.Add) else left - right
     if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Mult):
-        sides = (index.left, index.right)
-        factors = [side.value for side in sides if isinstance(side, ast.Constant)]
-        if any(isinstance(factor, int) and abs(factor) < _LARGEST_FACTOR for factor in factors):
-            return all(_is_affine(side, counter, changing) for side in sides)
-    return _is_fixed(index, changing)
+        for factor, other in ((index.left, index.right), (index.right, index.left)):
+            slope = _slope(other, counter, changing)
+            if isinstance(factor, ast.Constant) and type(factor.value) is int and slope is not None:
+                return factor.value * slope
+    return 0 if _is_fixed(index, changing) else None
 
 
 def _is_fixed(index: ast.expr, changing: set[str]) -> bool:
@@ -245,17 +290,20 @@ def _is_natural(index: ast.expr, names: set[str]) -> bool:
 
 def _is_computed(index: ast.expr, counters: set[str]) -> bool:
     """Whether an index is computed from other numbers than a counter and those in the text."""
-    names = {node.id for node in ast.walk(index) if isinstance(node, ast.Name)}
-    return isinstance(index, ast.BinOp) and not names <= counters
+    return isinstance(index, ast.BinOp) and not _names(index) <= counters
 
 
-def _at(index: ast.expr, counter: str, value: ast.expr) -> ast.expr:
-    """An index with the counter replaced by a number."""
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
-    class Replace(ast.NodeTransformer):
+
+def _renamed(access: ast.Subscript, names: Mapping[str, str]) -> ast.Subscript:
+    """An access with other names."""
+
+    class Rename(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
-            return copy.deepcopy(value) if node.id == counter else node
+            return ast.copy_location(ast.Name(names.get(node.id, node.id), node.ctx), node)
 
-    replaced = Replace().visit(copy.deepcopy(index))
-    assert isinstance(replaced, ast.expr)
-    return replaced
+    renamed = Rename().visit(copy.deepcopy(access))
+    assert isinstance(renamed, ast.Subscript)
+    return renamed

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
+import llvmlite.ir as ir
+from llvmlite.ir.instructions import AllocaInstr
 from numba import types as nb
 from numba.core import cgutils, cpu, typing
 from numba.core.codegen import AOTCodeLibrary, AOTCPUCodegen
@@ -21,7 +23,7 @@ from numba.core.runtime import rtsys
 from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
 
-from pykernels.kernel import copying, counting, reshaping
+from pykernels.kernel import copying, counting, flat, given_outputs, memory_safety, numpy_operations, reshaping
 
 __all__ = ["compile_function", "kernel_target"]
 
@@ -40,6 +42,7 @@ class _Library(AOTCodeLibrary):  # type: ignore[misc]
             if function.name.startswith("__excinfo_unwrap_args"):
                 # Each function that may raise an exception of a kind brings the same one along.
                 function.linkage = "linkonce_odr"
+            _zero_variables(function)
         self._texts.append(cgutils.normalize_ir_text(str(ir_module)))
 
     def finalize(self) -> None:
@@ -62,6 +65,15 @@ class _Library(AOTCodeLibrary):  # type: ignore[misc]
                 module.link_in(library._get_module_for_linking(), preserve=True)
         module.link_in(llvm.parse_assembly(counting.FUNCTIONS))
         return module
+
+
+def _zero_variables(function: ir.Function) -> None:
+    """Begin with 0 in every variable: LLVM may take one without a value for another number at each use of it."""
+    builder = ir.IRBuilder()
+    for block in function.blocks[:1]:
+        for instruction in [each for each in block.instructions if isinstance(each, AllocaInstr) and not each.operands]:
+            builder.position_after(instruction)
+            builder.store(ir.Constant(instruction.type.pointee, None), instruction)
 
 
 class _Codegen(AOTCPUCodegen):  # type: ignore[misc]
@@ -116,9 +128,12 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
             super().refresh()
-            self.install_registry(reshaping.registry)  # after numba's, so that they count
-            self.install_registry(copying.registry)
+            for ours in (reshaping, copying, flat, numpy_operations):  # after numba's, so that they count
+                self.install_registry(ours.registry)
             self._known = _count_declarations(self)
+            entries = (entry for registry in self._registries for entry in registry.functions)
+            # What stands for itself is an intrinsic, and what has a tuple for a key a method in Python.
+            self._written = {key for made, key, _ in entries if key is not made and not isinstance(key, tuple)}
         self.typing_context.refresh()
 
     def load_additional_registries(self) -> None:
@@ -126,13 +141,19 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
         rtsys.initialize(cpu_target.target_context)
         super().load_additional_registries()
 
+    def get_ufunc_info(self, ufunc_key: Any) -> Any:
+        return numpy_operations.ufunc_loops(ufunc_key)
+
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
         if isinstance(fn, nb.Dispatcher) and fn.dispatcher.targetdescr is cpu_target:
             # Compiled by `numba.njit`: some of numba's own functions are, and helpers of the user's may be.
-            found = cpu_target.target_context.get_function(fn, sig)
-            found._context = self
-            return found
-        return super().get_function(fn, sig, _firstcall)
+            fn = nb.Dispatcher(_compiled_again(fn.dispatcher))
+            fn.dispatcher.compile(sig.args)
+        found = super().get_function(fn, sig, _firstcall)
+        key = fn.get_impl_key(sig) if isinstance(fn, nb.Callable) else fn
+        if key in self._written:
+            memory_safety.check(key)
+        return given_outputs.checked(self, fn, sig, found)
 
     def create_cpython_wrapper(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -173,12 +194,25 @@ class _Dispatcher(Dispatcher):
             return super().compile(sig)
 
 
-def compile_function(**options: Any) -> Callable[[Any], Any]:
-    """As ``numba.njit(**options)``, for this target."""
-    options.setdefault("nopython", True)
-    options.setdefault("boundscheck", None)
+def compile_function(**options: Any) -> Callable[[Any], _Dispatcher]:
+    """As ``numba.njit(**options)``, for this target, and with checks of all indices unless `options` say otherwise.
+
+    So numba's own functions in Python have them, too: some trust the indices that they are given.
+    """
     types = options.pop("locals", None)  # of variables, which some of numba's own functions give
-    return lambda function: _Dispatcher(function, locals=types, targetoptions=options)
+
+    def compiled(function: Any) -> _Dispatcher:
+        checks = function.__module__ not in memory_safety.TRUSTED
+        return _Dispatcher(function, locals=types, targetoptions={"nopython": True, "boundscheck": checks, **options})
+
+    return compiled
+
+
+@functools.cache
+def _compiled_again(dispatcher: Any) -> _Dispatcher:
+    """A function that `numba.njit` has compiled, for this target."""
+    kept = {key: value for key, value in dispatcher.targetoptions.items() if key in ("error_model", "fastmath")}
+    return compile_function(locals=dispatcher.locals, **kept)(dispatcher.py_func)
 
 
 class _Kernels(CPU):  # type: ignore[misc]

@@ -15,7 +15,7 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from pykernels.kernel.codegen import compile_function, kernel_target
 
-_compiled = compile_function(error_model="numpy")
+_compiled = compile_function(error_model="numpy", boundscheck=False)
 # Elements that are computed with again while they are in the first-level cache.
 _BLOCK = 2048
 

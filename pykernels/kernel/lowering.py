@@ -35,7 +35,7 @@ __all__ = ["OPTIONS", "make_callable", "narrow", "read_only", "rewritten", "wide
 OPTIONS = {"error_model": "numpy", "boundscheck": True}
 
 
-_part = compile_function(error_model="numpy")(iterations.part)
+_part = compile_function(error_model="numpy", boundscheck=False)(iterations.part)
 
 
 @functools.cache
@@ -333,7 +333,7 @@ def _to_half(typing_context: Any, number: nb.Float) -> Any:
     return nb.uint16(nb.float32), generate
 
 
-@compile_function(error_model="numpy")
+@compile_function(error_model="numpy", boundscheck=False)
 def widen(halves: Any) -> Any:
     """A float32 array of the numbers whose float16 bits `halves` holds."""
     singles = np.empty(halves.shape, np.float32)
@@ -343,7 +343,7 @@ def widen(halves: Any) -> Any:
     return singles
 
 
-@compile_function(error_model="numpy")
+@compile_function(error_model="numpy", boundscheck=False)
 def narrow(singles: Any, halves: Any) -> None:
     """Write float32 numbers as float16 bits."""
     source, target = singles.reshape(-1), halves.reshape(-1)

@@ -18,7 +18,7 @@ from pykernels.kernel.copying import copy, emit_copy, parts
 
 __all__: list[str] = []
 
-_compiled = compile_function(error_model="numpy")
+_compiled = compile_function(error_model="numpy", boundscheck=False)
 
 
 @_compiled

@@ -27,12 +27,19 @@ _ARITHMETIC = {
 
 @intrinsic
 def apply_numpy(typing_context: Any, function: nb.Type, *operands: nb.Type) -> Any:
-    """``function(*operands)`` of anything but Python's numbers."""
+    """``function(*operands)`` of anything but Python's numbers; `int` makes one, of 64 bits with a sign."""
     found, returned = resolve(typing_context, function, operands)
+    is_unsigned = python_function(function) is int and found and not getattr(found.return_type, "signed", True)
+    if is_unsigned:
+        returned = nb.int64
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values = cgutils.unpack_tuple(builder, arguments[1])
-        return compute(context, builder, function, found, returned, values, operands)
+        result = compute(context, builder, function, found, returned, values, operands)
+        if is_unsigned:
+            with cgutils.if_unlikely(builder, builder.icmp_signed("<", result, result.type(0))):
+                context.call_conv.return_user_exc(builder, OverflowError, ())
+        return result
 
     return (found and returned(function, nb.Tuple(operands))), generate
 
@@ -45,8 +52,6 @@ def python_function(type_: nb.Type) -> Any:
 def resolve(typing_context: Any, function: nb.Type, types: tuple[nb.Type, ...]) -> tuple[Any, Any]:
     """Numba's function for operands of these types, or None; and the type that the result is to have."""
     called = python_function(function)
-    if called is np.fmod and any(isinstance(getattr(each, "dtype", each), nb.Integer) for each in types):
-        return None, None  # numba takes them for unsigned ones
     wanted = _type_in_numpy(called, types)
     if isinstance(wanted, nb.Float):
         types = (wanted,) * len(types)

@@ -54,6 +54,10 @@ def apply_python(typing_context: Any, function: nb.Type, *operands: nb.Type) -> 
             given = [context.cast(builder, *each, nb.float64) for each in zip(values, operands)]
             made = context.cast(builder, result, found.return_type, nb.float64)
             refuse_if(_is_irregular(builder, made, given), ValueError)
+        if called is operator.lshift and is_whole:
+            back = builder.ashr(result, context.cast(builder, last, last_type, found.return_type))
+            first = context.cast(builder, values[0], operands[0], found.return_type)
+            refuse_if(builder.icmp_signed("!=", back, first), OverflowError)
         return result
 
     return (found and found.return_type(function, nb.Tuple(operands))), generate

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types as nb
 from numba.core import errors
+from numba.core.dispatcher import Dispatcher
 from numba.np.numpy_support import from_dtype
 
 from pykernels.errors import KernelError
@@ -25,6 +27,12 @@ from pykernels.kernel.source import KernelFunction
 __all__ = ["NotNative", "check_results", "is_in_pieces", "type_kernel"]
 
 
+# What a kernel may use of numba, besides its types and `numba.njit`.
+_OF_NUMBA = (numba.prange, numba.literal_unroll)
+# Of large integers: they compute with floating-point numbers in another order than NumPy does.
+_OTHER_FOR_INTEGERS = (np.histogram, np.unwrap)
+
+
 class NotNative(Exception):
     """The kernel cannot become machine code; the message is the reason, short enough for one line."""
 
@@ -32,7 +40,7 @@ class NotNative(Exception):
 def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.Type]:
     """The kernel compiled by numba for the signature, and the type that it returns."""
     for function in (kernel.function, *kernel.helpers):
-        _check_addresses(function)
+        _check_uses(function, signature)
     for helper in kernel.helpers:
         lowering.make_callable(helper)
     in_pieces = is_in_pieces(kernel)
@@ -58,11 +66,21 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     return dispatcher, dispatcher.overloads[argument_types].signature.return_type
 
 
-def _check_addresses(function: Any) -> None:
-    """Raise `NotNative` if a function calls one of C, whose address numba compiles in: each process has another."""
+def _check_uses(function: Any, signature: Signature) -> None:
+    """Raise `NotNative` if a function uses what must not be compiled in, or what numba computes in another way.
+
+    A function of C lies elsewhere in each process, and numba's tools make arrays of any memory.
+    """
+    has_integers = any(tensor.dtype.kind in "iu" for tensor in signature.tensors)
     for name, value, line in uses(inspect.unwrap(function)):
+        where = f"{function.__code__.co_filename}:{line}"
         if isinstance(value, CFuncPtr) or type(value).__module__ == "_cffi_backend":
-            raise NotNative(f"{function.__code__.co_filename}:{line}: {name} lies elsewhere in each process")
+            raise NotNative(f"{where}: {name} lies elsewhere in each process")
+        if has_integers and any(value is each for each in _OTHER_FOR_INTEGERS):
+            raise NotNative(f"{where}: numba's {name} gives other numbers for integers")
+        is_numbas = callable(value) and str(getattr(value, "__module__", "")).partition(".")[0] == "numba"
+        if is_numbas and not isinstance(value, (nb.Type, Dispatcher)) and value not in _OF_NUMBA:
+            raise NotNative(f"{where}: {name} is not for kernels")
 
 
 def is_in_pieces(kernel: KernelFunction) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from pykernels.kernel.bounds import LIMIT
+from pykernels.kernel.bounds import LIMIT, name_of
 from pykernels.kernel.loaded_source import SOURCE
 from pykernels.kernel.separation import APART
 
@@ -183,7 +183,7 @@ def _is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
     if isinstance(node, ast.Name):
-        return node.id in weak or node.id.startswith(LIMIT)
+        return name_of(node.id) in weak or node.id.startswith(LIMIT)
     if isinstance(node, ast.UnaryOp):
         return not isinstance(node.op, ast.Not) and _is_weak(node.operand, weak)
     if isinstance(node, ast.BinOp):
@@ -290,7 +290,10 @@ class _Rewriter(ast.NodeTransformer):
             may_raise = node.func.id in _RAISING_BUILTINS
         else:
             may_raise = _is_math(node.func) and _name(node.func) in _RAISING_MATH
-        if may_raise and node.args and not node.keywords and all(_is_weak(each, self._weak) for each in node.args):
+        are_numbers = all(_is_weak(each, self._weak) for each in node.args)
+        if node.args and not node.keywords and _name(node.func) == "int" and not are_numbers:
+            return self._called(NUMPY, node, node.func, node.args)
+        if may_raise and node.args and not node.keywords and are_numbers:
             return self._called(PYTHON, node, node.func, node.args)
         begin = _ELEMENTWISE.get(_name(node.func)) if isinstance(node.func, ast.Attribute) else None
         if begin is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):

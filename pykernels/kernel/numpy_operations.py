@@ -1,0 +1,67 @@
+"""Operations on elements in kernels that numba compiles, where numba's own do not give what NumPy gives, or trap.
+
+They are written by the emitters of all other kernels. numba's own end the process for the smallest integer divided by
+-1, say.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numba import types as nb
+from numba.core.imputils import Registry
+from numba.np import ufunc_db
+from numba.np.numpy_support import as_dtype
+
+from pykernels.kernel import target
+from pykernels.kernel.vector_operations import OPERATIONS
+from pykernels.kernel.vector_writer import Writer
+
+__all__ = ["registry", "ufunc_loops"]
+
+registry = Registry("pykernels operations")
+
+# By NumPy's names: what is computed, and the operators that compute it for two numbers.
+_OPERATORS: Mapping[str, tuple[Callable[..., Any], ...]] = {
+    "floor_divide": (operator.floordiv, operator.ifloordiv),
+    "remainder": (operator.mod, operator.imod),
+    "divmod": (divmod,),
+    "fmod": (),
+    "left_shift": (operator.lshift, operator.ilshift),
+    "right_shift": (operator.rshift, operator.irshift),
+    "sign": (),
+}
+
+
+def ufunc_loops(ufunc: np.ufunc) -> Mapping[str, Any]:
+    """What computes an element of a universal function, by its types, as numba keeps them: ``{"ll->l": ...}``."""
+    loops: Mapping[str, Any] = ufunc_db.get_ufunc_info(ufunc)
+    if ufunc.__name__ not in _OPERATORS:
+        return loops
+    emit = _emitter(ufunc.__name__)
+    return {types: emit if set(types) <= set("bBhHiIlLqQfd->") else loop for types, loop in loops.items()}
+
+
+def _emitter(name: str) -> Callable[..., Any]:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        returned = signature.return_type
+        type_ = returned.dtype if isinstance(returned, nb.UniTuple) else returned
+        operands = [context.cast(builder, *each, type_) for each in zip(arguments, signature.args)]
+        writer = Writer(builder.module, 1, target.instruction_set())
+        writer.builder = builder
+        if name != "divmod":
+            return OPERATIONS[name](writer, as_dtype(type_), *operands)
+        both = (OPERATIONS[each](writer, as_dtype(type_), *operands) for each in ("floor_divide", "remainder"))
+        return context.make_tuple(builder, returned, tuple(both))
+
+    return emit
+
+
+for _name, _functions in _OPERATORS.items():
+    for _function in _functions:
+        registry.lower(_function, nb.Integer, nb.Integer)(_emitter(_name))
+        if not _name.endswith("shift"):
+            registry.lower(_function, nb.Float, nb.Float)(_emitter(_name))
