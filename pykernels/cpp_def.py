@@ -68,7 +68,7 @@ def build_definition(path: Path) -> Path:
             flags=(*_FLAGS, "-DPYKERNELS_BOUNDARY_APART"),
             include=_INCLUDE,
             objects=[_build_boundary],
-            key=(_BOUNDARY.read_text(), *_headers_beside(path)),
+            key=(_BOUNDARY.read_text(),),
             is_movable=True,
             shows_progress=False,
         )
@@ -82,7 +82,7 @@ def _build_boundary() -> Path:
 
 def definition_parts(path: Path) -> list[str | bytes]:
     """What a compiled definition follows from, whatever compiles it."""
-    return [str(abi.DEFINITION_ABI), path.read_bytes(), *_headers_beside(path)]
+    return [str(abi.DEFINITION_ABI), path.read_bytes(), *_files_beside(path)]
 
 
 def compile_object(path: Path) -> Path:
@@ -102,15 +102,14 @@ def compile_object(path: Path) -> Path:
         # With symbols that can be made local, so that several definitions can lie in one library.
         flags=("-Og", "-w", "-fvisibility-inlines-hidden", "-fno-gnu-unique"),
         include=_INCLUDE,
-        key=_headers_beside(path),
         is_movable=True,
     )
 
 
-def _headers_beside(path: Path) -> list[str]:
-    """Names and contents of the headers that the definition may include from its own folder."""
-    headers = sorted(h for h in path.parent.iterdir() if h.suffix in {".h", ".hpp", ".inl"})
-    return [part for header in headers for part in (header.name, header.read_text(errors="replace"))]
+def _files_beside(path: Path) -> list[str | bytes]:
+    """Names and contents of what the definition may include from its own folder: all that is not Python."""
+    files = [file for file in sorted(path.parent.rglob("*")) if file.is_file() and file.suffix not in (".py", ".pyc")]
+    return [part for file in files if file != path for part in (str(file.relative_to(path.parent)), file.read_bytes())]
 
 
 def _read(built: Path, path: Path) -> Definition:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import functools
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,8 @@ _COMMON_FLAGS = (
     "-fPIC",
     "-std=c++17",
     "-fvisibility=hidden",
+    # Who includes what is listed, see `_build`.
+    "-MMD",
     # What objects say of places in our own sources does not depend on where these lie.
     *(f"-fmacro-prefix-map={folder}={folder.name}" for folder in (paths.REGISTRY, paths.CPP_DEFS)),
 )
@@ -111,11 +114,10 @@ def build_shared(
     """
     entry_key = _key(sources, flags, include, [*libraries, *key], is_movable)
 
-    def make(output: Path) -> dict[str, str]:
+    def make(output: Path) -> list[Path]:
         command = _command(sources, flags, include, is_movable)
         if len(sources) == 1 and not objects:
-            run([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], what=name)
-            return {}
+            return _compile([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], output, name)
         from concurrent.futures import ThreadPoolExecutor  # not above: few programs build anything
 
         made = [output.with_name(f"{number}.o") for number in range(len(sources))]
@@ -124,22 +126,21 @@ def build_shared(
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 waiting = [pool.submit(build) for build in objects]
                 compiling = [
-                    pool.submit(run, [*command, "-c", str(source), "-o", str(part)], what=name)
+                    pool.submit(_compile, [*command, "-c", str(source), "-o", str(part)], part, name)
                     for source, part in zip(sources, made)
                 ]
                 for each in compiling:
                     each.add_done_callback(bar.advance)
                 for built in waiting:
                     built.add_done_callback(bar.advance)
-                for each in compiling:
-                    each.result()
+                included = [file for each in compiling for file in each.result()]
             parts = [*made, *(built.result() for built in waiting)]
             run([*command, "-shared", *map(str, parts), "-o", str(output), *libraries], what=name)
         for part in made:
             part.unlink()
-        return {}
+        return included
 
-    return cache.build(kind, f"{name}-{entry_key}", f"{name}.so", make).path
+    return _build(kind, f"{name}-", entry_key, f"{name}.so", sources[0].parent if is_movable else None, include, make)
 
 
 def build_object(
@@ -154,12 +155,68 @@ def build_object(
 ) -> Path:
     """Compile a C++ source into a relocatable object in the cache; as `build_shared` otherwise."""
 
-    def make(output: Path) -> dict[str, str]:
-        run([*_command([source], flags, include, is_movable), "-c", str(source), "-o", str(output)], what=name)
-        return {}
+    def make(output: Path) -> list[Path]:
+        command = _command([source], flags, include, is_movable)
+        return _compile([*command, "-c", str(source), "-o", str(output)], output, name)
 
     entry_key = _key([source], flags, include, ["object", *key], is_movable)
-    return cache.build(kind, f"{name}-{entry_key}", f"{name}.o", make).path
+    return _build(kind, f"{name}-", entry_key, f"{name}.o", source.parent if is_movable else None, include, make)
+
+
+def _build(
+    kind: str,
+    prefix: str,
+    key: str,
+    filename: str,
+    folder: Path | None,
+    include: Sequence[Path],
+    make: Callable[[Path], list[Path]],
+) -> Path:
+    """What `make` writes, from the cache if all files that it included then are as they were.
+
+    Which these are is known when the sources have been compiled, so an entry says it, and one of a key with the
+    contents of these files says what they include now. Our own files and `include` are in the key already; others are
+    named relative to `folder`, if there is one.
+    """
+    own = (paths.REGISTRY, paths.CPP_DEFS, *include)
+    built: list[cache.Entry] = []  # by this call, of which the last is like the next
+
+    def write(output: Path) -> dict[str, list[str]]:
+        if built:
+            output.write_bytes(built[-1].path.read_bytes())
+            return built[-1].facts
+        files = {file for file in make(output) if not any(file.is_relative_to(each) for each in own)}
+        facts = {"includes": sorted(os.path.relpath(file, folder) if folder else str(file) for file in files)}
+        built.append(cache.Entry(output, facts))
+        return facts
+
+    known: list[str] = []
+    while True:
+        entry = cache.build(kind, f"{prefix}{key}", filename, write)
+        built[:] = [entry] if built else []
+        found = [name for name in entry.facts["includes"] if name not in known]
+        if not found:
+            return entry.path
+        known += found
+        key = cache.digest([key, *(part for name in found for part in (name, _content_of(Path(folder or "", name))))])
+
+
+def _content_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # the compiler tells that it is gone
+        return b""
+
+
+def _compile(command: Sequence[str], output: Path, what: str) -> list[Path]:
+    """Run a compiler, which lists the files that it has included; not those of the system."""
+    listed = output.with_name(f"{output.name}.d")
+    run([*command, "-MF", str(listed)], what=what)
+    text = listed.read_text(errors="surrogateescape").partition(": ")[2].replace("\\\n", " ")
+    listed.unlink()
+    names = re.findall(r"(?:\\[ #]|[^\s])+", text)
+    # The first is the source itself.
+    return [Path(os.path.abspath(re.sub(r"\\([ #])", r"\1", name).replace("$$", "$"))) for name in names[1:]]
 
 
 def _command(sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], is_movable: bool) -> list[str]:

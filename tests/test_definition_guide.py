@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from definitions import F64, INCLUDE, infer, line_of, load, spec, write
+from quick import thorough
 
+from pykernels.cache import recorded
 from pykernels.cpp_def import load_cpp_def
 from pykernels.definition import Definition
 from pykernels.errors import PykernelsWarning
@@ -87,15 +89,26 @@ def test_editing_a_file_and_loading_it_again_gives_the_new_definition() -> None:
     assert infer(old, spec(3)) == infer(new, spec(3)) == [[spec(3)]]
 
 
-@pytest.mark.thorough
-def test_editing_a_header_beside_a_definition_builds_it_anew(tmp_path: Path) -> None:
-    path, header = tmp_path / "split_cpp_def.cpp", tmp_path / "shared.h"
+@pytest.mark.parametrize("name", ["shared.h", *thorough("inner/shared.inc", "../shared.def", "over there/it's.hh")])
+def test_editing_what_a_definition_includes_builds_it_anew(tmp_path: Path, name: str) -> None:
+    """Whatever it is called and wherever it lies; what that includes in turn, too."""
+    path, header = tmp_path / "split" / "split_cpp_def.cpp", tmp_path / "split" / name
+    for file in (path, header):
+        file.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         INCLUDE
-        + """#include "shared.h"
+        + f"""#include "{name}"
         REGISTER_USER_OP("split").Input("x").Output("y").Attr<int32_t>("n", N)
             .SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged);"""
     )
-    for n in (1, 2):
+    further = header.with_name("further.h")
+    for n in (1, 2, 1):
         header.write_text(f"#define N {n}\n")
         assert load_cpp_def(path).ops["split"].parse_attributes({}) == {"n": n}
+    header.write_text('#include "further.h"\n')
+    for n in (3, 4):
+        further.write_text(f"#define N {n}\n")
+        assert load_cpp_def(path).ops["split"].parse_attributes({}) == {"n": n}
+    with recorded() as built:
+        assert load_cpp_def(path).ops["split"].parse_attributes({}) == {"n": 4}
+    assert built == []
