@@ -24,7 +24,8 @@ def register(reg_name: str) -> Callable[[Class], Class]:
     Parameters
     ----------
     reg_name : str
-        The ``op_type`` under which it is called. A class or op folder that has it already is replaced.
+        The ``op_type`` under which it is called. A class or op folder that has it already is replaced; op folders that
+        are loaded later leave it alone.
 
     Returns
     -------

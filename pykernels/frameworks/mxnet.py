@@ -16,7 +16,7 @@ from typing import Any
 
 from pykernels import fork
 from pykernels.errors import LoadError, PykernelsWarning
-from pykernels.frameworks import loading, mxnet_input_errors, mxnet_registrar
+from pykernels.frameworks import loading, mxnet_input_errors, mxnet_names, mxnet_registrar
 from pykernels.kernel import blas, service
 from pykernels.module import OpModule
 
@@ -32,7 +32,8 @@ _lock = threading.RLock()
 def add(module: OpModule) -> None:
     """Make an op known under its folder's name and those of its op types, or replace the one of its name.
 
-    Nothing of the folder is built before one of the names is used.
+    Nothing of the folder is built before one of the names is used. A name that a class of the user's has stays with it,
+    with a warning.
 
     Raises
     ------
@@ -44,14 +45,18 @@ def add(module: OpModule) -> None:
         _forget(module.name)
         _modules[module.name] = module
         for name in _usual_names(module):
+            if owner := mxnet_names.class_of(name):
+                _warn_of_class(module, name, owner)
+        names = _free(_usual_names(module))
+        for name in names:
             registrar.register(name)
-        mxnet_input_errors.explain(*_usual_names(module))
+        mxnet_input_errors.explain(*names)
 
 
 def remove(module: OpModule) -> None:
     """Make the names of an op unknown; graphs that use it already keep it."""
     with _lock:
-        mxnet_input_errors.leave(*_usual_names(module), *_entered.get(module.name, ()))
+        mxnet_input_errors.leave(*_free((*_usual_names(module), *_entered.get(module.name, ()))))
         _forget(module.name)
         _modules.pop(module.name, None)
 
@@ -189,8 +194,8 @@ def _load(name: str) -> None:
         if name != module.name and name not in ops:
             raise LoadError(f"there is no op {name!r}: {module.definition.path} defines {', '.join(ops)}")
         _kept.append(module)
-        _entered[module.name] = (module.name, *ops)
-        mxnet_input_errors.explain(*ops)
+        _entered[module.name] = _free((module.name, *ops))
+        mxnet_input_errors.explain(*_entered[module.name])
         for entry in _entered[module.name]:
             op = ops.get(entry) or module.forward
             registrar.register(entry)
@@ -199,6 +204,21 @@ def _load(name: str) -> None:
 
 def _usual_names(module: OpModule) -> tuple[str, ...]:
     return module.name, f"{module.name}_forward", f"{module.name}_backward"
+
+
+def _free(names: Sequence[str]) -> tuple[str, ...]:
+    """Those names that no class has."""
+    return tuple(name for name in names if mxnet_names.class_of(name) is None)
+
+
+def _warn_of_class(module: OpModule, name: str, owner: str) -> None:
+    free = _free(_usual_names(module))
+    warnings.warn(
+        f"in MXNet the name {name!r} stays with {owner}: the op folder {module.path} does not take it. Give the class "
+        f"or the folder another name{f', or call the op as {free[0]!r}' if free else ''}",
+        PykernelsWarning,
+        stacklevel=2,
+    )
 
 
 def _forget(name: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pykernels import callbacks
 from pykernels.errors import DefinitionError
-from pykernels.frameworks import mxnet, mxnet_input_errors
+from pykernels.frameworks import mxnet, mxnet_input_errors, mxnet_names
 from pykernels.frameworks.mxnet_class_errors import RegisteredClass
 from pykernels.frameworks.mxnet_class_operator import ClassOperator
 from pykernels.frameworks.mxnet_class_property import MAX_DIMS, ClassProperty
@@ -103,6 +103,7 @@ def register(name: str, cls: type, where: str) -> None:
     # As MXNet does, NDArrays or those of mx.np by what is in force now.
     _classes[name] = RegisteredClass(name, cls, where, importlib.import_module("mxnet.util").is_np_array())
     registrar.register_class(name)
+    mxnet_names.give(name, cls, where)
     mxnet_input_errors.explain(name)
 
 

@@ -1,0 +1,46 @@
+"""The names that classes of users have in MXNet: op folders leave them alone."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import inspect
+from collections.abc import Iterator
+from types import FunctionType
+
+__all__ = ["class_of", "give"]
+
+# By the names that `pykernels.register` has given.
+_given: dict[str, str] = {}
+
+
+def give(name: str, cls: type, where: str) -> None:
+    """Note that a class, registered at `where` (``file:line``), has the name."""
+    _given[name] = f"class {cls.__name__}, registered at {where}"
+
+
+def class_of(name: str) -> str | None:
+    """The class that has the name, with where it is from, for a message; None if none has it."""
+    return _given.get(name) or next(_found_in_mxnet(name), None)
+
+
+def _found_in_mxnet(name: str) -> Iterator[str]:
+    """The class that `mx.operator.register` has given the name.
+
+    MXNet keeps no list of them, but the function that makes each: that is wrapped for C, and knows its class.
+    """
+    for kept in list(importlib.import_module("mxnet.operator")._registry.ref_holder.values()):
+        for function in gc.get_referents(kept):
+            if not isinstance(function, FunctionType) or "reg_name" not in function.__code__.co_freevars:
+                continue
+            known = inspect.getclosurevars(function).nonlocals
+            if known["reg_name"] == name and "prop_cls" in known:
+                yield f"class {known['prop_cls'].__name__}, {_place_of(known['prop_cls'])}"
+
+
+def _place_of(cls: type) -> str:
+    """That of its first method: a class itself does not know its line."""
+    for member in vars(cls).values():
+        if isinstance(member, FunctionType):
+            return f"{member.__code__.co_filename}:{member.__code__.co_firstlineno}"
+    return f"of module {cls.__module__}"
