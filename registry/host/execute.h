@@ -22,7 +22,7 @@ struct Target {
 };
 
 // Buffers are contiguous and not null, even of tensors without elements. A target may overlap an input. If anything
-// fails, the requested targets are filled as FillFailed does, and the error is thrown on.
+// fails, the targets that are to be written are filled as FillFailed does, and the error is thrown on.
 void RunForward(const Specialization& forward, const std::vector<const void*>& inputs,
                 const std::vector<Target>& outputs, bool is_train);
 
@@ -53,7 +53,7 @@ void Deliver(const pk_tensor& type, const void* result, const Target& target);
 
 bool Overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes);
 
-// FillFailed for every target that is requested.
+// FillFailed for every target that is to be written.
 void FillFailedTargets(const Tensors& types, const std::vector<Target>& targets);
 
 }  // namespace pykernels

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <unordered_map>
 
@@ -11,12 +13,21 @@
 namespace pykernels::mxnet {
 namespace {
 
-// The broken arrays and why they are. Never destroyed: MXNet's threads may outlive static objects.
+// Why an array is broken: it has lost what it had, or an operation was left out that would have changed it.
+struct Reason {
+  std::exception_ptr failure;
+  bool is_lost;
+};
+
+// The broken arrays. Never destroyed: MXNet's threads may outlive static objects.
 struct Broken {
   std::mutex mutex;
-  std::unordered_map<const ThreadedVar*, std::exception_ptr> failures;
+  std::unordered_map<const ThreadedVar*, Reason> arrays;
   // Those of Python operators that nobody has been told, also when their arrays are gone.
   std::vector<std::exception_ptr> untold;
+  // How many failures have been told, and had been when each operation that waits was pushed: one that is not there, none.
+  size_t n_told = 0;
+  std::unordered_map<const ThreadedOpr*, std::deque<size_t>> n_told_at_push;
   struct Result {
     const ThreadedVar* variable;
     const ResultScope* scope;
@@ -61,76 +72,118 @@ const Failure* AsFailure(const std::exception_ptr& exception) {
 
 bool IsTold(const std::exception_ptr& exception) {
   const Failure* failure = AsFailure(exception);
-  return failure && failure->is_told;
+  return failure && failure->told;
 }
 
-void SetTold(const std::exception_ptr& exception) {
-  if (const Failure* failure = AsFailure(exception)) failure->is_told = true;
+void SetTold(const std::exception_ptr& exception, Broken* broken) {
+  const Failure* failure = AsFailure(exception);
+  if (failure && !failure->told) failure->told = ++broken->n_told;
 }
 
-// Once it has been told, a failure matters to broken arrays only. MXNet clears it in the same way.
-void ForgetIfTold(const FailureRef& failure) {
-  if (IsPending(failure) && IsTold(*failure)) *failure = nullptr;
+// An operation as it runs next: whatever it reads is there, and nothing else reads or writes what it writes.
+struct Next {
+  ThreadedOpr* opr;
+  // How many failures had been told when it was pushed.
+  size_t n_told;
+
+  // Whether whoever pushed it could know of the failure, and so wants it all the same. One that was pushed before may
+  // belong to the pass that failed: it may change in place what is broken, which MXNet does not tell from writing anew.
+  bool Knows(const std::exception_ptr& exception) const {
+    const Failure* failure = AsFailure(exception);
+    return !failure || (failure->told && failure->told <= n_told);
+  }
+};
+
+// Once it is known, a failure matters to arrays that are lost only. MXNet clears it in the same way.
+void ForgetIfKnown(const Next& next, const FailureRef& failure) {
+  if (IsPending(failure) && AsFailure(*failure) && next.Knows(*failure)) *failure = nullptr;
 }
 
-// Why what is read is broken, or null.
-std::exception_ptr FailureOf(const ThreadedOpr& opr, const Broken& broken) {
-  for (const ThreadedVar* variable : opr.read) {
-    const auto found = broken.failures.find(variable);
-    if (found != broken.failures.end()) return found->second;
+// Why an operation has to be left out, or null.
+std::exception_ptr FailureOf(const Next& next, const Broken& broken) {
+  for (const ThreadedVar* variable : next.opr->read) {
+    const auto found = broken.arrays.find(variable);
+    if (found != broken.arrays.end() && (found->second.is_lost || !next.Knows(found->second.failure))) {
+      return found->second.failure;
+    }
     if (IsPending(variable->failure)) return *variable->failure;
   }
-  return nullptr;
+  for (const ThreadedVar* variable : next.opr->written) {
+    const auto found = broken.arrays.find(variable);
+    if (found != broken.arrays.end() && !next.Knows(found->second.failure)) return found->second.failure;
+    if (IsPending(variable->failure)) return *variable->failure;
+  }
+  return IsPending(next.opr->failure) ? *next.opr->failure : nullptr;
 }
 
-// Whether the engine will leave an operation out for what it writes.
-bool IsLeftOut(const ThreadedOpr& opr) {
-  if (IsPending(opr.failure)) return true;
-  for (const ThreadedVar* variable : opr.written) {
-    if (IsPending(variable->failure)) return true;
-  }
-  return false;
+void Mark(const ThreadedVar* variable, const std::exception_ptr& failure, bool is_lost, Broken* broken) {
+  Reason& reason = broken->arrays[variable];
+  reason = {failure, is_lost || (reason.failure && reason.is_lost)};
 }
 
 // What an operation leaves unwritten, because of `failure`, is broken.
-void MarkNew(const ThreadedOpr& opr, const std::exception_ptr& failure, Broken* broken) {
+void MarkWritten(const ThreadedOpr& opr, const std::exception_ptr& failure, Broken* broken) {
   for (const ThreadedVar* variable : opr.written) {
-    if (IsNew(*variable)) broken->failures.emplace(variable, failure);
+    // What has failed without us is told by MXNet alone, and then forgotten.
+    if (IsNew(*variable) || AsFailure(failure)) Mark(variable, failure, IsNew(*variable), broken);
   }
 }
 
-// `opr` runs next: whatever it reads is there, and nothing else reads or writes what it writes.
+// How many failures had been told when an operation that runs next was pushed.
+size_t TakePushed(const ThreadedOpr* opr, Broken* broken) {
+  const auto found = broken->n_told_at_push.find(opr);
+  if (found == broken->n_told_at_push.end()) return 0;
+  const size_t n_told = found->second.front();
+  found->second.pop_front();
+  if (found->second.empty()) broken->n_told_at_push.erase(found);
+  return n_told;
+}
+
 void Follow(ThreadedOpr* opr) {
-  if (opr->property == kNoSkip) return;  // ends a custom operator
   Broken& broken = TheBroken();
   std::lock_guard<std::mutex> lock(broken.mutex);
+  const Next next{opr, TakePushed(opr, &broken)};
+  if (!has_failed || opr->property == kNoSkip) return;  // the latter ends a custom operator
   if (opr->property == kDeleteVar) {
     // "DeleteOperator" has the same property, and leaves its variables as they are.
     if (std::strcmp(opr->name, "DeleteVariable") != 0) return;
-    broken.failures.erase(opr->written.front());
+    broken.arrays.erase(opr->written.front());
     opr->written.front()->failure.reset();  // MXNet would leave the deletion out, too
     return;
   }
-  ForgetIfTold(opr->failure);
-  for (const ThreadedVar* variable : opr->read) ForgetIfTold(variable->failure);
-  for (const ThreadedVar* variable : opr->written) ForgetIfTold(variable->failure);
-  if (const std::exception_ptr failure = FailureOf(*opr, broken)) {
-    MarkNew(*opr, failure, &broken);
+  ForgetIfKnown(next, opr->failure);
+  for (const ThreadedVar* variable : opr->read) ForgetIfKnown(next, variable->failure);
+  for (const ThreadedVar* variable : opr->written) ForgetIfKnown(next, variable->failure);
+  if (const std::exception_ptr failure = FailureOf(next, broken)) {
+    MarkWritten(*opr, failure, &broken);
     if (!IsPending(opr->failure)) opr->failure = std::make_shared<std::exception_ptr>(failure);
-  } else if (!IsLeftOut(*opr)) {
-    for (const ThreadedVar* variable : opr->written) broken.failures.erase(variable);
+  } else {
+    for (const ThreadedVar* variable : opr->written) broken.arrays.erase(variable);
   }
 }
 
-void Mark(const ThreadedVar* variable, const std::exception_ptr& failure, Broken* broken) {
-  broken->failures[variable] = failure;
+void MarkFailed(const ThreadedVar* variable, const std::exception_ptr& failure, Broken* broken) {
+  Mark(variable, failure, true, broken);
   // MXNet may run several operators as one operation, which ends here.
-  if (variable->writing) MarkNew(*variable->writing->trigger->opr, failure, broken);
+  if (variable->writing) MarkWritten(*variable->writing->trigger->opr, failure, broken);
   has_failed = true;
 }
 
+// Until something has failed, an operation that is not in the table knows all that there is to know: nothing. But one
+// that MXNet keeps and pushes again must not be taken for its push before.
+bool IsNoted(const ThreadedOpr& opr) { return has_failed || !opr.is_temporary; }
+
+void Push(Engine* engine, ThreadedOpr* opr, uint64_t context, int priority, bool is_profiled) {
+  if (IsNoted(*opr)) {
+    Broken& broken = TheBroken();
+    std::lock_guard<std::mutex> lock(broken.mutex);
+    broken.n_told_at_push[opr].push_back(broken.n_told);
+  }
+  unwatched->Push(engine, opr, context, priority, is_profiled);
+}
+
 void PushToExecute(Engine* engine, OprBlock* block, bool is_pusher) {
-  if (has_failed) Follow(block->opr);
+  if (IsNoted(*block->opr)) Follow(block->opr);
   unwatched->PushToExecute(engine, block, is_pusher);
 }
 
@@ -159,14 +212,14 @@ void WaitForVar(Engine* engine, ThreadedVar* variable) {
   if (!failure && !has_failed) return;
   Broken& broken = TheBroken();
   std::lock_guard<std::mutex> lock(broken.mutex);
-  const auto found = broken.failures.find(variable);
-  if (found != broken.failures.end()) {
-    failure = found->second;
+  const auto found = broken.arrays.find(variable);
+  if (found != broken.arrays.end() && (found->second.is_lost || !IsTold(found->second.failure))) {
+    failure = found->second.failure;
   } else if (IsTold(failure)) {
     return;  // the array has the value that it had before
   }
   if (!failure) return;
-  SetTold(failure);
+  SetTold(failure, &broken);
   broken.untold.erase(std::remove(broken.untold.begin(), broken.untold.end(), failure), broken.untold.end());
   std::rethrow_exception(failure);
 }
@@ -179,12 +232,12 @@ void WaitForAll(Engine* engine) {
   if (!broken.untold.empty() && (!failure || IsTold(failure))) failure = broken.untold.front();
   if (!failure) return;
   // MXNet has forgotten all others, too.
-  for (const auto& [variable, other] : broken.failures) {
-    if (IsTold(failure) && !IsTold(other)) failure = other;
+  for (const auto& [variable, reason] : broken.arrays) {
+    if (IsTold(failure) && !IsTold(reason.failure)) failure = reason.failure;
   }
   const bool is_told = IsTold(failure);
-  SetTold(failure);
-  for (const auto& [variable, other] : broken.failures) SetTold(other);
+  SetTold(failure, &broken);
+  for (const auto& [variable, reason] : broken.arrays) SetTold(reason.failure, &broken);
   broken.untold.clear();
   if (!is_told) std::rethrow_exception(failure);
 }
@@ -209,6 +262,7 @@ void WatchEngine(Engine* engine) {
     auto* ours = new EngineTable(*table);
     ours->functions.WaitForVar = WaitForVar;
     ours->functions.WaitForAll = WaitForAll;
+    ours->functions.Push = Push;
     ours->functions.PushToExecute = PushToExecute;
     watching = ours;
   }
@@ -225,7 +279,7 @@ void MarkBroken(const std::vector<const void*>& arrays, const std::exception_ptr
   if (!is_watched) return;
   Broken& broken = TheBroken();
   std::lock_guard<std::mutex> lock(broken.mutex);
-  for (const void* array : arrays) Mark(VariableOf(array), failure, &broken);
+  for (const void* array : arrays) MarkFailed(VariableOf(array), failure, &broken);
 }
 
 ResultScope::ResultScope(const std::vector<void*>& arrays) {
@@ -257,7 +311,7 @@ bool MarkResultsBroken(const std::vector<const void*>& data, const std::exceptio
   for (const void* each : data) {
     const auto found = broken.results.find(each);
     if (found == broken.results.end()) continue;
-    Mark(found->second.variable, failure, &broken);
+    MarkFailed(found->second.variable, failure, &broken);
     ++n_marked;
   }
   if (n_marked == 0 || n_marked < data.size()) return false;

@@ -3,6 +3,7 @@
 #ifndef PYKERNELS_REGISTRY_MXNET_BROKEN_H_
 #define PYKERNELS_REGISTRY_MXNET_BROKEN_H_
 
+#include <cstddef>
 #include <exception>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ namespace pykernels::mxnet {
 struct Failure : dmlc::Error {
   explicit Failure(const std::string& text);
   const void* owner;  // another registrar in the process has failures of its own
-  mutable bool is_told = false;
+  mutable size_t told = 0;  // which one of all that have been told, from 1 on
 };
 
 // From now on every read of a broken array fails, until the array is written anew, and so does every new array that is

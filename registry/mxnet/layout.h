@@ -6,6 +6,7 @@
 #define PYKERNELS_REGISTRY_MXNET_LAYOUT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <functional>
@@ -160,7 +161,9 @@ struct Engine;
 
 // The virtual functions of an engine with threads, from the one that its objects point to.
 struct EngineFunctions {
-  void* others[9];
+  void* others[6];
+  void (*Push)(Engine* engine, ThreadedOpr* opr, uint64_t context, int priority, bool is_profiled);
+  void* another[2];
   void (*WaitForVar)(Engine* engine, ThreadedVar* variable);
   void (*WaitForAll)(Engine* engine);
   void* more[6];

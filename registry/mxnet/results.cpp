@@ -74,7 +74,7 @@ Results::Results(Pass pass, int n, void** handles, const int* tags, const int* r
     NDArrayHandle share = nullptr;
     Check(Api().ShallowCopyNDArray(handles[i], &share));
     shares_.push_back(share);
-    results_.push_back({array, requests[results_.size()], CountWrites(share)});
+    results_.push_back({array, requests[results_.size()], CountWrites(share), "", false});
   }
 }
 
@@ -92,7 +92,9 @@ bool Results::Overlaps(const Array& array) const {
 void Results::Prepare() {
   for (Result& result : results_) {
     const Array& array = result.array;
-    if (array.is_none || result.request != kReqWrite || Overlaps(array)) continue;
+    if (array.is_none) continue;
+    if (result.request == kReqAdd) result.before.assign(static_cast<char*>(array.data), CountBytes(array.type));
+    if (result.request != kReqWrite || Overlaps(array)) continue;
     result.is_filled = pass_ == Pass::kForward;
     if (result.is_filled) {
       Fill(array);
@@ -113,7 +115,11 @@ bool Results::IsUnassigned(size_t i) const {
 void Results::FillAll() const {
   for (const Result& result : results_) {
     if (result.array.is_none || result.request == kReqNull) continue;
-    FillFailed(result.array.type.dtype, result.array.data, CountElements(result.array.type));
+    if (result.request == kReqAdd) {
+      std::memcpy(result.array.data, result.before.data(), result.before.size());
+    } else {
+      FillFailed(result.array.type.dtype, result.array.data, CountElements(result.array.type));
+    }
   }
 }
 

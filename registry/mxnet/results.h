@@ -22,11 +22,12 @@ class Results {
   ~Results();
 
   // What is not assigned is told from what is: outputs are filled with what no computation yields, gradients with zero.
+  // What is to be added to is kept.
   void Prepare();
 
   // Lets MXNet fail whoever reads the results, with `failure` unless that is empty, or with `unassigned` and the names
-  // of outputs that nothing has been assigned to. The results are then filled as FillFailed does. All that has been
-  // pushed to MXNet's engine for these arrays is done before.
+  // of outputs that nothing has been assigned to. The results are then filled as FillFailed does, and those that are to
+  // be added to have what they had. All that has been pushed to MXNet's engine for these arrays is done before.
   static void Conclude(std::unique_ptr<Results> results, const std::string& failure, const std::string& unassigned,
                        const std::vector<std::string>& names);
 
@@ -35,7 +36,8 @@ class Results {
     Array array;
     int request;
     std::optional<size_t> n_writes;
-    bool is_filled = false;
+    std::string before;  // what is to be added to
+    bool is_filled;
   };
 
   void CheckAndFill() const;

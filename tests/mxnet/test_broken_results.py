@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,36 @@ def test_writing_it_anew(op_type: str) -> None:
     np.testing.assert_array_equal(z.asnumpy(), [2, 4])
     z[:] = np.array([3.0, 4.0])
     np.testing.assert_array_equal((z + y).asnumpy(), [10, 11])
+
+
+class Slow(mx.operator.CustomOp):
+    def forward(self, is_train: bool, req: list[str], in_data: Any, out_data: Any, aux: Any) -> None:
+        time.sleep(0.3)
+        self.assign(out_data[0], req[0], in_data[0])
+
+
+@pykernels.register("broken_slow")
+class SlowProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx: Any, shapes: Any, dtypes: Any) -> Slow:
+        return Slow()
+
+
+def test_a_change_in_place_before_anybody_reads(op_type: str) -> None:
+    y = mx.nd.Custom(mx.nd.array(BAD), op_type=op_type)
+    y += 1
+    fails(y.asnumpy)
+
+
+def test_a_change_in_place_that_waits_while_the_failure_is_told(op_type: str) -> None:
+    """It is one of those that went before, although it runs after."""
+    y, old = mx.nd.Custom(mx.nd.array(BAD), op_type=op_type), mx.nd.ones(2)
+    copy = y + 1
+    slow = mx.nd.Custom(mx.nd.array(GOOD), op_type="broken_slow")
+    y += slow
+    old += y
+    fails(copy.asnumpy)
+    fails(y.asnumpy)
+    np.testing.assert_array_equal(old.asnumpy(), [1, 1])
 
 
 def test_several_operators_that_run_as_one(op_type: str) -> None:
