@@ -25,7 +25,7 @@ struct Broken {
   std::unordered_map<const ThreadedVar*, Reason> arrays;
   // Those of Python operators that nobody has been told, also when their arrays are gone.
   std::vector<std::exception_ptr> untold;
-  // How many failures have been told, and had been when each operation that waits was pushed: one that is not there, none.
+  // How many failures have been told, and had been when each operation that waits was pushed; none if it is not there.
   size_t n_told = 0;
   std::unordered_map<const ThreadedOpr*, std::deque<size_t>> n_told_at_push;
   struct Result {
@@ -45,6 +45,9 @@ Broken& TheBroken() {
 std::atomic<bool> has_failed{false};
 
 thread_local bool is_in_kernel = false;
+
+// What a Python operator on this thread writes; null where there is none.
+thread_local const std::vector<const ThreadedVar*>* being_written = nullptr;
 
 // What the engine did before. Stays when it is no longer watched, for calls that have begun until then.
 const EngineFunctions* unwatched = nullptr;
@@ -187,6 +190,10 @@ void PushToExecute(Engine* engine, OprBlock* block, bool is_pusher) {
   unwatched->PushToExecute(engine, block, is_pusher);
 }
 
+[[noreturn]] void RefuseInClass(const char* waits, const char* hint) {
+  throw dmlc::Error(WithCode(kKernelError, Join("a class waits for ", waits, ", which waits for the class: ", hint)));
+}
+
 void RefuseInKernel() {
   if (is_in_kernel) {
     throw dmlc::Error(WithCode(kKernelError,
@@ -198,7 +205,6 @@ void RefuseInKernel() {
 // Has the engine wait, and returns what it throws, or null.
 template <typename Body>
 std::exception_ptr Wait(const Body& body) {
-  RefuseInKernel();
   try {
     body();
     return nullptr;
@@ -208,6 +214,10 @@ std::exception_ptr Wait(const Body& body) {
 }
 
 void WaitForVar(Engine* engine, ThreadedVar* variable) {
+  RefuseInKernel();
+  if (being_written && std::count(being_written->begin(), being_written->end(), variable)) {
+    RefuseInClass("its own result", "read what it has assigned to out_data or in_grad");
+  }
   std::exception_ptr failure = Wait([&] { unwatched->WaitForVar(engine, variable); });
   if (!failure && !has_failed) return;
   Broken& broken = TheBroken();
@@ -225,6 +235,8 @@ void WaitForVar(Engine* engine, ThreadedVar* variable) {
 }
 
 void WaitForAll(Engine* engine) {
+  RefuseInKernel();
+  if (being_written) RefuseInClass("all of MXNet", "wait for the arrays that it needs, with array.wait_to_read()");
   std::exception_ptr failure = Wait([&] { unwatched->WaitForAll(engine); });
   if (!failure && !has_failed) return;
   Broken& broken = TheBroken();
@@ -318,6 +330,18 @@ bool MarkResultsBroken(const std::vector<const void*>& data, const std::exceptio
   broken.untold.push_back(failure);
   return true;
 }
+
+ClassScope::ClassScope(const std::vector<const void*>& data) : outer_(being_written) {
+  Broken& broken = TheBroken();
+  std::lock_guard<std::mutex> lock(broken.mutex);
+  for (const void* each : data) {
+    const auto found = broken.results.find(each);
+    if (found != broken.results.end()) written_.push_back(found->second.variable);
+  }
+  being_written = &written_;
+}
+
+ClassScope::~ClassScope() { being_written = outer_; }
 
 KernelScope::KernelScope() { is_in_kernel = true; }
 

@@ -44,6 +44,20 @@ class ResultScope {
 // that does not know when it has been told.
 bool MarkResultsBroken(const std::vector<const void*>& data, const std::exception_ptr& failure);
 
+// Lives while a Python operator runs on this thread and writes the arrays of a `ResultScope` with this memory. It then must
+// not wait for what is not there before it ends.
+class ClassScope {
+ public:
+  explicit ClassScope(const std::vector<const void*>& data);
+  ClassScope(const ClassScope&) = delete;
+  ClassScope& operator=(const ClassScope&) = delete;
+  ~ClassScope();
+
+ private:
+  std::vector<const ThreadedVar*> written_;
+  const std::vector<const ThreadedVar*>* const outer_;
+};
+
 // Lives while a kernel runs on a thread of the engine, which then must not wait for the engine: it would for itself.
 class KernelScope {
  public:

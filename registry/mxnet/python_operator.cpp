@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../host/error.h"
+#include "broken.h"
 #include "callbacks.h"
 #include "results.h"
 
@@ -76,14 +77,21 @@ struct OwnedHandles {
   }
 };
 
+// Returns the error.
+std::string RunPython(const ClassOperator& op, Pass pass, const std::vector<const void*>& written, OwnedHandles* owned,
+                      const int* tags, const int* requests, int is_train) {
+  const ClassScope scope(written);
+  return Try(python.run, op.id, static_cast<int32_t>(pass == Pass::kBackward), owned->n, owned->handles, tags, requests,
+             is_train, &owned->n_taken);
+}
+
 int Run(Pass pass, int n, void** handles, const int* tags, const int* requests, int is_train, void* state) {
   return Guard([&] {
     const auto& op = *static_cast<const ClassOperator*>(state);
     OwnedHandles owned{n, handles};
     auto results = std::make_unique<Results>(pass, n, handles, tags, requests);
     results->Prepare();
-    const std::string failure = Try(python.run, op.id, static_cast<int32_t>(pass == Pass::kBackward), n, handles, tags,
-                                    requests, is_train, &owned.n_taken);
+    const std::string failure = RunPython(op, pass, results->Requested(), &owned, tags, requests, is_train);
     Results::Conclude(std::move(results), failure, op.unassigned, op.outputs);
   });
 }

@@ -112,6 +112,14 @@ bool Results::IsUnassigned(size_t i) const {
   return result.is_filled && FillOf(result.array).size() > 1;
 }
 
+std::vector<const void*> Results::Requested() const {
+  std::vector<const void*> data;
+  for (const Result& result : results_) {
+    if (!result.array.is_none && result.request != kReqNull) data.push_back(result.array.data);
+  }
+  return data;
+}
+
 void Results::FillAll() const {
   for (const Result& result : results_) {
     if (result.array.is_none || result.request == kReqNull) continue;
@@ -132,11 +140,7 @@ void Results::CheckAndFill() const {
   FillAll();
   const std::exception_ptr failure =
       std::make_exception_ptr(Failure(failure_.empty() ? unassigned_ + missing : failure_));
-  std::vector<const void*> data;
-  for (const Result& result : results_) {
-    if (!result.array.is_none && result.request != kReqNull) data.push_back(result.array.data);
-  }
-  if (!MarkResultsBroken(data, failure)) std::rethrow_exception(failure);
+  if (!MarkResultsBroken(Requested(), failure)) std::rethrow_exception(failure);
 }
 
 void Results::Conclude(std::unique_ptr<Results> results, const std::string& failure, const std::string& unassigned,

@@ -25,6 +25,9 @@ class Results {
   // What is to be added to is kept.
   void Prepare();
 
+  // The memory of the results that are wanted.
+  std::vector<const void*> Requested() const;
+
   // Lets MXNet fail whoever reads the results, with `failure` unless that is empty, or with `unassigned` and the names
   // of outputs that nothing has been assigned to. The results are then filled as FillFailed does, and those that are to
   // be added to have what they had. All that has been pushed to MXNet's engine for these arrays is done before.

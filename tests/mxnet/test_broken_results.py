@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import mxnet as mx
 import numpy as np
@@ -312,3 +312,62 @@ def test_a_kernel_that_waits_for_mxnet(tmp_path: Path, wait: str) -> None:
         fails(y.asnumpy, rf"{name}_py_kernel.py:5.*a kernel waits for MXNet, which waits for the kernel")
     finally:
         pykernels.unload_ops(name)
+
+
+class Waiting(mx.operator.CustomOp):
+    """Waits in a pass, as it is told to."""
+
+    results: ClassVar[list[Any]] = []
+
+    def __init__(self, in_forward: str, in_backward: str) -> None:
+        super().__init__()
+        self.in_forward, self.in_backward = in_forward, in_backward
+
+    def forward(self, is_train: bool, req: list[str], in_data: Any, out_data: Any, aux: Any) -> None:
+        self.wait(self.in_forward)
+        self.assign(out_data[0], req[0], in_data[0] * 2)
+
+    def backward(self, req: list[str], out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+        self.wait(self.in_backward)
+        self.assign(in_grad[0], req[0], out_grad[0] * 2)
+
+    def wait(self, what: str) -> None:
+        if what == "all":
+            mx.nd.waitall()
+        while what == "result" and not self.results:
+            time.sleep(0.01)
+        for result in self.results:
+            result.wait_to_read()
+
+
+@pykernels.register("waiting_class")
+class WaitingProp(mx.operator.CustomOpProp):
+    def __init__(self, in_forward: str = "", in_backward: str = "") -> None:
+        super().__init__()
+        self.waits = in_forward, in_backward
+
+    def create_operator(self, ctx: Any, shapes: Any, dtypes: Any) -> Waiting:
+        return Waiting(*self.waits)
+
+
+def test_a_class_that_waits_for_everything() -> None:
+    for pass_ in ("in_forward", "in_backward"):
+        x = mx.nd.ones(2)
+        x.attach_grad()
+        with mx.autograd.record():
+            y = mx.nd.Custom(x, op_type="waiting_class", **{pass_: "all"})
+        y.backward()
+        text = r"op 'waiting_class': .*test_broken_results\.py:\d+: Waiting\..* waits for all of MXNet.*array\.wait_to_read"
+        fails((y if pass_ == "in_forward" else x.grad).asnumpy, text)
+
+
+def test_a_class_that_waits_for_its_own_result() -> None:
+    y = mx.nd.Custom(mx.nd.ones(2), op_type="waiting_class", in_forward="result")
+    Waiting.results.append(y)
+    fails(
+        y.asnumpy, "a class waits for its own result, which waits for the class: read what it has assigned to out_data"
+    )
+    Waiting.results[:] = [mx.nd.Custom(mx.nd.ones(2), op_type="broken_slow")]
+    y = mx.nd.Custom(mx.nd.ones(2), op_type="waiting_class", in_forward="result")
+    np.testing.assert_array_equal(y.asnumpy(), [2, 2])
+    Waiting.results.clear()
