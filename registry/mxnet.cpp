@@ -5,6 +5,7 @@
 #include "mxnet/callbacks.cpp"
 #include "mxnet/engine.cpp"
 #include "mxnet/handles.cpp"
+#include "mxnet/in_flight.cpp"
 #include "mxnet/operator.cpp"
 #include "mxnet/property.cpp"
 #include "mxnet/python_operator.cpp"

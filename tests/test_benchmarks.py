@@ -18,6 +18,16 @@ def test_mxnet_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("register", ["pykernels", "mxnet.operator"])
+def test_mxnet_classes(tmp_path: Path, register: str) -> None:
+    program = CHECKOUT / "benchmarks" / "mxnet_classes.py"
+    done = python(program, "--register", register, "--passes", "40", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for shown in (f"a class of {register}.register", "memory", "threads", " 40 "):
+        assert shown in done.stdout
+
+
+@pytest.mark.thorough
 def test_elementwise(tmp_path: Path) -> None:
     kernels = ("sigmoid", "hard_sigmoid")
     done = python(

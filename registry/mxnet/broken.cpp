@@ -343,6 +343,8 @@ ClassScope::ClassScope(const std::vector<const void*>& data) : outer_(being_writ
 
 ClassScope::~ClassScope() { being_written = outer_; }
 
+bool IsInClass() { return being_written; }
+
 KernelScope::KernelScope() { is_in_kernel = true; }
 
 KernelScope::~KernelScope() { is_in_kernel = false; }

@@ -44,8 +44,8 @@ class ResultScope {
 // that does not know when it has been told.
 bool MarkResultsBroken(const std::vector<const void*>& data, const std::exception_ptr& failure);
 
-// Lives while a Python operator runs on this thread and writes the arrays of a `ResultScope` with this memory. It then must
-// not wait for what is not there before it ends.
+// Lives while a Python operator runs on this thread and writes the arrays of a `ResultScope` with this memory. It then
+// must not wait for what is not there before it ends.
 class ClassScope {
  public:
   explicit ClassScope(const std::vector<const void*>& data);
@@ -57,6 +57,9 @@ class ClassScope {
   std::vector<const ThreadedVar*> written_;
   const std::vector<const ThreadedVar*>* const outer_;
 };
+
+// Whether a `ClassScope` lives on this thread.
+bool IsInClass();
 
 // Lives while a kernel runs on a thread of the engine, which then must not wait for the engine: it would for itself.
 class KernelScope {

@@ -8,6 +8,7 @@
 #include "../host/error.h"
 #include "broken.h"
 #include "build_id.h"
+#include "in_flight.h"
 #include "layout.h"
 #include "operator.h"
 #include "property.h"
@@ -103,6 +104,7 @@ struct OnThread {
   const Held read;
   const Held written;
   const ResultScope results;
+  const InFlight in_flight;
 };
 
 void RunOnThread(const ComputeFunction& run, const OpStatePtr& state, const OpContext& context,

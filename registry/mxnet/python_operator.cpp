@@ -8,6 +8,7 @@
 #include "../host/error.h"
 #include "broken.h"
 #include "callbacks.h"
+#include "in_flight.h"
 #include "results.h"
 
 namespace pykernels::mxnet {
@@ -166,6 +167,7 @@ int CreateClassOperator(const char* context, int n, unsigned** shapes, const int
                         MXCallbackList* ret, void* state) {
   SetNothing(ret);
   return Guard([&] {
+    if (!IsInClass()) WaitForRoom();
     PythonOperator made{};
     Ask(python.create_operator, PropertyOf(state).id, context, n, shapes, ndims, types, &made);
     auto* op = new ClassOperator{made.id, made.unassigned, PropertyOf(state).outputs, {}};
