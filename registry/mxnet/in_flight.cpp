@@ -1,19 +1,23 @@
 #include "in_flight.h"
 
-#include <atomic>
 #include <chrono>
 #include <thread>
 
 namespace pykernels::mxnet {
 namespace {
 
+using std::chrono::milliseconds;
+
 // All of them share Python's lock, so that more are no faster.
 constexpr int kMany = 8;
-constexpr std::chrono::seconds kPatience(1);
-// A fraction of what an operator takes. There is no lock that a fork could leave locked in the child.
+// For those that run, and for those that may be about to.
+constexpr milliseconds kPatience(1000), kShortPatience(50);
+// A fraction of what an operator takes.
 constexpr std::chrono::microseconds kPause(50);
 
+// There is no lock, which a fork could leave locked in the child.
 std::atomic<int> n_in_flight{0};
+std::atomic<int> n_expected{0};
 
 }  // namespace
 
@@ -21,9 +25,26 @@ InFlight::InFlight() { ++n_in_flight; }
 
 InFlight::~InFlight() { --n_in_flight; }
 
+Expected::Expected() { ++n_expected; }
+
+Expected::~Expected() { Begin(); }
+
+void Expected::Begin() {
+  if (has_begun_.exchange(true)) return;
+  int n = n_expected;
+  while (n > 0 && !n_expected.compare_exchange_weak(n, n - 1)) {
+  }
+}
+
 void WaitForRoom() {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (n_in_flight >= kMany && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPause);
+  const auto begin = std::chrono::steady_clock::now();
+  while (n_in_flight + n_expected >= kMany) {
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    // Those of a graph that is only bound may never run.
+    if (waited > kShortPatience && n_in_flight < kMany) n_expected = 0;
+    if (waited > kPatience) return;
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 }  // namespace pykernels::mxnet

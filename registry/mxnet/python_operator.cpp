@@ -59,6 +59,7 @@ struct ClassOperator {
   std::string unassigned;
   std::vector<std::string> outputs;
   void* contexts[3];
+  Expected expected;
 };
 
 int DeleteClassOperator(void* state) {
@@ -88,7 +89,8 @@ std::string RunPython(const ClassOperator& op, Pass pass, const std::vector<cons
 
 int Run(Pass pass, int n, void** handles, const int* tags, const int* requests, int is_train, void* state) {
   return Guard([&] {
-    const auto& op = *static_cast<const ClassOperator*>(state);
+    auto& op = *static_cast<ClassOperator*>(state);
+    op.expected.Begin();
     OwnedHandles owned{n, handles};
     auto results = std::make_unique<Results>(pass, n, handles, tags, requests);
     results->Prepare();
@@ -170,7 +172,7 @@ int CreateClassOperator(const char* context, int n, unsigned** shapes, const int
     if (!IsInClass()) WaitForRoom();
     PythonOperator made{};
     Ask(python.create_operator, PropertyOf(state).id, context, n, shapes, ndims, types, &made);
-    auto* op = new ClassOperator{made.id, made.unassigned, PropertyOf(state).outputs, {}};
+    auto* op = new ClassOperator{made.id, made.unassigned, PropertyOf(state).outputs, {}, {}};
     for (void*& each : op->contexts) each = op;
     *ret = {3, class_operator_callbacks, op->contexts};
   });
