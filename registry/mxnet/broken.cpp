@@ -127,8 +127,7 @@ void Mark(const ThreadedVar* variable, const std::exception_ptr& failure, bool i
 // What an operation leaves unwritten, because of `failure`, is broken.
 void MarkWritten(const ThreadedOpr& opr, const std::exception_ptr& failure, Broken* broken) {
   for (const ThreadedVar* variable : opr.written) {
-    // What has failed without us is told by MXNet alone, and then forgotten.
-    if (IsNew(*variable) || AsFailure(failure)) Mark(variable, failure, IsNew(*variable), broken);
+    Mark(variable, failure, IsNew(*variable), broken);
   }
 }
 
@@ -158,6 +157,7 @@ void Follow(ThreadedOpr* opr) {
   for (const ThreadedVar* variable : opr->read) ForgetIfKnown(next, variable->failure);
   for (const ThreadedVar* variable : opr->written) ForgetIfKnown(next, variable->failure);
   if (const std::exception_ptr failure = FailureOf(next, broken)) {
+    if (!AsFailure(failure)) return;  // MXNet leaves it out itself, and tells why once
     MarkWritten(*opr, failure, &broken);
     if (!IsPending(opr->failure)) opr->failure = std::make_shared<std::exception_ptr>(failure);
   } else {

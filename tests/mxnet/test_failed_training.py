@@ -122,8 +122,9 @@ def train(net: Any, trainer: Any, *, reads: bool) -> list[str]:
 
 
 def check(net: Any, told: list[str]) -> None:
-    assert len(told) == 1
-    assert "ValueError: too flat" in told[0]
+    # A step that is under way when the failure is told may be left out, too, and says so.
+    assert len(told) in (1, 2)
+    assert all("ValueError: too flat" in each for each in told)
     for weights in weights_of(net):
         assert np.isfinite(weights).all()
         assert abs(weights).max() < 1e3
