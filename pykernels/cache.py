@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import fcntl
 import hashlib
 import json
 import os
@@ -30,6 +31,8 @@ LOCK_TIMEOUT = 300.0
 GRACE = 1.0
 
 _MANIFEST = "manifest.json"
+# How often to look whether another process has ended, in seconds.
+_INTERVAL = 0.05
 # The kinds of what is being built, for whoever has asked with `recorded`.
 _record: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("_record", default=None)
 
@@ -271,25 +274,33 @@ class _Lock:
     """The lock of an entry between processes; waiting is bounded, and its owner is named when that is exceeded."""
 
     def __init__(self, home: Path, timeout: float) -> None:
-        import filelock  # not above: its import tries out the file system
-
         self._timeout = timeout
-        self._lock = filelock.FileLock(home.with_suffix(".lock"), timeout=timeout)
+        self._path = home.with_suffix(".lock")
+        self._descriptor = -1
         self._owner = home.with_suffix(".owner")
 
     def __enter__(self) -> None:
-        try:
-            self._lock.acquire()
-        except TimeoutError:  # filelock.Timeout is one
-            raise CacheError(
-                f"another process has been building {self._owner.stem} for more than {self._timeout:.0f} s: "
-                f"{self._describe_owner()}. If it hangs, end it; the lock goes with it ({self._lock.lock_file})"
-            ) from None
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        end = time.monotonic() + self._timeout
+        while not self._is_taken():
+            if time.monotonic() >= end:
+                os.close(self._descriptor)
+                raise CacheError(
+                    f"another process has been building {self._owner.stem} for more than {self._timeout:.0f} s: "
+                    f"{self._describe_owner()}. If it hangs, end it; the lock goes with it ({self._path})"
+                )
+            time.sleep(_INTERVAL)
         self._owner.write_text(str(os.getpid()))
 
     def __exit__(self, *exc: object) -> None:
         self._owner.unlink(missing_ok=True)
-        self._lock.release()
+        os.close(self._descriptor)
+
+    def _is_taken(self) -> bool:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
 
     def _describe_owner(self) -> str:
         try:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import threading
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pykernels import frameworks, paths, shipped
+from pykernels import frameworks, locks, paths, shipped
 from pykernels.errors import CallError, ClashError, LoadError
 from pykernels.module import CPP_DEF, PY_API, PY_DEF, PY_KERNEL, OpModule
 from pykernels.refusals import WrongType
@@ -31,7 +30,7 @@ plans: dict[Any, Any] = {}
 
 _loaded: dict[str, OpModule] = {}
 _stamps: dict[str, tuple[object, ...]] = {}
-_lock = threading.RLock()
+_lock = locks.Lock("loading ops")
 
 
 def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[type-var]

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from pykernels import locks
 from pykernels.errors import KernelError
 
 __all__ = ["before_fork", "forbidden", "is_forbidden", "synchronize", "synchronized", "threads_in_kernels"]
@@ -36,7 +37,7 @@ def before_fork(drain: Callable[[], None], stop: Callable[[], None] | None = Non
         Ends the framework's threads; called when every framework has been drained.
     """
     if not _drains:
-        os.register_at_fork(before=_prepare)
+        locks.preparations.append(_prepare)
     _drains.append(drain)
     if stop is not None:
         _stops.append(stop)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from pykernels import locks
 from pykernels.collection import read_library
 from pykernels.cpp_def import load_cpp_def
 from pykernels.definition import Definition, OpDef
@@ -23,7 +22,7 @@ __all__ = ["CPP_DEF", "PY_API", "PY_DEF", "PY_KERNEL", "OpModule", "custom_op_mo
 
 CPP_DEF, PY_DEF, PY_KERNEL, PY_API = "_cpp_def.cpp", "_py_def.py", "_py_kernel.py", "_py_api.py"
 
-_lock = threading.RLock()
+_lock = locks.Lock("building a definition")
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as _TypeVarWithDefault  # which type checkers know without the package
@@ -117,7 +116,7 @@ class OpModule(Generic[ApiT]):
 
     # ---- the parts
 
-    @functools.cached_property
+    @locks.once
     def library(self) -> str | None:
         """The library that the collection names to which the folder belongs, or None."""
         return read_library(self.path.parent)
@@ -162,17 +161,17 @@ class OpModule(Generic[ApiT]):
         files = sorted(p for p in self.path.iterdir() if p.suffix in {".py", ".cpp", ".h"})
         return tuple((p.name, p.stat().st_mtime_ns, p.stat().st_size) for p in files)
 
-    @functools.cached_property
+    @locks.once
     def api(self) -> ApiT:
         """The module ``<op>_py_api.py``, whose functions users call."""
         return cast(ApiT, execute(self._file(PY_API, "py_api")))
 
-    @functools.cached_property
+    @locks.once
     def source(self) -> KernelSource:
         """The functions of ``<op>_py_kernel.py``."""
         return KernelSource(self._file(PY_KERNEL, "py_kernel"))
 
-    @functools.cached_property
+    @locks.once
     def definition(self) -> Definition:
         """The op types that the folder defines, compiled when first asked for."""
         path = self._file(CPP_DEF, "cpp_def")
@@ -186,7 +185,7 @@ class OpModule(Generic[ApiT]):
         """The op that users call; its method ``schema`` tells how."""
         return self.definition.ops[f"{self.name}_forward"]
 
-    @functools.cached_property
+    @locks.once
     def numbers(self) -> Mapping[str, int]:
         """The number of each op type, under which hosts ask for its kernels."""
         kernels = {name: self.kernel(name) for name in self.definition.ops}

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from pykernels import discovery
+from pykernels import discovery, locks
 from pykernels.errors import PykernelsError
 from pykernels.module import OpModule
 
@@ -16,7 +16,7 @@ __all__ = ["INTERVAL", "watch"]
 #: How often folders are looked at, in seconds.
 INTERVAL = 0.3
 
-_lock = threading.Lock()
+_lock = locks.Lock("watching folders")
 # By name, the folder.
 _watched: dict[str, Path] = {}
 _thread: threading.Thread | None = None

@@ -9,12 +9,11 @@ import functools
 import importlib
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pykernels import fork
+from pykernels import fork, locks
 from pykernels.errors import LoadError, PykernelsWarning
 from pykernels.frameworks import loading, mxnet_input_errors, mxnet_names, mxnet_registrar
 from pykernels.kernel import blas, service
@@ -26,7 +25,7 @@ _modules: dict[str, OpModule] = {}
 _entered: dict[str, tuple[str, ...]] = {}
 # What the registrar has been given stays in use by graphs and pending calls, even after the op is unloaded.
 _kept: list[OpModule] = []
-_lock = threading.RLock()
+_lock = locks.Lock("entering ops into MXNet")
 
 
 def add(module: OpModule) -> None:

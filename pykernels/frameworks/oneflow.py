@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pykernels import discovery, fork
+from pykernels import discovery, fork, locks
 from pykernels.errors import BuildError, CacheError, CallError, KernelError, LoadError
 from pykernels.frameworks import (
     loading,
@@ -31,7 +30,7 @@ _entered: dict[str, tuple[str, ...]] = {}
 _kept: list[OpModule] = []
 # Whose functions are called without their Python code.
 _shortened: set[str] = set()
-_lock = threading.RLock()
+_lock = locks.Lock("entering ops into OneFlow")
 
 
 def add(module: OpModule) -> None:

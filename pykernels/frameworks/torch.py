@@ -7,14 +7,13 @@ import functools
 import inspect
 import itertools
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from pykernels import fork
+from pykernels import fork, locks
 from pykernels.errors import BuildError, KernelError, LoadError, PykernelsError, PykernelsWarning
 from pykernels.frameworks import loading, torch_fake, torch_python, torch_registrar, torch_training, torch_vmap
 from pykernels.frameworks.torch_layout import Layout
@@ -53,7 +52,7 @@ class TorchOps:
         self._rules: list[Any] = []
         # What PyTorch has been given stays in use by graphs, even after the op is unloaded.
         self._kept: list[OpModule] = []
-        self._lock = threading.RLock()
+        self._lock = locks.Lock("entering ops into PyTorch")
 
     def add(self, module: OpModule) -> None:
         """Make an op known, or replace the one of its name; nothing is built or entered before it is asked for."""

@@ -12,10 +12,11 @@ import importlib
 import importlib.machinery
 import importlib.util
 import sys
-import threading
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
+
+from pykernels import locks
 
 __all__ = ["attach", "prefer", "watch_threads"]
 
@@ -24,7 +25,7 @@ _NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot")
 
 Table: TypeAlias = "ctypes.Array[ctypes.c_void_p]"
 
-_lock = threading.Lock()
+_lock = locks.Lock("looking for matrix products")
 _attached: list[ctypes.CDLL] = []
 _preferred: Table | None = None
 # The library that has the functions.

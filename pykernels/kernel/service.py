@@ -6,10 +6,11 @@ import copy
 import ctypes
 import functools
 import itertools
-import threading
+import sys
+from collections.abc import Iterator
 from typing import Any
 
-from pykernels import abi, callbacks
+from pykernels import abi, callbacks, locks
 from pykernels.definition import OpDef
 from pykernels.errors import KernelError
 from pykernels.kernel import python_form, reference
@@ -25,8 +26,18 @@ _built: dict[tuple[int, Signature], BuiltKernel] = {}
 # The attributes whose values the kernel of a signature has compiled in, where it would have them at run time.
 _fixed: dict[tuple[int, Signature], tuple[str, ...]] = {}
 _by_id: dict[int, BuiltKernel] = {}
+
+
+def _locks_of_compilers() -> Iterator[Any]:
+    """Those that are held while numba or LLVM is at work, whoever has called it."""
+    if numba := sys.modules.get("numba.core.compiler_lock"):
+        yield numba.global_compiler_lock._lock
+    if llvm := sys.modules.get("llvmlite.binding.ffi"):
+        yield llvm.lib._lock._lock
+
+
 # Compiling is not something to do twice at once.
-_lock = threading.RLock()
+_lock = locks.Lock("building kernels", _locks_of_compilers)
 
 
 def enter(op: OpDef, function: KernelFunction) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -14,6 +13,7 @@ from pykernels.declared import Argument
 from pykernels.definition import OpDef
 from pykernels.errors import KernelError
 from pykernels.kernel.source import IS_TRAIN, KernelFunction
+from pykernels.locks import once
 
 __all__ = ["Group", "Signature", "TensorType", "group_shapes", "read_shapes", "signature_of"]
 
@@ -65,17 +65,17 @@ class Signature:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_constants_as_text", repr(self.constants))
 
-    @functools.cached_property
+    @once
     def tensors(self) -> tuple[TensorType, ...]:
         """Every tensor, inputs first, in the order of the ABI's buffers."""
         return tuple(_flatten((*self.inputs, *self.outputs)))
 
-    @functools.cached_property
+    @once
     def n_inputs(self) -> int:
         """How many of `tensors` are inputs."""
         return len(tuple(_flatten(self.inputs)))
 
-    @functools.cached_property
+    @once
     def mutable(self) -> frozenset[int]:
         """The positions in ``args`` of the inputs that the kernel changes."""
         return frozenset(at for at, group in enumerate(self.inputs) if any(t.mutable for t in _flatten((group,))))

@@ -55,7 +55,7 @@ class KernelFunction:
     helpers: tuple[Callable[..., Any], ...]
     fast_math: bool
 
-    @functools.cached_property
+    @property
     def where(self) -> str:
         """For messages: ``file:line``."""
         return f"{self.path}:{self.line}"

@@ -9,14 +9,13 @@ import os
 import re
 import shutil
 import tempfile
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from pykernels import cache
+from pykernels import cache, locks
 from pykernels.errors import BuildError, DefinitionError, LoadError
 from pykernels.neuron.build import MARK, Recipe, build
 
@@ -35,7 +34,7 @@ class _Built:
     path: Path
 
 
-_lock = threading.RLock()
+_lock = locks.Lock("loading a library")
 # By where `load` puts them; and the digests of all libraries that are loaded, by their path.
 _built: dict[tuple[str, Path | None], _Built] = {}
 _loaded: dict[Path, str] = {}

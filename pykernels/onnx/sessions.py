@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pykernels import discovery
+from pykernels import discovery, locks
 from pykernels.errors import ClashError, LoadError
 from pykernels.frameworks import onnxruntime_registrar
 from pykernels.kernel import service
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register", "session_options"]
 
-_lock = threading.RLock()
+_lock = locks.Lock("entering ops into ONNX Runtime")
 # The numbers of the node types of each folder; sessions may use them as long as the process lives.
 _entered: dict[OpModule, dict[NodeName, int]] = {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import forking
 import process
 import pytest
 from folders import write_op
@@ -335,3 +336,17 @@ assert log == ["drained", "stopped"], log
         cwd=tmp_path,
     )
     assert "ValueError: three is too many" in done.stderr
+
+
+BUILDS = """
+import mxnet as mx
+
+
+def call(op):
+    return mx.nd.Custom(mx.nd.ones(3), op_type=op).asnumpy()[0]
+"""
+
+
+@pytest.mark.parametrize("ops", [6, pytest.param(100, marks=pytest.mark.thorough)])
+def test_forks_while_another_thread_builds(tmp_path: Path, ops: int) -> None:
+    forking.check(tmp_path, BUILDS, ops)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import forking
 import pytest
 from folders import write_op
 from process import program
@@ -256,3 +257,17 @@ def test_a_failure_that_nobody_waits_for_is_told_at_exit(tmp_path: Path) -> None
     )
     assert "nobody had waited for failed: op 'failing_forward'" in done.stderr
     assert "three is too many" in done.stderr
+
+
+BUILDS = """
+import oneflow as flow
+
+
+def call(op):
+    return getattr(pykernels.list_ops()[op].api, op)(flow.ones(3)).numpy()[0]
+"""
+
+
+@pytest.mark.parametrize("ops", [6, pytest.param(100, marks=pytest.mark.thorough)])
+def test_forks_while_another_thread_builds(tmp_path: Path, ops: int) -> None:
+    forking.check(tmp_path, BUILDS, ops)

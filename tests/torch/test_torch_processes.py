@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import forking
 import pytest
 import torch
 from process import program, python
@@ -198,3 +199,17 @@ thread.join()
 """,
         cwd=tmp_path,
     )
+
+
+BUILDS = """
+import torch
+
+
+def call(op):
+    return getattr(torch.ops.pykernels, op)(torch.ones(3))[0]
+"""
+
+
+@pytest.mark.parametrize("ops", [6, pytest.param(100, marks=pytest.mark.thorough)])
+def test_forks_while_another_thread_builds(tmp_path: Path, ops: int) -> None:
+    forking.check(tmp_path, BUILDS, ops)
