@@ -31,6 +31,7 @@ _PROBE = """
 import ctypes, sys
 error = ctypes.create_string_buffer(8192)
 ctypes.CDLL(sys.argv[1]).pykernels_definition(error, ctypes.c_size_t(8192))
+print("loaded")
 """
 
 
@@ -145,6 +146,11 @@ def _probe(built: Path, path: Path) -> None:
         said = done.stderr.strip() or "it said nothing"
         how = signal.Signals(-done.returncode).name
         raise DefinitionError(f"{path}: registering its ops ends the process ({how}): {said}")
+    if not done.stdout.endswith("loaded\n"):
+        raise DefinitionError(
+            f"{path}: registering its ops ends the process, with exit code {done.returncode}: "
+            f"{done.stderr.strip() or 'it said nothing'}. A definition may not call exit"
+        )
     with contextlib.suppress(OSError):
         # A cache that is read-only: it is tried again next time.
         passed.touch()

@@ -37,7 +37,9 @@ def before_fork(drain: Callable[[], None], stop: Callable[[], None] | None = Non
         Ends the framework's threads; called when every framework has been drained.
     """
     if not _drains:
-        locks.preparations.append(_prepare)
+        locks.preparations.append(synchronize)
+        # Thereafter a framework runs nothing more, which other threads might wait for.
+        locks.last_steps.append(_stop)
     _drains.append(drain)
     if stop is not None:
         _stops.append(stop)
@@ -86,8 +88,8 @@ def is_forbidden() -> bool:
     return threading.get_ident() in threads_in_kernels
 
 
-def _prepare() -> None:
-    _call_all([*_drains, *_stops])
+def _stop() -> None:
+    _call_all(_stops)
 
 
 def _call_all(functions: Sequence[Callable[[], None]]) -> None:

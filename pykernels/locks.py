@@ -6,6 +6,7 @@ building would stay half built, in LLVM as well. So a fork waits, and nothing ne
 
 from __future__ import annotations
 
+import contextlib
 import logging  # noqa: F401 (it takes its lock at forks, and who is told of them first is who has asked last)
 import os
 import threading
@@ -16,7 +17,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from pykernels.errors import PykernelsError
 
-__all__ = ["LONGEST", "Lock", "once", "preparations"]
+__all__ = ["LONGEST", "Lock", "last_steps", "once", "preparations"]
 
 T = TypeVar("T")
 
@@ -119,8 +120,9 @@ def _other_holders() -> set[int]:
     return set(_held) - {threading.get_ident()}
 
 
-#: What to do before each fork, while other threads may still take locks.
+#: What to do before each fork: at first, and at last, when no other thread holds a lock. Locks can be taken meanwhile.
 preparations: list[Callable[[], None]] = []
+last_steps: list[Callable[[], None]] = []
 
 # What the thread that forks has taken of other packages, and the locks for which it could not.
 _taken: list[Any] = []
@@ -128,11 +130,19 @@ _given_up: list[Lock] = []
 
 
 def _begin_fork() -> None:
-    try:
-        for prepare in preparations:
-            prepare()
-    finally:
-        _close_gate()
+    with contextlib.ExitStack() as stack:  # all of them, also when one has raised
+        stack.callback(_close_gate)
+        for step in last_steps:
+            stack.callback(step)
+        stack.callback(_wait)
+        for step in preparations:
+            stack.callback(step)
+
+
+def _wait() -> None:
+    _close_gate()
+    _let_others_go()
+    _gate.release()
 
 
 def _close_gate() -> None:

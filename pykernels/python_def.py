@@ -53,7 +53,7 @@ def load_python_def(path: Path, name: str) -> Definition:
     line = _line_of_class(prop, path)
     try:
         built = _PythonDefinition(PropOps(prop), path, line, name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise DefinitionError(_explain(error, path, f"{path}:{line}")) from error
     return read_definition(path, ctypes.addressof(built.definition), built)
 
@@ -156,7 +156,7 @@ class _PythonDefinition:
     def _guarded(self, error: int, size: int, function: Callable[[], None]) -> int:
         try:
             function()
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             callbacks.write_text(error, size, _explain(problem, self._path, self._at))
             return _WRONGLY_USED if isinstance(problem, ValueError | AssertionError) else _WRONG
         return 0

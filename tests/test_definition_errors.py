@@ -432,3 +432,11 @@ def test_a_damaged_build_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_without_an_interpreter_to_try_it_in_a_definition_still_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", None)
     assert list(load("no_interpreter", OP).ops) == ["fine"]
+
+
+def test_registration_that_calls_exit() -> None:
+    said = _refused(
+        "leaving", 'extern "C" void exit(int);\nint Leave() { exit(0); return 0; }\nint left = Leave();\n' + OP
+    )
+    assert "registering its ops ends the process, with exit code 0" in said
+    assert "A definition may not call exit" in said

@@ -48,7 +48,7 @@ def run(
     with np.errstate(all="ignore"):
         try:
             result = kernel.function(*((seen, outs) if kernel.takes_outs else (seen,)), **keywords)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise KernelError(failure_text(kernel, op_name, error)) from error
     if kernel.takes_outs:
         if result is not None:

@@ -117,7 +117,7 @@ def execute(path: Path) -> types.ModuleType:
             exec(code, vars(module))
     except SyntaxError as error:
         raise LoadError(f"{error.filename}:{error.lineno}: syntax error: {error.msg}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # an op that is loaded does not end a program
         raise LoadError(f"{_line_of(error, path)}: {type(error).__name__}: {error}") from error
     return module
 
