@@ -343,7 +343,10 @@ import mxnet as mx
 
 
 def call(op):
-    return mx.nd.Custom(mx.nd.ones(3), op_type=op).asnumpy()[0]
+    if threading.current_thread() is threading.main_thread():
+        return mx.nd.Custom(mx.nd.ones(3), op_type=op).asnumpy()[0]
+    # What is called while MXNet stops for a fork may never run.
+    return getattr(pykernels.list_ops()[op].api, op)(np.ones(3, np.float32))[0]
 """
 
 
