@@ -334,3 +334,21 @@ def test_wrong_arguments_are_named(body: Callable[[Any], Any], message: str) -> 
 def test_the_name_of_a_layer_stands_for_one_layer() -> None:
     with pytest.raises(pykernels.CallError, match="the job has a variable 'Dense-weight' already"):
         run(lambda x: flow.layers.dense(flow.layers.dense(x, 5), 5), X)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+def test_quotients_of_whole_numbers_are_whole(dtype: type) -> None:
+    x, y = np.array([7, -7, 8, 0, -8], dtype), np.array([2, 2, -3, 5, -8], dtype)
+    found = flow.math.divide(flow.tensor(x), flow.tensor(y)).numpy()
+    assert found.dtype == dtype
+    assert found.tolist() == [3, -3, -2, 0, 1]
+
+
+def test_quotients_of_whole_numbers_in_a_job() -> None:
+    @flow.global_function()
+    def job(
+        x: tp.Numpy.Placeholder((3,), dtype=flow.int32), y: tp.Numpy.Placeholder((3,), dtype=flow.int32)
+    ) -> tp.Numpy:
+        return flow.math.divide(x, y)
+
+    assert job(np.array([7, -7, 8], np.int32), np.array([2, 2, -3], np.int32)).tolist() == [3, -3, -2]

@@ -18,10 +18,21 @@ _SAME_NAME = (
     *("minimum", "negative", "not_equal", "pow", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin"),
     *("sinh", "softplus", "sqrt", "square", "tan", "tanh"),
 )
+
+
+def _divide(x: Any, y: Any) -> flow.Tensor:
+    """The quotient; of tensors of whole numbers their dtype's, cut off at the point as in C++."""
+    tensors = [each for each in (x, y) if isinstance(each, flow.Tensor)]
+    if len(tensors) < 2 or any(each.dtype.is_floating_point for each in tensors):
+        return flow.div(x, y)
+    # OneFlow's own division of whole numbers, floor_divide, ends the process where one is by zero.
+    return flow.cast(flow.div(flow.cast(x, flow.float64), flow.cast(y, flow.float64)), x.dtype)
+
+
 #: What today's OneFlow has of the same values, by the names of old.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(flow, name) for name in _SAME_NAME},
-    "divide": flow.div,
+    "divide": _divide,
     "equal": flow.eq,
     "less": flow.lt,
     "less_equal": flow.le,
