@@ -28,9 +28,10 @@ _INCLUDE = [paths.CPP_DEFS / "include"]
 #: How long a definition may take to register its ops, in seconds.
 _PROBE_TIMEOUT = 60.0
 _PROBE = """
-import ctypes, sys
+import contextlib, ctypes, sys
 error = ctypes.create_string_buffer(8192)
-ctypes.CDLL(sys.argv[1]).pykernels_definition(error, ctypes.c_size_t(8192))
+with contextlib.suppress(OSError):  # which is told where it is loaded for use
+    ctypes.CDLL(sys.argv[1]).pykernels_definition(error, ctypes.c_size_t(8192))
 print("loaded")
 """
 
