@@ -147,6 +147,10 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
         if isinstance(fn, nb.Dispatcher) and fn.dispatcher.targetdescr is cpu_target:
             # Compiled by `numba.njit`: some of numba's own functions are, and helpers of the user's may be.
+            if fn.dispatcher.py_func.__module__ in memory_safety.TRUSTED:
+                found = cpu_target.target_context.get_function(fn, sig)
+                found._context = self
+                return found
             fn = nb.Dispatcher(_compiled_again(fn.dispatcher))
             fn.dispatcher.compile(sig.args)
         found = super().get_function(fn, sig, _firstcall)
