@@ -18,10 +18,7 @@ from pykernels.errors import CallError, DefinitionError
 from pykernels.instance import TensorSpec
 from pykernels.prop import CustomOpProp, attributes_of
 
-__all__ = ["AS_THE_FIRST", "Dependency", "PropOps"]
-
-#: In place of the number of a dtype: that of the first tensor that the gradient depends on.
-AS_THE_FIRST = 0
+__all__ = ["Dependency", "PropOps"]
 
 # A shape to see with whether an op keeps shapes.
 _PROBE = (2, 3)
@@ -140,8 +137,7 @@ class PropOps:
         unknown = TensorSpec(None, None)
         for attribute, name in self.types.items():
             if told := attributes[attribute]:
-                dtype = given[0].dtype if told[0] == AS_THE_FIRST else dtypes.from_number(told[0])
-                known["I", name] = TensorSpec(tuple(told[1:]), dtype)
+                known["I", name] = TensorSpec(tuple(told[1:]), dtypes.from_number(told[0]))
         inputs = [known.get(("I", name), unknown) for name in self.inputs]
         if unknown in inputs:
             inputs = self._recover_inputs(inputs, known, attributes)

@@ -21,7 +21,7 @@ from pykernels.definition_reader import read_definition
 from pykernels.errors import CallError, DefinitionError
 from pykernels.instance import TensorSpec
 from pykernels.prop import CustomOpProp
-from pykernels.prop_inference import AS_THE_FIRST, PropOps
+from pykernels.prop_inference import PropOps
 
 __all__ = ["CustomOpProp", "load_python_def"]
 
@@ -208,16 +208,12 @@ class _PythonDefinition:
         """The types of forward inputs that the gradient does not depend on, by the attributes that tell them."""
         attributes = {attr.name.decode(): abi.decode_attr(attr) for attr in forward.attrs[: forward.n_attrs]}
         inputs = {tensor.argument.decode(): tensor for tensor in forward.inputs[: forward.n_inputs]}
-        outputs = {tensor.argument.decode(): tensor for tensor in forward.outputs[: forward.n_outputs]}
-        alike = [(inputs if d.kind == "I" else outputs)[d.argument].dtype for d in self._ops.dependencies[:1] if inputs]
         types = {}
         for attribute, name in self._ops.missing_types(attributes).items():
             tensor = inputs.get(name)
             if tensor is None or tensor.ndim < 0 or not tensor.dtype:
                 raise DefinitionError(f"the shape or dtype of '{name}' {NOT_KNOWN_YET}")
-            # The same gradient serves for several dtypes where they follow from what it depends on.
-            dtype = AS_THE_FIRST if tensor.dtype in alike else tensor.dtype
-            types[attribute] = (dtype, *tensor.dims[: tensor.ndim])
+            types[attribute] = (tensor.dtype, *tensor.dims[: tensor.ndim])
         return types
 
 
