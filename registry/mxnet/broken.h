@@ -39,9 +39,9 @@ class ResultScope {
   std::vector<const void*> data_;
 };
 
-// The same for the arrays of a `ResultScope` with this memory. Whether all of them were found: whoever waits for one,
-// or for all of MXNet, will then be told, and the operation need not fail for MXNet, which would make a copy of the
-// failure that does not know when it has been told.
+// The same for the arrays of a `ResultScope` with this memory. Whether all of them were found: whoever waits for one, or
+// for all of MXNet, will then be told, and the operation need not fail for MXNet, which would make a copy of the failure
+// that does not know when it has been told.
 bool MarkResultsBroken(const std::vector<const void*>& data, const std::exception_ptr& failure);
 
 // Lives while a Python operator runs on this thread and writes the arrays of a `ResultScope` with this memory. It then

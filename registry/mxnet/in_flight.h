@@ -30,8 +30,8 @@ class Expected {
   std::atomic<bool> has_begun_{false};
 };
 
-// For a thread that is about to make another one: lets those that are on their way end first, if they are many. Does
-// not wait for ever, since they may themselves wait for what the thread does next.
+// For a thread that is about to make another one: lets those that are on their way end first, if they are many. Does not
+// wait for ever, since they may themselves wait for what the thread does next.
 void WaitForRoom();
 
 }  // namespace pykernels::mxnet
