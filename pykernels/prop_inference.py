@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,6 @@ from pykernels.instance import TensorSpec
 from pykernels.prop import CustomOpProp, attributes_of
 
 __all__ = ["Dependency", "PropOps"]
-
-# A shape to see with whether an op keeps shapes.
-_PROBE = (2, 3)
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class PropOps:
         except ValueError as error:
             raise DefinitionError(str(error)) from None
         described = self._describe()
-        self.arguments = arguments = _names(described.list_arguments(), "list_arguments")
+        arguments = _names(described.list_arguments(), "list_arguments")
         self.states = _names(described.list_auxiliary_states(), "list_auxiliary_states")
         self.inputs = arguments + self.states
         self.outputs = _names(described.list_outputs(), "list_outputs")
@@ -58,11 +54,7 @@ class PropOps:
         # As in MXNet, the gradient gets every state, and none has a gradient of its own.
         states = [Dependency(name, "I", name) for name in self.states]
         self.dependencies = self._dependencies(described, arguments) + states
-        self.differentiable = self._differentiable(described)
-        self.gradients = [f"d{name}" for name in self.differentiable]
-        # What the gradient does not depend on: the op of the gradient is told the types by attributes.
-        given = {d.argument for d in self.dependencies if d.kind == "I"}
-        self.types = {f"type_of_{name}": name for name in arguments if name not in given}
+        self.gradients = [f"d{name}" for name in arguments]
         self.split_for_each_axis = bool(prop.split_for_each_axis)
         self._check_names()
 
@@ -97,21 +89,11 @@ class PropOps:
                 f"declare_backward_dependency returned {chosen!r}, not a selection of the numbers that it was given"
             ) from None
 
-    def _differentiable(self, described: CustomOpProp) -> list[str]:
-        chosen = _names(described.list_gradients(), "list_gradients")
-        unknown = [name for name in chosen if name not in self.arguments]
-        if unknown:
-            raise DefinitionError(
-                f"list_gradients returned {chosen!r}, but there is no input '{unknown[0]}'; inputs are "
-                f"{', '.join(self.arguments)}"
-            )
-        return [name for name in self.arguments if name in chosen]
-
     def _check_names(self) -> None:
         attributes = [attribute.name for attribute in self.attributes]
         for what, names in (
             ("the op", [*self.inputs, *self.outputs, *attributes]),
-            ("its gradient", [*(d.name for d in self.dependencies), *self.gradients, *self.types, *attributes]),
+            ("its gradient", [*(d.name for d in self.dependencies), *self.gradients, *attributes]),
         ):
             repeated = sorted({name for name in names if names.count(name) > 1})
             if repeated:
@@ -135,9 +117,6 @@ class PropOps:
         """The gradients of the arguments, from the tensors that the gradient depends on."""
         known = {(d.kind, d.argument): spec for d, spec in zip(self.dependencies, given, strict=True)}
         unknown = TensorSpec(None, None)
-        for attribute, name in self.types.items():
-            if told := attributes[attribute]:
-                known["I", name] = TensorSpec(tuple(told[1:]), dtypes.from_number(told[0]))
         inputs = [known.get(("I", name), unknown) for name in self.inputs]
         if unknown in inputs:
             inputs = self._recover_inputs(inputs, known, attributes)
@@ -147,21 +126,7 @@ class PropOps:
                 shape = known.get((kind, name), unknown).shape
                 if shape is not None and output.shape is not None and shape != output.shape:
                     raise CallError(f"'{shown}' has shape {shape}, but the output '{name}' has shape {output.shape}")
-        return [spec for name, spec in zip(self.inputs, inputs, strict=True) if name in self.differentiable]
-
-    def missing_types(self, attributes: Mapping[str, Any]) -> dict[str, str]:
-        """The attributes that the gradient needs to be told the types of inputs by, and the names of these."""
-        return {} if self._keeps_shape(attributes) else self.types
-
-    def _keeps_shape(self, attributes: Mapping[str, Any]) -> bool:
-        """Whether the only input has the type of an output that the gradient depends on."""
-        if len(self.arguments) != 1 or self.states or not any(d.kind != "I" for d in self.dependencies):
-            return False
-        try:
-            probe = [TensorSpec(_PROBE, np.dtype(np.float32))]
-            return all(spec == probe[0] for spec in self.infer_forward(probe, attributes)[1])
-        except Exception:  # whatever the class raises about a shape that it does not take
-            return False
+        return inputs[: len(self.gradients)]
 
     def _recover_inputs(
         self,
@@ -169,14 +134,19 @@ class PropOps:
         known: Mapping[tuple[str, str], TensorSpec],
         attributes: Mapping[str, Any],
     ) -> list[TensorSpec]:
-        """The forward inputs, where the gradient does not depend on all of them, and nobody has told their types.
+        """The forward inputs, where the gradient does not depend on all of them.
 
-        Either the only input is like an output, or infer_shape completes them from the others.
+        Either infer_shape completes them from the others, or the only input has the shape of an output.
         """
-        if self._keeps_shape(attributes):
-            return [next(known[d.kind, d.argument] for d in self.dependencies if d.kind != "I")]
-        with contextlib.suppress(Exception):  # whatever the class raises where shapes are unknown
+        arguments, states = inputs[: len(self.gradients)], inputs[len(self.gradients) :]
+        if not all(spec.shape is None for spec in arguments):
             inputs = self.infer_forward(inputs, attributes)[0]
+        elif len(arguments) == 1:
+            for kind in ("O", "D"):
+                candidates = [known[kind, name] for name in self.outputs if (kind, name) in known]
+                tried = [*candidates[:1], *states]
+                if candidates and self.infer_forward(tried, attributes)[1][0].shape == candidates[0].shape:
+                    return tried
         missing = [name for name, spec in zip(self.inputs, inputs, strict=True) if spec.shape is None]
         if missing:
             raise DefinitionError(
@@ -189,7 +159,7 @@ class PropOps:
     def _infer_shapes(
         self, prop: CustomOpProp, shapes: Sequence[tuple[int, ...] | None]
     ) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]]:
-        arguments = shapes[: len(self.arguments)]
+        arguments = shapes[: len(self.gradients)]
         if arguments and all(shape is None for shape in arguments):
             return list(shapes), [None] * len(self.outputs)
         result = prop.infer_shape([list(shape or ()) for shape in arguments])
@@ -202,7 +172,7 @@ class PropOps:
     def _infer_types(
         self, prop: CustomOpProp, types: Sequence[np.dtype[Any] | None]
     ) -> tuple[list[np.dtype[Any] | None], list[np.dtype[Any] | None]]:
-        arguments = types[: len(self.arguments)]
+        arguments = types[: len(self.gradients)]
         if arguments and all(dtype is None for dtype in arguments):
             return list(types), [None] * len(self.outputs)
         result = prop.infer_type([None if dtype is None else dtype.type for dtype in arguments])
@@ -211,7 +181,7 @@ class PropOps:
         return ins, outs
 
     def _two_lists(self, result: Any, method: str, read: Callable[[Any], Any]) -> tuple[list[Any], list[Any]]:
-        wanted = (len(self.arguments), len(self.outputs), len(self.states))
+        wanted = (len(self.gradients), len(self.outputs), len(self.states))
         counts = f"{wanted[0]} for inputs and {wanted[1]} for outputs"
         if self.states:
             counts += f" and {wanted[2]} for auxiliary states"

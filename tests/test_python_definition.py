@@ -10,7 +10,7 @@ import pytest
 from definitions import F32, F64, I32, UNKNOWN, infer, line_of, load, spec
 
 from pykernels.abi import AttrType, OpFlag
-from pykernels.definition import NOT_KNOWN_YET, Definition, TensorSpec
+from pykernels.definition import Definition, TensorSpec
 from pykernels.errors import CallError, DefinitionError, LoadError
 from pykernels.python_def import load_python_def
 from pykernels.sbp import Split
@@ -430,81 +430,6 @@ def test_a_gradient_whose_shape_cannot_be_told(tmp_path: Path) -> None:
     )
     with pytest.raises(DefinitionError, match="the shape of the gradient of 'data' cannot be told from .*doutput"):
         infer(definition.ops["op_backward"], spec(3))
-
-
-ROW_SUM = """
-    class RowSum(pykernels.CustomOpProp):
-        def infer_shape(self, in_shape):
-            return in_shape, [in_shape[0][:1]]
-        def declare_backward_dependency(self, out_grad, in_data, out_data):
-            return out_grad
-"""
-
-
-def test_the_gradient_is_told_the_types_that_it_does_not_depend_on(tmp_path: Path) -> None:
-    forward, backward = _load(tmp_path, ROW_SUM).ops.values()
-    planned = forward.plan_gradient([[spec(3, 4)]], {}, outputs=[[spec(3)]]).ops[0]
-    assert planned.inputs == (("doutput", "D/output/0"),)
-    assert backward.infer([[spec(3)]], backward.parse_attributes(planned.attributes)) == [[spec(3, 4)]]
-    single = forward.plan_gradient([[spec(5, 0, 2, dtype=F64)]], {}, outputs=[[spec(5, dtype=F64)]]).ops[0]
-    assert backward.infer([[spec(5, dtype=F64)]], backward.parse_attributes(single.attributes)) == [
-        [spec(5, 0, 2, dtype=F64)]
-    ]
-    with pytest.raises(DefinitionError, match=NOT_KNOWN_YET):
-        forward.plan_gradient(None, {})
-    # By itself the op of the gradient cannot tell: (3, 2) would do as well.
-    with pytest.raises(DefinitionError, match="the shape of the gradient of 'data' cannot be told .* return the input"):
-        infer(backward, spec(3))
-
-
-def test_a_class_that_fails_where_shapes_are_unknown(tmp_path: Path) -> None:
-    """As those of MXNet's examples do, whose gradient depends on the labels and the output."""
-    forward, backward = _load(
-        tmp_path,
-        """
-        class Softmax(pykernels.CustomOpProp):
-            def list_arguments(self):
-                return ["data", "label"]
-            def infer_shape(self, in_shape):
-                return [in_shape[0], (in_shape[0][0],)], [in_shape[0]], []
-            def declare_backward_dependency(self, out_grad, in_data, out_data):
-                return [in_data[1], out_data[0]]
-        """,
-    ).ops.values()
-    planned = forward.plan_gradient([[spec(3, 4)], [spec(3)]], {}, outputs=[[spec(3, 4)]]).ops[0]
-    attributes = backward.parse_attributes(planned.attributes)
-    assert backward.infer([[spec(3)], [spec(3, 4)]], attributes) == [[spec(3, 4)], [spec(3)]]
-    with pytest.raises(DefinitionError, match="the gradient of 'data' cannot be told .* return the input, too"):
-        infer(backward, spec(3), spec(3, 4))
-
-
-def _with_gradients(folder: Path, names: list[str]) -> str:
-    return f"""
-        class Pick(pykernels.CustomOpProp):
-            def list_arguments(self):
-                return ["data", "index", "weight"]
-            def list_gradients(self):
-                return {names}
-    """
-
-
-def test_inputs_without_a_gradient(tmp_path: Path) -> None:
-    forward, backward = _load(tmp_path, _with_gradients(tmp_path, ["weight", "data"])).ops.values()
-    assert [argument.name for argument in backward.outputs] == ["ddata", "dweight"]
-    assert [argument.name for argument in backward.inputs] == ["doutput", "data", "index", "weight", "output"]
-    assert infer(backward, *[spec(3)] * 5) == [[spec(3)], [spec(3)]]
-    assert set(forward.plan_gradient(None, {}).bindings) == {("data", 0), ("weight", 0)}
-
-
-def test_an_op_without_a_gradient(tmp_path: Path) -> None:
-    (forward,) = _load(tmp_path, _with_gradients(tmp_path, [])).ops.values()
-    assert OpFlag.NO_GRADIENT in forward.flags
-    assert forward.gradient is None
-
-
-def test_a_gradient_of_what_is_no_input(tmp_path: Path) -> None:
-    said = _refused(tmp_path, _with_gradients(tmp_path, ["data", "dta"]))
-    assert "returned ['data', 'dta'], but there is no input 'dta'; inputs are data, index, weight" in said
 
 
 def test_editing_a_file_and_loading_it_again_gives_the_new_definition(tmp_path: Path) -> None:
