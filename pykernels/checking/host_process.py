@@ -32,9 +32,10 @@ class HostProcess:
     def __init__(self, package: str, folder: Path) -> None:
         # Not a pipe, which would fill before anybody reads it.
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 (it lives as long as the process)
-        self._directory = tempfile.TemporaryDirectory(prefix="pykernels-check-")
+        self._cases = tempfile.TemporaryFile()  # noqa: SIM115 (as above)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pykernels.checking.hosts", package, str(folder)],
+            [sys.executable, "-m", "pykernels.checking.hosts", package, str(folder), str(self._cases.fileno())],
+            pass_fds=[self._cases.fileno()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
@@ -43,15 +44,16 @@ class HostProcess:
 
     def give(self, cases: Sequence[Case]) -> None:
         """Let it try cases, beside whatever this process does meanwhile."""
-        request = Path(self._directory.name, "cases")
-        request.write_bytes(pickle.dumps(list(cases)))
+        pickle.dump(list(cases), self._cases)
+        # The process has the same file, at the same place.
+        self._cases.seek(0)
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended, which `result` tells
-            self._process.stdin.write(f"{request}\n")
+            self._process.stdin.write("\n")
             self._process.stdin.flush()
 
     def result(self, limit: float) -> tuple[list[dict[str, Any]], str]:
-        """What it tells of the cases, line by line, and how it has ended; it has no more than `limit` seconds left."""
+        """The lines that it prints about the cases, and how it ends; it is killed after `limit` seconds."""
         try:
             output, _ = self._process.communicate(timeout=limit)
             ended = self._how()
@@ -59,7 +61,6 @@ class HostProcess:
             self._process.kill()
             output, _ = self._process.communicate()
             ended = f"takes more than {limit:g} s"
-        self._directory.cleanup()
         return [json.loads(line) for line in output.splitlines()], ended
 
     def end(self) -> None:
@@ -67,7 +68,7 @@ class HostProcess:
         self._process.kill()
         self._process.wait()
         self._said.close()
-        self._directory.cleanup()
+        self._cases.close()
 
     def _how(self) -> str:
         code = self._process.returncode

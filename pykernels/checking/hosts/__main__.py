@@ -1,7 +1,7 @@
-"""The process that calls an op in one framework: ``python -m pykernels.checking.hosts FRAMEWORK FOLDER``.
+"""The process that calls an op in one framework: ``python -m pykernels.checking.hosts FRAMEWORK FOLDER DESCRIPTOR``.
 
-Once it has loaded both, it reads a line with the name of a file of cases. A line of JSON tells each way that is tried,
-before it is; the last has what is wrong with it, if anything is.
+Once it has loaded both, it waits for a line, and reads the cases from the file descriptor. A line of JSON tells each
+way that is tried, before it is; the last has what is wrong with it, if anything is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pykernels.frameworks.registrar_libraries import build_library
 _LONGEST = "oneflow"
 
 
-def _main(framework: str, folder: Path) -> None:
+def _main(framework: str, folder: Path, descriptor: int) -> None:
     os.nice(0 if framework == _LONGEST else 19)
     with os.fdopen(os.dup(1), "w", buffering=1) as lines:
         os.dup2(2, 1)
@@ -36,9 +36,9 @@ def _main(framework: str, folder: Path) -> None:
         threading.Thread(target=_build_registrar, args=[framework], daemon=True).start()
         pykernels.load_ops(folder)
         host = importlib.import_module(f"pykernels.checking.hosts.{framework}")
-        request = sys.stdin.readline().strip()
-        if request:
-            _try(host, pickle.loads(Path(request).read_bytes()), lambda told: print(json.dumps(told), file=lines))
+        if sys.stdin.readline():
+            with os.fdopen(descriptor, "rb") as cases:
+                _try(host, pickle.load(cases), lambda told: print(json.dumps(told), file=lines))
 
 
 def _build_registrar(framework: str) -> None:
@@ -62,4 +62,4 @@ def _try(host: Any, cases: Sequence[Case], tell: Callable[[dict[str, Any]], None
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1], Path(sys.argv[2]))
+    _main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
