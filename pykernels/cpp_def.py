@@ -30,7 +30,7 @@ _PROBE_TIMEOUT = 60.0
 _PROBE = """
 import contextlib, ctypes, sys
 error = ctypes.create_string_buffer(8192)
-with contextlib.suppress(OSError):  # which is told where it is loaded for use
+with contextlib.suppress(OSError):  # `_read` raises the same error, with the file
     ctypes.CDLL(sys.argv[1]).pykernels_definition(error, ctypes.c_size_t(8192))
 print("loaded")
 """

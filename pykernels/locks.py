@@ -7,7 +7,7 @@ building would stay half built, in LLVM as well. So a fork waits, and nothing ne
 from __future__ import annotations
 
 import contextlib
-import logging  # noqa: F401 (it takes its lock at forks, and who is told of them first is who has asked last)
+import logging  # noqa: F401 (its hook must run after ours; hooks before a fork run last to first)
 import os
 import threading
 import time

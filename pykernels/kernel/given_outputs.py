@@ -14,21 +14,17 @@ from numba import types as nb
 from numba.core import cgutils, errors
 
 from pykernels.kernel.copying import parts
+from pykernels.kernel.numpy_numbers import IN_PLACE, python_function
 
 __all__ = ["checked"]
-
-_IN_PLACE = {
-    *(operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow),
-    *(operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift),
-}
 
 
 def checked(context: Any, function: Any, signature: Any, found: Any) -> Any:
     """What numba has found for a call, with a check of shapes before it where it writes to arrays that it is given."""
-    called, types = getattr(function, "typing_key", function), signature.args
+    called, types = python_function(function) or function, signature.args
     if isinstance(called, np.ufunc) and len(types) > called.nin:
         return _Checked(context, found, types, slice(0, called.nin), slice(called.nin, None))
-    if isinstance(called, type(operator.iadd)) and called in _IN_PLACE and not isinstance(types[0], nb.Number):
+    if isinstance(called, type(operator.iadd)) and called in IN_PLACE and not isinstance(types[0], nb.Number):
         return _Checked(context, found, types, slice(1, None), slice(0, 1))
     return found
 

@@ -15,13 +15,17 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.numpy_support import as_dtype, from_dtype
 
-__all__ = ["apply_numpy", "compute", "python_function", "resolve"]
+__all__ = ["IN_PLACE", "apply_numpy", "compute", "python_function", "resolve"]
 
+#: The operators that change an array which they are given.
+IN_PLACE = {
+    *(operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow),
+    *(operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift),
+}
 _ARITHMETIC = {
     *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow),
     *(operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift, operator.neg, operator.invert),
-    *(operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow),
-    *(operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift),
+    *IN_PLACE,
 }
 
 

@@ -315,7 +315,7 @@ def test_a_kernel_that_waits_for_mxnet(tmp_path: Path, wait: str) -> None:
 
 
 class Waiting(mx.operator.CustomOp):
-    """Waits in a pass, as it is told to."""
+    """Waits for MXNet while a pass runs, in the way that its attribute names."""
 
     results: ClassVar[list[Any]] = []
 

@@ -122,7 +122,7 @@ def train(net: Any, trainer: Any, *, reads: bool) -> list[str]:
 
 
 def check(net: Any, told: list[str]) -> None:
-    # A step that is under way when the failure is told may be left out, too, and says so.
+    # The failure may reach a step that begins before the error is raised. MXNet skips that step too, and it raises.
     assert len(told) in (1, 2)
     assert all("ValueError: too flat" in each for each in told)
     for weights in weights_of(net):
