@@ -55,7 +55,10 @@ def apply_python(typing_context: Any, function: nb.Type, *operands: nb.Type) -> 
             made = context.cast(builder, result, found.return_type, nb.float64)
             refuse_if(_is_irregular(builder, made, given), ValueError)
         if called is operator.lshift and is_whole:
-            back = builder.ashr(result, context.cast(builder, last, last_type, found.return_type))
+            # A shift by 64 bits or more has no value in LLVM; one by 63 leaves what those leave.
+            bits = context.cast(builder, last, last_type, found.return_type)
+            most = bits.type(63)
+            back = builder.ashr(result, builder.select(builder.icmp_unsigned("<", bits, most), bits, most))
             first = context.cast(builder, values[0], operands[0], found.return_type)
             refuse_if(builder.icmp_signed("!=", back, first), OverflowError)
         return result

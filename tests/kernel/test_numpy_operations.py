@@ -64,6 +64,9 @@ def test_real_numbers(tmp_path: Path, dtype: str, expression: str) -> None:
         ("float64", -2.7, "int(a)", -2),
         ("int64", 61, "3 << int(a)", 3 << 61),
         ("int64", 62, "3 << int(a)", "raised OverflowError"),
+        ("int64", 64, "3 << int(a)", "raised OverflowError"),
+        ("int64", 70, "3 << int(a)", "raised OverflowError"),
+        ("int64", 70, "0 << int(a)", 0),
         ("int64", 70, "-3 >> int(a)", -1),
     ],
 )
