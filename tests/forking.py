@@ -60,7 +60,7 @@ for i in range(2, 2 + OPS):
     thread.start()
     children = []
     while thread.is_alive():
-        time.sleep(random.random() * 0.1)
+        time.sleep(random.random() * 0.03)
         children.append(os.fork())
         if children[-1] == 0:
             faulthandler.dump_traceback_later(60, exit=True)  # of a child that stands still

@@ -81,18 +81,18 @@ std::shared_ptr<const Specialization> Instance::Specialize(const Tensors& inputs
 const Tensors& Instance::InputsOf(const Specialization& known) { return known.inputs(); }
 
 void Instance::Remember(std::shared_ptr<const Specialization> made) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   if (recent_.size() == kMostSpecializations) recent_.erase(recent_.begin());
   recent_.push_back(std::move(made));
 }
 
 void Instance::RememberShapes(const Tensors& inputs) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   accepted_ = inputs;
 }
 
 Tensors Instance::AcceptedShapes() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   return accepted_;
 }
 
@@ -101,7 +101,7 @@ std::shared_ptr<const Instance> InstanceCache::Get(const std::shared_ptr<const O
                                                    const TensorCount& inputs, const TensorCount& outputs) {
   const std::string key = CacheKey(label, attributes, inputs, outputs);
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     const auto found = instances_.find(key);
     if (found != instances_.end() && &found->second->op() == op.get()) return found->second;
   }
@@ -110,7 +110,7 @@ std::shared_ptr<const Instance> InstanceCache::Get(const std::shared_ptr<const O
       op, label, Attributes::Parse(declared, label, attributes),
       DistributeTensors(declared.inputs, declared.n_inputs, inputs, label, "inputs"),
       DistributeTensors(declared.outputs, declared.n_outputs, outputs, label, "outputs"));
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   if (instances_.size() == kMostInstances) instances_.clear();
   instances_[key] = made;
   return made;

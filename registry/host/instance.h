@@ -10,6 +10,7 @@
 
 #include "attributes.h"
 #include "gradient.h"
+#include "mutex.h"
 #include "op.h"
 #include "tensors.h"
 
@@ -55,7 +56,7 @@ class Instance {
   // The newest specialisation whose inputs match, or null.
   template <typename Match>
   std::shared_ptr<const Specialization> FindRecent(const Match& match) const {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     for (auto known = recent_.rbegin(); known != recent_.rend(); ++known) {
       if (match(InputsOf(**known))) return *known;
     }
@@ -96,7 +97,7 @@ class Instance {
   size_t n_states_;
   Dependencies dependencies_;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::vector<std::shared_ptr<const Specialization>> recent_;  // the newest last
   mutable Tensors accepted_;
 };
@@ -109,7 +110,7 @@ class InstanceCache {
                                       const TensorCount& outputs);
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const Instance>> instances_;
 };
 

@@ -91,7 +91,7 @@ bool Op::Serves(const Known& known, const pk_instance& instance) {
 }
 
 const pk_kernel* Op::FindKnown(const std::string& signature, const pk_instance& instance) const {
-  std::shared_lock<std::shared_mutex> lock(mutex_);
+  std::shared_lock lock(mutex_);
   const auto found = kernels_.find(signature);
   if (found == kernels_.end()) return nullptr;
   for (const Known& known : found->second) {
@@ -107,7 +107,7 @@ void Op::Remember(const std::string& signature, const pk_instance& instance, con
     known.positions.push_back(i);
     known.fixed.push_back(std::make_shared<AttributeValue>(instance.attrs[i]));
   }
-  std::unique_lock<std::shared_mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   std::vector<Known>& kernels = kernels_[signature];
   if (kernels.size() == kMostKnown) kernels.erase(kernels.begin());
   kernels.push_back(std::move(known));
@@ -119,12 +119,12 @@ OpTable& OpTable::Get() {
 }
 
 void OpTable::Add(const std::string& name, std::shared_ptr<const Op> op) {
-  std::unique_lock<std::shared_mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   ops_[name] = std::move(op);
 }
 
 void OpTable::Remove(const std::string& name) {
-  std::unique_lock<std::shared_mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   ops_.erase(name);
 }
 
@@ -139,7 +139,7 @@ std::shared_ptr<const Op> OpTable::Find(const std::string& name) {
 }
 
 std::shared_ptr<const Op> OpTable::Lookup(const std::string& name) const {
-  std::shared_lock<std::shared_mutex> lock(mutex_);
+  std::shared_lock lock(mutex_);
   const auto found = ops_.find(name);
   return found == ops_.end() ? nullptr : found->second;
 }

@@ -5,13 +5,12 @@
 #include <pykernels/kernel.h>
 
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "attributes.h"
+#include "mutex.h"
 
 namespace pykernels {
 
@@ -60,7 +59,7 @@ class Op {
   int32_t gradient_;
   int64_t number_;
   const pk_kernel* kernel_;
-  mutable std::shared_mutex mutex_;
+  mutable SharedMutex mutex_;
   mutable std::unordered_map<std::string, std::vector<Known>> kernels_;
 };
 
@@ -79,7 +78,7 @@ class OpTable {
  private:
   std::shared_ptr<const Op> Lookup(const std::string& name) const;
 
-  mutable std::shared_mutex mutex_;
+  mutable SharedMutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const Op>> ops_;
 };
 

@@ -58,12 +58,12 @@ std::vector<pk_scalar> Specialization::Scalars(const pk_kernel& kernel, bool is_
 
 const BackwardPlan& Specialization::Backward() const {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     if (backward_) return *backward_;
   }
   // Without the lock: a definition that is written in Python waits for the GIL here.
   auto made = std::make_shared<const BackwardPlan>(instance_, inputs_, outputs_);
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   if (!backward_) backward_ = std::move(made);
   return *backward_;
 }

@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "instance.h"
+#include "mutex.h"
 
 namespace pykernels {
 
@@ -43,7 +43,7 @@ class Specialization {
   const Tensors outputs_;
   std::vector<int64_t> dims_;
   mutable std::atomic<const pk_kernel*> kernel_{nullptr};
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::shared_ptr<const BackwardPlan> backward_;
 };
 

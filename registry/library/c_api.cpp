@@ -7,6 +7,7 @@
 #include "../host/error.h"
 #include "../host/execute.h"
 #include "../host/instance.h"
+#include "../host/mutex.h"
 #include "../host/specialization.h"
 #include "library.h"
 
@@ -27,7 +28,7 @@ class Function {
   std::shared_ptr<const Instance> Find(const std::vector<CArgument>& inputs, const std::vector<CArgument>& outputs,
                                        const std::vector<pk_attr>& attributes) {
     const std::vector<int32_t> n_inputs = Counts(inputs), n_outputs = Counts(outputs);
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     for (const Known& known : known_) {
       if (known.inputs == n_inputs && known.outputs == n_outputs && HasAll(*known.instance, attributes)) {
         return known.instance;
@@ -62,14 +63,14 @@ class Function {
 
   const std::shared_ptr<const Op> op_;
   const std::string name_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<Known> known_;
 };
 
 Function& FindFunction(int32_t op) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static auto* functions = new std::vector<std::unique_ptr<Function>>(n_ops);  // threads may outlive static objects
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard lock(mutex);
   auto& function = (*functions)[op];
   if (!function) function = std::make_unique<Function>(op);
   return *function;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "../host/mutex.h"
 #include "operator.h"
 
 namespace pykernels::mxnet {
@@ -21,7 +22,7 @@ struct Reason {
 
 // The broken arrays. Never destroyed: MXNet's threads may outlive static objects.
 struct Broken {
-  std::mutex mutex;
+  Mutex mutex;
   std::unordered_map<const ThreadedVar*, Reason> arrays;
   // Those of Python operators that nobody has been told, also when their arrays are gone.
   std::vector<std::exception_ptr> untold;
@@ -143,7 +144,7 @@ size_t TakePushed(const ThreadedOpr* opr, Broken* broken) {
 
 void Follow(ThreadedOpr* opr) {
   Broken& broken = TheBroken();
-  std::lock_guard<std::mutex> lock(broken.mutex);
+  std::lock_guard lock(broken.mutex);
   const Next next{opr, TakePushed(opr, &broken)};
   if (!has_failed || opr->property == kNoSkip) return;  // the latter ends a custom operator
   if (opr->property == kDeleteVar) {
@@ -179,7 +180,7 @@ bool IsNoted(const ThreadedOpr& opr) { return has_failed || !opr.is_temporary; }
 void Push(Engine* engine, ThreadedOpr* opr, uint64_t context, int priority, bool is_profiled) {
   if (IsNoted(*opr)) {
     Broken& broken = TheBroken();
-    std::lock_guard<std::mutex> lock(broken.mutex);
+    std::lock_guard lock(broken.mutex);
     broken.n_told_at_push[opr].push_back(broken.n_told);
   }
   unwatched->Push(engine, opr, context, priority, is_profiled);
@@ -221,7 +222,7 @@ void WaitForVar(Engine* engine, ThreadedVar* variable) {
   std::exception_ptr failure = Wait([&] { unwatched->WaitForVar(engine, variable); });
   if (!failure && !has_failed) return;
   Broken& broken = TheBroken();
-  std::lock_guard<std::mutex> lock(broken.mutex);
+  std::lock_guard lock(broken.mutex);
   const auto found = broken.arrays.find(variable);
   if (found != broken.arrays.end() && (found->second.is_lost || !IsTold(found->second.failure))) {
     failure = found->second.failure;
@@ -240,7 +241,7 @@ void WaitForAll(Engine* engine) {
   std::exception_ptr failure = Wait([&] { unwatched->WaitForAll(engine); });
   if (!failure && !has_failed) return;
   Broken& broken = TheBroken();
-  std::lock_guard<std::mutex> lock(broken.mutex);
+  std::lock_guard lock(broken.mutex);
   if (!broken.untold.empty() && (!failure || IsTold(failure))) failure = broken.untold.front();
   if (!failure) return;
   // MXNet has forgotten all others, too.
@@ -290,13 +291,13 @@ void UnwatchEngine(Engine* engine) {
 void MarkBroken(const std::vector<const void*>& arrays, const std::exception_ptr& failure) {
   if (!is_watched) return;
   Broken& broken = TheBroken();
-  std::lock_guard<std::mutex> lock(broken.mutex);
+  std::lock_guard lock(broken.mutex);
   for (const void* array : arrays) MarkFailed(VariableOf(array), failure, &broken);
 }
 
 ResultScope::ResultScope(const std::vector<void*>& arrays) {
   Broken& broken = TheBroken();
-  std::lock_guard<std::mutex> lock(broken.mutex);
+  std::lock_guard lock(broken.mutex);
   for (void* array : arrays) {
     const Array result = ReadIfDense(array);
     if (result.is_none) continue;
@@ -307,7 +308,7 @@ ResultScope::ResultScope(const std::vector<void*>& arrays) {
 
 ResultScope::~ResultScope() {
   Broken& broken = TheBroken();
-  std::lock_guard<std::mutex> lock(broken.mutex);
+  std::lock_guard lock(broken.mutex);
   for (const void* data : data_) {
     // The next operator that writes there may have begun.
     const auto found = broken.results.find(data);
@@ -318,7 +319,7 @@ ResultScope::~ResultScope() {
 bool MarkResultsBroken(const std::vector<const void*>& data, const std::exception_ptr& failure) {
   if (!is_watched) return false;
   Broken& broken = TheBroken();
-  std::lock_guard<std::mutex> lock(broken.mutex);
+  std::lock_guard lock(broken.mutex);
   size_t n_marked = 0;
   for (const void* each : data) {
     const auto found = broken.results.find(each);
@@ -333,7 +334,7 @@ bool MarkResultsBroken(const std::vector<const void*>& data, const std::exceptio
 
 ClassScope::ClassScope(const std::vector<const void*>& data) : outer_(being_written) {
   Broken& broken = TheBroken();
-  std::lock_guard<std::mutex> lock(broken.mutex);
+  std::lock_guard lock(broken.mutex);
   for (const void* each : data) {
     const auto found = broken.results.find(each);
     if (found != broken.results.end()) written_.push_back(found->second.variable);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../host/error.h"
+#include "../host/mutex.h"
 #include "broken.h"
 #include "build_id.h"
 #include "in_flight.h"
@@ -173,8 +174,8 @@ Hooks* originals = nullptr;
 bool is_entered = false;
 
 // Of entering and leaving.
-std::mutex& TheMutex() {
-  static auto* mutex = new std::mutex;
+Mutex& TheMutex() {
+  static auto* mutex = new Mutex;
   return *mutex;
 }
 
@@ -265,7 +266,7 @@ Function* FindFunction(const char* attribute, const RegisteredOp* op) {
 }  // namespace
 
 void EnterEngine(const EngineSymbols& symbols) {
-  std::lock_guard<std::mutex> lock(TheMutex());
+  std::lock_guard lock(TheMutex());
   if (is_entered) return;
   if (!kIsSameLayout) Fail(kLoadError, "the C++ library that the registrar is built with is not that of libmxnet");
   const std::string build = FindBuildId(reinterpret_cast<const void*>(symbols.NNGetOpHandle));
@@ -288,7 +289,7 @@ void EnterEngine(const EngineSymbols& symbols) {
 }
 
 void LeaveEngine() {
-  std::lock_guard<std::mutex> lock(TheMutex());
+  std::lock_guard lock(TheMutex());
   if (!is_entered) return;
   UnwatchEngine(the_symbols.GetEngine());
   the_slots.Fill(*originals);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../host/error.h"
+#include "../host/mutex.h"
 #include "broken.h"
 #include "callbacks.h"
 #include "in_flight.h"
@@ -18,7 +19,7 @@ PythonFunctions python{};
 
 // What Python has to let go of. MXNet deletes on threads, and at times, that must not wait for the interpreter.
 struct Retired {
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<int64_t> ids;
 };
 
@@ -28,7 +29,7 @@ Retired& TheRetired() {
 }
 
 void Retire(int64_t id) {
-  std::lock_guard<std::mutex> lock(TheRetired().mutex);
+  std::lock_guard lock(TheRetired().mutex);
   TheRetired().ids.push_back(id);
 }
 
@@ -210,7 +211,7 @@ int CreatePythonProperty(const char* op_type, int num_kwargs, const char** keys,
 bool IsPythonOperator(const MXCallbackList& list) { return list.callbacks == class_operator_callbacks; }
 
 int64_t NextRetired() {
-  std::lock_guard<std::mutex> lock(TheRetired().mutex);
+  std::lock_guard lock(TheRetired().mutex);
   std::vector<int64_t>& ids = TheRetired().ids;
   if (ids.empty()) return 0;
   const int64_t id = ids.back();

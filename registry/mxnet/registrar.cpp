@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "../host/error.h"
+#include "../host/mutex.h"
 #include "../host/op.h"
 #include "engine.h"
 #include "property.h"
@@ -36,9 +37,9 @@ int32_t Report(char* error, size_t size, const Body& body) {
 // Has `creator` make the operators called `name` from now on.
 void RegisterCreator(const std::string& name, MXPropCreator creator) {
   // MXNet cannot forget a name, and warns if one is registered again.
-  static std::mutex mutex;
+  static pykernels::Mutex mutex;
   static std::map<std::string, MXPropCreator> creators;
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard lock(mutex);
   MXPropCreator& known = creators[name];
   if (known == creator) return;
   if (pykernels::mxnet::Api().CustomOpRegister(name.c_str(), creator) != 0) {
@@ -54,6 +55,7 @@ PK_EXPORT int32_t pk_mxnet_init(const pk_services* services, LoadFunction load, 
                                 size_t size) {
   return Report(error, size, [&] {
     pykernels::SetServices(services, load);
+    pykernels::ForkGate::StayOpen();  // MXNet's engine ends its threads, which may be about to call us
     pykernels::mxnet::SetApi(*api);
   });
 }

@@ -3,11 +3,13 @@
 #include <atomic>
 #include <mutex>
 
+#include "../host/mutex.h"
+
 namespace pykernels::oneflow {
 namespace {
 
 std::atomic<bool> the_blas_has_threads{false};
-std::mutex the_blas_mutex;
+Mutex the_blas_mutex;
 BlasThreads the_blas;  // that is in use, by so many
 int the_blas_users = 0;
 BlasThreads the_next_blas;
@@ -16,14 +18,14 @@ int the_blas_before = 0;  // how many threads it had
 }  // namespace
 
 void SetBlasThreads(const BlasThreads& threads) {
-  std::lock_guard<std::mutex> lock(the_blas_mutex);
+  std::lock_guard lock(the_blas_mutex);
   the_next_blas = threads;
   the_blas_has_threads = threads.get && threads.set;
 }
 
 OneBlasThread::OneBlasThread() : is_counted_(the_blas_has_threads.load(std::memory_order_relaxed)) {
   if (!is_counted_) return;
-  std::lock_guard<std::mutex> lock(the_blas_mutex);
+  std::lock_guard lock(the_blas_mutex);
   if (the_blas_users++ > 0) return;
   the_blas = the_next_blas;
   the_blas_before = the_blas.get ? the_blas.get() : 1;
@@ -32,7 +34,7 @@ OneBlasThread::OneBlasThread() : is_counted_(the_blas_has_threads.load(std::memo
 
 OneBlasThread::~OneBlasThread() {
   if (!is_counted_) return;
-  std::lock_guard<std::mutex> lock(the_blas_mutex);
+  std::lock_guard lock(the_blas_mutex);
   // Unless somebody else has chosen meanwhile.
   if (--the_blas_users == 0 && the_blas_before > 1 && the_blas.get() == 1) the_blas.set(the_blas_before);
 }

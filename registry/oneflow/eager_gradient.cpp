@@ -2,6 +2,7 @@
 #include <map>
 #include <mutex>
 
+#include "../host/mutex.h"
 #include "callers.h"
 #include "calls.h"
 #include "gradient.h"
@@ -174,14 +175,14 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
 
   std::shared_ptr<const Plan> FindPlan(const Prepared& forward) const {
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::lock_guard lock(mutex_);
       for (const auto& plan : plans_) {
         if (&plan->forward() == forward.specialization.get()) return plan;
       }
     }
     // Without the lock: this may wait for the GIL.
     auto made = std::make_shared<const Plan>(forward, is_train_, caller_);
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     if (plans_.size() == kMostPlans) plans_.erase(plans_.begin());
     plans_.push_back(made);
     return made;
@@ -191,7 +192,7 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
   std::shared_ptr<const Instance> instance_;
   bool is_train_ = false;
   std::string caller_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::vector<std::shared_ptr<const Plan>> plans_;
 };
 

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "../host/error.h"
+#include "../host/mutex.h"
 #include "callers.h"
 
 namespace pykernels::oneflow {
@@ -15,14 +16,14 @@ struct Failure {
   int64_t n_calls = 0;  // how many had begun
 };
 
-std::mutex the_mutex;
+Mutex the_mutex;
 Failure the_first;
 std::atomic<size_t> the_count{0};
 
 }  // namespace
 
 void AddFailure(const std::string& text, const void* output) {
-  std::lock_guard<std::mutex> lock(the_mutex);
+  std::lock_guard lock(the_mutex);
   if (the_count++ == 0) the_first = {text, output, CountCalls()};
 }
 
@@ -31,7 +32,7 @@ std::string TakeFailures() {
   Failure first;
   size_t more = 0;
   {
-    std::lock_guard<std::mutex> lock(the_mutex);
+    std::lock_guard lock(the_mutex);
     if (the_count == 0) return "";
     first = the_first;
     more = the_count - 1;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 
+#include "../host/mutex.h"
 #include "../host/op.h"
 
 namespace pykernels::oneflow {
@@ -34,18 +35,18 @@ class Entered {
   }
 
   void Add(const OpType* type) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     types_[&type->op()] = type;
   }
 
   const OpType* Find(const Op* op) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     const auto found = types_.find(op);
     return found == types_.end() ? nullptr : found->second;
   }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   std::map<const Op*, const OpType*> types_;
 };
 
@@ -84,7 +85,7 @@ Counts OpType::Count(const Listed& inputs, const Listed& outputs) const {
 
 template <typename Has>
 std::shared_ptr<const Instance> OpType::FindKnown(const Counts& counts, const Has& has) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   const auto found = std::find_if(instances_.rbegin(), instances_.rend(), [&](const Known& known) {
     const auto& attributes = known.instance->attributes();
     return known.counts == counts && std::all_of(attributes.begin(), attributes.end(), has);
@@ -120,7 +121,7 @@ std::shared_ptr<const Instance> OpType::FindInstance(const Counts& counts, const
       op_, op_->name(), std::move(attributes),
       distribute(declared().inputs, declared().n_inputs, counts.inputs, "inputs"),
       distribute(declared().outputs, declared().n_outputs, counts.outputs, "outputs"));
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   if (instances_.size() == kMostInstances) instances_.erase(instances_.begin());
   instances_.push_back({counts, instance});
   return instance;

@@ -3,12 +3,12 @@
 #define PYKERNELS_REGISTRY_ONEFLOW_OP_TYPE_H_
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "../host/instance.h"
+#include "../host/mutex.h"
 #include "../host/specialization.h"
 #include "attributes.h"
 
@@ -58,7 +58,7 @@ class OpType {
   const std::string name_;
   std::vector<std::string> inputs_;
   std::vector<std::string> outputs_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::vector<Known> instances_;  // the newest last
 };
 

@@ -1,6 +1,8 @@
-// Which threads OneFlow waits for.
+// Which threads OneFlow waits for, also before it forks.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_WORKER_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_WORKER_H_
+
+#include "../host/mutex.h"
 
 namespace pykernels::oneflow {
 
@@ -16,6 +18,7 @@ class Worker {
 
  private:
   static thread_local inline int depth_ = 0;
+  const ForkGate::Pass pass_;
 };
 
 }  // namespace pykernels::oneflow

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../host/mutex.h"
 #include "declarations/onnxruntime.h"
 
 namespace pykernels::onnxruntime {
@@ -37,9 +38,9 @@ using OpsByDomain = std::map<std::string, std::vector<const OrtCustomOp*>>;
 // Adds these ops, which live as long as the process, to a session's options.
 inline OrtStatus* AddDomains(const OpsByDomain& ops, OrtSessionOptions* options, const OrtApi& api) {
   // A domain of a session's options has to outlive all sessions that are made with them, so none is ever deleted.
-  static std::mutex mutex;
+  static Mutex mutex;
   static auto* domains = new std::map<std::pair<const OrtApi*, std::vector<const OrtCustomOp*>>, OrtCustomOpDomain*>;
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard lock(mutex);
   for (const auto& [name, of_domain] : ops) {
     OrtCustomOpDomain*& domain = (*domains)[{&api, of_domain}];
     if (!domain) {

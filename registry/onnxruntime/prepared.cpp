@@ -66,7 +66,7 @@ const Prepared& PreparedTable::Find(const Inputs& inputs, const OrtApi& api, con
   const Entry* latest = latest_.load(std::memory_order_acquire);
   if (latest && latest->Serves(inputs)) return latest->prepared;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     for (const auto& entry : entries_) {
       if (!entry->Serves(inputs)) continue;
       latest_.store(entry.get(), std::memory_order_release);
@@ -78,7 +78,7 @@ const Prepared& PreparedTable::Find(const Inputs& inputs, const OrtApi& api, con
   // Without the lock: this may wait for the GIL, and compile.
   const std::shared_ptr<const Entry> made = Make(inputs, n_outputs);
   *keep = made;
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   if (entries_.size() < kMostEntries) {
     entries_.push_back(made);
     latest_.store(made.get(), std::memory_order_release);
@@ -133,14 +133,14 @@ std::shared_ptr<const Instance> PreparedTable::FindInstance(const std::vector<in
                         [&](const auto& instance) { return HasCounts(*instance, inputs, outputs); });
   };
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     const auto found = find();
     if (found != instances_.end()) return *found;
   }
   const std::shared_ptr<const Op>& op = variant_.type.op();
   auto made = std::make_shared<const Instance>(
       op, label_, Attributes::Fill(op->declared(), label_, attributes_.values()), inputs, outputs);
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   const auto found = find();
   if (found != instances_.end()) return *found;
   instances_.push_back(made);

@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "../host/instance.h"
+#include "../host/mutex.h"
 #include "../host/specialization.h"
 #include "values.h"
 
@@ -64,7 +64,7 @@ class PreparedTable {
   const std::string label_;
   const Attributes attributes_;
   mutable std::atomic<const Entry*> latest_{nullptr};
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::vector<std::shared_ptr<const Entry>> entries_;
   mutable std::vector<std::shared_ptr<const Instance>> instances_;
 };

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "../host/error.h"
+#include "../host/mutex.h"
 #include "../host/op.h"
 #include "../onnxruntime.cpp"
 #include "domains.h"
@@ -15,7 +16,7 @@ namespace {
 
 using pykernels::onnxruntime::NodeType;
 
-std::mutex the_mutex;
+pykernels::Mutex the_mutex;
 // All that were ever added: sessions may use them.
 auto& the_types = *new std::deque<NodeType>;
 std::vector<const NodeType*> the_offered;
@@ -35,7 +36,7 @@ PK_EXPORT int64_t pk_onnxruntime_add(const char* domain, const char* name, const
     const size_t width = op->declared().n_inputs + op->declared().n_outputs;
     std::vector<std::vector<int32_t>> rows;
     for (int32_t i = 0; i < n_rows; ++i) rows.emplace_back(dtypes + i * width, dtypes + (i + 1) * width);
-    std::lock_guard<std::mutex> lock(the_mutex);
+    std::lock_guard lock(the_mutex);
     the_types.emplace_back(domain, name, std::move(op), rows);
     return static_cast<int64_t>(the_types.size()) - 1;
   } catch (const std::exception& problem) {
@@ -47,12 +48,12 @@ PK_EXPORT int64_t pk_onnxruntime_add(const char* domain, const char* name, const
 
 // Says which node types RegisterCustomOps adds, by their numbers.
 PK_EXPORT void pk_onnxruntime_offer(const int64_t* numbers, int32_t n) {
-  std::lock_guard<std::mutex> lock(the_mutex);
+  std::lock_guard lock(the_mutex);
   the_offered.clear();
   for (int32_t i = 0; i < n; ++i) the_offered.push_back(&the_types[numbers[i]]);
 }
 
 std::vector<const NodeType*> pykernels::onnxruntime::OfferedTypes() {
-  std::lock_guard<std::mutex> lock(the_mutex);
+  std::lock_guard lock(the_mutex);
   return the_offered;
 }

@@ -46,7 +46,7 @@ class Call : public Node {
     if (!plan) Fail(kDefinitionError, refusal);
     Tensors tensors(plan->first_gradient());
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      std::lock_guard lock(mutex_);
       for (const Saved& each : saved) {
         tensors[each.number] = each.number < plan->first_output()
                                    ? each.variable.unpack()
@@ -64,7 +64,7 @@ class Call : public Node {
   }
 
   void release_variables() override {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     for (Saved& each : saved) each.variable.reset_data();
   }
 

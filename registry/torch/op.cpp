@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "../host/mutex.h"
 #include "../host/specialization.h"
 #include "gradient_plan.h"
 #include "values.h"
@@ -90,11 +91,11 @@ bool Use::Is(const Layout& layout, const IValue* arguments) const {
 
 std::shared_ptr<const Specialization> Use::Specialize(const Tensors& inputs) const {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     if (latest_ && IsFor(latest_->inputs(), inputs)) return latest_;
   }
   std::shared_ptr<const Specialization> found = instance_.Specialize(TypesOf(inputs));
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   latest_ = found;
   return found;
 }
@@ -125,7 +126,7 @@ pykernels::Tensors Use::TypesOf(const Tensors& inputs) const {
 
 std::shared_ptr<const GradientPlan> Use::Gradient(const Tensors& inputs, const Tensors& outputs) const {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     if (plan_) return plan_;
   }
   // Without the lock: a definition that is written in Python waits for the GIL here.
@@ -145,7 +146,7 @@ std::shared_ptr<const GradientPlan> Use::Gradient(const Tensors& inputs, const T
     }
     return std::make_shared<const GradientPlan>(instance_, types, results);
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   if (!plan_) plan_ = std::move(made);
   return plan_;
 }
@@ -155,13 +156,13 @@ Loaded::Loaded(std::shared_ptr<const Op> op, bool takes_is_train)
 
 std::shared_ptr<const Use> Loaded::FindUse(const IValue* arguments) const {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard lock(mutex_);
     const auto found = std::find_if(uses_.rbegin(), uses_.rend(),
                                     [&](const auto& use) { return use->Is(layout_, arguments); });
     if (found != uses_.rend()) return *found;
   }
   auto made = std::make_shared<const Use>(op_, layout_, arguments);
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   if (uses_.size() == kMostUses) uses_.erase(uses_.begin());
   uses_.push_back(made);
   return made;
@@ -169,9 +170,9 @@ std::shared_ptr<const Use> Loaded::FindUse(const IValue* arguments) const {
 
 TorchOp& TorchOp::Get(const std::string& type) {
   // Never destroyed: PyTorch's threads may outlive static objects.
-  static auto* mutex = new std::mutex;
+  static auto* mutex = new Mutex;
   static auto* ops = new std::unordered_map<std::string, std::unique_ptr<TorchOp>>;
-  std::lock_guard<std::mutex> lock(*mutex);
+  std::lock_guard lock(*mutex);
   std::unique_ptr<TorchOp>& op = (*ops)[type];
   if (!op) op = std::make_unique<TorchOp>(type);
   return *op;

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "../host/instance.h"
+#include "../host/mutex.h"
 #include "layout.h"
 
 namespace pykernels::torch_ops {
@@ -41,7 +41,7 @@ class Use {
   std::vector<int32_t> input_counts_;
   std::vector<int32_t> output_counts_;
   Instance instance_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::shared_ptr<const Specialization> latest_;
   mutable std::shared_ptr<const GradientPlan> plan_;
 };
@@ -59,7 +59,7 @@ class Loaded {
  private:
   std::shared_ptr<const Op> op_;
   Layout layout_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::vector<std::shared_ptr<const Use>> uses_;  // the newest last
 };
 

@@ -350,6 +350,6 @@ def call(op):
 """
 
 
-@pytest.mark.parametrize("ops", [6, pytest.param(100, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("ops", [6, pytest.param(30, marks=pytest.mark.thorough)])
 def test_forks_while_another_thread_builds(tmp_path: Path, ops: int) -> None:
     forking.check(tmp_path, BUILDS, ops)

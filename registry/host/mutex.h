@@ -1,0 +1,101 @@
+// Mutexes that no fork splits: a child has none of the other threads, so one that was locked would stay so for ever.
+#ifndef PYKERNELS_REGISTRY_HOST_MUTEX_H_
+#define PYKERNELS_REGISTRY_HOST_MUTEX_H_
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <mutex>
+#include <shared_mutex>
+
+namespace pykernels {
+
+// Counts the threads that hold mutexes of this library. A fork waits until there are none. That is soon: no thread that
+// holds one waits for the GIL, compiles, or runs a kernel.
+class ForkGate {
+ public:
+  // Lets this thread pass, also during a fork, in a scope: a framework waits for its threads before it forks.
+  class Pass {
+   public:
+    Pass() { ++depth_; }
+    ~Pass() { --depth_; }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+  };
+
+  // Lets all threads pass, for a framework that ends its own before a fork and lets no other call it meanwhile.
+  static void StayOpen() { closes_ = false; }
+
+  static void Enter() {
+    if (depth_++ > 0) return;  // else a fork would wait for this thread, and it for the fork
+    for (;;) {
+      ++n_holders_;
+      if (n_forks_ == 0) return;
+      --n_holders_;
+      while (n_forks_ > 0) sched_yield();
+    }
+  }
+
+  static void Leave() {
+    if (--depth_ == 0) --n_holders_;
+  }
+
+ private:
+  static int Watch() { return pthread_atfork(Close, Open, OpenInChild); }
+
+  static void Close() {
+    if (!closes_) return;
+    ++n_forks_;
+    while (n_holders_ > 0) sched_yield();
+    ++depth_;  // what else prepares for the fork may call us on this thread
+  }
+
+  static void Open() {
+    if (!closes_) return;
+    --depth_;
+    --n_forks_;
+  }
+
+  static void OpenInChild() {
+    Open();
+    n_forks_ = 0;  // other threads may have been about to fork
+  }
+
+  static inline std::atomic<int> n_holders_{0};
+  static inline std::atomic<int> n_forks_{0};
+  static inline std::atomic<bool> closes_{true};
+  static inline thread_local int depth_ = 0;
+  static inline const int watched_ = Watch();
+};
+
+template <typename Plain>
+class Unforked {
+ public:
+  void lock() {
+    ForkGate::Enter();
+    plain_.lock();
+  }
+  void unlock() {
+    plain_.unlock();
+    ForkGate::Leave();
+  }
+  void lock_shared() {
+    ForkGate::Enter();
+    plain_.lock_shared();
+  }
+  void unlock_shared() {
+    plain_.unlock_shared();
+    ForkGate::Leave();
+  }
+
+ private:
+  Plain plain_;
+};
+
+using Mutex = Unforked<std::mutex>;
+using SharedMutex = Unforked<std::shared_mutex>;
+
+}  // namespace pykernels
+
+#endif  // PYKERNELS_REGISTRY_HOST_MUTEX_H_
