@@ -80,9 +80,18 @@ class CustomOpProp:
     ) -> Sequence[int]:
         """Which tensors the gradient is computed from: a selection of the numbers that are handed in.
 
-        The backward kernel gets them in the order in which they are returned.
+        The backward kernel gets them in the order in which they are returned. Those of inputs may be left out.
         """
         return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
+
+    def list_gradients(self) -> Sequence[str]:
+        """The names of the inputs that have a gradient; all, unless it is overridden.
+
+        The backward kernel returns one for each, in the order of `list_arguments`. An input that is not among them,
+        such as labels or indices, has none, and no array is made for it. Where there are no names, the op has no
+        gradient, and needs no backward kernel.
+        """
+        return self.list_arguments()
 
 
 _SCALARS: dict[Any, AttrType] = {

@@ -17,7 +17,14 @@ from pykernels.errors import CallError, DefinitionError
 from pykernels.instance import TensorSpec
 from pykernels.prop import CustomOpProp, attributes_of
 
-__all__ = ["Dependency", "PropOps"]
+__all__ = ["AS_THE_FIRST", "Dependency", "PropOps"]
+
+#: In place of the number of a dtype: that of the first tensor that the gradient depends on.
+AS_THE_FIRST = 0
+
+_UNKNOWN = TensorSpec(None, None)
+# To see with whether types can be recovered: a number, and arrays whose axes are all different.
+_PROBES = [TensorSpec((2, 3, 5, 7)[:ndim], np.dtype(np.float32)) for ndim in range(5)]
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class PropOps:
         except ValueError as error:
             raise DefinitionError(str(error)) from None
         described = self._describe()
-        arguments = _names(described.list_arguments(), "list_arguments")
+        self.arguments = arguments = _names(described.list_arguments(), "list_arguments")
         self.states = _names(described.list_auxiliary_states(), "list_auxiliary_states")
         self.inputs = arguments + self.states
         self.outputs = _names(described.list_outputs(), "list_outputs")
@@ -54,7 +61,11 @@ class PropOps:
         # As in MXNet, the gradient gets every state, and none has a gradient of its own.
         states = [Dependency(name, "I", name) for name in self.states]
         self.dependencies = self._dependencies(described, arguments) + states
-        self.gradients = [f"d{name}" for name in arguments]
+        self.differentiable = self._differentiable(described)
+        self.gradients = [f"d{name}" for name in self.differentiable]
+        # What the gradient does not depend on: the op of the gradient is told the types by attributes.
+        given = {d.argument for d in self.dependencies if d.kind == "I"}
+        self.types = {f"type_of_{name}": name for name in arguments if name not in given}
         self.split_for_each_axis = bool(prop.split_for_each_axis)
         self._check_names()
 
@@ -89,11 +100,21 @@ class PropOps:
                 f"declare_backward_dependency returned {chosen!r}, not a selection of the numbers that it was given"
             ) from None
 
+    def _differentiable(self, described: CustomOpProp) -> list[str]:
+        chosen = _names(described.list_gradients(), "list_gradients")
+        unknown = [name for name in chosen if name not in self.arguments]
+        if unknown:
+            raise DefinitionError(
+                f"list_gradients returned {chosen!r}, but there is no input '{unknown[0]}'; inputs are "
+                f"{', '.join(self.arguments)}"
+            )
+        return [name for name in self.arguments if name in chosen]
+
     def _check_names(self) -> None:
         attributes = [attribute.name for attribute in self.attributes]
         for what, names in (
             ("the op", [*self.inputs, *self.outputs, *attributes]),
-            ("its gradient", [*(d.name for d in self.dependencies), *self.gradients, *attributes]),
+            ("its gradient", [*(d.name for d in self.dependencies), *self.gradients, *self.types, *attributes]),
         ):
             repeated = sorted({name for name in names if names.count(name) > 1})
             if repeated:
@@ -116,50 +137,67 @@ class PropOps:
     def infer_backward(self, given: Sequence[TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
         """The gradients of the arguments, from the tensors that the gradient depends on."""
         known = {(d.kind, d.argument): spec for d, spec in zip(self.dependencies, given, strict=True)}
-        unknown = TensorSpec(None, None)
-        inputs = [known.get(("I", name), unknown) for name in self.inputs]
-        if unknown in inputs:
-            inputs = self._recover_inputs(inputs, known, attributes)
+        for attribute, name in self.types.items():
+            if told := attributes[attribute]:
+                dtype = given[0].dtype if told[0] == AS_THE_FIRST else dtypes.from_number(told[0])
+                known["I", name] = TensorSpec(tuple(told[1:]), dtype)
+        inputs = [known.get(("I", name), _UNKNOWN) for name in self.inputs]
+        if _UNKNOWN in inputs:
+            if not self._can_recover(attributes):
+                missing = self.inputs[inputs.index(_UNKNOWN)]
+                raise DefinitionError(
+                    f"the shape of the gradient of '{missing}' cannot be told from what the gradient depends on "
+                    f"({', '.join(d.name for d in self.dependencies)}); return the input, too, from "
+                    "declare_backward_dependency"
+                )
+            inputs = self._recover(known, attributes)
         outputs = self.infer_forward(inputs, attributes)[1]
         for name, output in zip(self.outputs, outputs, strict=True):
             for kind, shown in (("D", f"d{name}"), ("O", name)):
-                shape = known.get((kind, name), unknown).shape
+                shape = known.get((kind, name), _UNKNOWN).shape
                 if shape is not None and output.shape is not None and shape != output.shape:
                     raise CallError(f"'{shown}' has shape {shape}, but the output '{name}' has shape {output.shape}")
-        return inputs[: len(self.gradients)]
+        return [spec for name, spec in zip(self.inputs, inputs, strict=True) if name in self.differentiable]
 
-    def _recover_inputs(
-        self,
-        inputs: list[TensorSpec],
-        known: Mapping[tuple[str, str], TensorSpec],
-        attributes: Mapping[str, Any],
-    ) -> list[TensorSpec]:
-        """The forward inputs, where the gradient does not depend on all of them.
+    def missing_types(self, attributes: Mapping[str, Any]) -> dict[str, str]:
+        """The attributes that the gradient needs to be told the types of inputs by, and the names of these."""
+        return {} if not self.types or self._can_recover(attributes) else self.types
 
-        Either infer_shape completes them from the others, or the only input has the shape of an output.
-        """
-        arguments, states = inputs[: len(self.gradients)], inputs[len(self.gradients) :]
-        if not all(spec.shape is None for spec in arguments):
-            inputs = self.infer_forward(inputs, attributes)[0]
-        elif len(arguments) == 1:
-            for kind in ("O", "D"):
-                candidates = [known[kind, name] for name in self.outputs if (kind, name) in known]
-                tried = [*candidates[:1], *states]
-                if candidates and self.infer_forward(tried, attributes)[1][0].shape == candidates[0].shape:
-                    return tried
-        missing = [name for name, spec in zip(self.inputs, inputs, strict=True) if spec.shape is None]
-        if missing:
-            raise DefinitionError(
-                f"the shape of the gradient of '{missing[0]}' cannot be told from what the gradient depends on "
-                f"({', '.join(d.name for d in self.dependencies)}); return the input, too, from "
-                "declare_backward_dependency"
+    def _can_recover(self, attributes: Mapping[str, Any]) -> bool:
+        """Whether what the gradient depends on tells the types of all inputs, for each probe that the class takes."""
+        recovered = [self._recovers(probe, attributes) for probe in _PROBES]
+        return True in recovered and False not in recovered
+
+    def _recovers(self, first: TensorSpec, attributes: Mapping[str, Any]) -> bool | None:
+        """The same for a first input; None if the class does not take it, or wants to know the others."""
+        try:
+            inputs, outputs = self.infer_forward([first] + [_UNKNOWN] * (len(self.inputs) - 1), attributes)
+        except Exception:  # whatever the class raises
+            return None
+        of = {("I", name): spec for name, spec in zip(self.inputs, inputs, strict=True)}
+        of |= {(kind, name): spec for name, spec in zip(self.outputs, outputs, strict=True) for kind in "OD"}
+        try:
+            return (
+                self._recover({(d.kind, d.argument): of[d.kind, d.argument] for d in self.dependencies}, attributes)
+                == inputs
             )
-        return inputs
+        except Exception:
+            return False
+
+    def _recover(self, known: Mapping[tuple[str, str], TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
+        """The forward inputs, of which the gradient does not depend on all.
+
+        Either infer_shape completes them from the others, or the only one is like an output.
+        """
+        inputs = [known.get(("I", name), _UNKNOWN) for name in self.inputs]
+        if inputs == [_UNKNOWN]:
+            return [next(spec for (kind, _), spec in known.items() if kind != "I")]
+        return self.infer_forward(inputs, attributes)[0]
 
     def _infer_shapes(
         self, prop: CustomOpProp, shapes: Sequence[tuple[int, ...] | None]
     ) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]]:
-        arguments = shapes[: len(self.gradients)]
+        arguments = shapes[: len(self.arguments)]
         if arguments and all(shape is None for shape in arguments):
             return list(shapes), [None] * len(self.outputs)
         result = prop.infer_shape([list(shape or ()) for shape in arguments])
@@ -172,7 +210,7 @@ class PropOps:
     def _infer_types(
         self, prop: CustomOpProp, types: Sequence[np.dtype[Any] | None]
     ) -> tuple[list[np.dtype[Any] | None], list[np.dtype[Any] | None]]:
-        arguments = types[: len(self.gradients)]
+        arguments = types[: len(self.arguments)]
         if arguments and all(dtype is None for dtype in arguments):
             return list(types), [None] * len(self.outputs)
         result = prop.infer_type([None if dtype is None else dtype.type for dtype in arguments])
@@ -181,7 +219,7 @@ class PropOps:
         return ins, outs
 
     def _two_lists(self, result: Any, method: str, read: Callable[[Any], Any]) -> tuple[list[Any], list[Any]]:
-        wanted = (len(self.gradients), len(self.outputs), len(self.states))
+        wanted = (len(self.arguments), len(self.outputs), len(self.states))
         counts = f"{wanted[0]} for inputs and {wanted[1]} for outputs"
         if self.states:
             counts += f" and {wanted[2]} for auxiliary states"

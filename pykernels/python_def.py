@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from pykernels import abi, callbacks, dtypes
+from pykernels.abi import AttrType
 from pykernels.declared import Attribute
-from pykernels.definition import Definition
+from pykernels.definition import NOT_KNOWN_YET, Definition
 from pykernels.definition_reader import read_definition
 from pykernels.errors import CallError, DefinitionError
 from pykernels.instance import TensorSpec
 from pykernels.prop import CustomOpProp
-from pykernels.prop_inference import PropOps
+from pykernels.prop_inference import AS_THE_FIRST, PropOps
 
 __all__ = ["CustomOpProp", "load_python_def"]
 
@@ -99,10 +100,13 @@ class _PythonDefinition:
         flags = abi.OpFlag.INFERS_SHAPE | abi.OpFlag.INFERS_DTYPE
         if ops.split_for_each_axis:
             flags |= abi.OpFlag.HAS_SBP
-        forward = self._op("forward", ops.inputs, ops.outputs, flags | abi.OpFlag.INFERS_INPUTS)
+        is_constant = bool(ops.arguments) and not ops.gradients
+        forward_flags = flags | abi.OpFlag.INFERS_INPUTS | (abi.OpFlag.NO_GRADIENT if is_constant else 0)
+        forward = self._op("forward", ops.inputs, ops.outputs, forward_flags)
         for at in range(len(ops.inputs) - len(ops.states), len(ops.inputs)):
             forward.inputs[at].is_mutable = 1
-        backward = self._op("backward", [d.name for d in ops.dependencies], ops.gradients, flags)
+        types = [Attribute(name, AttrType.LIST_INT64, ()) for name in ops.types]
+        backward = self._op("backward", [d.name for d in ops.dependencies], ops.gradients, flags, types)
         for op in (forward, backward):
             op.file, op.line = file, line
         has_gradient = bool(ops.gradients)
@@ -118,8 +122,15 @@ class _PythonDefinition:
             sbp=abi.SbpFn(self._sbp),
         )
 
-    def _op(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], flags: abi.OpFlag) -> abi.Op:
-        attributes = [_attribute(attribute) for attribute in self._ops.attributes]
+    def _op(
+        self,
+        kind: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        flags: abi.OpFlag,
+        more_attributes: Sequence[Attribute] = (),
+    ) -> abi.Op:
+        attributes = [_attribute(attribute) for attribute in (*self._ops.attributes, *more_attributes)]
         return abi.Op(
             name=f"{self._name}_{kind}".encode(),
             flags=flags,
@@ -188,8 +199,26 @@ class _PythonDefinition:
             sink.output(sink.user, gradient.encode(), 1)
         for i in range(forward.n_attrs):
             sink.attribute(sink.user, ctypes.byref(forward.attrs[i]))
-        for argument, gradient in zip(self._ops.inputs, self._ops.gradients):  # states, at the end, have none
+        for attribute, value in self._types(forward).items():
+            sink.attribute(sink.user, ctypes.byref(abi.encode_attr(attribute, AttrType.LIST_INT64, value)))
+        for argument, gradient in zip(self._ops.differentiable, self._ops.gradients, strict=True):
             sink.bind(sink.user, argument.encode(), 0, b"%s/%s_0" % (name, gradient.encode()))
+
+    def _types(self, forward: abi.Instance) -> dict[str, tuple[int, ...]]:
+        """The types of forward inputs that the gradient does not depend on, by the attributes that tell them."""
+        attributes = {attr.name.decode(): abi.decode_attr(attr) for attr in forward.attrs[: forward.n_attrs]}
+        inputs = {tensor.argument.decode(): tensor for tensor in forward.inputs[: forward.n_inputs]}
+        outputs = {tensor.argument.decode(): tensor for tensor in forward.outputs[: forward.n_outputs]}
+        alike = [(inputs if d.kind == "I" else outputs)[d.argument].dtype for d in self._ops.dependencies[:1] if inputs]
+        types = {}
+        for attribute, name in self._ops.missing_types(attributes).items():
+            tensor = inputs.get(name)
+            if tensor is None or tensor.ndim < 0 or not tensor.dtype:
+                raise DefinitionError(f"the shape or dtype of '{name}' {NOT_KNOWN_YET}")
+            # The same gradient serves for several dtypes where they follow from what it depends on.
+            dtype = AS_THE_FIRST if tensor.dtype in alike else tensor.dtype
+            types[attribute] = (dtype, *tensor.dims[: tensor.ndim])
+        return types
 
 
 def _arguments(names: Sequence[str]) -> ctypes.Array[abi.Argument]:

@@ -129,3 +129,81 @@ def test_wrong_dtypes() -> None:
     message = r"'picked_dense' for .*index: float32 \(4,\): .*'index' has dtype float32, .* wants int32"
     with pytest.raises(mx.MXNetError, match=message):
         mx.nd.Custom(mx.nd.ones((4, 3)), mx.nd.ones((2, 3)), mx.nd.ones(4), op_type=NAME, units=2)
+
+
+SOFTMAX = """
+    import pykernels
+
+
+    class Softmax(pykernels.CustomOpProp):
+        def __init__(self):
+            super().__init__(need_top_grad=False)
+
+        def list_arguments(self):
+            return ["data", "label"]
+
+        def infer_shape(self, in_shape):
+            return [in_shape[0], (in_shape[0][0],)], [in_shape[0]], []
+
+        def declare_backward_dependency(self, out_grad, in_data, out_data):
+            return [in_data[1], out_data[0]]
+
+        def list_gradients(self):
+            return ["data"]
+"""
+SOFTMAX_KERNEL = """
+    import numpy as np
+
+
+    def forward(args):
+        data, label = args
+        e = np.exp(data)
+        return e / e.sum(axis=1).reshape((-1, 1))
+
+
+    def backward(args):
+        label, y = args
+        dx = y.copy()
+        for i in range(len(label)):
+            dx[i, int(label[i])] -= 1
+        return dx
+"""
+
+
+def test_a_gradient_that_does_not_depend_on_an_input(load: Any) -> None:
+    """It is MXNet's example of a loss: the gradient of the data is computed from the labels and the output."""
+    name = load(SOFTMAX_KERNEL, definition=SOFTMAX)
+    data, label = mx.nd.array([[1.0, 2.0, 3.0], [3.0, 1.0, 0.0]]), mx.nd.array([0.0, 2.0])
+    data.attach_grad()
+    label.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.Custom(data, label, op_type=name)
+    y.backward()
+    np.testing.assert_allclose(data.grad.asnumpy(), y.asnumpy() - [[1, 0, 0], [0, 0, 1]], rtol=1e-6)
+    np.testing.assert_array_equal(label.grad.asnumpy(), [0, 0])
+    executor = mx.sym.Custom(mx.sym.var("x"), mx.sym.var("label"), op_type=name).simple_bind(mx.cpu(), x=(2, 3))
+    executor.forward(is_train=True, x=data, label=label)
+    executor.backward(mx.nd.ones((2, 3)))
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), data.grad.asnumpy(), rtol=1e-6)
+
+
+def test_an_op_that_has_no_gradient(load: Any) -> None:
+    definition = """
+        import pykernels
+
+
+        class Last(pykernels.CustomOpProp):
+            def infer_shape(self, in_shape):
+                return in_shape, [[2]]
+
+            def list_gradients(self):
+                return []
+    """
+    name = load("def forward(args):\n    return args[0][-2:]\n", definition=definition)
+    x = mx.nd.array([1.0, 5.0, 2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.Custom(x, op_type=name) * 2 + x[:2]
+    y.backward()
+    np.testing.assert_array_equal(y.asnumpy(), [11, 9])
+    np.testing.assert_array_equal(x.grad.asnumpy(), [1, 1, 0])

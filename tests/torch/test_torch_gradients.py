@@ -319,3 +319,61 @@ def test_functional_call_of_every_op(ops: Any) -> None:
     called = torch.func.functional_call(module, weights, (factor,))
     module.load_state_dict(weights)
     assert called == module(factor) and not called.isnan()
+
+
+@pytest.mark.parametrize("compiles", [False, True])
+def test_a_gradient_that_does_not_depend_on_the_input(enter: Callable[[str], Any], load: Any, compiles: bool) -> None:
+    """Its shape is that of the input all the same."""
+    definition = """
+        import pykernels
+
+
+        class RowSum(pykernels.CustomOpProp):
+            def infer_shape(self, in_shape):
+                return in_shape, [in_shape[0][:1]]
+
+            def declare_backward_dependency(self, out_grad, in_data, out_data):
+                return out_grad
+    """
+    kernel = """
+        def forward(args):
+            return args[0].sum(axis=1)
+
+
+        def backward(args, outs):
+            outs[0][:] = args[0].reshape((-1, 1))
+    """
+    run = enter(load(kernel, definition=definition))
+    for shape in ((2, 3), (4, 5)):
+        x = torch.ones(shape, requires_grad=True)
+        call = torch.compile(lambda x: run(x) * 2, backend="aot_eager") if compiles else lambda x: run(x) * 2
+        call(x).sum().backward()
+        assert x.grad is not None
+        assert torch.equal(x.grad, torch.full(shape, 2.0))
+
+
+def test_an_input_without_a_gradient(enter: Callable[[str], Any], load: Any) -> None:
+    definition = """
+        import pykernels
+
+
+        class Scaled(pykernels.CustomOpProp):
+            def list_arguments(self):
+                return ["x", "scale"]
+
+            def list_gradients(self):
+                return ["x"]
+    """
+    kernel = """
+        def forward(args):
+            return args[0] * args[1]
+
+
+        def backward(args):
+            return args[0] * args[2]
+    """
+    run = enter(load(kernel, definition=definition))
+    x, scale = (torch.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    run(x, scale).sum().backward()
+    assert torch.equal(x.grad, scale.detach())
+    assert scale.grad is None
