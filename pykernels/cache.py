@@ -49,13 +49,22 @@ class Entry:
 
 
 def directory() -> Path:
-    """The cache directory: ``$PYKERNELS_CACHE``, else ``pykernels`` in the user's cache directory."""
+    """The cache directory: ``$PYKERNELS_CACHE``, else ``pykernels`` in the user's cache directory.
+
+    Raises
+    ------
+    CacheError
+        The user has no home directory.
+    """
     chosen = os.environ.get("PYKERNELS_CACHE")
     if chosen:
         return Path(chosen).absolute()
     import platformdirs  # not above: it takes a tenth of a warm start
 
-    return Path(platformdirs.user_cache_dir("pykernels"))
+    try:
+        return Path(platformdirs.user_cache_dir("pykernels"))
+    except RuntimeError as error:
+        raise CacheError(f"there is no cache directory: {error}; or set PYKERNELS_CACHE to a directory") from error
 
 
 def digest(parts: Iterable[str | bytes | Path]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -140,10 +141,17 @@ class OpModule(Generic[ApiT]):
         Raises
         ------
         LoadError
-            One is missing or has a syntax error, or the collection's own file has.
+            One is missing or has a syntax error, or the collection's own file has; the path is not UTF-8.
         """
         if not self.path.is_dir():
             raise LoadError(f"there is no op folder {self.path}")
+        try:
+            str(self.path).encode()
+        except UnicodeEncodeError:
+            readable = os.fsencode(self.path).decode(errors="backslashreplace")
+            raise LoadError(
+                f"op folder {readable}: the path is not UTF-8, so that no message can name it. Rename it"
+            ) from None
         _ = self.library
         for part, path in self.files.items():
             if not path.is_file():

@@ -6,6 +6,7 @@ import errno
 import json
 import multiprocessing
 import os
+import pwd
 import random
 import subprocess
 import sys
@@ -50,6 +51,14 @@ def test_default_directory_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.delenv("PYKERNELS_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache.directory() == tmp_path / "pykernels"
+
+
+def test_a_user_without_a_home_is_told_to_choose_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("PYKERNELS_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: {}[uid])  # as of a number that no user has
+    with pytest.raises(CacheError, match=r"there is no cache directory: .*HOME.*; or set PYKERNELS_CACHE"):
+        cache.directory()
 
 
 def test_an_entry_is_built_once(home: Path) -> None:

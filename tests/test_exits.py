@@ -1,4 +1,4 @@
-"""Files of op folders that call `sys.exit`: an error that says where, not the end of the program."""
+"""Files of op folders that end the program, or never end: an error that says where."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from folders import PROP, write_op
 
 from pykernels.errors import DefinitionError, KernelError, LoadError
+from pykernels.kernel import source
 from pykernels.module import OpModule
 
 IDENTITY = "def forward(args):\n    return args[0]\n\n\ndef backward(args):\n    return args[0]\n"
@@ -21,6 +22,24 @@ def _module(folder: Path) -> OpModule:
 def test_in_a_kernel_file(tmp_path: Path) -> None:
     module = _module(write_op(tmp_path, "leaving_file", "import sys\n\nsys.exit(3)\n"))
     with pytest.raises(LoadError, match=r"leaving_file_py_kernel\.py:3: SystemExit: 3"):
+        _ = module.source
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("import os\n\nos._exit(3)\n", 3), ("def forward(args):\n    from os import _exit\n    _exit(1)\n", 2)],
+)
+def test_at_once(tmp_path: Path, text: str, line: int) -> None:
+    module = _module(write_op(tmp_path, "leaving_at_once", text))
+    with pytest.raises(LoadError, match=rf"leaving_at_once_py_kernel\.py:{line}: os\._exit ends the process"):
+        _ = module.source
+
+
+@pytest.mark.parametrize("body", ["pass", "try:\n        len(())\n    except Exception:\n        pass"])
+def test_never(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    monkeypatch.setattr(source, "_LONGEST", 0.2)
+    module = _module(write_op(tmp_path, "endless_file", f"while True:\n    {body}\n"))
+    with pytest.raises(LoadError, match=r"endless_file_py_kernel\.py:\d: the file has run for more than 0 s"):
         _ = module.source
 
 

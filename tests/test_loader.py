@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +88,14 @@ def test_a_missing_file_is_named(square: Path, missing: str) -> None:
     with pytest.raises(LoadError, match=f"{missing}.* is missing"):
         pykernels.custom_op_module("square", square).py_api().cpp_def().py_kernel().build_load()
     assert "square" not in pykernels.list_ops()
+
+
+def test_a_path_that_is_not_utf8(square: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(square.parent) + b"/\xff"))
+    folder.mkdir()
+    square.rename(folder / "square")
+    with pytest.raises(LoadError, match=r"op folder /.*/\\xff/square: the path is not UTF-8, so that no message"):
+        pykernels.load_ops(folder)
 
 
 @pytest.mark.parametrize("broken", ["square_py_kernel.py", "square_py_api.py"])

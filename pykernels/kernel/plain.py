@@ -1,6 +1,7 @@
-"""Kernels are plain NumPy code: what they use of a framework is found when their file is read.
+"""Kernels are plain NumPy code: what else they use is found when their file is read.
 
-A kernel that calls the framework that runs it may wait for the thread that it is on.
+A kernel that calls the framework that runs it may wait for the thread that it is on. One that calls ``os._exit`` ends
+the process, and nobody is told why.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pykernels.errors import KernelError
+from pykernels.errors import KernelError, LoadError
 from pykernels.kernel.bytecode import instructions
 from pykernels.kernel.ownership import framework_of, is_dependency, is_installed, is_users
 
-__all__ = ["check_plain", "uses"]
+__all__ = ["check_plain", "check_stays", "uses"]
 
 _UNKNOWN = object()
 
@@ -50,6 +51,25 @@ def check_plain(kernel: types.FunctionType, path: Path) -> None:
             waiting += [each for each in _functions(value) if _is_followed(each, path.parent)]
 
 
+def check_stays(file: types.CodeType) -> None:
+    """Check that a file of an op folder, whose code this is, does not name ``os._exit``.
+
+    Raises
+    ------
+    LoadError
+        It does; the message has its file and line.
+    """
+    if "_exit" not in _names(file):
+        return
+    for code in _codes(file):
+        for instruction, line in instructions(code):
+            if instruction.argval == "_exit":
+                raise LoadError(
+                    f"{code.co_filename}:{line}: os._exit ends the process, of whoever loads or calls the op, without "
+                    "a word. Raise an error instead"
+                )
+
+
 def _may_use(function: types.FunctionType) -> bool:
     """Whether a look at each instruction can find anything: not if all that it names is a dependency or a value."""
     named, cells = set(_names(function.__code__)), function.__closure__ or ()
@@ -65,19 +85,22 @@ def _may_use(function: types.FunctionType) -> bool:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
+    for each in _codes(code):
+        yield from each.co_names
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A code, and those of the functions and classes in it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+            yield from _codes(constant)
 
 
 def uses(function: types.FunctionType) -> Iterator[tuple[str, Any, int]]:
     """What the code of a function reads from outside: name (``tools.scale``), current value, and line."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    for code in _codes(function.__code__):
         name, value = "", _UNKNOWN
         for instruction, line in instructions(code):
             argument = instruction.argval

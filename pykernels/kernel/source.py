@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import hashlib
 import inspect
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,12 +18,15 @@ from typing import Any
 from pykernels.errors import KernelError, LoadError
 from pykernels.kernel.fingerprint import survey
 from pykernels.kernel.loaded_source import SOURCE
-from pykernels.kernel.plain import check_plain
+from pykernels.kernel.plain import check_plain, check_stays
 
 __all__ = ["KernelFunction", "KernelSource", "compiled", "execute"]
 
 #: A keyword-only parameter of this name is not an attribute: it tells whether this is a training pass.
 IS_TRAIN = "is_train"
+
+# How long a file of an op folder may take, in seconds.
+_LONGEST = 120.0
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ def execute(path: Path) -> types.ModuleType:
     Raises
     ------
     LoadError
-        The file is missing, has a syntax error, or raises.
+        The file is missing, has a syntax error, raises, names ``os._exit``, or runs for more than two minutes.
     """
     try:
         source = path.read_bytes()
@@ -113,10 +118,17 @@ def execute(path: Path) -> types.ModuleType:
     sys.modules[name] = module
     try:
         code = compiled(source, path)
-        with _importable(path.parent):
+        check_stays(code)
+        with _importable(path.parent), _limited():
             exec(code, vars(module))
     except SyntaxError as error:
         raise LoadError(f"{error.filename}:{error.lineno}: syntax error: {error.msg}") from error
+    except LoadError:
+        raise
+    except _Endless as error:
+        raise LoadError(
+            f"{_line_of(error, path)}: the file has run for more than {_LONGEST:.0f} s, and was stopped here"
+        ) from None
     except (Exception, SystemExit) as error:  # an op that is loaded does not end a program
         raise LoadError(f"{_line_of(error, path)}: {type(error).__name__}: {error}") from error
     return module
@@ -150,6 +162,30 @@ def _importable(folder: Path) -> Iterator[None]:
             file = getattr(sys.modules[name], "__file__", None)
             if file and Path(file).parent == folder:
                 del sys.modules[name]
+
+
+class _Endless(BaseException):
+    """Ends what runs for too long."""
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    thread, lock, is_over = threading.get_ident(), threading.Lock(), False
+
+    def stop() -> None:
+        with lock:
+            if not is_over:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Endless))
+
+    timer = threading.Timer(_LONGEST, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            is_over = True
+        timer.cancel()
 
 
 def _line_of(error: BaseException, path: Path) -> str:
