@@ -52,7 +52,7 @@ def test_places_of_nan_infinities_and_zeros(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+@pytest.mark.parametrize("axis", [0, -1])
 def test_places_of_extrema_along_axes(tmp_path: Path, axis: int) -> None:
     with_nan = np.where(X > 2, np.float32(np.nan), X)
     for x in (X, with_nan, X[:, :1].copy(), X[:1], X.astype(int), X > 2):
@@ -76,7 +76,7 @@ def test_places_that_are_not_there(tmp_path: Path, expression: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("mode", ["", ", 'full'", ", 'same'", ", mode='valid'"])
+@pytest.mark.parametrize("mode", ["", ", 'same'", ", mode='valid'"])
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
 def test_convolutions(tmp_path: Path, name: str, mode: str) -> None:
     whole = np.arange(30) % 7

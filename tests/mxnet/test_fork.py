@@ -226,8 +226,8 @@ assert all(os.waitpid(child, 0)[1] == 0 for child in children)
 
 
 @pytest.mark.thorough
-def test_a_thousand_forks_with_pending_classes(tmp_path: Path) -> None:
-    text = PRELUDE + "register = pykernels.register\n" + CLASS.replace("FORKS", "1000")
+def test_forking_with_pending_classes(tmp_path: Path) -> None:
+    text = PRELUDE + "register = pykernels.register\n" + CLASS.replace("FORKS", "300")
     process.program(text, cwd=tmp_path)
 
 
