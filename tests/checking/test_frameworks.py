@@ -124,7 +124,6 @@ def test_what_is_wrong_for_some_calls_alone(line: str, before: str, package: str
     result = failure(plant(tmp_path, kernel=kernel), "frameworks")
     assert result.message.startswith(f"{name}, ")
     assert inputs in result.inputs
-    assert_shown_again(result, tmp_path)
 
 
 @pytest.mark.thorough
