@@ -17,7 +17,7 @@ FIND_NEWEST = for minor in 15 14 13 12 11 10; do \
 
 TESTS_TORCH := tests/torch tests/shipping/test_shipped_registrars.py tests/test_builder.py \
 	tests/test_docstring_examples.py tests/test_documentation.py tests/test_loader.py \
-	$(addprefix tests/kernel/test_,elementwise.py native.py number_checks.py random_kernels.py reference.py)
+	$(addprefix tests/kernel/test_,campaign.py elementwise.py native.py number_checks.py random_kernels.py reference.py)
 TESTS_NEWEST := tests/kernel tests/onnx $(addprefix tests/ops/test_,distribution.py numpy.py refusals.py) \
 	$(addprefix tests/test_,builder.py definition_*.py import.py loader.py python_definition.py samples.py)
 # As many at once as there are processors. They share what compilers make, in one cache.

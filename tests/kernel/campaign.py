@@ -2,6 +2,7 @@
 
 ``python tests/kernel/campaign.py --minutes 60`` goes on for an hour. It prints whatever crashes, writes beside its
 arrays, or gives other values or errors than NumPy, with the number that makes the same kernel again: ``--first``.
+``--under torch`` and ``--under onnxruntime`` call the kernels as ops there.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from compiled import build, kernel_of, run
+from campaign_hosts import HOSTS, Call, write
+from compiled import build
 
 from pykernels.checking.guarded import GuardedArray
 from pykernels.errors import PykernelsError
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY
-from pykernels.kernel.source import KernelFunction
+from pykernels.kernel.source import KernelFunction, KernelSource
 
 __all__ = ["Author", "findings"]
 
@@ -36,8 +38,7 @@ _IS_NUMPY_2 = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 _NARROW = ("float32", "int8", "uint8", "int16", "int32", "uint32", "uint64") if _IS_NUMPY_2 else ()
 _NARROW_INDICES = ("int32", "uint8", "int8", "uint64") if _IS_NUMPY_2 else ()
 #: Of every function of NumPy that numba knows, calls that are right for some inputs and wrong for others.
-CALLS = """
-np.sort(x) | x[np.argsort(x)] | np.unique(x) | np.sort(np.partition(x, k)[:k]) | np.argpartition(x, k) * 0 |
+CALLS = """np.sort(x) | x[np.argsort(x)] | np.unique(x) | np.sort(np.partition(x, k)[:k]) | np.argpartition(x, k) * 0 |
 np.median(x) | np.cumsum(x) | np.cumprod(x) | np.diff(x) | np.diff(a) | np.ediff1d(x) | np.flip(x) | np.flipud(a) |
 np.roll(x, k) | np.rot90(a, k) | np.repeat(x, abs(k)) | np.tile(x, 2) | np.delete(x, k) | np.take(x, z) |
 np.take(x, k) | np.take_along_axis(x, z, 0) | np.searchsorted(np.sort(x), w) | np.digitize(x, np.sort(w)) |
@@ -65,24 +66,25 @@ np.shape(a)[k] | np.hamming(abs(k)) | np.sinc(x) | x[x.argsort()] | x.copy() | x
 x.view(np.int8) | x.view(np.int64) | x.flat[k] | x.item() | x.take(z) | x[z] | x[z % len(x)] | a[z] | a[:, z] |
 a[k] | a[:, k] | a[k, z] | a[..., k] | x[x > 0] | a[a > 0] | x[::-1][k:] | x[k:] | x[:k] | x[k::2] | x[::k] |
 x[::-1] | a[k:, ::-1] | a[::-1, k] | x[-k:k] | a[1:, 1:] | x[None, :] |
-np.lib.stride_tricks.sliding_window_view(x, 3) | np.unwrap(x) | np.logspace(0, 1, 4) | np.geomspace(1, 2, 3)
-""".replace("\n", " ").split(" | ")
+np.lib.stride_tricks.sliding_window_view(x, 3) | np.unwrap(x) | np.logspace(0, 1, 4) |
+np.geomspace(1, 2, 3)""".replace(" |\n", " | ").split(" | ")
 #: Statements that change arrays in place.
-IN_PLACE = """
-v = x.copy(); v {op}= w | v = x.copy(); v[k:] {op}= w | v = x.copy(); v[1:] {op}= v[:-1] |
+IN_PLACE = """v = x.copy(); v {op}= w | v = x.copy(); v[k:] {op}= w | v = x.copy(); v[1:] {op}= v[:-1] |
 v = x.copy(); v[::2] {op}= w | b {op}= x | b[:, k] {op}= x | b[k] {op}= x | b[1:] {op}= b[:-1] | b {op}= a[:k] |
 b[:, ::2] {op}= a[:, :2] | b.T {op}= x | v = x.copy(); v[z] = w | v = x.copy(); v[z] = 1 |
 v = x.copy(); v[k] {op}= 2 | v = x.copy(); v[k:] = w | v = x.copy(); v[:] = w | v = x.copy(); np.add(x, w, v) |
 v = x.copy(); np.multiply(x, w, v[k:]) | np.subtract(a, x, b) | np.add(x, x, b) | b[:] = x |
 v = x.copy(); v.flat[k] = 1 | v = x.copy(); v[x > 0] = 1 | v = x.copy(); v.sort() | v = x.copy(); v.fill(2) |
 b[k, :] = b[:, k] | v = x.copy(); np.put(v, z, w) | v = x.copy(); v[k:], v[:k] = v[:-k], 1 | b[z, 0] = 1 |
-np.copyto(b, x) | v = x[::-1].copy(); v -= v[::-1]
-""".replace("\n", " ").split(" | ")
+np.copyto(b, x) | v = x[::-1].copy(); v -= v[::-1]""".replace(" |\n", " | ").split(" | ")
 _OPERATORS = ("+", "-", "*", "/", "//", "%")
 
 
 class Author:
-    """Writes a kernel of inputs ``x, w`` (one axis), ``a`` (two axes) and ``z`` (whole numbers), and output ``y``."""
+    """Writes a kernel of inputs ``x, w`` (one axis), ``a`` (two axes) and ``z`` (whole numbers), and output ``y``.
+
+    A last input says which shape and dtype the output has.
+    """
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -93,8 +95,9 @@ class Author:
     def write(self) -> str:
         """The text of the kernel."""
         body = self._loops() if self.random.random() < 0.6 else self._whole_arrays()
-        lines = ["(x, w, a, z), (y,) = args, outs", "y[:] = 0", "k = int(z[0])", "b = a.copy()", "t = x[0]", *body]
-        return "def forward(args, outs):\n" + "".join(f"    {line}\n" for line in lines)
+        lines = ["(x, w, a, z, _), (y,) = args, outs", "y[:] = 0", "k = int(z[0])", "b = a.copy()", "t = x[0]", *body]
+        text = "import numpy as np\n\n\ndef forward(args, outs):\n"
+        return text + "".join(f"    {line}\n" for line in lines)
 
     def _whole_arrays(self) -> list[str]:
         lines = []
@@ -251,8 +254,8 @@ class Author:
             )
         )
 
-    def inputs(self) -> tuple[list[np.ndarray], np.ndarray]:
-        """Inputs, and an output to write to."""
+    def inputs(self) -> list[np.ndarray]:
+        """Inputs, the last of which is like the output."""
         pick, dtype = self._pick, self.dtype
         rows, columns = pick((1, 2, 3, 5)), pick((1, 2, 3, 7))
         n = pick((1, 2, 3, 7, 16, 33))
@@ -275,24 +278,22 @@ class Author:
         if pick((True, False)):
             z[0] = pick((0, 1, 2, 3))
         m = pick((n, n, columns, 1, n + 1))
-        return [values(dtype, n), values(dtype, m), values(dtype, rows, columns), z], np.zeros(
-            pick((n, n, n + 3, 1)), dtype
-        )
+        like = np.zeros(pick((n, n, n + 3, 1)), dtype)
+        return [values(dtype, n), values(dtype, m), values(dtype, rows, columns), z, like]
 
 
-def findings(seed: int, folder: Path, n_inputs: int) -> tuple[str, int, list[str]]:
+def findings(seed: int, folder: Path, n_inputs: int, host: str = "pykernels") -> tuple[str, int, list[str]]:
     """What is wrong with the kernel of a seed on some inputs: its form, on how many it was compared, and what.
 
     It runs in a child process, which may crash.
     """
-    source = Author(seed).write()
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         with os.fdopen(writing, "w", buffering=1) as told:
             try:
-                _try(seed, source, folder, n_inputs, told)
+                _try(seed, folder / str(seed), n_inputs, host, told)
             except BaseException:
                 print("wrong", repr(traceback.format_exc()), file=told)
         os._exit(0)
@@ -307,47 +308,45 @@ def findings(seed: int, folder: Path, n_inputs: int) -> tuple[str, int, list[str
     return form, sum(line.startswith("done ") for line in said), wrong
 
 
-def _try(seed: int, source: str, folder: Path, n_inputs: int, told: Any) -> None:
+def _try(seed: int, parent: Path, n_inputs: int, host: str, told: Any) -> None:
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     author = Author(seed)
-    author.write()
-    kernel = kernel_of(folder / str(seed), source)
-    built = None
+    folder = write(parent, author.write())
+    kernel = KernelSource(folder / f"{folder.name}_py_kernel.py").functions["forward"]
+    call = None
     for number in range(n_inputs):
-        inputs, output = author.inputs()
+        inputs = author.inputs()
         print("input", number, file=told)
         signal.alarm(60)
-        if built is None:
+        if call is None:
             try:
-                built = build(kernel, inputs, [output])
+                built = build(kernel, inputs, inputs[-1:])
             except PykernelsError:
                 return
             print("form", built.facts.form, file=told)
             if built.facts.form not in (LOOPS, WHOLE_ARRAY):
                 return
-        wrong = _compare(kernel, built, inputs, output, at_end=bool(number % 2))
+            call = HOSTS[host](folder, built)
+        wrong = _compare(kernel, call, inputs, at_end=bool(number % 2))
         signal.alarm(0)
         print("done", number, file=told)
         if wrong:
             shown = ", ".join(f"{name}={each.tolist()}" for name, each in zip("xwaz", inputs))
-            print(
-                "wrong",
-                f"input {number}: {wrong} ({author.dtype}, {author.index_dtype}: {shown}; y: {output.size})",
-                file=told,
-            )
+            types = f"{author.dtype}, {author.index_dtype}"
+            print("wrong", f"input {number}: {wrong} ({types}: {shown}; y: {inputs[-1].size})", file=told)
 
 
-def _compare(kernel: KernelFunction, built: Any, inputs: list[np.ndarray], output: np.ndarray, *, at_end: bool) -> str:
+def _compare(kernel: KernelFunction, call: Call, inputs: list[np.ndarray], *, at_end: bool) -> str:
     """What differs between the compiled and the plain run; empty if nothing does."""
-    guarded = [GuardedArray(array, at_end=at_end) for array in (*inputs, output)]
-    *given, made = (each.array for each in guarded)
-    error = run(built, given, [made])
+    guarded = [GuardedArray(array, at_end=at_end) for array in inputs]
+    given = [each.array for each in guarded]
+    made, error = call(given)
     if not all(each.is_intact() for each in guarded):
         return "it has written beside its arrays"
-    if not all(before.tobytes() == after.tobytes() for before, after in zip(inputs, given)):
+    if not all(before.tobytes() == after.tobytes() for before, after in zip(inputs[:-1], given)):
         return "it has changed an input"
-    expected = output.copy()
+    expected = inputs[-1].copy()
     frozen = [array.copy() for array in inputs]
     for each in frozen:
         each.flags.writeable = False
@@ -377,13 +376,14 @@ def _main() -> int:
     parser.add_argument("--kernels", type=int, default=100, help="how many kernels")
     parser.add_argument("--inputs", type=int, default=20, help="how many inputs for each")
     parser.add_argument("--minutes", type=float, default=0, help="go on for so long, instead")
+    parser.add_argument("--under", choices=HOSTS, default="pykernels", help="what calls the kernels")
     parser.add_argument("--show", action="store_true", help="print each kernel that is wrong")
     given = parser.parse_args()
     forms: Counter[str] = Counter()
     pairs, n_wrong = 0, 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in _seeds(given.first, given.minutes, given.kernels):
-            form, compared, wrong = findings(seed, Path(folder), given.inputs)
+            form, compared, wrong = findings(seed, Path(folder), given.inputs, given.under)
             forms[form or "refused"] += 1
             pairs += compared
             n_wrong += bool(wrong)
