@@ -102,7 +102,7 @@ def register(name: str, cls: type, where: str) -> None:
     registrar = _registrar()
     # As MXNet does, NDArrays or those of mx.np by what is in force now.
     _classes[name] = RegisteredClass(name, cls, where, importlib.import_module("mxnet.util").is_np_array())
-    registrar.register_class(name)
+    registrar.register_class(name, is_others=mxnet_names.is_of_mxnet(name))
     mxnet_names.give(name, cls, where)
     mxnet_input_errors.explain(name)
 

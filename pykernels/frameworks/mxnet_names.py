@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Iterator
 from types import FunctionType
 
-__all__ = ["class_of", "give"]
+__all__ = ["class_of", "give", "is_of_mxnet"]
 
 # By the names that `pykernels.register` has given.
 _given: dict[str, str] = {}
@@ -22,6 +22,11 @@ def give(name: str, cls: type, where: str) -> None:
 def class_of(name: str) -> str | None:
     """The class that has the name, with where it is from, for a message; None if none has it."""
     return _given.get(name) or next(_found_in_mxnet(name), None)
+
+
+def is_of_mxnet(name: str) -> bool:
+    """Whether `mx.operator.register` has given the name to a class."""
+    return any(_found_in_mxnet(name))
 
 
 def _found_in_mxnet(name: str) -> Iterator[str]:

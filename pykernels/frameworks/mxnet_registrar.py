@@ -173,15 +173,15 @@ class Registrar:
         self._classes = functions
         self._run("init_classes", ctypes.byref(functions))
 
-    def register_class(self, name: str) -> None:
-        """Make a name known to MXNet as that of a class.
+    def register_class(self, name: str, *, is_others: bool) -> None:
+        """Make a name known to MXNet as that of a class; `is_others` if somebody else may have registered it.
 
         Raises
         ------
         LoadError
             MXNet refuses the name.
         """
-        self._run("register_class", name.encode())
+        self._run("register_class", name.encode(), ctypes.c_int32(is_others))
 
     def next_retired(self) -> int:
         """The number of something of a class that MXNet needs no more, each once; 0 if there is none now."""

@@ -34,14 +34,14 @@ int32_t Report(char* error, size_t size, const Body& body) {
   }
 }
 
-// Has `creator` make the operators called `name` from now on.
-void RegisterCreator(const std::string& name, MXPropCreator creator) {
+// Has `creator` make the operators called `name` from now on. Others may have registered the name since `creator` has.
+void RegisterCreator(const std::string& name, MXPropCreator creator, bool is_others = false) {
   // MXNet cannot forget a name, and warns if one is registered again.
   static pykernels::Mutex mutex;
   static std::map<std::string, MXPropCreator> creators;
   std::lock_guard lock(mutex);
   MXPropCreator& known = creators[name];
-  if (known == creator) return;
+  if (known == creator && !is_others) return;
   if (pykernels::mxnet::Api().CustomOpRegister(name.c_str(), creator) != 0) {
     Fail(kLoadError, "MXNet refuses the name '", name, "': ", pykernels::mxnet::Api().GetLastError());
   }
@@ -70,9 +70,10 @@ PK_EXPORT int32_t pk_mxnet_init_classes(const PythonFunctions* functions, char* 
   return Report(error, size, [&] { pykernels::mxnet::SetPythonFunctions(*functions); });
 }
 
-// Makes `name` known to MXNet as that of a Python class, which Python is asked for.
-PK_EXPORT int32_t pk_mxnet_register_class(const char* name, char* error, size_t size) {
-  return Report(error, size, [&] { RegisterCreator(name, pykernels::mxnet::CreatePythonProperty); });
+// Makes `name` known to MXNet as that of a Python class, which Python is asked for. `is_others`: somebody else may have
+// registered it.
+PK_EXPORT int32_t pk_mxnet_register_class(const char* name, int32_t is_others, char* error, size_t size) {
+  return Report(error, size, [&] { RegisterCreator(name, pykernels::mxnet::CreatePythonProperty, is_others); });
 }
 
 PK_EXPORT int64_t pk_mxnet_next_retired() { return pykernels::mxnet::NextRetired(); }
