@@ -45,7 +45,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     """The kernel compiled by numba for the signature, and the type that it returns."""
     for function in (kernel.function, *kernel.helpers):
         _check_uses(function, signature)
-        _check_length(inspect.unwrap(function))
+        _check_length(function)
     for helper in kernel.helpers:
         lowering.make_callable(helper)
     in_pieces = is_in_pieces(kernel)
@@ -90,7 +90,7 @@ def _check_uses(function: Any, signature: Signature) -> None:
 
 def _check_length(function: Any) -> None:
     """Raise `NotNative` if a function is too long for numba to be done with it in time."""
-    steps = sum(1 for _ in dis.get_instructions(function))
+    steps = sum(1 for _ in dis.get_instructions(inspect.unwrap(function)))
     if steps > _MOST_STEPS:
         raise NotNative(
             f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__} is long: "

@@ -105,3 +105,14 @@ def test_long_kernels_run_as_python(tmp_path: Path, line: str, lines: int, told:
     assert built.facts.form == "Python"
     assert run(built, inputs, outputs) is None
     np.testing.assert_array_equal(outputs[0], plain(kernel, inputs, outputs)[0])
+
+
+def test_functions_that_multiply_are_not_written_out(tmp_path: Path) -> None:
+    # 2**20 additions, if each call were one of its own.
+    helpers = "".join(f"\ndef f{at}(x):\n    return f{at - 1}(x) + f{at - 1}(x)\n" for at in range(1, 21))
+    kernel = kernel_of(tmp_path, f"def f0(x):\n    return x\n{helpers}\ndef forward(args):\n    return f20(args[0])\n")
+    inputs, outputs = [np.full(3, 0.5, np.float32)], [np.empty(3, np.float32)]
+    built = build(kernel, inputs, outputs)
+    assert "there are more than 10,000 expressions" in built.facts.reason
+    assert run(built, inputs, outputs) is None
+    np.testing.assert_array_equal(outputs[0], np.full(3, 2**19, np.float32))
