@@ -40,8 +40,8 @@ _OPTIONS = {"var": ("ddof",), "std": ("ddof",), "max": ("initial",), "min": ("in
 class ArrayEvaluation(ViewEvaluation):
     """The evaluation of one call of a function on arrays whose numbers of axes are known."""
 
-    def _nested(self, function: Callable[..., Any], positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
-        return ArrayEvaluation(function, self._helpers, self._depth + 1, self._axes).run(positional, keywords)
+    def _inner(self, function: Callable[..., Any]) -> ArrayEvaluation:
+        return ArrayEvaluation(function, self._helpers, self._depth + 1, self._axes)
 
     def _apply(self, node: ast.AST, function: Function, operands: Sequence[Any]) -> Any:
         if function.name == "add" and all(isinstance(operand, tuple) for operand in operands):

@@ -23,7 +23,16 @@ from numba.core.runtime import rtsys
 from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
 
-from pykernels.kernel import copying, counting, flat, given_outputs, memory_safety, numpy_operations, reshaping
+from pykernels.kernel import (
+    broadcasting,
+    copying,
+    counting,
+    flat,
+    given_outputs,
+    memory_safety,
+    numpy_operations,
+    reshaping,
+)
 
 __all__ = ["compile_function", "kernel_target"]
 
@@ -128,7 +137,7 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
             super().refresh()
-            for ours in (reshaping, copying, flat, numpy_operations):  # after numba's, so that they count
+            for ours in (reshaping, copying, flat, numpy_operations, broadcasting):  # after numba's, so that they count
                 self.install_registry(ours.registry)
             self._known = _count_declarations(self)
             entries = (entry for registry in self._registries for entry in registry.functions)

@@ -37,7 +37,10 @@ class Evaluation(ExpressionEvaluation):
     def run(self, positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
         """What the function returns."""
         self._bind_parameters(positional, keywords)
-        result = self._block(self._definition.body)
+        try:
+            result = self._block(self._definition.body)
+        except RecursionError:
+            raise self._refusal(self._definition, "an expression that is nested too deeply") from None
         return None if result is _NoReturn else result
 
     def _bind_parameters(self, positional: Sequence[Any], keywords: dict[str, Any]) -> None:
@@ -107,7 +110,12 @@ class Evaluation(ExpressionEvaluation):
     # ---- what depends on shapes
 
     def _nested(self, function: Callable[..., Any], positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
-        return Evaluation(function, self._helpers, self._depth + 1).run(positional, keywords)
+        inner = self._inner(function)
+        inner._evaluated = self._evaluated
+        return inner.run(positional, keywords)
+
+    def _inner(self, function: Callable[..., Any]) -> Evaluation:
+        return Evaluation(function, self._helpers, self._depth + 1)
 
     def _shares(self, value: Any, node: Node) -> bool:
         """Whether a value is an array, or has one in it, that lies in the same memory as another."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import ast
 import builtins
+import itertools
 import operator
 import types
 from collections.abc import Callable, Sequence
@@ -25,6 +26,8 @@ from pykernels.kernel.number_rules import is_chosen_safely
 
 __all__ = ["ExpressionEvaluation", "describe"]
 
+# Expressions in a function and in those that it calls, each time that they are evaluated: some 10 s for as many.
+_MOST_EXPRESSIONS = 10_000
 _NUMBERS = (bool, int, float, np.generic)
 _IDENTITY: dict[type[ast.AST], Callable[..., Any]] = {ast.Is: operator.is_, ast.IsNot: operator.is_not}
 _STATIC_COMPARISONS: dict[type[ast.AST], Callable[..., Any]] = {
@@ -47,12 +50,15 @@ class ExpressionEvaluation(abc.ABC):
         self._helpers = helpers
         self._locals = function.__code__.co_varnames
         self._names: dict[str, Any] = {}
+        self._evaluated = itertools.count(1)
 
     @abc.abstractmethod
     def _nested(self, function: Callable[..., Any], positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
         """What another of the user's functions returns."""
 
     def _value(self, node: ast.expr) -> Any:
+        if next(self._evaluated) > _MOST_EXPRESSIONS:
+            raise self._refusal(node, f"there are more than {_MOST_EXPRESSIONS:,} expressions")
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):

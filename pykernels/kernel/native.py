@@ -51,6 +51,9 @@ _C_LIBRARY = re.compile(
     r"|(a?(sin|cos|tan)h?|atan2|exp[2m]?1?|expm1|log(2|10|1p)?|pow|sqrt|cbrt|hypot|erfc?|[lt]gamma|floor|ceil|trunc"
     r"|rint|nearbyint|round|fmod|fma|fmin|fmax|fabs|copysign|ldexp|frexp|nextafter|logb|scalbn)f?)$"
 )
+# Instructions of LLVM in a kernel with all that it calls, before any is optimised. Some 15 s for as many; LLVM takes
+# longer with the square of their number.
+_MOST_INSTRUCTIONS = 60_000
 
 
 def compile_kernel(
@@ -155,6 +158,11 @@ def _object_code(written: adapter.Adapter, dispatcher: Any, is_fast: bool) -> tu
     except errors.NumbaError as error:
         raise NotNative(f"numba cannot store its results: {reason_of(error)}") from error
     module = compiled.library.linked()
+    instructions = str(module).count("\n  ")
+    if instructions > _MOST_INSTRUCTIONS:
+        raise NotNative(
+            f"it is long: {instructions:,} instructions of LLVM, and at most {_MOST_INSTRUCTIONS:,} are compiled"
+        )
     module.link_in(llvm.parse_assembly(str(_entry(compiled, lends=written.lends))))
     # With one function visible, everything that it does not reach goes.
     _hide(module)

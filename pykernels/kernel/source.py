@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import ctypes
 import functools
@@ -24,6 +25,8 @@ __all__ = ["KernelFunction", "KernelSource", "compiled", "execute"]
 
 #: A keyword-only parameter of this name is not an attribute: it tells whether this is a training pass.
 IS_TRAIN = "is_train"
+# Levels of a function's syntax. More of them take more calls of Python in one another than there may be.
+_DEEPEST = 150
 
 # How long a file of an op folder may take, in seconds.
 _LONGEST = 120.0
@@ -74,12 +77,14 @@ class KernelSource:
     LoadError
         The file is missing or does not execute, or a helper's has been edited since it was imported.
     KernelError
-        A function does not have the signature of a kernel, or uses a framework; ``FAST_MATH`` is no truth value.
+        A function does not have the signature of a kernel, uses a framework, or is nested too deeply; ``FAST_MATH``
+        is no truth value.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         module = execute(path)
+        _check_nesting(module, path)
         fast_math = vars(module).get("FAST_MATH", False)
         if not isinstance(fast_math, bool):
             raise KernelError(f"{path}: FAST_MATH is {fast_math!r}. Write FAST_MATH = True, or leave it out")
@@ -186,6 +191,21 @@ def _limited() -> Iterator[None]:
         with lock:
             is_over = True
         timer.cancel()
+
+
+def _check_nesting(module: types.ModuleType, path: Path) -> None:
+    """Raise `KernelError` if a function's syntax is nested more deeply than any form is compiled."""
+    functions = [node for node in ast.parse(vars(module)[SOURCE]).body if isinstance(node, ast.FunctionDef)]
+    waiting: list[tuple[ast.AST, int, int, str]] = [(node, 0, node.lineno, node.name) for node in functions]
+    while waiting:
+        node, depth, line, name = waiting.pop()
+        line = getattr(node, "lineno", line)
+        if depth > _DEEPEST:
+            raise KernelError(
+                f"{path}:{line}: {name} has an expression or a block that is nested more than {_DEEPEST} deep. Assign "
+                f"parts of it to names; each further operand of a sum is a level, too"
+            )
+        waiting += [(child, depth + 1, line, name) for child in ast.iter_child_nodes(node)]
 
 
 def _line_of(error: BaseException, path: Path) -> str:

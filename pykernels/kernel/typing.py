@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 import warnings
 from _ctypes import CFuncPtr
@@ -31,6 +32,9 @@ __all__ = ["NotNative", "check_results", "is_in_pieces", "type_kernel"]
 _OF_NUMBA = (numba.prange, numba.literal_unroll)
 # Of large integers: they compute with floating-point numbers in another order than NumPy does.
 _OTHER_FOR_INTEGERS = (np.histogram, np.unwrap)
+# Instructions of Python in a function, of which a line has about ten. numba takes time with the square of their number:
+# some 10 s for as many.
+_MOST_STEPS = 4000
 
 
 class NotNative(Exception):
@@ -41,6 +45,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     """The kernel compiled by numba for the signature, and the type that it returns."""
     for function in (kernel.function, *kernel.helpers):
         _check_uses(function, signature)
+        _check_length(function)
     for helper in kernel.helpers:
         lowering.make_callable(helper)
     in_pieces = is_in_pieces(kernel)
@@ -81,6 +86,16 @@ def _check_uses(function: Any, signature: Signature) -> None:
         is_numbas = callable(value) and str(getattr(value, "__module__", "")).partition(".")[0] == "numba"
         if is_numbas and not isinstance(value, (nb.Type, Dispatcher)) and value not in _OF_NUMBA:
             raise NotNative(f"{where}: {name} is not for kernels")
+
+
+def _check_length(function: Any) -> None:
+    """Raise `NotNative` if a function is too long for numba to be done with it in time."""
+    steps = sum(1 for _ in dis.get_instructions(inspect.unwrap(function)))
+    if steps > _MOST_STEPS:
+        raise NotNative(
+            f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__} is long: "
+            f"{steps:,} instructions of Python, and at most {_MOST_STEPS:,} are compiled"
+        )
 
 
 def is_in_pieces(kernel: KernelFunction) -> bool:

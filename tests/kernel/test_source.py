@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compiled import build, kernel_of, run
+from compiled import build, kernel_of, plain, run
 
-from pykernels.errors import KernelError, LoadError
+from pykernels.errors import KernelError, LoadError, PykernelsError
 from pykernels.kernel.source import KernelSource
 
 
@@ -262,3 +262,45 @@ def test_helpers_of_all_kinds_are_as_they_stand(tmp_path: Path, monkeypatch: pyt
         assert KernelSource(path).functions["forward"].helpers
     finally:
         sys.modules.pop("kinds_of_tools", None)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [" + ".join(["x"] * 600), "-" * 2000 + "x", "x.max() + " + " + ".join(["x"] * 600), "x" + ".T" * 600],
+    ids=["sum", "negated", "with a reduction", "attributes"],
+)
+def test_deep_expressions_are_errors_with_the_line(tmp_path: Path, expression: str) -> None:
+    path = tmp_path / "deep_py_kernel.py"
+    path.write_text(f"def forward(args):\n    (x,) = args\n    return {expression}\n")
+    with pytest.raises(
+        KernelError, match=r"deep_py_kernel.py:3: forward has .* nested more than 150 deep. Assign parts"
+    ):
+        KernelSource(path)
+
+
+def test_python_itself_refuses_what_is_deeper(tmp_path: Path) -> None:
+    path = tmp_path / "deep_py_kernel.py"
+    path.write_text(f"def forward(args):\n    (x,) = args\n    return {' + '.join(['x'] * 100_000)}\n")
+    with pytest.raises(PykernelsError, match="deep_py_kernel.py"):
+        KernelSource(path)
+
+
+@pytest.mark.parametrize(
+    ("form", "body"),
+    [
+        ("elementwise", "def forward(args):\n    (x,) = args\n    return {sum}\n"),
+        ("fused", "def forward(args):\n    (x,) = args\n    return x - x.max() + {sum}\n"),
+        ("whole-array", "def forward(args):\n    (x,) = args\n    return np.flip(x, 0) + {sum}\n"),
+        (
+            "loops",
+            "def forward(args, outs):\n    (x,), (y,) = args, outs\n    for i in range(1):\n        y[:] = {sum}\n",
+        ),
+    ],
+)
+def test_what_is_less_deep_is_compiled(tmp_path: Path, form: str, body: str) -> None:
+    kernel = kernel_of(tmp_path, body.format(sum=" + ".join(["x"] * 135)))
+    inputs, outputs = [np.full(3, 2, np.float32)], [np.empty(3, np.float32)]
+    built = build(kernel, inputs, outputs)
+    assert built.facts.form == form
+    assert run(built, inputs, outputs) is None
+    np.testing.assert_array_equal(outputs[0], plain(kernel, inputs, outputs)[0])
