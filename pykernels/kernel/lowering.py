@@ -23,6 +23,7 @@ from pykernels.kernel import (
     moving,  # noqa: F401
     raising,
     separation,
+    unbound,
     weak,
 )
 from pykernels.kernel.codegen import compile_function, kernel_target
@@ -62,7 +63,7 @@ def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False)
     def prepare(definition: ast.FunctionDef) -> ast.FunctionDef:
         iterations.cut(definition, function.__globals__, in_pieces=in_pieces)
         definition = separation.separate(raising.without_texts(definition, function.__globals__))
-        return bounds.hoist_checks(definition)
+        return bounds.hoist_checks(definition, unbound.uncertain_names(weak.positional(function)))
 
     names = {bounds.FITS: fits, bounds.BEFORE: before, bounds.LOAD: load, bounds.STORE: store}
     names |= {iterations.PART: _part}
