@@ -14,8 +14,7 @@ once the functions within a function are part of it.
 
 from __future__ import annotations
 
-import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numba import types as nb
@@ -28,7 +27,7 @@ from numba.extending import intrinsic
 __all__ = ["Checks", "uncertain_names"]
 
 
-def uncertain_names(function: types.FunctionType) -> frozenset[str]:
+def uncertain_names(function: Callable[..., Any]) -> frozenset[str]:
     """The variables of a function that may be read without a value."""
     blocks = run_frontend(function).blocks
     flow = _Flow(blocks)

@@ -21,7 +21,7 @@ from pykernels.kernel.bounds import LIMIT, name_of
 from pykernels.kernel.loaded_source import SOURCE
 from pykernels.kernel.separation import APART
 
-__all__ = ["MARKER", "NUMPY", "PYTHON", "definition_of", "positional", "rewrite"]
+__all__ = ["MARKER", "NUMPY", "PYTHON", "definition_of", "rewrite"]
 
 #: Names in the rewritten code: the function ``(function, mask, like, *operands)``.
 MARKER = "__pykernels_weak__"
@@ -67,7 +67,7 @@ def rewrite(
     definition = definition_of(function)
     namespace = dict(function.__globals__)
     if definition is None or function.__closure__:
-        return positional(function)
+        return _positional(function, function.__code__, function.__globals__)
     numbers = _weak_names(definition, weak_names)
     if prepare:
         definition = prepare(definition)
@@ -75,14 +75,10 @@ def rewrite(
     namespace |= {**(names or {}), **_FUNCTIONS, MARKER: marker}
     code = compile(ast.Module([tree], []), function.__code__.co_filename, "exec", dont_inherit=True)
     body = next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == function.__name__)
-    return positional(function, body, namespace)
+    return _positional(function, body, namespace)
 
 
-def positional(
-    function: Callable[..., Any], code: types.CodeType | None = None, namespace: dict[str, Any] | None = None
-) -> types.FunctionType:
-    """A copy of a function, of other code if it is given, without keyword-only parameters."""
-    code, namespace = code or function.__code__, function.__globals__ if namespace is None else namespace
+def _positional(function: Callable[..., Any], code: types.CodeType, namespace: dict[str, Any]) -> Callable[..., Any]:
     # numba knows no keyword-only parameters. In the code object they follow the positional ones, so counts suffice.
     code = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount, co_kwonlyargcount=0)
     made = types.FunctionType(code, namespace, function.__name__, function.__defaults__, function.__closure__)

@@ -89,11 +89,20 @@ class Author:
         self.dtype = np.dtype(self.random.choice(("float64", "int64", *_NARROW)))
         self.index_dtype = np.dtype(self.random.choice(("int64", "int64", *_NARROW_INDICES)))
         self._counters: list[str] = []
+        self._numbers: list[str] = []  # what has been assigned above, perhaps where a kernel does not pass
+        self._arrays: list[str] = []
 
     def write(self) -> str:
         """The text of the kernel."""
-        body = self._loops() if self.random.random() < 0.6 else self._whole_arrays()
-        lines = ["(x, w, a, z), (y,) = args, outs", "y[:] = 0", "k = int(z[0])", "b = a.copy()", "t = x[0]", *body]
+        lines = ["(x, w, a, z), (y,) = args, outs", "y[:] = 0", "k = int(z[0])", "b = a.copy()", "t = x[0]"]
+        if self.random.random() < 0.1:
+            lines += ["def twice(e):", "    return e + e", "t = twice(x[0])"]
+        if self.random.random() < 0.1:
+            lines += ["parts = [x[e] for e in range(min(k, len(x)))]", "t = parts[0]"]
+        lines += self._loops() if self.random.random() < 0.6 else self._whole_arrays()
+        for name in (*self._numbers, *(f"{each}[0]" for each in self._arrays)):
+            if self.random.random() < 0.3:
+                lines.append(f"y[-1] += {name}")
         return "def forward(args, outs):\n" + "".join(f"    {line}\n" for line in lines)
 
     def _whole_arrays(self) -> list[str]:
@@ -137,21 +146,22 @@ class Author:
                 f"for {name} in range(0, {self._pick(limit)}, {self._pick('23')}):",
                 f"for {name}, t in enumerate(x):",
                 f"for {name} in z[:9]:",
-                "for t, u in zip(x, w):",
+                "for t, s in zip(x, w):",
             )
         )
         self._counters.append(name)
         if "zip" in head:
             self._counters[-1] = "0"
         body = [line for _ in range(self._pick((1, 2, 3))) for line in self._statement(depth + 1)]
-        self._counters.pop()
+        if self._counters.pop() != "0":
+            self._numbers.append(name)
         return [head, *(f"    {line}" for line in body)]
 
     def _statement(self, depth: int) -> list[str]:
         counter = self._counters[-1]
         assigned = "k" if counter == "0" else self._pick((counter, "k"))
         kinds = ["store"] * 6 + ["add"] * 3 + ["value"] * 2 + ["assign"] * 2
-        kinds += ["if", "loop", "row", "skip", "view"] if depth < 3 else []
+        kinds += ["if", "loop", "row", "skip", "view", "new", "new array"] if depth < 3 else []
         kind = self._pick(kinds)
         if kind == "store":
             return [f"{self._target()} = {self._value()}"]
@@ -159,6 +169,13 @@ class Author:
             return [f"{self._target()} {self._pick(_OPERATORS[:3])}= {self._value()}"]
         if kind == "value":
             return [f"t = {self._value()}"]
+        if kind.startswith("new"):
+            is_array = kind == "new array"
+            name = self._pick(("v", "u") if is_array else "pq")
+            value = self._pick(("x[k:]", "w[::-1]", "x * 2")) if is_array else self._value()
+            (self._arrays if is_array else self._numbers).append(name)
+            line = f"{name} = {value}"
+            return [line] if self.random.random() < 0.3 else [f"if {self._condition()}:", f"    {line}"]
         if kind == "view":
             return [self._pick(("y = y[1:]", "x = x[::-1]", "w = w[:-1]", "a = a[1:]", "z = z[::-1]"))]
         if kind == "row":
@@ -224,6 +241,8 @@ class Author:
             (
                 *([f"x[{self._index()}]"] * 3),
                 *(f"w[{self._index()}]", f"a[{self._index()}, {self._index()}]", "t", f"y[{self._index()}]", "x[0]"),
+                *(name for name in self._numbers if name in "pq"),
+                *(f"{name}[{self._index()}]" for name in self._arrays),
             )
         )
         other = self._pick((f"w[{self._index()}]", "t", "x[-1]", f"x[{self._index()}]"))
