@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from compiled import build, kernel_of, run
 
 
@@ -29,3 +30,19 @@ def test_stores_beside_functions_within(tmp_path: Path) -> None:
     built = build(kernel_of(tmp_path, text), [x], [y])
     assert built.reason is None and run(built, [x], [y]) is None
     np.testing.assert_array_equal(y, [3, 2, 3])
+
+
+@pytest.mark.parametrize("statement", ["t = x[9]", "a, b = x", "t = x[1:] + x", "if x[0] > 0: k = 1\n    t = k"])
+def test_what_raises_beside_functions_within(tmp_path: Path, statement: str) -> None:
+    text = f"""
+def forward(args, outs):
+    (x,), (y,) = args, outs
+    n = min(3, len(x))
+    {statement}
+    y[:] = len([i * 2 for i in range(n)])
+"""
+    x, y = np.zeros(3), np.zeros(3)
+    built = build(kernel_of(tmp_path, text), [x], [y])
+    assert built.reason is None
+    said = run(built, [x], [y])
+    assert said is not None and "Error: " in said
