@@ -68,7 +68,8 @@ x[::-1] | a[k:, ::-1] | a[::-1, k] | x[-k:k] | a[1:, 1:] | x[None, :] |
 np.lib.stride_tricks.sliding_window_view(x, 3) | np.unwrap(x) | np.logspace(0, 1, 4) | np.geomspace(1, 2, 3)
 """.replace("\n", " ").split(" | ")
 #: Statements that change arrays in place.
-IN_PLACE = """
+IN_PLACE = (
+    """
 v = x.copy(); v {op}= w | v = x.copy(); v[k:] {op}= w | v = x.copy(); v[1:] {op}= v[:-1] |
 v = x.copy(); v[::2] {op}= w | b {op}= x | b[:, k] {op}= x | b[k] {op}= x | b[1:] {op}= b[:-1] | b {op}= a[:k] |
 b[:, ::2] {op}= a[:, :2] | b.T {op}= x | v = x.copy(); v[z] = w | v = x.copy(); v[z] = 1 |
@@ -77,7 +78,10 @@ v = x.copy(); np.multiply(x, w, v[k:]) | np.subtract(a, x, b) | np.add(x, x, b) 
 v = x.copy(); v.flat[k] = 1 | v = x.copy(); v[x > 0] = 1 | v = x.copy(); v.sort() | v = x.copy(); v.fill(2) |
 b[k, :] = b[:, k] | v = x.copy(); np.put(v, z, w) | v = x.copy(); v[k:], v[:k] = v[:-k], 1 | b[z, 0] = 1 |
 np.copyto(b, x) | v = x[::-1].copy(); v -= v[::-1]
-""".replace("\n", " ").split(" | ")
+""".replace("\n", " ")
+    .strip()
+    .split(" | ")
+)
 _OPERATORS = ("+", "-", "*", "/", "//", "%")
 
 
