@@ -21,7 +21,7 @@ from __future__ import annotations
 import ast
 import copy
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from pykernels.kernel.iterations import PART
 
@@ -46,14 +46,17 @@ _LARGEST_SLOPE = 1 << 12
 _Statements = Sequence[ast.stmt]
 
 
-def hoist_checks(definition: ast.FunctionDef) -> ast.FunctionDef:
-    """The function with the checks of its loops moved before them, as far as the text allows."""
+def hoist_checks(definition: ast.FunctionDef, uncertain: Set[str] = frozenset()) -> ast.FunctionDef:
+    """The function with the checks of its loops moved before them, as far as the text allows.
+
+    `uncertain` are its variables that may be read without a value, which only an iteration may do.
+    """
     parameters = definition.args
     local = {each.arg for each in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)}
     local |= _assigned(definition.body)
     if any(name.startswith((LIMIT, _COPY)) for name in local):
         return definition
-    hoisted = _Hoister(local).visit(definition)
+    hoisted = _Hoister(local, uncertain).visit(definition)
     assert isinstance(hoisted, ast.FunctionDef)
     return hoisted
 
@@ -64,10 +67,11 @@ def name_of(name: str) -> str:
 
 
 class _Hoister(ast.NodeTransformer):
-    """Moves checks before loops; `local` are the names that the function can assign."""
+    """Moves checks before loops; `local` are the names that the function can assign, `uncertain` may have no values."""
 
-    def __init__(self, local: set[str]) -> None:
+    def __init__(self, local: set[str], uncertain: Set[str]) -> None:
         self._local = local
+        self._uncertain = uncertain
         self._count = 0
 
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
@@ -93,9 +97,13 @@ class _Hoister(ast.NodeTransformer):
         for access in proven.values():
             first, final = (_renamed(access, {**copies, counter: end}) for end in (start, last))
             places += [first.value, first.slice, final.slice]
-        check: list[ast.stmt] = [_assign(wraps.id, _call(FITS, begins, ends, *places))]
-        if any(_is_computed(index, {counter}) for access in proven.values() for index in _indices(access.slice)):
-            # Numbers of NumPy's may raise when they meet limits of no iterations.
+        copied = {name: _assign(new, ast.Name(name, ast.Load())) for name, new in copies.items()}
+        late = [copied.pop(name) for name in copies if name in self._uncertain]
+        check: list[ast.stmt] = [*late, _assign(wraps.id, _call(FITS, begins, ends, *places))]
+        if self._uncertain & {name for access in proven.values() for name in _names(access)} or any(
+            _is_computed(index, {counter}) for access in proven.values() for index in _indices(access.slice)
+        ):
+            # Numbers of NumPy's may raise when they meet limits of no iterations, and what has no value does.
             check = [
                 _assign(wraps.id, ast.Constant(False)),
                 ast.If(ast.Compare(begins, [ast.Lt()], [ends]), check, []),
@@ -109,7 +117,7 @@ class _Hoister(ast.NodeTransformer):
             _assign(start, limits[0]),
             _assign(stop, limits[1]),
             _assign(last, _call(BEFORE, ends)),
-            *(_assign(copied, ast.Name(name, ast.Load())) for name, copied in copies.items()),
+            *copied.values(),
             *check,
         ]
         ast.copy_location(node.body[0], node)

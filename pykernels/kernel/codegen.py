@@ -15,13 +15,15 @@ import llvmlite.binding as llvm
 import llvmlite.ir as ir
 from llvmlite.ir.instructions import AllocaInstr
 from numba import types as nb
-from numba.core import cgutils, cpu, typing
+from numba.core import callconv, cgutils, cpu, typing
 from numba.core.codegen import AOTCodeLibrary, AOTCPUCodegen
+from numba.core.compiler import Compiler, DefaultPassBuilder, PassManager
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
 from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
+from numba.core.untyped_passes import LiteralUnroll, TranslateByteCode
 
 from pykernels.kernel import (
     broadcasting,
@@ -33,6 +35,8 @@ from pykernels.kernel import (
     numpy_operations,
     reshaping,
 )
+from pykernels.kernel.inlining import Preparation
+from pykernels.kernel.unbound import Checks
 
 __all__ = ["compile_function", "kernel_target"]
 
@@ -123,8 +127,24 @@ class _TypingContext(typing.Context):  # type: ignore[misc]
             self._known = _count_declarations(self)
 
 
+class _CallConvention(callconv.CPUCallConv):  # type: ignore[misc]
+    """numba's, but for an exception of its own code in a `try`: numba forgets to leave that, and raises it again."""
+
+    def return_user_exc(self, builder: Any, exc: Any, *args: Any, **kwargs: Any) -> None:
+        if hasattr(builder, "_in_try_block"):
+            self.set_static_user_exc(builder, exc, *args, **kwargs)
+            self.context.nrt.eh_check(builder)
+            builder.branch(builder._in_try_block["target"])
+        else:
+            super().return_user_exc(builder, exc, *args, **kwargs)
+
+
 class _Context(cpu.CPUContext):  # type: ignore[misc]
     _known = -1
+
+    @property
+    def call_conv(self) -> Any:
+        return _CallConvention(self)
 
     def init(self) -> None:
         super().init()
@@ -195,6 +215,18 @@ class _Target(CPUTarget):  # type: ignore[misc]
 kernel_target = _Target(_NAME)
 
 
+class _Compiler(Compiler):  # type: ignore[misc]
+    """numba's, with passes of ours."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        if self.state.func_ir is None:
+            passes.add_pass_after(Preparation, TranslateByteCode)
+        passes.add_pass_after(Checks, LiteralUnroll)  # after which each assignment is to a variable of its own
+        passes.finalize()
+        return [passes]
+
+
 class _Dispatcher(Dispatcher):
     targetdescr = kernel_target
 
@@ -216,7 +248,8 @@ def compile_function(**options: Any) -> Callable[[Any], _Dispatcher]:
 
     def compiled(function: Any) -> _Dispatcher:
         checks = function.__module__ not in memory_safety.TRUSTED
-        return _Dispatcher(function, locals=types, targetoptions={"nopython": True, "boundscheck": checks, **options})
+        target_options = {"nopython": True, "boundscheck": checks, **options}
+        return _Dispatcher(function, locals=types, targetoptions=target_options, pipeline_class=_Compiler)
 
     return compiled
 

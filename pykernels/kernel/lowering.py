@@ -23,6 +23,7 @@ from pykernels.kernel import (
     moving,  # noqa: F401
     raising,
     separation,
+    unbound,
     weak,
 )
 from pykernels.kernel.codegen import compile_function, kernel_target
@@ -61,13 +62,14 @@ def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False)
 
     def prepare(definition: ast.FunctionDef) -> ast.FunctionDef:
         iterations.cut(definition, function.__globals__, in_pieces=in_pieces)
-        definition = separation.separate(raising.without_texts(definition, function.__globals__))
-        return bounds.hoist_checks(definition)
+        return separation.separate(raising.without_texts(definition, function.__globals__))
 
     names = {bounds.FITS: fits, bounds.BEFORE: before, bounds.LOAD: load, bounds.STORE: store}
     names |= {iterations.PART: _part}
     names |= {weak.PYTHON: apply_python, weak.NUMPY: apply_numpy, separation.APART: apart}
-    return weak.rewrite(function, numbers, apply_weak, prepare=prepare, names=names)
+    write = functools.partial(weak.rewrite, function, numbers, apply_weak, names=names)
+    uncertain = unbound.uncertain_names(write(prepare=prepare))
+    return write(prepare=lambda definition: bounds.hoist_checks(prepare(definition), uncertain))
 
 
 @overload(arrayobj.raise_with_shape_context, target=kernel_target.name)

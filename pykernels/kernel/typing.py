@@ -49,8 +49,6 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     for helper in kernel.helpers:
         lowering.make_callable(helper)
     in_pieces = is_in_pieces(kernel)
-    function = lowering.rewritten(kernel.function, kernel.keywords, in_pieces=in_pieces)
-    dispatcher = compile_function(**lowering.OPTIONS)(function)
     outs = [_group_type(signature.outputs, writable=True)] if kernel.takes_outs else []
     keywords = [_keyword_type(keyword, signature) for keyword in kernel.keywords]
     pieces = [nb.UniTuple(nb.int64, 3)] if in_pieces else []
@@ -58,6 +56,8 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
         argument_types = (_group_type(signature.inputs, writable=False), *outs, *keywords, *pieces)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", errors.NumbaWarning)
+            function = lowering.rewritten(kernel.function, kernel.keywords, in_pieces=in_pieces)
+            dispatcher = compile_function(**lowering.OPTIONS)(function)
             dispatcher.compile(argument_types)
     except errors.NumbaError as error:
         if "readonly" in str(error).lower().replace("-", "") and "modify" in str(error).lower():
