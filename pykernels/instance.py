@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pykernels.declared import Argument
     from pykernels.definition import OpDef
 
-__all__ = ["NO_TENSORS", "TensorSpec", "arguments_of", "make_instance", "read_tensors"]
+__all__ = ["NO_TENSORS", "TensorSpec", "arguments_of", "make_instance", "new_outputs", "read_tensors"]
 
 
 class TensorSpec(NamedTuple):
@@ -96,3 +96,24 @@ def read_tensors(arguments: Iterable[Argument], tensors: Sequence[abi.Tensor]) -
 def arguments_of(arguments: Iterable[Argument], spec: TensorSpec = UNKNOWN) -> list[list[TensorSpec]]:
     """`spec` for every tensor that `arguments` stand for when all are given, variadic ones with their least number."""
     return [[spec] * argument.count for argument in arguments]
+
+
+def new_outputs(op: OpDef, inferred: Sequence[Sequence[TensorSpec]]) -> list[list[np.ndarray]]:
+    """New arrays for what `OpDef.infer` has returned, with elements that are not set.
+
+    Raises
+    ------
+    CallError
+        There is no memory for one.
+    """
+    return [[_new(op, output, spec) for spec in specs] for output, specs in zip(op.outputs, inferred)]
+
+
+def _new(op: OpDef, output: Argument, spec: TensorSpec) -> np.ndarray:
+    assert spec.shape is not None, "inference from known shapes gives known shapes"
+    try:
+        return np.empty(spec.shape, spec.dtype)
+    except (MemoryError, ValueError) as error:
+        raise CallError(
+            f"op {op.name!r}: {op.file}:{op.line} infers {spec.shape} for its output '{output.name}': {error}"
+        ) from error

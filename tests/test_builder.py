@@ -120,6 +120,15 @@ def test_outputs_come_in_the_order_asked_for() -> None:
         op.SoleOutputBlob()
 
 
+def test_a_result_for_which_there_is_no_memory() -> None:
+    dense = pykernels.user_op_builder("d").Op("dense_forward").Output("y").Function("data", "weight")
+    with pytest.raises(
+        CallError,
+        match=r"dense_cpp_def.cpp:\d+ infers \(1048576, 1048576\) for its output 'y': Unable to allocate 8.00 TiB",
+    ):
+        dense(*np.ones((2, 2**20, 0)))
+
+
 def test_a_function_is_described_once() -> None:
     dense = pykernels.user_op_builder("d").Op("dense_forward").Attr("bias", 1.0).Output("y").Function("data", "weight")
     for n in (2, 3):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.errors import CallError
-from pykernels.instance import TensorSpec
+from pykernels.instance import TensorSpec, new_outputs
 from pykernels.kernel.call import KernelCall
 from pykernels.module import OpModule
 
@@ -54,7 +54,7 @@ def call(
     Raises
     ------
     CallError
-        The definition refuses the inputs.
+        The definition refuses the inputs, or infers outputs for which there is no memory.
     KernelError
         The kernel failed.
     """
@@ -62,7 +62,7 @@ def call(
     # The kernel ABI wants aligned, C-contiguous buffers in the processor's byte order.
     arrays = [[_plain(a) for a in group] for group in inputs]
     inferred = op.infer(_specs(arrays), attributes, counts=counts)
-    outputs = [[np.empty(_known(s.shape), s.dtype) for s in group] for group in inferred]
+    outputs = new_outputs(op, inferred)
     for argument, given in zip(op.inputs, inputs):
         if argument.mutable and not all(a.flags.writeable for a in given):
             raise CallError(f"op {op_type}: it changes its input '{argument.name}', which is read-only")
@@ -82,8 +82,3 @@ def _plain(array: Any) -> np.ndarray:
 
 def _specs(groups: Sequence[Sequence[np.ndarray]]) -> list[list[TensorSpec]]:
     return [[TensorSpec(a.shape, a.dtype) for a in group] for group in groups]
-
-
-def _known(shape: tuple[int, ...] | None) -> tuple[int, ...]:
-    assert shape is not None, "inference from known shapes gives known shapes"
-    return shape

@@ -11,7 +11,8 @@ import torch
 from pykernels.errors import LoadError, PykernelsError
 from pykernels.frameworks import torch_gradient
 from pykernels.frameworks.torch_fake import specs_of
-from pykernels.frameworks.torch_layout import Call, Layout, torch_dtype
+from pykernels.frameworks.torch_layout import Call, Layout
+from pykernels.instance import new_outputs
 from pykernels.kernel.call import KernelCall
 from pykernels.refusals import RefusedCall
 
@@ -119,7 +120,7 @@ def _run(layout: Layout, number: int, call: Call) -> tuple[list[Any], list[int]]
         given = [[tensor.detach() for tensor in group] for group in call.inputs]
         _check_states(layout, given)
         inputs = [[tensor.contiguous() for tensor in group] for group in given]
-        outputs = [[torch.empty(s.shape, dtype=torch_dtype(s.dtype)) for s in group if s.dtype] for group in inferred]
+        outputs = [[torch.from_numpy(array) for array in group] for group in new_outputs(op, inferred)]
         arrays = [[[tensor.numpy() for tensor in group] for group in groups] for groups in (inputs, outputs)]
         KernelCall(op, number, arrays[0], arrays[1], call.attributes, is_train=call.is_train).run()
     except PykernelsError as error:

@@ -1,7 +1,7 @@
 """Operations on elements in kernels that numba compiles, where numba's own do not give what NumPy gives, or trap.
 
 They are written by the emitters of all other kernels. numba's own end the process for the smallest integer divided by
--1, say.
+-1, say. An array to the power of 0.5 is its square root in NumPy, which differs for minus zero and minus infinity.
 """
 
 from __future__ import annotations
@@ -60,6 +60,26 @@ def _emitter(name: str) -> Callable[..., Any]:
     return emit
 
 
+def _power(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def power(x: Any, exponent: Any) -> Any:
+        return np.sqrt(x) if exponent == 0.5 else np.power(x, exponent)
+
+    return context.compile_internal(builder, power, signature, arguments)
+
+
+def _power_in_place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def power(x: Any, exponent: Any) -> Any:
+        if exponent == 0.5:
+            np.sqrt(x, x)
+        else:
+            np.power(x, exponent, x)
+        return x
+
+    return context.compile_internal(builder, power, signature, arguments)
+
+
+registry.lower(operator.pow, nb.Array, nb.Float)(_power)
+registry.lower(operator.ipow, nb.Array, nb.Float)(_power_in_place)
 for _name, _functions in _OPERATORS.items():
     for _function in _functions:
         registry.lower(_function, nb.Integer, nb.Integer)(_emitter(_name))

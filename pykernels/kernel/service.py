@@ -6,6 +6,7 @@ import copy
 import ctypes
 import functools
 import itertools
+import math
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from pykernels import abi, callbacks, locks
 from pykernels.definition import OpDef
 from pykernels.errors import KernelError
+from pykernels.instance import new_outputs, read_tensors
 from pykernels.kernel import python_form, reference
 from pykernels.kernel.build import BuiltKernel, build_kernel
 from pykernels.kernel.signature import Signature, read_shapes, signature_of
@@ -26,6 +28,8 @@ _built: dict[tuple[int, Signature], BuiltKernel] = {}
 # The attributes whose values the kernel of a signature has compiled in, where it would have them at run time.
 _fixed: dict[tuple[int, Signature], tuple[str, ...]] = {}
 _by_id: dict[int, BuiltKernel] = {}
+# In elements. For fewer, memory is found.
+_LARGE = 2**28
 
 
 def _locks_of_compilers() -> Iterator[Any]:
@@ -56,6 +60,7 @@ def resolve(number: int, instance: abi.Instance) -> BuiltKernel:
         There is none; the message says why.
     """
     op, function = _ops[number]
+    _require_memory(op, instance)
     given = signature_of(op, function, instance)
     values = {name: abi.decode_attr(instance.attrs[at]) for name, at in given.scalars if at >= 0}
     with _lock:
@@ -69,6 +74,13 @@ def resolve(number: int, instance: abi.Instance) -> BuiltKernel:
             _fixed[number, given] = tuple(name for name, _ in given.scalars if name not in taken)
             _by_id[kernel.struct.id] = kernel
     return kernel
+
+
+def _require_memory(op: OpDef, instance: abi.Instance) -> None:
+    """Raise `CallError` for outputs that cannot be allocated: OneFlow ends the process when it tries to."""
+    tensors = instance.outputs[: instance.n_outputs]
+    if any(math.prod(tensor.dims[: tensor.ndim]) >= _LARGE for tensor in tensors):
+        new_outputs(op, read_tensors(op.outputs, tensors))
 
 
 def output_names(op: OpDef, instance: abi.Instance) -> list[str]:

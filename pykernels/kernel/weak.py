@@ -305,7 +305,7 @@ class _Rewriter(ast.NodeTransformer):
     def _operation(self, node: ast.expr, symbol: ast.AST, operands: list[ast.expr]) -> ast.expr:
         name = _OPERATORS.get(type(symbol))
         # `x ** 2` keeps its literal, from which numba makes a product.
-        literal_power = name == "pow" and isinstance(operands[1], ast.Constant)
+        literal_power = name == "pow" and isinstance(operands[1], ast.Constant) and isinstance(operands[1].value, int)
         if name is None or literal_power or len(operands) != 2:
             return self._unchanged(node)
         function = _function(name)

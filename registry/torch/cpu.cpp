@@ -43,6 +43,7 @@ void RunOnCpu(const TorchOp& op, const c10::OperatorHandle& /*handle*/, c10::Dis
   const Tensors inputs = layout.Inputs(arguments);
   const std::shared_ptr<const Specialization> specialization = use->Specialize(inputs);
   if (instance.n_states()) RequireSeparateStates(instance, inputs);
+  specialization->Kernel();  // which says what is wrong with it, or with such outputs, before they are allocated
   Tensors outputs = MakeOutputs(specialization->outputs(), [](at::IntArrayRef sizes, at::ScalarType dtype) {
     return at::detail::empty_cpu(sizes, dtype);
   });

@@ -23,7 +23,7 @@ np.flatnonzero(x) | np.argwhere(x) | np.where(x > w, x, w) | np.where(x > 0)[0] 
 np.select([x > 1, x > 0], [x, w], 0) | np.choose(z % 2, (x, w)) | np.compress(x > 0, x) | np.concatenate((x, w)) |
 np.stack((x, w)) | np.hstack((x, w)) | np.vstack((x, w)) | np.dstack((a, a)) | np.column_stack((x, w)) |
 np.append(x, w) | np.array_split(x, 3)[k % 3] | np.split(x, 2)[0] | np.outer(x, w) | np.kron(x, w) | np.trace(a) |
-np.diag(x) | np.diagflat(x) | np.tril(a, k) | np.triu(a, k) | np.eye(3, 4, k) | np.convolve(x, w) |
+np.diag(x) | np.diagflat(x) | np.tril(a, k % 9) | np.triu(a, -(k % 9)) | np.eye(3, 4, k) | np.convolve(x, w) |
 np.correlate(x, w) | np.argmax(x) | np.argmin(a, 0) | np.argmax(a, k) | np.max(a) | np.sum(a, 0) | np.sum(a, k) |
 np.sum(x) | np.mean(x) | np.ptp(x) | np.prod(x) | np.var(x) | np.std(x) | np.any(x) | np.all(x) | np.nansum(x) |
 np.nanmax(x) | np.nancumsum(x) | np.count_nonzero(x) | np.isin(x, w) | np.intersect1d(x, w) | np.union1d(x, w) |

@@ -18,7 +18,7 @@ OPERATIONS = """
     def forward(args, outs):
         (a, b, c), (total, power, scaled) = args, outs
         total[...] = np.flip(a, 0) + b.T * c
-        np.maximum(a.T, b, power)
+        np.hypot(a.T, b, power)
         scaled[...] = c
         scaled += a
         scaled[..., ::-1] *= +b[:, ::-1]

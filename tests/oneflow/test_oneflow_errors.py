@@ -84,6 +84,11 @@ CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         RuntimeError,
         "data has 2 inputs a row and weight takes 3",
     ),
+    "too large a result": (
+        lambda x: api("dense")(flow.ones(2**20, 0), flow.ones(2**20, 0)),
+        RuntimeError,
+        r"op 'dense_forward': .*dense_cpp_def.cpp:\d+ infers \(1048576, 1048576\) for its output 'y': Unable",
+    ),
     "unknown op": (lambda x: build("rleu_forward", {"x": [x]}), CallError, "there is no op 'rleu_forward'"),
     "unknown attribute": (
         lambda x: build("leaky_relu_forward", {"x": [x]}, alhpa=1),

@@ -215,6 +215,14 @@ def test_a_type_that_the_definition_refuses_is_refused() -> None:
         run("leaky_relu", [np.ones(1, "int32")], ["int32"])
 
 
+@pytest.mark.usefixtures("shipped")
+def test_a_result_for_which_there_is_no_memory() -> None:
+    told = r"dense_cpp_def.cpp:\d+ infers \(1048576, 1048576\) for its output 'y': Unable to allocate 8.00 TiB"
+    with pytest.raises(Exception, match=told) as caught:
+        run("dense", [np.ones((2**20, 0)), np.ones((2**20, 0))], ["float64"])
+    assert code_of(caught.value) == "PK400"
+
+
 def test_what_is_no_model_is_told(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_text("not a model")
     with pytest.raises(LoadError, match=r"model.onnx is no ONNX model"):
