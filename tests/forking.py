@@ -61,6 +61,8 @@ for i in range(2, 2 + OPS):
     children = []
     while thread.is_alive():
         time.sleep(random.random() * 0.03)
+        if len(children) == 4:  # no more, or they leave the thread no time
+            assert os.waitpid(children.pop(0), 0)[1] == 0
         children.append(os.fork())
         if children[-1] == 0:
             faulthandler.dump_traceback_later(60, exit=True)  # of a child that stands still

@@ -2,6 +2,7 @@
 #ifndef PYKERNELS_REGISTRY_HOST_MUTEX_H_
 #define PYKERNELS_REGISTRY_HOST_MUTEX_H_
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -10,6 +11,18 @@
 #include <shared_mutex>
 
 namespace pykernels {
+
+// Python's lock, in a process that has Python.
+struct Gil {
+  template <typename Function>
+  static Function* Find(const char* name) {
+    return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+  }
+
+  int (*check)() = Find<int()>("PyGILState_Check");
+  void* (*release)() = Find<void*()>("PyEval_SaveThread");
+  void (*take)(void*) = Find<void(void*)>("PyEval_RestoreThread");
+};
 
 // Counts the threads that hold mutexes of this library. A fork waits until there are none. That is soon: no thread that
 // holds one waits for the GIL, compiles, or runs a kernel.
@@ -33,7 +46,7 @@ class ForkGate {
       ++n_holders_;
       if (n_forks_ == 0) return;
       --n_holders_;
-      while (n_forks_ > 0) sched_yield();
+      AwaitForks();
     }
   }
 
@@ -42,6 +55,13 @@ class ForkGate {
   }
 
  private:
+  // Without the GIL: the thread that forks may wait for it, as OneFlow's preparation for a fork does.
+  static void AwaitForks() {
+    void* const thread = gil_.check && gil_.check() ? gil_.release() : nullptr;
+    while (n_forks_ > 0) sched_yield();
+    if (thread) gil_.take(thread);
+  }
+
   static int Watch() { return pthread_atfork(Close, Open, OpenInChild); }
 
   static void Close() {
@@ -66,6 +86,7 @@ class ForkGate {
   static inline std::atomic<int> n_forks_{0};
   static inline std::atomic<bool> closes_{true};
   static inline thread_local int depth_ = 0;
+  static inline const Gil gil_;
   static inline const int watched_ = Watch();
 };
 
