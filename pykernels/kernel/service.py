@@ -6,7 +6,6 @@ import copy
 import ctypes
 import functools
 import itertools
-import math
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -28,8 +27,6 @@ _built: dict[tuple[int, Signature], BuiltKernel] = {}
 # The attributes whose values the kernel of a signature has compiled in, where it would have them at run time.
 _fixed: dict[tuple[int, Signature], tuple[str, ...]] = {}
 _by_id: dict[int, BuiltKernel] = {}
-# In elements. For fewer, memory is found.
-_LARGE = 2**28
 
 
 def _locks_of_compilers() -> Iterator[Any]:
@@ -60,7 +57,6 @@ def resolve(number: int, instance: abi.Instance) -> BuiltKernel:
         There is none; the message says why.
     """
     op, function = _ops[number]
-    _require_memory(op, instance)
     given = signature_of(op, function, instance)
     values = {name: abi.decode_attr(instance.attrs[at]) for name, at in given.scalars if at >= 0}
     with _lock:
@@ -74,13 +70,6 @@ def resolve(number: int, instance: abi.Instance) -> BuiltKernel:
             _fixed[number, given] = tuple(name for name, _ in given.scalars if name not in taken)
             _by_id[kernel.struct.id] = kernel
     return kernel
-
-
-def _require_memory(op: OpDef, instance: abi.Instance) -> None:
-    """Raise `CallError` for outputs that cannot be allocated: OneFlow ends the process when it tries to."""
-    tensors = instance.outputs[: instance.n_outputs]
-    if any(math.prod(tensor.dims[: tensor.ndim]) >= _LARGE for tensor in tensors):
-        new_outputs(op, read_tensors(op.outputs, tensors))
 
 
 def output_names(op: OpDef, instance: abi.Instance) -> list[str]:
@@ -98,7 +87,10 @@ def services() -> abi.Services:
 
 def _resolve(number: int, instance: Any, error: int, size: int) -> int | None:
     try:
-        return ctypes.addressof(resolve(number, instance.contents).struct)
+        view, (op, _) = instance.contents, _ops[number]
+        # Raises where there is no memory for them. OneFlow ends the process when it tries to allocate such.
+        new_outputs(op, read_tensors(op.outputs, view.outputs[: view.n_outputs]))
+        return ctypes.addressof(resolve(number, view).struct)
     except BaseException as problem:
         # Whatever happens here must not leave through the host's C frames.
         callbacks.write_text(error, size, callbacks.text_of(problem))

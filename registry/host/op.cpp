@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "error.h"
+#include "tensors.h"
 
 namespace pykernels {
 namespace {
@@ -14,6 +15,9 @@ std::atomic<LoadFunction> the_load{nullptr};
 // How many kernels an op remembers for one signature, so that an attribute whose value always changes cannot fill the
 // memory.
 constexpr size_t kMostKnown = 64;
+
+// In elements. For fewer there is memory.
+constexpr size_t kLarge = size_t{1} << 28;
 
 // Dtypes, ranks and arguments of all tensors. An argument is told by the address of its name, which belongs to the
 // definition.
@@ -73,13 +77,16 @@ void Op::ListSbp(const pk_instance& instance, pk_sbp_sink sink, void* user) cons
 const pk_kernel* Op::Resolve(const pk_instance& instance) const {
   if (kernel_) return kernel_;
   const std::string signature = DescribeSignature(instance);
-  const pk_kernel* kernel = FindKnown(signature, instance);
+  // For large outputs Python finds out each time whether there is memory.
+  const bool is_large = std::any_of(instance.outputs, instance.outputs + instance.n_outputs,
+                                    [](const pk_tensor& output) { return CountElements(output) >= kLarge; });
+  const pk_kernel* kernel = is_large ? nullptr : FindKnown(signature, instance);
   if (kernel) return kernel;
   // Without the lock: this waits for the GIL, and may compile.
   char error[kErrorSize] = "";
   kernel = Services().resolve(number_, &instance, error, sizeof error);
   if (!kernel) throw Error(kKernelError, error);
-  Remember(signature, instance, kernel);
+  if (!is_large) Remember(signature, instance, kernel);
   return kernel;
 }
 
