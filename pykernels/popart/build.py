@@ -36,7 +36,7 @@ def build() -> Path:
         sorted(_SOURCES.glob("*.cpp")),
         kind=_KIND,
         flags=(
-            *("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=default"),
+            *("-O2", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=default"),
             *_INSTRUCTIONS.get(target.instruction_set().name, ()),
             *(f"-I{folder}" for folder in (_folder() / "include", paths.REGISTRY)),
         ),
