@@ -33,6 +33,7 @@ from pykernels.kernel import (
     given_outputs,
     memory_safety,
     numpy_operations,
+    ranges,
     reshaping,
 )
 from pykernels.kernel.inlining import Preparation
@@ -157,7 +158,8 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
             super().refresh()
-            for ours in (reshaping, copying, flat, numpy_operations, broadcasting):  # after numba's, so that they count
+            # After numba's, so that they count.
+            for ours in (reshaping, copying, flat, numpy_operations, broadcasting, ranges):
                 self.install_registry(ours.registry)
             self._known = _count_declarations(self)
             entries = (entry for registry in self._registries for entry in registry.functions)

@@ -1,4 +1,4 @@
-"""Functions of NumPy's as loops over vectors, in kernels that numba compiles: its own take many times as long."""
+"""Functions of NumPy's in kernels that numba compiles, where its own take many times as long, or give other values."""
 
 from __future__ import annotations
 
@@ -281,3 +281,27 @@ def _typed_correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
 
 overload(np.convolve, target=kernel_target.name)(_typed_convolve)
 overload(np.correlate, target=kernel_target.name)(_typed_correlate)
+
+
+def _typed_median(a: Any) -> Any:
+    def of_integers(a: Any) -> Any:
+        return np.nanmedian(a.astype(np.float64))
+
+    def of_reals(a: Any) -> Any:
+        return np.nan if np.isnan(a).any() else np.nanmedian(a)
+
+    if isinstance(a, nb.Array):
+        return {nb.Integer: of_integers, nb.Float: of_reals}.get(type(a.dtype))
+    return None
+
+
+def _typed_nanmedian(a: Any) -> Any:
+    def of_integers(a: Any) -> Any:
+        # Their mean may not fit their dtype.
+        return np.nanmedian(a.astype(np.float64))
+
+    return of_integers if isinstance(a, nb.Array) and isinstance(a.dtype, nb.Integer) else None
+
+
+overload(np.median, target=kernel_target.name)(_typed_median)
+overload(np.nanmedian, target=kernel_target.name)(_typed_nanmedian)

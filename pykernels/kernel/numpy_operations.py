@@ -34,15 +34,22 @@ _OPERATORS: Mapping[str, tuple[Callable[..., Any], ...]] = {
     "right_shift": (operator.rshift, operator.irshift),
     "sign": (),
 }
+# numba promises LLVM that these never overflow, which then leaves out the checks of indices that are made of them.
+_WRAPPING: Mapping[str, tuple[Callable[..., Any], ...]] = {
+    "add": (operator.add, operator.iadd),
+    "subtract": (operator.sub, operator.isub),
+    "multiply": (operator.mul, operator.imul),
+    "negative": (operator.neg,),
+}
 
 
 def ufunc_loops(ufunc: np.ufunc) -> Mapping[str, Any]:
     """What computes an element of a universal function, by its types, as numba keeps them: ``{"ll->l": ...}``."""
     loops: Mapping[str, Any] = ufunc_db.get_ufunc_info(ufunc)
-    if ufunc.__name__ not in _OPERATORS:
+    if ufunc.__name__ not in {**_OPERATORS, **_WRAPPING}:
         return loops
-    emit = _emitter(ufunc.__name__)
-    return {types: emit if set(types) <= set("bBhHiIlLqQfd->") else loop for types, loop in loops.items()}
+    emit, ours = _emitter(ufunc.__name__), set("bBhHiIlLqQ->" + "fd" * (ufunc.__name__ in _OPERATORS))
+    return {types: emit if set(types) <= ours else loop for types, loop in loops.items()}
 
 
 def _emitter(name: str) -> Callable[..., Any]:
@@ -85,3 +92,6 @@ for _name, _functions in _OPERATORS.items():
         registry.lower(_function, nb.Integer, nb.Integer)(_emitter(_name))
         if not _name.endswith("shift"):
             registry.lower(_function, nb.Float, nb.Float)(_emitter(_name))
+for _name, _functions in _WRAPPING.items():
+    for _function in _functions:
+        registry.lower(_function, *[nb.Integer] * (1 if _name == "negative" else 2))(_emitter(_name))

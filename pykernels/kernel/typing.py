@@ -31,9 +31,9 @@ __all__ = ["NotNative", "check_results", "is_in_pieces", "type_kernel"]
 # What a kernel may use of numba, besides its types and `numba.njit`.
 _OF_NUMBA = (numba.prange, numba.literal_unroll)
 # Of large integers: they compute with floating-point numbers in another order than NumPy does.
-_OTHER_FOR_INTEGERS = (np.histogram, np.unwrap)
-# They refuse arrays of one row.
-_OF_FEWER_SHAPES = (np.cov, np.corrcoef)
+_OTHER_FOR_INTEGERS = (np.histogram, np.unwrap, np.round, np.around)
+# They refuse arrays of one row, and vectors of two elements; and take a negative number that comes first.
+_OTHER = (np.cov, np.corrcoef, np.cross, np.bincount)
 # Instructions of Python in a function, of which a line has about ten. numba takes time with the square of their number:
 # some 10 s for as many.
 _MOST_STEPS = 4000
@@ -84,9 +84,9 @@ def _check_uses(function: Any, signature: Signature) -> None:
         if isinstance(value, CFuncPtr) or type(value).__module__ == "_cffi_backend":
             raise NotNative(f"{where}: {name} lies elsewhere in each process")
         if has_integers and any(value is each for each in _OTHER_FOR_INTEGERS):
-            raise NotNative(f"{where}: numba's {name} gives other numbers for integers")
-        if any(value is each for each in _OF_FEWER_SHAPES):
-            raise NotNative(f"{where}: numba's {name} is not for all shapes")
+            raise NotNative(f"{where}: numba's {name} is not NumPy's for integers")
+        if any(value is each for each in _OTHER):
+            raise NotNative(f"{where}: numba's {name} is not NumPy's for all arrays")
         is_numbas = callable(value) and str(getattr(value, "__module__", "")).partition(".")[0] == "numba"
         if is_numbas and not isinstance(value, (nb.Type, Dispatcher)) and value not in _OF_NUMBA:
             raise NotNative(f"{where}: {name} is not for kernels")

@@ -106,6 +106,10 @@ def _compare(kernel: KernelFunction, call: Call, inputs: list[np.ndarray], *, at
         kernel.function(tuple(frozen), (expected,))
     except Exception as raised:
         return "" if error else f"NumPy raises {type(raised).__name__}: {raised}"
+    # A whole number of Python's has 64 bits in compiled code, or raises.
+    is_wide = any(each.dtype == np.uint64 and (each > np.iinfo(np.int64).max).any() for each in inputs)
+    if error and is_wide and "64 bits" in error:
+        return ""
     if error:
         return f"it fails: {error.strip().splitlines()[-1][:200]}"
     same = made == expected

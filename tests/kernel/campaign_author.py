@@ -158,7 +158,7 @@ class Author:
         if kind == "view":
             return [self._pick(("y = y[1:]", "x = x[::-1]", "w = w[:-1]", "a = a[1:]", "z = z[::-1]"))]
         if kind == "row":
-            return [self._pick((f"b[{self._index()}] += w", f"b[:, {self._index()}] = 1", f"y[{self._index()}:] = 2"))]
+            return [self._pick((f"b[{self._index()}] += w", f"b[:, {self._index()}] = 1", "y[z[0]:] = 2"))]
         if kind == "skip":
             return [f"if {self._condition()}:", f"    {self._pick(('break', 'continue'))}"]
         if kind == "if":

@@ -95,6 +95,16 @@ def test_a_convolution_of_nothing_is_an_error(tmp_path: Path) -> None:
     assert "forward raised ValueError: v cannot be empty" in message
 
 
+@pytest.mark.parametrize("numbers", [[2**63 - 1, 5], [[3], [1], [2]], [1.5, 2.0, np.nan], [np.nan, np.nan]], ids=str)
+@pytest.mark.filterwarnings("ignore:All-NaN:RuntimeWarning")
+def test_medians(tmp_path: Path, numbers: list[float]) -> None:
+    body = "y[0], y[1] = np.median(x), np.nanmedian(np.roll(x, 1))"
+    kernel = kernel_of(tmp_path, f"def forward(args, outs):\n    (x,), (y,) = args, outs\n    {body}\n")
+    x, y = np.array(numbers), np.empty(2)
+    assert run(build(kernel, [x], [y]), [x], [y]) is None
+    np.testing.assert_array_equal(y, [np.median(x), np.nanmedian(x)])
+
+
 def test_functions_with_types_of_variables(tmp_path: Path) -> None:
     wanted = X.transpose(1, 0).copy()
     np.testing.assert_array_equal(compute(tmp_path, "np.transpose(x, (1, 0)) * 1", [X], wanted), wanted)

@@ -21,6 +21,7 @@ COUNTERS = (
     "k = 0\nfor i in range(8):\n    y[k] = x[i]\n    k += z[i]",
     "for i in range(8):\n    if x[i] > 3:\n        i, k = z[0], 2\n    y[i] = 1",
     "for i in range(8):\n    i += 100000\n    y[i] = x[i]",
+    "for j in range(len(x), -1, -1):\n    y[j - 8] = x[j * 4611686018427387904]",
     "for i in range(2):\n    y[i * 2048 * 2048 * 2048 * 2048 * 2048 * 32] = 1",
     "for i in range(8):\n    x = x[1:]\n    y[i] = x[i]",
     "__pykernels_copy_1_y = y[:2]\nfor i in range(8):\n    __pykernels_copy_1_y[i] = x[i]",
@@ -42,7 +43,6 @@ FUNCTIONS = (
     "y.flat[100000] = 1",
     "y.flat[-9] = 1",
     "y[:] = np.take_along_axis(x, z, 0)",
-    "y[:3] = np.bincount(z - 7)[:3]",
     "y[:] = np.take(x, z)",
     "y[:] = x[z]",
     "y[z] = 1",
@@ -84,12 +84,35 @@ def test_indices_out_of_range_raise(tmp_path: Path, body: str) -> None:
     assert error and f"raised {error}: " in said
 
 
+@pytest.mark.parametrize(
+    ("limits", "first"),
+    [
+        ("1, int(z[0])", -(2**63)),
+        ("-1, int(z[0]), -1", 2**63 - 1),
+        ("int(z[0]), -1", 2**63 - 1),
+        ("int(z[0]), 1, -1", -(2**63)),
+    ],
+)
+def test_ranges_that_count_away_from_their_stop_are_empty(tmp_path: Path, limits: str, first: int) -> None:
+    body = f"for i in range({limits}):\n    y[i] = x[i]"
+    assert raised(tmp_path, body, np.ones(8), np.array([first])) == ("", "")
+
+
 def test_negative_places_of_flat_count_from_the_end(tmp_path: Path) -> None:
     body = "y.flat[-8] = x.reshape(2, 4).T.flat[-1]"
     kernel = kernel_of(tmp_path, f"def forward(args, outs):\n    (x,), (y,) = args, outs\n    y[:] = 0\n    {body}\n")
     x, y = np.arange(1, 9, dtype=np.float32), np.empty(8, np.float32)
     assert run(build(kernel, [x], [y]), [x], [y]) is None
     assert y.tolist() == [8, 0, 0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
+@pytest.mark.parametrize("call", ["np.bincount(z - 7, x)", "np.round(z, 1)", "np.cross(z[:2], z[:2])"])
+def test_functions_with_other_values_are_not_compiled(tmp_path: Path, call: str) -> None:
+    kernel = kernel_of(tmp_path, f"def forward(args, outs):\n    x, z = args\n    np.roll({call}, 1)\n")
+    x = np.ones(8)
+    built = build(kernel, [x, x.astype(int)], [x.copy()])
+    assert built.facts.form == PYTHON and "is not NumPy's" in built.facts.reason
 
 
 @pytest.mark.parametrize("tool", ["numba.carray(args[0].ctypes, (1000,))", "numba.stencil(lambda a: a[-9])(args[0])"])
