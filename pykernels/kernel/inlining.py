@@ -62,7 +62,7 @@ class _Kept(ir.Assign):  # type: ignore[misc]
 
 
 class _First(ir.Assign):  # type: ignore[misc]
-    """The first statement of a function, at which numba is told that any array may be an argument's."""
+    """The first statement of a function. It tells numba that an argument may hold any array."""
 
 
 def _keep(statement: ir.Assign, used: set[str], *_: Any) -> ir.Assign:

@@ -284,15 +284,10 @@ overload(np.correlate, target=kernel_target.name)(_typed_correlate)
 
 
 def _typed_median(a: Any) -> Any:
-    def of_integers(a: Any) -> Any:
-        return np.nanmedian(a.astype(np.float64))
-
-    def of_reals(a: Any) -> Any:
+    def median(a: Any) -> Any:
         return np.nan if np.isnan(a).any() else np.nanmedian(a)
 
-    if isinstance(a, nb.Array):
-        return {nb.Integer: of_integers, nb.Float: of_reals}.get(type(a.dtype))
-    return None
+    return median if isinstance(a, nb.Array) and isinstance(a.dtype, (nb.Integer, nb.Float)) else None
 
 
 def _typed_nanmedian(a: Any) -> Any:

@@ -33,22 +33,22 @@ _OPERATORS: Mapping[str, tuple[Callable[..., Any], ...]] = {
     "left_shift": (operator.lshift, operator.ilshift),
     "right_shift": (operator.rshift, operator.irshift),
     "sign": (),
-}
-# numba promises LLVM that these never overflow, which then leaves out the checks of indices that are made of them.
-_WRAPPING: Mapping[str, tuple[Callable[..., Any], ...]] = {
     "add": (operator.add, operator.iadd),
     "subtract": (operator.sub, operator.isub),
     "multiply": (operator.mul, operator.imul),
     "negative": (operator.neg,),
 }
+# Those of integers alone. numba promises LLVM that its sums, differences and products never overflow, and LLVM then
+# leaves out the checks of indices that are made of them.
+_OF_INTEGERS = {"left_shift", "right_shift", "add", "subtract", "multiply", "negative"}
 
 
 def ufunc_loops(ufunc: np.ufunc) -> Mapping[str, Any]:
     """What computes an element of a universal function, by its types, as numba keeps them: ``{"ll->l": ...}``."""
     loops: Mapping[str, Any] = ufunc_db.get_ufunc_info(ufunc)
-    if ufunc.__name__ not in {**_OPERATORS, **_WRAPPING}:
+    if ufunc.__name__ not in _OPERATORS:
         return loops
-    emit, ours = _emitter(ufunc.__name__), set("bBhHiIlLqQ->" + "fd" * (ufunc.__name__ in _OPERATORS))
+    emit, ours = _emitter(ufunc.__name__), set("bBhHiIlLqQ->" if ufunc.__name__ in _OF_INTEGERS else "bBhHiIlLqQfd->")
     return {types: emit if set(types) <= ours else loop for types, loop in loops.items()}
 
 
@@ -89,9 +89,5 @@ registry.lower(operator.pow, nb.Array, nb.Float)(_power)
 registry.lower(operator.ipow, nb.Array, nb.Float)(_power_in_place)
 for _name, _functions in _OPERATORS.items():
     for _function in _functions:
-        registry.lower(_function, nb.Integer, nb.Integer)(_emitter(_name))
-        if not _name.endswith("shift"):
-            registry.lower(_function, nb.Float, nb.Float)(_emitter(_name))
-for _name, _functions in _WRAPPING.items():
-    for _function in _functions:
-        registry.lower(_function, *[nb.Integer] * (1 if _name == "negative" else 2))(_emitter(_name))
+        for _type in (nb.Integer,) if _name in _OF_INTEGERS else (nb.Integer, nb.Float):
+            registry.lower(_function, *[_type] * (1 if _name == "negative" else 2))(_emitter(_name))

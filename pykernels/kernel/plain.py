@@ -1,7 +1,7 @@
 """Kernels are plain NumPy code: what else they use is found when their file is read.
 
 A kernel that calls the framework that runs it may wait for the thread that it is on. One that calls ``os._exit`` ends
-the process, and nobody is told why.
+the process without an error.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def services() -> abi.Services:
 def _resolve(number: int, instance: Any, error: int, size: int) -> int | None:
     try:
         view, (op, _) = instance.contents, _ops[number]
-        # Raises where there is no memory for them. OneFlow ends the process when it tries to allocate such.
+        # An error if there is no memory for the outputs: OneFlow ends the process when it cannot allocate them.
         new_outputs(op, read_tensors(op.outputs, view.outputs[: view.n_outputs]))
         return ctypes.addressof(resolve(number, view).struct)
     except BaseException as problem:
