@@ -14,6 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import llvmlite.ir as ir
 from llvmlite.ir.instructions import AllocaInstr
+from numba import _dynfunc
 from numba import types as nb
 from numba.core import callconv, cgutils, cpu, typing
 from numba.core.codegen import AOTCodeLibrary, AOTCPUCodegen
@@ -184,8 +185,12 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
                 return found
             fn = nb.Dispatcher(_compiled_again(fn.dispatcher))
             fn.dispatcher.compile(sig.args)
-        found = super().get_function(fn, sig, _firstcall)
         key = fn.get_impl_key(sig) if isinstance(fn, nb.Callable) else fn
+        if isinstance(getattr(key, "__self__", None), _dynfunc._Closure):
+            # numba shares a function's type between targets, and has compiled the function for its own since.
+            fn.get_call_type(self.typing_context, sig.args, {})
+            key = fn.get_impl_key(sig)
+        found = super().get_function(fn, sig, _firstcall)
         if key in self._written:
             memory_safety.check(key)
         return given_outputs.checked(self, fn, sig, found)

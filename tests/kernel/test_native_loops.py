@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from compiled import build, kernel_of, plain, run
@@ -216,6 +217,18 @@ def test_numbas_own_compiled_functions_can_be_called(tmp_path: Path) -> None:
     assert built.reason is None
     assert run(built, [x], [y]) is None
     np.testing.assert_array_equal(y, [0.5, 1, 1.5])
+
+
+def test_functions_that_others_compile_with_numba_can_be_called(tmp_path: Path) -> None:
+    x, y = np.array([3]), np.zeros(1, np.int64)
+    for name, expression in ("before", "int(a)"), ("after", "4 + int(a)"):
+        (tmp_path / name).mkdir()
+        text = f"def forward(args, outs):\n    (x,), (y,) = args, outs\n    for a in x:\n        y[0] = {expression}\n"
+        built = build(kernel_of(tmp_path / name, text), [x], [y])
+        assert built.reason is None
+        assert run(built, [x], [y]) is None
+        assert numba.njit(lambda number: int(number))(5) == 5
+    assert y[0] == 7
 
 
 def test_only_the_sum_of_a_loop_is_marked() -> None:
