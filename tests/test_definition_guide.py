@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from definitions import F64, INCLUDE, infer, line_of, load, spec, write
@@ -89,26 +91,38 @@ def test_editing_a_file_and_loading_it_again_gives_the_new_definition() -> None:
     assert infer(old, spec(3)) == infer(new, spec(3)) == [[spec(3)]]
 
 
+@pytest.fixture
+def split(tmp_path: Path) -> Callable[[str], dict[str, Any]]:
+    """The attributes of a definition that includes a file of this name."""
+
+    def attributes(name: str) -> dict[str, Any]:
+        path = tmp_path / "split" / "split_cpp_def.cpp"
+        path.write_text(
+            INCLUDE
+            + f"""#include "{name}"
+            REGISTER_USER_OP("split").Input("x").Output("y").Attr<int32_t>("n", N)
+                .SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged);"""
+        )
+        return load_cpp_def(path).ops["split"].parse_attributes({})
+
+    (tmp_path / "split").mkdir()
+    return attributes
+
+
 @pytest.mark.parametrize("name", ["shared.h", *thorough("inner/shared.inc", "../shared.def", "over there/it's.hh")])
-def test_editing_what_a_definition_includes_builds_it_anew(tmp_path: Path, name: str) -> None:
-    """Whatever it is called and wherever it lies; what that includes in turn, too."""
-    path, header = tmp_path / "split" / "split_cpp_def.cpp", tmp_path / "split" / name
-    for file in (path, header):
-        file.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        INCLUDE
-        + f"""#include "{name}"
-        REGISTER_USER_OP("split").Input("x").Output("y").Attr<int32_t>("n", N)
-            .SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged);"""
-    )
-    further = header.with_name("further.h")
+def test_editing_what_a_definition_includes_builds_it_anew(tmp_path: Path, split: Any, name: str) -> None:
+    header = tmp_path / "split" / name
+    header.parent.mkdir(exist_ok=True)
     for n in (1, 2, 1):
         header.write_text(f"#define N {n}\n")
-        assert load_cpp_def(path).ops["split"].parse_attributes({}) == {"n": n}
-    header.write_text('#include "further.h"\n')
+        assert split(name) == {"n": n}
+
+
+def test_editing_what_an_included_file_includes_builds_a_definition_anew(tmp_path: Path, split: Any) -> None:
+    (tmp_path / "split" / "shared.h").write_text('#include "further.h"\n')
     for n in (3, 4):
-        further.write_text(f"#define N {n}\n")
-        assert load_cpp_def(path).ops["split"].parse_attributes({}) == {"n": n}
+        (tmp_path / "split" / "further.h").write_text(f"#define N {n}\n")
+        assert split("shared.h") == {"n": n}
     with recorded() as built:
-        assert load_cpp_def(path).ops["split"].parse_attributes({}) == {"n": 4}
+        assert split("shared.h") == {"n": 4}
     assert built == []

@@ -109,9 +109,17 @@ def _clip(value: Any, low: Any = None, high: Any = None) -> Operation:
     result = operation("clip", clip, [value, *bounds.values()])
     sample, dtype = result.sample, result.dtype
     for name, bound in bounds.items():
+        if type(getattr(bound, "sample", bound)) is int and dtype.kind in "iu":
+            bound = _within(name, bound, np.iinfo(dtype))
         result = Operation(sample, inputs_of(value) | inputs_of(bound), name=name, operands=(value, bound), dtype=dtype)
         value = result
     return result
+
+
+def _within(name: str, bound: Any, limits: np.iinfo) -> Any:
+    """A bound of a clip; one of Python's beyond the limit on its own side bounds nothing."""
+    limit, function = (limits.min, max) if name == "maximum" else (min(limits.max, np.iinfo(np.int64).max), min)
+    return operation(name, function, [bound, int(limit)]) if isinstance(bound, Node) else function(bound, int(limit))
 
 
 def _as_products(power: Operation, base: Any, exponent: Any) -> Operation:

@@ -66,7 +66,7 @@ def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False)
 
     names = {bounds.FITS: fits, bounds.BEFORE: before, bounds.LOAD: load, bounds.STORE: store}
     names |= {iterations.PART: _part}
-    names |= {weak.PYTHON: apply_python, weak.NUMPY: apply_numpy, separation.APART: apart}
+    names |= {weak.PYTHON: apply_python, weak.NUMPY: apply_numpy, weak.LIKE: like, separation.APART: apart}
     write = functools.partial(weak.rewrite, function, numbers, apply_weak, names=names)
     uncertain = unbound.uncertain_names(write(prepare=prepare))
     return write(prepare=lambda definition: bounds.hoist_checks(prepare(definition), uncertain))
@@ -107,7 +107,7 @@ def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.T
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values = cgutils.unpack_tuple(builder, arguments[3])
         for value, old, new in zip(values, operands, types):
-            if isinstance(new, nb.Integer) and isinstance(old, nb.Integer) and old != new and called is not np.where:
+            if isinstance(new, nb.Integer) and isinstance(old, nb.Integer) and old != new:
                 check_fits(context, builder, value, old, new)
         # First to the weak type, then to what the function takes, which may be wider.
         weak_values = [context.cast(builder, *each) for each in zip(values, operands, types)]
@@ -116,11 +116,21 @@ def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.T
     return (found and returned(function, mask, like, nb.Tuple(operands))), generate
 
 
+@intrinsic
+def like(typing_context: Any, number: nb.Type, array: nb.Type) -> Any:
+    """A Python number in the dtype of the array that it changes in place."""
+    type_ = _weak_type(array.dtype, number) if isinstance(array, nb.Array) else number
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if isinstance(type_, nb.Integer) and isinstance(number, nb.Integer) and type_ != number:
+            check_fits(context, builder, arguments[0], number, type_)
+        return context.cast(builder, arguments[0], number, type_)
+
+    return type_(number, array), generate
+
+
 def _weak_type(dtype: nb.Type, number: nb.Type) -> nb.Type:
     """The type that a Python number takes next to `dtype`."""
-    if isinstance(number, nb.IntegerLiteral) and isinstance(dtype, nb.Integer):
-        # What does not fit stays as it is; the plain NumPy run then decides about the result.
-        return dtype if dtype.minval <= number.literal_value <= dtype.maxval else number
     if isinstance(number, nb.Integer) and isinstance(dtype, (nb.Integer, nb.Float)):
         return dtype
     if isinstance(number, nb.Float) and isinstance(dtype, nb.Float):

@@ -72,12 +72,9 @@ def _is_nonzero(value: Any) -> bool:
 
 
 def narrowed(node: Node) -> list[Node]:
-    """The operands of an operation that are Python's integers, and become numbers of another dtype.
-
-    `np.where` takes what is left of them.
-    """
+    """The operands of an operation that are Python's integers, and become numbers of another dtype."""
     if not isinstance(node, Operation) or node.dtype.kind not in "iu" or node.dtype == np.int64:
         return []
-    if node.name in ("wrap", "where"):
+    if node.name == "wrap":
         return []
     return [each for each in node.operands if isinstance(each, Node) and type(each.sample) is int and is_given(each)]

@@ -21,12 +21,14 @@ from pykernels.kernel.bounds import LIMIT, name_of
 from pykernels.kernel.loaded_source import SOURCE
 from pykernels.kernel.separation import APART
 
-__all__ = ["MARKER", "NUMPY", "PYTHON", "definition_of", "rewrite"]
+__all__ = ["LIKE", "MARKER", "NUMPY", "PYTHON", "definition_of", "rewrite"]
 
 #: Names in the rewritten code: the function ``(function, mask, like, *operands)``.
 MARKER = "__pykernels_weak__"
 #: ``(function, *operands)``, of Python numbers alone, and of none.
 PYTHON, NUMPY = "__pykernels_python__", "__pykernels_numpy__"
+#: ``(number, array)``, the number in the array's dtype.
+LIKE = "__pykernels_like__"
 
 # Functions that NumPy evaluates elementwise over all of their arguments, and where those begin.
 _ELEMENTWISE = {
@@ -203,6 +205,10 @@ def _is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
     return False
 
 
+def _may_have_effects(node: ast.expr) -> bool:
+    return any(isinstance(each, (ast.Call, ast.NamedExpr)) for each in ast.walk(node))
+
+
 def _is_math(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "math"
 
@@ -274,7 +280,7 @@ class _Rewriter(ast.NodeTransformer):
         name = _OPERATORS.get(type(node.op))
         target = node.target
         if name is None or not isinstance(target, ast.Name):
-            return cast(ast.stmt, self.generic_visit(node))
+            return self._of_elements(node)
         if target.id in self._weak:
             return node
         function = _function(_IN_PLACE[name])
@@ -284,6 +290,18 @@ class _Rewriter(ast.NodeTransformer):
         else:
             value = self._called(NUMPY, node.value, function, operands)
         return ast.copy_location(ast.Assign([target], value), node)
+
+    def _of_elements(self, node: ast.AugAssign) -> ast.stmt:
+        """``y[i] *= 2`` becomes ``y[i] *= like(2, y)``."""
+        target, is_weak = node.target, _is_weak(node.value, self._weak)
+        # It is evaluated twice.
+        is_simple = isinstance(target, ast.Subscript) and not _may_have_effects(target.value)
+        self.generic_visit(node)
+        # `y[i] **= 2` keeps its literal, see `_operation`.
+        if isinstance(target, ast.Subscript) and is_simple and is_weak and not isinstance(node.op, ast.Pow):
+            call = ast.Call(ast.Name(LIKE, ast.Load()), [node.value, target.value], [])
+            node.value = ast.copy_location(call, node.value)
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if isinstance(node.func, ast.Name):

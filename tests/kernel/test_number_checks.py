@@ -142,6 +142,43 @@ def test_lengths_are_numbers_of_pythons(tmp_path: Path) -> None:
         assert told is None or "ZeroDivisionError: division by zero" in told
 
 
+@NEEDS_NUMPY_2
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("y[i] = x[i] + 300", "y[i] = -1 * x[i]", "y[i] += 300", "y[x[i] :] -= -1", "y[i] *= k", "y[y > 0] += k"),
+        "y[i] = np.where(x[i] > 1, k, x[i])",
+    ],
+)
+def test_whole_numbers_that_elements_cannot_hold_in_loops(tmp_path: Path, statement: str) -> None:
+    x, y = np.uint8([0, 1, 2]), np.ones(3, np.uint8)
+    body = f"    (x,), (y,) = args, outs\n    k = -len(x)\n    for i in range(x.size):\n        {statement}\n"
+    told = run(build(kernel_of(tmp_path, f"def forward(args, outs):\n{body}"), [x], [y]), [x], [y])
+    assert told is not None
+    assert "OverflowError: Python integer" in told or ("where" in statement and "does not raise" in told)
+
+
+def test_numbers_in_place_have_the_dtype_of_the_array(tmp_path: Path) -> None:
+    x, y = np.int32([1, 0]), np.float32([0.1, 0.2])
+    body = "(x,), (y,) = args, outs\n    y[:] = 0.3\n    y[x[0]] *= 1.1\n    y[x[1]] += 1e-9\n"
+    assert run(build(kernel_of(tmp_path, f"def forward(args, outs):\n    {body}"), [x], [y]), [x], [y]) is None
+    assert y.tolist() == [np.float32(0.3) + np.float32(1e-9), np.float32(0.3) * np.float32(1.1)]
+
+
+@NEEDS_NUMPY_2
+@pytest.mark.parametrize("form", FORMS)
+def test_bounds_of_clip_that_a_dtype_cannot_hold(tmp_path: Path, form: str) -> None:
+    x = np.uint8([0, 2, 250])
+    bounds = [("-1, 200", {}), ("3, 300", {}), *(("low, high", {"low": a, "high": b}) for a, b in ((-5, 7), (3, 999)))]
+    for given, numbers in bounds:
+        expression = f"np.clip(x, {given}){FORMS[form]}"
+        out, failure, wanted, expected = compute(tmp_path, expression, x, numbers, np.uint8, form)
+        assert failure is expected is None
+        np.testing.assert_array_equal(out, wanted)
+    failure = compute(tmp_path, "np.clip(x, low, high)" + FORMS[form], x, {"low": 300, "high": 400}, np.uint8, form)[1]
+    assert failure is not None and "OverflowError: Python integer 300 out of bounds for uint8" in failure
+
+
 @pytest.mark.thorough
 @NEEDS_NUMPY_2
 @pytest.mark.parametrize("form", FORMS)

@@ -104,6 +104,16 @@ def weights_of(net: Any) -> list[np.ndarray]:
     return [parameter.data().asnumpy() for parameter in net.collect_params().values()]
 
 
+def settle(net: Any) -> list[str]:
+    """What MXNet raises where weights are read: a failure that no step has raised."""
+    for parameter in net.collect_params().values():
+        try:
+            parameter.data().wait_to_read()
+        except mx.MXNetError as error:
+            return [str(error)]
+    return []
+
+
 def train(net: Any, trainer: Any, *, reads: bool) -> list[str]:
     """What the loop raises, step by step."""
     x = mx.nd.random.uniform(shape=(2, 1, 8, 8))
@@ -122,8 +132,9 @@ def train(net: Any, trainer: Any, *, reads: bool) -> list[str]:
 
 
 def check(net: Any, told: list[str]) -> None:
-    # The failure may reach a step that begins before the error is raised. MXNet skips that step too, and it raises.
-    assert len(told) in (1, 2)
+    told = told + settle(net)
+    # The failure may reach steps that begin before the error is raised. MXNet skips these too, and they raise.
+    assert 1 <= len(told) <= STEPS - FAILING
     assert all("ValueError: too flat" in each for each in told)
     for weights in weights_of(net):
         assert np.isfinite(weights).all()
