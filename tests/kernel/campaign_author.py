@@ -35,7 +35,7 @@ np.arange(k) | np.arange(len(x), k, -1) | np.full(abs(k), 2) | np.empty_like(x) 
 np.ones((2, abs(k))) | np.zeros_like(a) | np.indices((2, 3))[0] | np.tri(3, 4, k) | np.vander(x, 3) |
 np.percentile(x, 30) | np.quantile(x, 0.5) | np.nanmedian(x) | np.cov(a) | np.corrcoef(a) |
 np.cross(a[:, :3], a[:, :3]) | np.dot(x, w) | np.dot(a, a.T) | a @ a.T | a @ x | np.vdot(x, w) |
-np.linalg.norm(x) | np.trapz(x) | np.round(x, 1) | np.clip(x, 1, 3) | np.sign(x) | np.maximum(x, w) |
+np.linalg.norm(x) | np.trapz(x.astype(np.int8)) | np.round(x, 1) | np.clip(x, 1, 3) | np.sign(x) | np.maximum(x, w) |
 np.fmod(x, w) | np.remainder(x, w) | np.floor_divide(x, w) | np.left_shift(z, k) | np.right_shift(z, k) |
 np.gcd(z, k) | np.power(x, 2) | np.abs(x) | np.nan_to_num(x) | np.array_equal(x, w) | np.allclose(x, w) |
 np.shape(a)[k] | np.hamming(abs(k)) | np.sinc(x) | x[x.argsort()] | x.copy() | x.astype(np.int8) |
