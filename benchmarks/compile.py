@@ -24,11 +24,11 @@ from rich.console import Console
 from rich.table import Table
 
 import pykernels
-from pykernels import paths
-from pykernels.errors import PykernelsWarning
-from pykernels.module import OpModule
-from pykernels.samples import sample
-from pykernels.steps import forward_step, gradient_steps
+from pykernels.base import paths
+from pykernels.base.errors import PykernelsWarning
+from pykernels.call.steps import forward_step, gradient_steps
+from pykernels.load.module import OpModule
+from pykernels.load.samples import sample
 
 #: What a forward pass may take, in seconds.
 GOAL = 1.5

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from pykernels.bench.measure import ONE_THREAD
+from pykernels.tools.bench.measure import ONE_THREAD
 
 os.environ.update(ONE_THREAD)
 
@@ -29,11 +29,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from pykernels.bench import built_in, timing
-from pykernels.module import OpModule
-from pykernels.paths import OPS
-from pykernels.samples import Sample
-from pykernels.steps import Step, forward_step, gradient_steps
+from pykernels.base.paths import OPS
+from pykernels.call.steps import Step, forward_step, gradient_steps
+from pykernels.frameworks import timing
+from pykernels.load.module import OpModule
+from pykernels.load.samples import Sample
+from pykernels.tools.bench import built_in
 
 warnings.filterwarnings("ignore", category=DeprecationWarning, module="mxnet")
 

@@ -16,11 +16,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from pykernels import paths
-from pykernels.bench import timing
-from pykernels.module import OpModule
-from pykernels.samples import Sample, sample
-from pykernels.steps import Step, forward_step, gradient_steps
+from pykernels.base import paths
+from pykernels.call.steps import Step, forward_step, gradient_steps
+from pykernels.frameworks import timing
+from pykernels.load.module import OpModule
+from pykernels.load.samples import Sample, sample
 
 #: What a call may take, in seconds.
 GOAL = 100e-9

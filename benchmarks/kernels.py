@@ -21,13 +21,13 @@ import user_kernels
 from rich.console import Console
 from rich.table import Table
 
-from pykernels import paths
-from pykernels.bench import timing
-from pykernels.bench.measure import ONE_THREAD
-from pykernels.errors import PykernelsError
-from pykernels.module import OpModule
-from pykernels.samples import sample
-from pykernels.steps import forward_step, gradient_steps
+from pykernels.base import paths
+from pykernels.base.errors import PykernelsError
+from pykernels.call.steps import forward_step, gradient_steps
+from pykernels.frameworks import timing
+from pykernels.load.module import OpModule
+from pykernels.load.samples import sample
+from pykernels.tools.bench.measure import ONE_THREAD
 
 SIZES = [*(4**n for n in range(12)), 10_000_000]
 #: By how much a median has to differ to count, and for how many seconds to wait for NumPy at most.

@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from pykernels.bench import timing
+from pykernels.frameworks import timing
 
 COPY = "memory copies"
 #: ``(mx.nd, input, output) -> None``

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 import pykernels
-from pykernels.bench import timing
+from pykernels.frameworks import timing
 
 #: Where calls count and nothing else.
 FEW = 4

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from pykernels.bench import timing
+from pykernels.call.arrays import ArrayCall
+from pykernels.frameworks import timing
 from pykernels.kernel.build import build_kernel
-from pykernels.kernel.call import ArrayCall
-from pykernels.kernel.signature import Signature, TensorType
-from pykernels.kernel.source import KernelSource
+from pykernels.kernel.read.signature import Signature, TensorType
+from pykernels.kernel.read.source import KernelSource
 
 #: Of each kernel an expression of its inputs `x` and `y`, or statements that end with one, and how many columns each of
 #: these has; 0 if it has one axis.

@@ -42,7 +42,7 @@ def run_in_this_process() -> dict[str, float | list[str]]:
         times[part], start = (now - start) * 1e3, now
 
     import pykernels
-    from pykernels import paths
+    from pykernels.base import paths
 
     stop("import pykernels")
     ops = pykernels.load_ops(paths.OPS)

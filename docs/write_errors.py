@@ -1,11 +1,11 @@
-"""Writes into errors.md what the classes of pykernels/errors.py say of themselves: python docs/write_errors.py."""
+"""Writes into errors.md what the classes of pykernels/base/errors.py say of themselves: python docs/write_errors.py."""
 
 from __future__ import annotations
 
 import inspect
 from pathlib import Path
 
-from pykernels import errors
+from pykernels.base import errors
 
 PAGE = Path(__file__).with_name("errors.md")
 BEGIN, END = "<!-- written by write_errors.py -->", "<!-- end of what is written -->"

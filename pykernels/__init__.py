@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pykernels import fork
-from pykernels.builder import user_op_builder
-from pykernels.discovery import list_ops, load_ops, reload, unload_ops
-from pykernels.errors import (
+from pykernels.base import errors, fork
+from pykernels.base.errors import (
     BuildError,
     CacheError,
     CallError,
@@ -18,12 +16,13 @@ from pykernels.errors import (
     PykernelsError,
     PykernelsWarning,
 )
-from pykernels.kernel.prange import prange
-from pykernels.module import OpModule, custom_op_module
-from pykernels.python_def import CustomOpProp
-from pykernels.registration import register
-
-__version__ = "0.1.0"
+from pykernels.base.version import __version__
+from pykernels.call.builder import user_op_builder
+from pykernels.define.python_def import CustomOpProp
+from pykernels.kernel.numba.prange import prange
+from pykernels.load.discovery import list_ops, load_ops, reload, unload_ops
+from pykernels.load.module import OpModule, custom_op_module
+from pykernels.load.registration import register
 
 __all__ = [
     "BuildError",
@@ -39,7 +38,9 @@ __all__ = [
     "PackageError",
     "PykernelsError",
     "PykernelsWarning",
+    "__version__",
     "custom_op_module",
+    "errors",
     "fork",
     "list_ops",
     "load_ops",
@@ -53,4 +54,4 @@ __all__ = [
 
 def __dir__() -> list[str]:
     # What editors and notebooks complete: what users call.
-    return sorted({*__all__, "__version__", "errors", "onnx", "testing"} & globals().keys())
+    return sorted({*__all__, "onnx", "testing"} & globals().keys())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from pykernels.cli import main
+from pykernels.tools.cli import main
 
 # A process that is spawned imports this module as well.
 if __name__ == "__main__":

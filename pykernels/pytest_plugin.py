@@ -42,8 +42,8 @@ class _OpFile(pytest.File):
 
     def collect(self) -> Iterator[_CheckItem]:
         """A test for each check."""
-        from pykernels.checking import runner
-        from pykernels.errors import CallError
+        from pykernels.base.errors import CallError
+        from pykernels.tools.check import runner
 
         given = self.config.getoption("--pykernels-checks")
         try:
@@ -56,7 +56,7 @@ class _OpFile(pytest.File):
     def results(self) -> dict[str, Any]:
         """What was found, by the name of the check; all that are to be run are run by the first that asks."""
         if self._results is None:
-            from pykernels.checking import runner
+            from pykernels.tools.check import runner
 
             names = [item.name for item in self.session.items if item.parent is self]
             self._results = {each.check: each for each in runner.run_checks(self.path.parent, names)}
@@ -68,7 +68,7 @@ class _CheckItem(pytest.Item):
 
     def runtest(self) -> None:
         """Raise what was found."""
-        from pykernels.checking import findings
+        from pykernels.tools.check import findings
 
         assert isinstance(self.parent, _OpFile)
         result = self.parent.results()[self.name]

@@ -92,7 +92,7 @@ def opcheck(
     --------
     >>> opcheck("ops/gain", [{"x": np.array([1.0, -2.0], np.float32), "scale": 3.0}], checks=["gradient"])
     """
-    from pykernels.checking import findings, runner
+    from pykernels.tools.check import findings, runner
 
     # What pytest shows is the message alone.
     __tracebackhide__ = True
@@ -104,7 +104,7 @@ def opcheck(
 
 
 def _folder_of(op: str | Path) -> Path:
-    from pykernels.commands.arguments import find_modules
+    from pykernels.tools.commands.arguments import find_modules
 
     loaded = pykernels.list_ops()
     return loaded[str(op)].path if str(op) in loaded else find_modules([str(op)])[0].path

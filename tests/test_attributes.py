@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pykernels import abi
-from pykernels.abi import AttrType
-from pykernels.attributes import format_value, parse_value, sample_value, type_name
-from pykernels.declared import Argument, Attribute
-from pykernels.definition import Definition, OpDef
-from pykernels.errors import CallError
+from pykernels.base import abi
+from pykernels.base.abi import AttrType
+from pykernels.base.attributes import format_value, parse_value, sample_value, type_name
+from pykernels.base.errors import CallError
+from pykernels.define.declared import Argument, Attribute
+from pykernels.define.definition import Definition, OpDef
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import pykernels
-from pykernels.cpp_def import load_cpp_def
-from pykernels.errors import CallError, DefinitionError
+from pykernels.base.errors import CallError, DefinitionError
+from pykernels.define.cpp_def import load_cpp_def
 
 CPP = """
 #include "oneflow/core/framework/framework.h"

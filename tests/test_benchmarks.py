@@ -105,7 +105,7 @@ def test_a_warm_start_imports_no_compiler(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     modules = json.loads(done.stdout)["modules"]
     assert "pykernels.kernel.blas" in modules
-    compilers = {"numba", "llvmlite", "scipy", "rich", "mxnet", "pykernels.kernel.native"}
+    compilers = {"numba", "llvmlite", "scipy", "rich", "mxnet", "pykernels.kernel.numba.compiler"}
     slow = {"importlib.metadata", "concurrent.futures", "shutil", "tempfile"}
     assert (compilers | slow) & set(modules) == set()
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import pykernels
-from pykernels import paths
-from pykernels.errors import CallError
+from pykernels.base import paths
+from pykernels.base.errors import CallError
 
 DEFINITION = """
 #include "oneflow/core/framework/framework.h"
@@ -166,9 +166,9 @@ def test_attributes_that_are_equal_but_not_the_same(values: tuple[Any, ...]) -> 
 
     alone = []
     for value in values:
-        pykernels.discovery.plans.clear()
+        pykernels.load.loaded.plans.clear()
         alone.append(result(value))
-    pykernels.discovery.plans.clear()
+    pykernels.load.loaded.plans.clear()
     assert [result(value) for value in values] == alone
 
 

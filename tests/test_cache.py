@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 from quick import thorough
 
-from pykernels import cache
-from pykernels.errors import CacheError
+from pykernels.base.errors import CacheError
+from pykernels.build import cache
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def building_elsewhere(key: str) -> Iterator[subprocess.Popen[str]]:
     """A process that builds an entry, with half of it written, until it is killed or reads a line."""
     program = f"""
         import sys
-        from pykernels import cache
+        from pykernels.build import cache
         def make(path):
             path.write_text("half")
             print("building", flush=True)
@@ -312,7 +312,7 @@ def test_others_build_and_read_while_the_cache_is_cleared(home: Path, monkeypatc
     monkeypatch.setattr(cache, "GRACE", 0.5)
     program = """
         import time
-        from pykernels import cache
+        from pykernels.build import cache
         def make(path):
             path.write_text("same")
             return {}

@@ -18,7 +18,7 @@ from process import CHECKOUT, finish
 RUN_RELU = """
     import numpy as np
     import pykernels
-    from pykernels import paths
+    from pykernels.base import paths
 
     pykernels.load_ops(paths.OPS / "relu")
     relu = pykernels.list_ops()["relu"].api.relu
@@ -113,7 +113,7 @@ def test_threads_that_call_a_kernel_for_the_first_time_at_once_compile_it_once(c
         import sys, threading
         import numpy as np
         import pykernels
-        from pykernels import paths
+        from pykernels.base import paths
 
         pykernels.load_ops(paths.OPS / "relu")
         module = pykernels.list_ops()["relu"]

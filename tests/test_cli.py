@@ -15,8 +15,9 @@ from messages import frames
 from process import CHECKOUT, program, python, run
 
 import pykernels
-from pykernels import cli, paths
-from pykernels.commands import completion
+from pykernels.base import paths
+from pykernels.tools import cli
+from pykernels.tools.commands import completion
 
 SHIPPED = [folder.name for folder in paths.OPS.iterdir() if folder.is_dir()]
 
@@ -266,14 +267,14 @@ def test_starts_without_importing_anything_slow(tmp_path: Path) -> None:
     done = program(
         """
         import json, sys
-        from pykernels.cli import main
+        from pykernels.tools.cli import main
         main(["new", "twice"])
         print(json.dumps(list(sys.modules)))
         """,
         cwd=tmp_path,
     )
     modules = json.loads(done.stdout.splitlines()[-1])
-    assert "pykernels.cli" in modules
+    assert "pykernels.tools.cli" in modules
     assert [name for name in ("mxnet", "numba", "llvmlite", "scipy", "rich.console") if name in modules] == []
 
 

@@ -11,7 +11,7 @@ import pytest
 from messages import frames
 from process import python
 
-from pykernels import cli
+from pykernels.tools import cli
 
 
 def bench(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

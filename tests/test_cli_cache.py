@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from process import CHECKOUT, finish, python
 
-from pykernels import cache, cli
+from pykernels.build import cache
+from pykernels.tools import cli
 
 
 @pytest.fixture(autouse=True)

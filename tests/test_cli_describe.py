@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from process import CHECKOUT, python
 
-from pykernels import cli, paths
+from pykernels.base import paths
+from pykernels.tools import cli
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from process import python
 
-from pykernels import cli, doctor
+from pykernels.tools import cli, doctor
 
 
 def examined(tmp_path: Path, code: int, **environment: str) -> dict[str, dict[str, str]]:

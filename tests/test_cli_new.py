@@ -10,8 +10,8 @@ import pytest
 from process import python
 
 import pykernels
-from pykernels import cli
-from pykernels.steps import forward_step, gradient_steps
+from pykernels.call.steps import forward_step, gradient_steps
+from pykernels.tools import cli
 
 KINDS = {
     "elementwise": (),
@@ -60,7 +60,7 @@ def test_a_new_op_that_is_broken_fails_its_own_tests(tmp_path: Path) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", KINDS)
 def test_gradients_are_the_slopes_of_the_values(ops: Path, name: str) -> None:
-    from pykernels.samples import sample
+    from pykernels.load.samples import sample
 
     op = pykernels.OpModule(f"my_{name}", ops / f"my_{name}").py_api().cpp_def().py_kernel()
     attributes = {"alpha": 0.5} if name == "reduction" else {}

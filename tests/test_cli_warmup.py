@@ -11,7 +11,7 @@ import pytest
 from messages import frames
 from process import program, python
 
-from pykernels import cli
+from pykernels.tools import cli
 
 KERNEL = "twice/twice_py_kernel.py"
 
@@ -69,7 +69,7 @@ def test_what_is_warm_is_not_built_when_it_is_called(ops: Path) -> None:
         import mxnet as mx
         import numpy as np
         import pykernels
-        from pykernels import cache
+        from pykernels.build import cache
 
         with cache.recorded() as built:
             pykernels.load_ops()

@@ -7,9 +7,9 @@ import re
 import pytest
 from definitions import F64, load, spec
 
-from pykernels.declared import Argument
-from pykernels.definition import Definition, TensorSpec
-from pykernels.errors import CallError, DefinitionError
+from pykernels.base.errors import CallError, DefinitionError
+from pykernels.define.declared import Argument
+from pykernels.define.definition import Definition, TensorSpec
 
 ARGUMENTS = """
 REGISTER_USER_OP("gather_forward")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from definitions import INCLUDE, infer, load, spec, write
 
-from pykernels.abi import AttrType
-from pykernels.attributes import format_value
-from pykernels.cpp_def import load_cpp_def
-from pykernels.declared import REQUIRED
-from pykernels.definition import Definition
-from pykernels.errors import CallError, DefinitionError
+from pykernels.base.abi import AttrType
+from pykernels.base.attributes import format_value
+from pykernels.base.errors import CallError, DefinitionError
+from pykernels.define.cpp_def import load_cpp_def
+from pykernels.define.declared import REQUIRED
+from pykernels.define.definition import Definition
 
 ATTRIBUTES = """
 REGISTER_USER_OP("typed")

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from definitions import INCLUDE, infer, line_of, load, spec, write
 
-from pykernels import abi, cpp_def
-from pykernels.cpp_def import load_cpp_def
-from pykernels.definition import Definition, TensorSpec
-from pykernels.errors import CallError, CompileFailed, DefinitionError, PykernelsWarning
+from pykernels.base import abi
+from pykernels.base.errors import CallError, CompileFailed, DefinitionError, PykernelsWarning
+from pykernels.define import cpp_def
+from pykernels.define.cpp_def import load_cpp_def
+from pykernels.define.definition import Definition, TensorSpec
 
 UNCHANGED = ".SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged);"
 OP = f'REGISTER_USER_OP("fine").Input("x").Output("y"){UNCHANGED}\n'

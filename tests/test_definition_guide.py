@@ -13,10 +13,10 @@ import pytest
 from definitions import F64, INCLUDE, infer, line_of, load, spec, write
 from quick import thorough
 
-from pykernels.cache import recorded
-from pykernels.cpp_def import load_cpp_def
-from pykernels.definition import Definition
-from pykernels.errors import PykernelsWarning
+from pykernels.base.errors import PykernelsWarning
+from pykernels.build.cache import recorded
+from pykernels.define.cpp_def import load_cpp_def
+from pykernels.define.definition import Definition
 
 GUIDE = Path(__file__).resolve().parents[2] / "shared" / "guides" / "oneflow_extending_op_with_python.md"
 

@@ -7,10 +7,10 @@ import re
 import pytest
 from definitions import F32, F64, I32, infer, line_of, load, spec
 
-from pykernels import sbp
-from pykernels.abi import OpFlag
-from pykernels.definition import Definition, TensorSpec
-from pykernels.errors import CallError, DefinitionError
+from pykernels.base.abi import OpFlag
+from pykernels.base.errors import CallError, DefinitionError
+from pykernels.define import sbp
+from pykernels.define.definition import Definition, TensorSpec
 
 # ---- legacy and modern spellings
 

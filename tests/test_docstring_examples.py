@@ -31,11 +31,11 @@ _BEFORE = {
     "Function": ("numpy", "pykernels.load_ops(); x = np.float32([-1, 1])"),
     "custom_op_module": (
         "numpy",
-        "import shutil; shutil.copytree(pykernels.paths.OPS / 'relu', 'ops/relu'); x = np.ones(3)",
+        "import shutil; shutil.copytree(pykernels.base.paths.OPS / 'relu', 'ops/relu'); x = np.ones(3)",
     ),
     "opcheck": (
         "hypothesis",
-        "import pykernels.cli; pykernels.cli.main(['new', 'gain']); from pykernels.testing import opcheck",
+        "import pykernels.tools.cli; pykernels.tools.cli.main(['new', 'gain']); from pykernels.testing import opcheck",
     ),
     "synchronized": ("numpy", "from unittest.mock import Mock; library = Mock()"),
     "register": ("mxnet", "import mxnet as mx"),
@@ -48,7 +48,7 @@ _BEFORE = {
     ),
     "global_function": (
         "oneflow",
-        "import pykernels.compat.oneflow, oneflow as flow, oneflow.typing as tp",
+        "import pykernels.vendors.oneflow_legacy, oneflow as flow, oneflow.typing as tp",
     ),
 }
 

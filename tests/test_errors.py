@@ -16,7 +16,8 @@ from messages import code_of, frames
 from process import CHECKOUT
 
 import pykernels
-from pykernels import cli, errors, refusals
+from pykernels.base import errors, refusals
+from pykernels.tools import cli
 
 KINDS = {name: getattr(errors, name) for name in errors.__all__}
 REFUSALS = {name: getattr(refusals, name) for name in refusals.__all__}

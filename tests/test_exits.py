@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from folders import PROP, write_op
 
-from pykernels.errors import DefinitionError, KernelError, LoadError
-from pykernels.kernel import source
-from pykernels.module import OpModule
+from pykernels.base import python_files
+from pykernels.base.errors import DefinitionError, KernelError, LoadError
+from pykernels.load.module import OpModule
 
 IDENTITY = "def forward(args):\n    return args[0]\n\n\ndef backward(args):\n    return args[0]\n"
 
@@ -37,7 +37,7 @@ def test_at_once(tmp_path: Path, text: str, line: int) -> None:
 
 @pytest.mark.parametrize("body", ["pass", "try:\n        len(())\n    except Exception:\n        pass"])
 def test_never(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
-    monkeypatch.setattr(source, "_LONGEST", 0.2)
+    monkeypatch.setattr(python_files, "_LONGEST", 0.2)
     module = _module(write_op(tmp_path, "endless_file", f"while True:\n    {body}\n"))
     with pytest.raises(LoadError, match=r"endless_file_py_kernel\.py:\d: the file has run for more than 0 s"):
         _ = module.source

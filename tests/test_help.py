@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 import pykernels
-from pykernels.scaffold.sketch import sketch
-from pykernels.scaffold.writing import write_op
+from pykernels.tools.new.sketch import sketch
+from pykernels.tools.new.writing import write_op
 
 
 def shown(value: object) -> str:

@@ -26,7 +26,7 @@ def test_imports_neither_a_framework_nor_a_compiler_nor_what_is_slow(tmp_path: P
         cwd=tmp_path,
     )
     modules = json.loads(done.stdout)
-    assert "pykernels.builder" in modules
+    assert "pykernels.call.builder" in modules
     assert [name for name in FRAMEWORKS + COMPILERS + SLOW if name in modules] == []
 
 

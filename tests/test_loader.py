@@ -12,9 +12,9 @@ import pytest
 from process import CHECKOUT, program
 
 import pykernels
-from pykernels.errors import CallError, DefinitionError, KernelError, LoadError
-from pykernels.scaffold.sketch import sketch
-from pykernels.scaffold.writing import write_op
+from pykernels.base.errors import CallError, DefinitionError, KernelError, LoadError
+from pykernels.tools.new.sketch import sketch
+from pykernels.tools.new.writing import write_op
 
 X = np.array([-1.0, 2.0, 3.0], np.float32)
 

@@ -22,8 +22,8 @@ def test_forks_while_another_thread_builds(tmp_path: Path, ops: int) -> None:
 PROGRAM = """
 import os, threading
 import pykernels
-from pykernels import locks
-from pykernels.errors import PykernelsError
+from pykernels.base import locks
+from pykernels.base.errors import PykernelsError
 
 lock = locks.Lock("thinking", lambda: others)
 others = []

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pykernels import toolchain
-from pykernels.neuron.kernel_functions import defined_symbols, kernel_functions, rename
-from pykernels.neuron.sources import dependencies
+from pykernels.build import toolchain
+from pykernels.vendors.neuron.kernel_functions import defined_symbols, kernel_functions, rename
+from pykernels.vendors.neuron.sources import dependencies
 
 
 def test_what_a_file_depends_on(tmp_path: Path) -> None:

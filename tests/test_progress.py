@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 from process import CHECKOUT, run
 
-from pykernels import cli, progress
+from pykernels.base import progress
+from pykernels.tools import cli
 
 COLOUR = re.compile(r"\x1b\[[\d;]*3\d[\d;]*m")
 TWO_SOURCES = """
     from pathlib import Path
-    from pykernels import toolchain
+    from pykernels.build import toolchain
 
     for name in ("one", "two"):
         Path(f"{name}.cpp").write_text(f"extern int {name};\\nint {name} = 1;\\n")

@@ -9,7 +9,7 @@ from process import python
 
 SCRIPTS = {
     "run": ["-m", "pykernels", "run", "script.py"],
-    "import": ["-c", "import pykernels.compat.torch_neuronx; exec(open('script.py').read())"],
+    "import": ["-c", "import pykernels.vendors.neuron; exec(open('script.py').read())"],
 }
 ABSENT = "No module named 'torch_neuronx"
 
@@ -26,13 +26,13 @@ def test_a_package_that_is_absent_is_provided(tmp_path: Path, way: str) -> None:
 import importlib.util, sys
 import torch_neuronx.xla_impl
 import torch_neuronx as again
-print(torch_neuronx is again, torch_neuronx.xla_impl is sys.modules["pykernels.compat.torch_neuronx.xla_impl"])
+print(torch_neuronx is again, torch_neuronx.xla_impl is sys.modules["pykernels.vendors.neuron.xla_impl"])
 print(torch_neuronx.__name__, torch_neuronx.__spec__.name, importlib.util.find_spec("torch_neuronx") is not None)
 print("torch" in sys.modules)
 """,
     )
     done = python(*SCRIPTS[way], cwd=tmp_path)
-    own = "pykernels.compat.torch_neuronx"
+    own = "pykernels.vendors.neuron"
     assert (done.stderr, done.stdout) == ("", f"True True\n{own} {own} True\nFalse\n")
 
 
@@ -54,7 +54,7 @@ def test_a_folder_that_is_no_package_hides_nothing(tmp_path: Path, way: str) -> 
     (tmp_path / "torch_neuronx").mkdir()
     write(tmp_path, "import torch_neuronx.xla_impl\nprint(torch_neuronx.xla_impl.__name__)\n")
     done = python(*SCRIPTS[way], cwd=tmp_path)
-    assert (done.stderr, done.stdout) == ("", "pykernels.compat.torch_neuronx.xla_impl\n")
+    assert (done.stderr, done.stdout) == ("", "pykernels.vendors.neuron.xla_impl\n")
 
 
 def test_a_package_that_hides_a_module_is_named(tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from definitions import F32, F64, I32, UNKNOWN, infer, line_of, load, spec
 
-from pykernels.abi import AttrType, OpFlag
-from pykernels.definition import Definition, TensorSpec
-from pykernels.errors import CallError, DefinitionError, LoadError
-from pykernels.python_def import load_python_def
-from pykernels.sbp import Split
+from pykernels.base.abi import AttrType, OpFlag
+from pykernels.base.errors import CallError, DefinitionError, LoadError
+from pykernels.define.definition import Definition, TensorSpec
+from pykernels.define.python_def import load_python_def
+from pykernels.define.sbp import Split
 
-IMPORTS = "import numpy as np\nimport pykernels\nfrom pykernels.abi import AttrType\n"
+IMPORTS = "import numpy as np\nimport pykernels\nfrom pykernels.base.abi import AttrType\n"
 
 
 def _write(folder: Path, text: str) -> Path:

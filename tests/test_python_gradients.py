@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from definitions import F64, infer, spec
 
-from pykernels.abi import OpFlag
-from pykernels.definition import NOT_KNOWN_YET, Definition
-from pykernels.errors import DefinitionError
-from pykernels.python_def import load_python_def
+from pykernels.base.abi import OpFlag
+from pykernels.base.errors import DefinitionError
+from pykernels.define.definition import NOT_KNOWN_YET, Definition
+from pykernels.define.python_def import load_python_def
 
 
 def _load(folder: Path, text: str) -> Definition:

@@ -13,9 +13,9 @@ import pytest
 from process import program
 
 import pykernels
-from pykernels import watching
-from pykernels.scaffold.sketch import sketch
-from pykernels.scaffold.writing import write_op
+from pykernels.load import watching
+from pykernels.tools.new.sketch import sketch
+from pykernels.tools.new.writing import write_op
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 
@@ -146,9 +146,9 @@ def test_frameworks_see_an_edited_definition(framework: str, tmp_path: Path) -> 
         import {framework} as framework
         import pykernels
         from pathlib import Path
-        from pykernels.scaffold.definition import definition_text
-        from pykernels.scaffold.sketch import SketchAttribute, sketch
-        from pykernels.abi import AttrType
+        from pykernels.tools.new.definition import definition_text
+        from pykernels.tools.new.sketch import SketchAttribute, sketch
+        from pykernels.base.abi import AttrType
 
         module = pykernels.load_ops(watch=True)["gain"]
         make = {{"mxnet": lambda a: framework.nd.array(a)}}.get("{framework}", lambda a: framework.tensor(a))

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pykernels.errors import CallError
-from pykernels.module import OpModule
-from pykernels.sample_attributes import lacking, plain_attributes
-from pykernels.samples import LacksAttribute, sample
+from pykernels.base.errors import CallError
+from pykernels.load.module import OpModule
+from pykernels.load.sample_attributes import lacking, plain_attributes
+from pykernels.load.samples import LacksAttribute, sample
 
 FLOAT = np.dtype(np.float32)
 DEFINITION = """

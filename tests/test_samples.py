@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pykernels import cli, paths
-from pykernels.errors import CallError
-from pykernels.module import OpModule
-from pykernels.samples import draw, sample
-from pykernels.steps import forward_step, gradient_steps
+from pykernels.base import paths
+from pykernels.base.errors import CallError
+from pykernels.call.steps import forward_step, gradient_steps
+from pykernels.load.module import OpModule
+from pykernels.load.samples import draw, sample
+from pykernels.tools import cli
 
 FLOAT = np.dtype(np.float32)
 

@@ -8,11 +8,12 @@ import time
 import pytest
 from definitions import F64, I32, infer, spec
 
-from pykernels import paths, sbp
-from pykernels.abi import OpFlag
-from pykernels.cpp_def import load_cpp_def
-from pykernels.definition import OpDef
-from pykernels.errors import CallError
+from pykernels.base import paths
+from pykernels.base.abi import OpFlag
+from pykernels.base.errors import CallError
+from pykernels.define import sbp
+from pykernels.define.cpp_def import load_cpp_def
+from pykernels.define.definition import OpDef
 
 
 def _ops(name: str) -> dict[str, OpDef]:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from process import CHECKOUT, run
 
-from pykernels import cli, stubs
-from pykernels.abi import AttrType
-from pykernels.declared import Argument
+from pykernels.base.abi import AttrType
+from pykernels.define.declared import Argument
+from pykernels.tools import cli, stubs
 
 pytest.importorskip("mypy")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from pykernels.symbolic_shapes import Shapes, explore
+from pykernels.frameworks.torch.symbolic_shapes import Shapes, explore
 
 
 def found(infer: Callable[..., tuple[int, ...] | None], *example: int) -> Shapes:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pykernels import toolchain
-from pykernels.errors import BuildError, CacheError, CompileFailed
+from pykernels.base.errors import BuildError, CacheError, CompileFailed
+from pykernels.build import toolchain
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(hidden)
 extern "C" {
-// Of the kernel, as kernel/vector_code.py writes them:
+// Of the kernel, as kernel/emit/vector_code.py writes them:
 extern const int32_t pk_counts[3];      // inputs, outputs, elements of a vector
 extern const int32_t pk_item_sizes[];   // bytes of an element, of every input, then of every output
 extern const uint32_t pk_shapes[];      // of every output, the inputs from whose shapes its own is broadcast, as bits

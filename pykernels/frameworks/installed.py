@@ -1,4 +1,4 @@
-"""Which frameworks are installed, and what is wrong with those that are not as ops need them; imports none."""
+"""Find the installed frameworks and their versions without importing them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,9 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FRAMEWORKS", "Installed", "find_installed", "find_package", "is_usable"]
+from pykernels.base.frameworks import FRAMEWORKS
 
-#: The package of each framework, with its name, how it is installed, and the versions that ops are tested with.
-FRAMEWORKS = {
-    "numpy": ("NumPy", "pip install numpy", ("1.", "2.")),
-    "mxnet": ("MXNet", "pip install 'pykernels[mxnet]' (Python 3.10)", ("1.9.",)),
-    "oneflow": ("OneFlow", "pip install 'pykernels[oneflow]' (Python 3.10)", ("0.8.", "0.9.")),
-    "torch": ("PyTorch", "pip install 'pykernels[torch]'", tuple(f"2.{minor}." for minor in range(9, 16))),
-    "onnxruntime": ("ONNX Runtime", "pip install 'pykernels[onnx]'", ("1.",)),
-}
+__all__ = ["Installed", "find_installed", "find_package", "is_usable"]
 
 
 @dataclass(frozen=True)
@@ -55,12 +48,12 @@ def find_installed(package: str) -> Installed:
     """What is known of a framework without importing it."""
     from importlib import metadata  # not above: it takes as long to import as half of pykernels
 
-    title, install, versions = FRAMEWORKS[package]
+    known = FRAMEWORKS[package]
     if find_package(package) is None:
-        return Installed(package, title, None, f"not installed: {install}")
+        return Installed(package, known.title, None, f"not installed: {known.install}")
     try:
         version = metadata.version(package)
     except metadata.PackageNotFoundError:
-        return Installed(package, title, "of unknown version", "it has no metadata: install it with pip")
-    note = "" if version.startswith(versions) else f"not tested with this version: {install}"
-    return Installed(package, title, version, note)
+        return Installed(package, known.title, "of unknown version", "it has no metadata: install it with pip")
+    note = "" if version.startswith(known.versions) else f"not tested with this version: {known.install}"
+    return Installed(package, known.title, version, note)

@@ -1,10 +1,11 @@
-"""What all registrars are made of, compiled once for those that can share it."""
+"""The C++ that all registrars share, compiled once."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pykernels import cache, paths, toolchain
+from pykernels.base import paths
+from pykernels.build import cache, toolchain
 
 __all__ = ["OLD_STRINGS", "OPTIMIZED", "build_host", "host_parts"]
 

@@ -1,24 +1,25 @@
-"""The libraries that enter ops into frameworks: each from a package of ops that carries it, else compiled here."""
+"""Registrars as shared objects: from a package of ops that carries one, else compiled here."""
 
 from __future__ import annotations
 
 import ctypes
-import importlib
 import platform
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pykernels
-from pykernels import cache, machine, paths, shipped
-from pykernels.errors import BuildError, CompileFailed, LoadError, PykernelsWarning
-from pykernels.frameworks.installed import FRAMEWORKS, find_package
+from pykernels.base import paths
+from pykernels.base.errors import BuildError, CompileFailed, LoadError, PykernelsWarning
+from pykernels.base.frameworks import FRAMEWORKS
+from pykernels.base.version import __version__
+from pykernels.build import cache, machine, shipped
+from pykernels.frameworks.installed import find_package
 
 __all__ = ["REGISTRARS", "RegistrarLibrary", "build_library", "find_library", "installed_registrars", "open_library"]
 
-#: The frameworks that have one, and the module of each that says how it is built.
-REGISTRARS = {name: f"pykernels.frameworks.{name}_registrar" for name in ("mxnet", "oneflow", "onnxruntime", "torch")}
+#: The frameworks that have one, by package.
+REGISTRARS = sorted(package for package, framework in FRAMEWORKS.items() if framework.has("registrar"))
 # What a library is made for, beside versions: these must be the same, and the C library no older.
 _SOURCES, _MACHINE, _LIBC = _COMMON = ("sources", "machine", "libc")
 
@@ -61,7 +62,7 @@ def build_library(framework: str) -> RegistrarLibrary:
     CacheError
         The cache cannot be written.
     """
-    module = importlib.import_module(REGISTRARS[framework])
+    module = FRAMEWORKS[framework].module("registrar")
     return RegistrarLibrary(framework, module.build(), _made_for(framework, module.versions()))
 
 
@@ -133,10 +134,10 @@ def open_library(path: Path) -> ctypes.CDLL:
 
 def _made_for(framework: str, versions: Mapping[str, str]) -> dict[str, str]:
     """What a registrar that is built here is made for."""
-    name = REGISTRARS[framework].rpartition(".")[2]
     folders = [paths.REGISTRY / "host", paths.REGISTRY / framework, paths.CPP_DEFS / "include" / "pykernels"]
     sources = [paths.REGISTRY / "host.cpp", paths.REGISTRY / f"{framework}.cpp"]
-    sources += [Path(__file__).with_name(f"{each}.py") for each in ("registrar_host", name)]
+    here = Path(__file__).parent
+    sources += [here / "registrar_host.py", here / framework / "registrar.py"]
     sources += [file for folder in folders for file in sorted(folder.rglob("*")) if file.suffix in {".cpp", ".h"}]
     return {**versions, _MACHINE: platform.machine(), _LIBC: machine.libc(), _SOURCES: cache.digest(sources)}
 
@@ -144,7 +145,7 @@ def _made_for(framework: str, versions: Mapping[str, str]) -> dict[str, str]:
 def _described(framework: str, made_for: Mapping[str, str]) -> str:
     """For which framework and versions."""
     versions = [f"{what} {value}" for what, value in made_for.items() if what not in _COMMON]
-    return " with ".join(versions) or f"any version of {FRAMEWORKS[framework][0]}"
+    return " with ".join(versions) or f"any version of {FRAMEWORKS[framework].title}"
 
 
 def _mismatch(made: Mapping[str, str], wanted: Mapping[str, str], maker: str) -> str:
@@ -154,7 +155,7 @@ def _mismatch(made: Mapping[str, str], wanted: Mapping[str, str], maker: str) ->
         if there == here or (what == _LIBC and not machine.is_newer(str(there), str(here))):
             continue
         if what == _SOURCES:
-            other = f"that of pykernels {pykernels.__version__} differs"
+            other = f"that of pykernels {__version__} differs"
             return f"is compiled from the registrar of pykernels {maker}, and {other}"
         return f"is made for {what} {there}, and this is {here}"
     return ""

@@ -1,4 +1,4 @@
-"""The modules of frameworks in whose ``forward`` a call is made: whether they are in training mode."""
+"""Tell whether the module whose ``forward`` makes a call is in training mode."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from pykernels import locks
+from pykernels.base import locks
 
 __all__ = ["attach", "prefer", "watch_threads"]
 

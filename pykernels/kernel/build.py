@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pykernels import abi
-from pykernels.errors import BuildError, CompileFailed, PykernelsWarning
-from pykernels.kernel import blas, linking, python_form
+from pykernels.base import abi
+from pykernels.base.errors import BuildError, CompileFailed, PykernelsWarning
+from pykernels.build import linking
+from pykernels.kernel import blas, python_form
 from pykernels.kernel.facts import ELEMENTWISE, PYTHON, Facts
-from pykernels.kernel.forms import compile_kernel
-from pykernels.kernel.signature import Signature
-from pykernels.kernel.source import KernelFunction
+from pykernels.kernel.pipeline import compile_kernel
+from pykernels.kernel.read.signature import Signature
+from pykernels.kernel.read.source import KernelFunction
 
 __all__ = ["BuiltKernel", "build_kernel"]
 

@@ -1,4 +1,4 @@
-"""What compiled code depends on besides its source: the versions of what compiles it, and the processor."""
+"""Versions and processor that compiled code depends on besides its source."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-import pykernels
-from pykernels.kernel import processor
+from pykernels.base.version import __version__
+from pykernels.build import processor
 
 __all__ = ["environment"]
 
@@ -29,7 +29,7 @@ def environment() -> tuple[str, ...]:
 @functools.lru_cache(maxsize=1)
 def _versions() -> tuple[str, ...]:
     versions = (_version("numba"), _version("llvmlite"), np.__version__, platform.python_version())
-    return (*versions, pykernels.__version__)
+    return (*versions, __version__)
 
 
 def _version(package: str) -> str:

@@ -1,4 +1,4 @@
-"""What is known about a built kernel: the form it took, why, and what its machine code uses."""
+"""Facts about a built kernel: its form, the reason for it, and what its machine code uses."""
 
 from __future__ import annotations
 

@@ -1,24 +1,23 @@
-"""What the machine code of kernels depends on: their keys in the cache."""
+"""Cache keys of kernels: everything that their machine code depends on."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from pathlib import Path
 
-from pykernels import cache
-from pykernels.kernel import vector_math
+from pykernels.base.paths import CPP_DEFS, PACKAGE
+from pykernels.build import cache
+from pykernels.kernel.emit import vector_math
 from pykernels.kernel.environment import environment
+from pykernels.kernel.read.signature import Signature
+from pykernels.kernel.read.source import KernelFunction
 from pykernels.kernel.shipping import kernel_parts
-from pykernels.kernel.signature import Signature
-from pykernels.kernel.source import KernelFunction
-from pykernels.paths import CPP_DEFS
 
 __all__ = ["compiled_key", "elementwise_key", "fused_key"]
 
 # What makes machine code: part of every key, so that an edit anywhere here compiles kernels anew.
 _GENERATOR = (
-    *sorted(Path(__file__).parent.rglob("*.py")),
+    *(file for folder in ("build", "kernel") for file in sorted((PACKAGE / folder).rglob("*.py"))),
     *sorted((CPP_DEFS / "runtime").rglob("*.[ch]*")),
     *sorted((CPP_DEFS / "include" / "pykernels").glob("*.h")),
 )

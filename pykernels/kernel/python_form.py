@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pykernels import abi, fork
-from pykernels.errors import KernelError
+from pykernels.base import abi, fork
+from pykernels.base.errors import KernelError
 from pykernels.kernel import reference
-from pykernels.kernel.signature import Signature, TensorType, group_shapes
-from pykernels.kernel.source import KernelFunction
+from pykernels.kernel.read.signature import Signature, TensorType, group_shapes
+from pykernels.kernel.read.source import KernelFunction
 
 __all__ = ["read_arguments", "take_failure", "wrap"]
 

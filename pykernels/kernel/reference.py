@@ -1,4 +1,4 @@
-"""The plain NumPy run of a kernel function: the specification that everything else is checked against."""
+"""Run a kernel function by plain NumPy: the specification that everything else is checked against."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.errors import KernelError
-from pykernels.kernel.source import KernelFunction
-from pykernels.kernel.strong_numbers import find_strong_number
+from pykernels.base.errors import KernelError
+from pykernels.kernel.expression.strong_numbers import find_strong_number
+from pykernels.kernel.read.source import KernelFunction
 
 __all__ = ["failure_text", "leaves", "run", "wrong_shape_text"]
 

@@ -1,4 +1,4 @@
-"""What Python does for the hosts of kernels: finds or builds them, and says what went wrong in them."""
+"""Callbacks of the registrars: resolve a kernel, explain a failure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from pykernels import abi, callbacks, locks
-from pykernels.definition import OpDef
-from pykernels.errors import KernelError
-from pykernels.instance import new_outputs, read_tensors
+from pykernels.base import abi, callbacks, locks
+from pykernels.base.errors import KernelError
+from pykernels.define.definition import OpDef
+from pykernels.define.instance import new_outputs, read_tensors
 from pykernels.kernel import python_form, reference
 from pykernels.kernel.build import BuiltKernel, build_kernel
-from pykernels.kernel.signature import Signature, read_shapes, signature_of
-from pykernels.kernel.source import KernelFunction
+from pykernels.kernel.read.signature import Signature, read_shapes, signature_of
+from pykernels.kernel.read.source import KernelFunction
 
 __all__ = ["enter", "output_names", "resolve", "services"]
 

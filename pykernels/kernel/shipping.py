@@ -1,4 +1,4 @@
-"""Kernels that came compiled with a package of ops, by what they were made of."""
+"""Find kernels that came compiled with a package of ops."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pykernels import abi, shipped
+from pykernels.base import abi
+from pykernels.build import shipped
 from pykernels.kernel.facts import Facts
-from pykernels.kernel.signature import Signature
-from pykernels.kernel.source import KernelFunction
+from pykernels.kernel.read.signature import Signature
+from pykernels.kernel.read.source import KernelFunction
 
 __all__ = ["FIXED", "kernel_parts", "shipped_kernel"]
 
@@ -33,7 +34,7 @@ def kernel_parts(function: KernelFunction, signature: Signature) -> tuple[str | 
 def shipped_kernel(
     function: KernelFunction, signature: Signature, values: Mapping[str, Any]
 ) -> tuple[Path, Facts, Signature] | None:
-    """The kernel of a signature as `forms.compile_kernel` returns it; None if none has come with the op.
+    """The kernel of a signature as `pipeline.compile_kernel` returns it; None if none has come with the op.
 
     Raises
     ------

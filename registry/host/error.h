@@ -11,7 +11,7 @@
 
 namespace pykernels {
 
-// The kinds of errors that C++ throws, by the numbers of their codes in pykernels/errors.py.
+// The kinds of errors that C++ throws, by the numbers of their codes in pykernels/base/errors.py.
 enum Kind {
   kPykernelsError = 0,
   kLoadError = 100,
@@ -44,7 +44,7 @@ inline size_t FindCode(const std::string& text) {
   return at;
 }
 
-// The text with its code as pykernels/codes.py writes it, behind the first line: the one that it has already, of whoever
+// The text with its code as pykernels/base/codes.py writes it, behind the first line: the one that it has already, of whoever
 // found what is wrong, or else that of `kind`.
 inline std::string WithCode(Kind kind, std::string text) {
   std::string code;

@@ -1,4 +1,4 @@
-// What the functions of a library for C have in common; one is written for each op (pykernels/library/c_source.py).
+// What the functions of a library for C have in common; one is written for each op (pykernels/tools/ship/c_source.py).
 #ifndef PYKERNELS_REGISTRY_LIBRARY_C_API_H_
 #define PYKERNELS_REGISTRY_LIBRARY_C_API_H_
 

@@ -1,4 +1,4 @@
-// What a library holds that runs ops without Python: tables that pykernels/library/source.py writes.
+// What a library holds that runs ops without Python: tables that pykernels/tools/ship/source.py writes.
 #ifndef PYKERNELS_REGISTRY_LIBRARY_LIBRARY_H_
 #define PYKERNELS_REGISTRY_LIBRARY_LIBRARY_H_
 

@@ -1,4 +1,4 @@
-// What Python calls in libpopart.so; pykernels/popart/ops.py wraps each of these.
+// What Python calls in libpopart.so; pykernels/vendors/popart/ops.py wraps each of these.
 //
 // An op is told by a number: one that the C++ of a user has made, or a gradient of such an op. Numbers of dtypes are
 // ONNX's (TensorProto.DataType). Functions return 0, or -1 after they have written into `text` what is wrong; those

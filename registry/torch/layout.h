@@ -1,4 +1,4 @@
-// Where the arguments and results of an op lie on PyTorch's stack. The schema that pykernels/frameworks/torch_layout.py
+// Where the arguments and results of an op lie on PyTorch's stack. The schema that pykernels/frameworks/torch/layout.py
 // writes lists the inputs, the attributes, how many tensors each output stands for that may have more or fewer, and
 // whether it is a training pass, for a kernel that asks.
 #ifndef PYKERNELS_REGISTRY_TORCH_LAYOUT_H_

@@ -9,8 +9,8 @@ from typing import Any
 
 from process import python
 
-from pykernels.checking import runner
-from pykernels.checking.findings import FAILED, PASSED, Result
+from pykernels.tools.check import runner
+from pykernels.tools.check.findings import FAILED, PASSED, Result
 
 #: ``scale * x``, without anything wrong.
 KERNEL = """

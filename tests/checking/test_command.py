@@ -12,7 +12,7 @@ from planted import DEFINITION, KERNEL, instead, plant
 from process import program, python
 
 import pykernels
-from pykernels.errors import CallError, LoadError
+from pykernels.base.errors import CallError, LoadError
 from pykernels.testing import opcheck
 
 WRONG = instead("return scale * dy", "return dy")
@@ -148,7 +148,7 @@ def test_a_crash_and_a_hang_are_findings_and_the_other_checks_go_on(tmp_path: Pa
         """
         import numpy as np
         from pathlib import Path
-        from pykernels.checking import runner
+        from pykernels.tools.check import runner
 
         found = list(runner.run_checks(Path("planted").absolute(), ["shapes", "compiled"], [{"x": np.ones(7)}]))
         assert [(each.check, each.outcome) for each in found] == [("shapes", "failed"), ("compiled", "failed")], found

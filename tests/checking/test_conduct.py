@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from planted import KERNEL, assert_passes, failure, instead, outcomes, plant
 
-from pykernels import paths
-from pykernels.checking.findings import PASSED, SKIPPED
+from pykernels.base import paths
+from pykernels.tools.check.findings import PASSED, SKIPPED
 
 CONDUCT = ("determinism", "inputs-unwritten", "bounds", "threads", "fork", "speed")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from planted import DEFINITION, assert_shown_again, failure, instead, outcomes, plant
 
-from pykernels.checking.findings import PASSED
+from pykernels.tools.check.findings import PASSED
 
 INSTALLED = {
     package: name

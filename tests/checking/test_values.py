@@ -21,7 +21,7 @@ from planted import (
     plant,
 )
 
-from pykernels.checking.findings import FAILED, PASSED, SKIPPED
+from pykernels.tools.check.findings import FAILED, PASSED, SKIPPED
 
 VALUES = ("definition", "shapes", "compiled", "overflow", "gradient")
 

@@ -10,10 +10,11 @@ import pytest
 from process import python
 from shape_files import NEW
 
-from pykernels import cache, paths
-from pykernels.compat.poprt import cli
-from pykernels.compat.poprt.passes import base, shape_inference
-from pykernels.popart import build
+from pykernels.base import paths
+from pykernels.build import cache
+from pykernels.vendors.popart import build
+from pykernels.vendors.poprt import cli
+from pykernels.vendors.poprt.passes import base, shape_inference
 
 Run = Callable[..., str]
 

@@ -11,8 +11,8 @@ import numpy as np
 import onnxruntime
 from onnx import helper
 
-from pykernels import toolchain
-from pykernels.popart import build, loading
+from pykernels.build import toolchain
+from pykernels.vendors.popart import build, loading
 
 SOURCES = Path(__file__).with_name("popart")
 

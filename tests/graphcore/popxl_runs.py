@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-import pykernels.compat.popxl as popxl
-from pykernels.compat.popxl import ops
-from pykernels.compat.popxl.transforms import autodiff
+import pykernels.vendors.popxl as popxl
+from pykernels.vendors.popxl import ops
+from pykernels.vendors.popxl.transforms import autodiff
 
 
 def run(function: Callable[..., Any], *arrays: np.ndarray) -> list[np.ndarray]:

@@ -13,9 +13,9 @@ from model_files import guide_model
 from popart_libraries import compile_library, run
 from process import python
 
-from pykernels.compat.poprt import running
-from pykernels.errors import LoadError
-from pykernels.popart import loading
+from pykernels.base.errors import LoadError
+from pykernels.vendors.popart import loading
+from pykernels.vendors.poprt import running
 
 # What they are tried with takes long to compile.
 pytestmark = pytest.mark.thorough

@@ -12,7 +12,7 @@ import pytest
 from popart_libraries import run
 from scipy import special
 
-from pykernels import paths
+from pykernels.base import paths
 
 # What they are tried with takes long to compile.
 pytestmark = pytest.mark.thorough

@@ -13,9 +13,9 @@ import onnxruntime
 import pytest
 from onnx import helper
 
-from pykernels.errors import LoadError
-from pykernels.popart import loading, ops
-from pykernels.popart.ops import TensorType
+from pykernels.base.errors import LoadError
+from pykernels.vendors.popart import loading, ops
+from pykernels.vendors.popart.ops import TensorType
 
 # What they are tried with takes long to compile.
 pytestmark = pytest.mark.thorough

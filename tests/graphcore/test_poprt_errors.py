@@ -225,7 +225,7 @@ def test_the_traceback_is_shown_if_wanted(place: Path) -> None:
 
 
 def test_what_nobody_has_foreseen(poprt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pykernels.compat.poprt.cli._show", None)
+    monkeypatch.setattr("pykernels.vendors.poprt.cli._show", None)
     assert poprt("--show", "--output_dir", ".", code=2) == "poprt: TypeError: 'NoneType' object is not callable\n"
 
 

@@ -20,7 +20,7 @@ IMPORTS = """
     import sys
     sys.path.insert(0, "")
     import numpy as np
-    import pykernels.compat.popxl
+    import pykernels.vendors.popxl
     import popxl
     from popxl import ops
     from popxl.transforms import autodiff

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from messages import code_of
 
-import pykernels.compat.popxl as popxl
-from pykernels.compat.popxl import ops
-from pykernels.compat.popxl.transforms import autodiff
-from pykernels.errors import CallError
+import pykernels.vendors.popxl as popxl
+from pykernels.base.errors import CallError
+from pykernels.vendors.popxl import ops
+from pykernels.vendors.popxl.transforms import autodiff
 
 IR = popxl.Ir()
 OTHER = popxl.Ir()

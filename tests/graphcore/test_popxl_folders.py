@@ -10,10 +10,10 @@ import pytest
 from popxl_runs import gradients, numerical_gradients, run
 
 import pykernels
-import pykernels.compat.popxl as popxl
-from pykernels import paths
-from pykernels.compat.popxl import ops
-from pykernels.compat.popxl.transforms import autodiff
+import pykernels.vendors.popxl as popxl
+from pykernels.base import paths
+from pykernels.vendors.popxl import ops
+from pykernels.vendors.popxl.transforms import autodiff
 
 # What they are tried with takes long to compile.
 pytestmark = pytest.mark.thorough
@@ -139,7 +139,7 @@ def test_the_definition_refuses_what_does_not_fit(shipped: Any) -> None:
         with pytest.raises(ValueError, match="attribute 'alpha' of op leaky_relu_forward"):
             shipped["leaky_relu"].api.leaky_relu(y, alpha="much")
         with pytest.raises(
-            ValueError, match="its inputs belong to different frameworks: numpy, pykernels.compat.popxl"
+            ValueError, match="its inputs belong to different frameworks: numpy, pykernels.vendors.popxl"
         ):
             shipped["dense"].api.dense(y, np.zeros((3, 3)))
     with pytest.raises(RuntimeError, match="no graph has been chosen"):

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from popxl_runs import gradients, numerical_gradients, run
 
-import pykernels.compat.popxl as popxl
-from pykernels.compat.popxl import ops
-from pykernels.compat.popxl.transforms import ExpectedConnectionType, autodiff
+import pykernels.vendors.popxl as popxl
+from pykernels.vendors.popxl import ops
+from pykernels.vendors.popxl.transforms import ExpectedConnectionType, autodiff
 
 X = np.array([[-1.5, -0.25, 0.75], [0.5, 1.25, 2.5]])
 

@@ -11,8 +11,8 @@ import pytest
 from popxl_runs import gradients, numerical_gradients, run
 from scipy.special import erf
 
-import pykernels.compat.popxl as popxl
-from pykernels.compat.popxl import ops
+import pykernels.vendors.popxl as popxl
+from pykernels.vendors.popxl import ops
 
 X = np.array([[-1.5, -0.25, 0.75], [0.5, 1.25, 2.5]])
 POSITIVE = np.abs(X) + 0.5

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from process import program, python
 
-import pykernels.compat.popxl as popxl
-from pykernels.compat.popxl import ops
+import pykernels.vendors.popxl as popxl
+from pykernels.vendors.popxl import ops
 
 
 class Counter(NamedTuple):
@@ -298,8 +298,8 @@ def test_an_op_that_fails_is_told() -> None:
 
 FORK = """
     import os, sys
-    import pykernels.compat.popxl as popxl
-    from pykernels.compat.popxl import ops
+    import pykernels.vendors.popxl as popxl
+    from pykernels.vendors.popxl import ops
 
     def made():
         ir = popxl.Ir()
@@ -355,9 +355,9 @@ print(popxl.ops.conv)
 def test_scripts_get_the_package_and_errors_that_name_what_it_lacks(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     done = python("-m", "pykernels", "run", "script.py", cwd=tmp_path)
-    assert done.stdout == "pykernels.compat.popxl True True\ncall autodiff\n"
+    assert done.stdout == "pykernels.vendors.popxl True True\ncall autodiff\n"
     assert done.stderr.splitlines()[-1].startswith(
-        "AttributeError: popxl.ops.conv is not provided by pykernels.compat.popxl, which stands in for popxl on the "
+        "AttributeError: popxl.ops.conv is not provided by pykernels.vendors.popxl, which stands in for popxl on the "
         "CPU: popxl.ops has CallSiteInfo, abs, add,"
     )
 
@@ -370,5 +370,5 @@ def test_every_module_names_what_it_lacks(name: str) -> None:
         "popxl.transforms": popxl.transforms,
         "popxl.ops.var_updates": ops.var_updates,
     }[module]
-    with pytest.raises(AttributeError, match=f"^{re.escape(name)} is not provided by pykernels.compat.popxl"):
+    with pytest.raises(AttributeError, match=f"^{re.escape(name)} is not provided by pykernels.vendors.popxl"):
         getattr(place, last)

@@ -26,10 +26,10 @@ from campaign_author import Author
 from campaign_hosts import HOSTS, Call, write
 from compiled import build
 
-from pykernels.checking.guarded import GuardedArray
-from pykernels.errors import PykernelsError
+from pykernels.base.errors import PykernelsError
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY
-from pykernels.kernel.source import KernelFunction, KernelSource
+from pykernels.kernel.read.source import KernelFunction, KernelSource
+from pykernels.tools.check.guarded import GuardedArray
 
 __all__ = ["findings"]
 

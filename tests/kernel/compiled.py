@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pykernels import abi
+from pykernels.base import abi
 from pykernels.kernel import reference, service
 from pykernels.kernel.build import BuiltKernel, build_kernel
-from pykernels.kernel.signature import Signature, TensorType
-from pykernels.kernel.source import KernelFunction, KernelSource
+from pykernels.kernel.read.signature import Signature, TensorType
+from pykernels.kernel.read.source import KernelFunction, KernelSource
 
 
 def kernel_of(folder: Path, text: str, name: str = "forward") -> KernelFunction:

@@ -10,8 +10,8 @@ import pytest
 from compiled import build, kernel_of, plain, run, signature_of
 from process import program
 
-from pykernels.kernel import linking
-from pykernels.kernel.forms import compile_kernel
+from pykernels.build import linking
+from pykernels.kernel.pipeline import compile_kernel
 
 # Each line of `results` is whole-array: numba compiles it.
 OPERATIONS = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, signature_of
 
-from pykernels.kernel.elementwise import NotElementwise, recognise
+from pykernels.kernel.expression.elementwise import NotElementwise, recognise
 from pykernels.kernel.facts import Facts
 
 X = np.ones((2, 3), np.float32)

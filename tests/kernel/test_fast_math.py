@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, plain, run
 
-from pykernels.errors import KernelError
-from pykernels.kernel import target
+from pykernels.base.errors import KernelError
+from pykernels.kernel.emit import target
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS, PYTHON, WHOLE_ARRAY
-from pykernels.kernel.source import KernelFunction, KernelSource
+from pykernels.kernel.read.source import KernelFunction, KernelSource
 
 KERNELS = {
     ELEMENTWISE: """

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, run, signature_of
 
-from pykernels.errors import PykernelsWarning
+from pykernels.base.errors import PykernelsWarning
 from pykernels.kernel.build import BuiltKernel
-from pykernels.kernel.fused import Unfit, recognise
-from pykernels.kernel.source import KernelFunction
+from pykernels.kernel.expression.fused import Unfit, recognise
+from pykernels.kernel.read.source import KernelFunction
 
 RNG = np.random.default_rng(7)
 

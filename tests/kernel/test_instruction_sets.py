@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, plain, run
 
-from pykernels.kernel import target
+from pykernels.build.processor import compiling_for
+from pykernels.kernel.emit import target
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS
-from pykernels.kernel.processor import compiling_for
 
 SETS = {"x86-64-v3": "avx2", "x86-64-v2": "sse4.2"}
 KERNELS = {

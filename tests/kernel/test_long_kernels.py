@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, plain, run
 
-from pykernels.errors import PykernelsWarning
+from pykernels.base.errors import PykernelsWarning
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from compiled import build, kernel_of, run
 from quick import thorough
 
-from pykernels.checking.guarded import GuardedArray
-from pykernels.kernel import memory_safety
-from pykernels.kernel.codegen import kernel_target
 from pykernels.kernel.facts import PYTHON
+from pykernels.kernel.numba import memory_safety
+from pykernels.kernel.numba.target import kernel_target
+from pykernels.tools.check.guarded import GuardedArray
 
 COUNTERS = (
     "for i in range(8):\n    i = z[i]\n    y[i] = x[i]",

@@ -14,8 +14,8 @@ import pytest
 from compiled import build, kernel_of, plain, run
 from process import program
 
-from pykernels import cache
-from pykernels.errors import KernelError, PykernelsWarning
+from pykernels.base.errors import KernelError, PykernelsWarning
+from pykernels.build import cache
 
 DTYPES = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool")
 FLOATS = DTYPES[:3]

@@ -13,9 +13,9 @@ from compiled import build, kernel_of, plain, run
 from quick import thorough
 
 import pykernels
-from pykernels.errors import KernelError
-from pykernels.kernel import reductions
+from pykernels.base.errors import KernelError
 from pykernels.kernel.facts import LOOPS
+from pykernels.kernel.numba import reductions
 
 
 def agree(folder: Path, body: str, *inputs: np.ndarray, like: Any = None, tolerance: float = 2e-6) -> np.ndarray:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pykernels.kernel import typing
-from pykernels.kernel.signature import Signature, TensorType
-from pykernels.kernel.source import KernelSource
+from pykernels.kernel.numba import types
+from pykernels.kernel.read.signature import Signature, TensorType
+from pykernels.kernel.read.source import KernelSource
 
 SIGNATURE = Signature(inputs=(TensorType(np.dtype("f4"), 1),), outputs=(TensorType(np.dtype("f4"), 1),))
 
@@ -18,8 +18,8 @@ SIGNATURE = Signature(inputs=(TensorType(np.dtype("f4"), 1),), outputs=(TensorTy
 def said_of(tmp_path: Path, text: str) -> str:
     path = tmp_path / "op_py_kernel.py"
     path.write_text(textwrap.dedent(text))
-    with pytest.raises(typing.NotNative) as raised:
-        typing.type_kernel(KernelSource(path).functions["forward"], SIGNATURE)
+    with pytest.raises(types.NotNative) as raised:
+        types.type_kernel(KernelSource(path).functions["forward"], SIGNATURE)
     return str(raised.value).replace(f"{tmp_path}/", "")
 
 

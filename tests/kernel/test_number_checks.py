@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, run
 
-from pykernels.errors import KernelError
+from pykernels.base.errors import KernelError
 from pykernels.kernel import reference
 
 NEEDS_NUMPY_2 = pytest.mark.skipif(

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from compiled import build
 
-from pykernels.errors import KernelError
+from pykernels.base.errors import KernelError
 from pykernels.kernel import reference
-from pykernels.kernel.source import KernelSource
+from pykernels.kernel.read.source import KernelSource
 
 
 def run(folder: Path, body: str, x: np.ndarray, out: np.ndarray, signature: str = "args") -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pykernels
-from pykernels.kernel.signature import Signature
+from pykernels.kernel.read.signature import Signature
 
 DEFINITION = """
 #include "oneflow/core/framework/framework.h"

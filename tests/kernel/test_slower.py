@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, run
 
-from pykernels.commands.explain import _lines
+from pykernels.tools.commands.explain import _lines
 
 
 @pytest.mark.thorough

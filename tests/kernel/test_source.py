@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, plain, run
 
-from pykernels.errors import KernelError, LoadError, PykernelsError
-from pykernels.kernel.source import KernelSource
+from pykernels.base.errors import KernelError, LoadError, PykernelsError
+from pykernels.kernel.read.source import KernelSource
 
 
 def kernel_file(folder: Path, text: str, name: str = "op_py_kernel.py") -> Path:

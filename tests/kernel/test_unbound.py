@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, run
 
-from pykernels.errors import PykernelsWarning
+from pykernels.base.errors import PykernelsWarning
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY
 
 # Each for x[0] in -1, 0, 1, ... as n, a number of Python's that is not known before.

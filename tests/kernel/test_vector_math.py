@@ -10,9 +10,9 @@ import pytest
 import scipy.special
 from compiled import build, kernel_of, run
 
-from pykernels.kernel import target, vector_math
 from pykernels.kernel.build import BuiltKernel
-from pykernels.kernel.vector_math import InstructionSet
+from pykernels.kernel.emit import target, vector_math
+from pykernels.kernel.emit.vector_math import InstructionSet
 
 UNARY = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan"),

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pykernels.kernel import weak
-from pykernels.kernel.source import execute
+from pykernels.base.python_files import execute
+from pykernels.kernel.expression import promotion
 
 Calls = list[tuple[tuple[Any, ...], tuple[bool, ...]]]
 
@@ -20,7 +20,7 @@ def meet(function: Callable[..., Any], mask: int, like: int, *operands: Any) -> 
     return function(*operands)
 
 
-APPLY = {name: lambda function, *operands: function(*operands) for name in (weak.NUMPY, weak.PYTHON)}
+APPLY = {name: lambda function, *operands: function(*operands) for name in (promotion.NUMPY, promotion.PYTHON)}
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def meetings(tmp_path: Path) -> Callable[..., list[tuple[bool, ...]]]:
             assert not calls[-1][like]
             return applied(*operands)
 
-        rewritten = weak.rewrite(function, numbers, marker, names=APPLY)
+        rewritten = promotion.rewrite(function, numbers, marker, names=APPLY)
         expected = function(*arguments)
         np.testing.assert_array_equal(rewritten(*arguments), expected)
         return calls
@@ -95,7 +95,7 @@ def test_parameters_are_numbers_when_told(meetings: Any) -> None:
 def test_keyword_only_parameters_become_positional(tmp_path: Path) -> None:
     path = tmp_path / "op_py_kernel.py"
     path.write_text("def forward(args, *, alpha):\n    return args[0] * alpha\n")
-    rewritten = weak.rewrite(execute(path).forward, ("alpha",), meet, names=APPLY)
+    rewritten = promotion.rewrite(execute(path).forward, ("alpha",), meet, names=APPLY)
     assert rewritten((2,), 3) == 6
     assert rewritten.__code__.co_kwonlyargcount == 0
 
@@ -103,13 +103,13 @@ def test_keyword_only_parameters_become_positional(tmp_path: Path) -> None:
 def test_a_function_without_source_stays_as_it_is() -> None:
     namespace: dict[str, Any] = {}
     exec("def made(args, *, k):\n    return args + k\n", namespace)
-    assert weak.rewrite(namespace["made"], (), None)(1, 2) == 3
+    assert promotion.rewrite(namespace["made"], (), None)(1, 2) == 3
 
 
 def test_lines_stay_the_users(tmp_path: Path) -> None:
     path = tmp_path / "op_py_kernel.py"
     path.write_text("\n\ndef forward(args):\n    y = args\n    return 1 + y.nothing\n")
-    rewritten = weak.rewrite(execute(path).forward, (), meet, names=APPLY)
+    rewritten = promotion.rewrite(execute(path).forward, (), meet, names=APPLY)
     with pytest.raises(AttributeError) as raised:
         rewritten(1)
     assert raised.traceback[-1].lineno == 4

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from process import python, run
 
-from pykernels import paths, toolchain
+from pykernels.base import paths
+from pykernels.build import toolchain
 
 PROGRAM = Path(__file__).parent / "programs" / "call_ops.c"
 

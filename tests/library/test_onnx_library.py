@@ -16,8 +16,9 @@ import process
 import pytest
 from models import feed, one_node
 
-from pykernels import paths, toolchain
-from pykernels.kernel.processor import LEVELS
+from pykernels.base import paths
+from pykernels.build import toolchain
+from pykernels.build.processor import LEVELS
 
 # What they are tried with takes long to compile.
 pytestmark = pytest.mark.thorough

@@ -10,8 +10,8 @@ from typing import Any
 
 import mxnet as mx
 
-from pykernels import abi, callbacks, paths
-from pykernels.frameworks import mxnet_registrar
+from pykernels.base import abi, callbacks, paths
+from pykernels.frameworks.mxnet import registrar
 
 __all__ = ["Native"]
 
@@ -45,8 +45,8 @@ class Native:
         self.loaded: list[str] = []
         services = abi.Services(abi.ResolveFn(self._resolve), abi.ExplainFn(self._explain))
         # A copy is a library of its own, with its own table of ops, beside the one that pykernels has loaded.
-        copy = shutil.copy(mxnet_registrar.build(), folder / "registrar.so")
-        self.registrar = mxnet_registrar.Registrar(Path(copy), services, self._load)
+        copy = shutil.copy(registrar.build(), folder / "registrar.so")
+        self.registrar = registrar.Registrar(Path(copy), services, self._load)
         for name in self._types():
             self.registrar.register(self._public(name))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pykernels import LoadError
-from pykernels.frameworks.mxnet_registrar import Registrar
+from pykernels.frameworks.mxnet.registrar import Registrar
 
 REASON = "kept outside the engine"
 

@@ -19,12 +19,12 @@ def test_an_engine_that_is_left_is_as_before_and_may_be_entered_again(tmp_path: 
         warnings.simplefilter("ignore", DeprecationWarning)
         import mxnet as mx
         import pykernels
-        from pykernels.frameworks import mxnet, mxnet_registrar
+        from pykernels.frameworks.mxnet import plugin, registrar
 
         def find_wrong(name):
             raise ValueError("not doubled")
 
-        find_right, mxnet_registrar.check_op = mxnet_registrar.check_op, find_wrong
+        find_right, registrar.check_op = registrar.check_op, find_wrong
 
         def count_failures():
             assert mx.nd.Custom(mx.nd.ones(1), op_type="fails").asscalar() == 1
@@ -45,9 +45,9 @@ def test_an_engine_that_is_left_is_as_before_and_may_be_entered_again(tmp_path: 
         assert "goes wrong there: not doubled" in warning, warning
         for _ in range(2):
             assert count_failures() == 1  # MXNet forgets a failure that it has told
-        mxnet_registrar.check_op = find_right
+        registrar.check_op = find_right
         for _ in range(2):
-            mxnet._registrar().enter_engine()
+            plugin._registrar().enter_engine()
             assert count_failures() == 3
         """,
         cwd=tmp_path,

@@ -151,7 +151,7 @@ def test_leaving_with_python_kernels_pending(tmp_path: Path, engine: bool) -> No
         "-c",
         PRELUDE
         + f"""
-from pykernels.frameworks import mxnet_registrar
+from pykernels.frameworks.mxnet import registrar
 
 warnings.simplefilter("ignore", pykernels.PykernelsWarning)
 
@@ -161,7 +161,7 @@ def refuse(registrar):
 
 
 if not {engine}:
-    mxnet_registrar.Registrar.enter_engine = refuse
+    registrar.Registrar.enter_engine = refuse
 pykernels.load_ops({str(folder)!r})
 y = mx.nd.zeros(8)
 for _ in range(100):

@@ -73,14 +73,14 @@ def test_kernels(tmp_path: Path, engine: str) -> None:
     """In MXNet's engine, and on the threads of its custom operators."""
     folder = write_op(tmp_path, "forking", KERNEL)
     threads = """
-from pykernels.frameworks import mxnet_registrar
+from pykernels.frameworks.mxnet import registrar
 
 
 def refuse(*_):
     raise pykernels.LoadError("not this time")
 
 
-mxnet_registrar.Registrar.enter_engine = refuse
+registrar.Registrar.enter_engine = refuse
 """
     text = PRELUDE + (threads if engine else "") + f"NAME = 'forking'\npykernels.load_ops({str(folder)!r})\n" + CALL
     check(process.program(text, cwd=tmp_path).stdout, "forking_py_kernel.py", KERNEL, "forward")

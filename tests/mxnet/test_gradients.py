@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 
 
 @pytest.fixture(scope="module", autouse=True)

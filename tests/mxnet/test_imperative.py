@@ -13,7 +13,7 @@ import pytest
 from folders import write_op
 
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 
 
 @pytest.fixture(scope="module", autouse=True)

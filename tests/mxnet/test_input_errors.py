@@ -13,7 +13,7 @@ from classes import SigmoidProp
 from folders import write_op
 
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 
 JOIN = """
     import pykernels

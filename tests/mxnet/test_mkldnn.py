@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import pykernels
-from pykernels import paths
-from pykernels.frameworks import mxnet as plugin
+from pykernels.base import paths
+from pykernels.frameworks.mxnet import plugin
 
 in_engine = pytest.mark.parametrize("native", ["engine"], indirect=True)
 

@@ -14,7 +14,7 @@ from messages import code_of
 from raising_kernels import COMPILED_RAISES, PYTHON_RAISES, returns
 
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 
 
 @pytest.fixture(scope="module", autouse=True)

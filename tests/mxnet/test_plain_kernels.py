@@ -12,7 +12,7 @@ import pytest
 from folders import write_op
 
 import pykernels
-from pykernels.kernel.source import KernelSource
+from pykernels.kernel.read.source import KernelSource
 
 USES = {
     "module": ("import mxnet as mx", "return mx.nd.ones((1,)).asnumpy()", "forward uses mxnet (mx)"),

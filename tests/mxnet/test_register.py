@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import pykernels
-from pykernels.frameworks import mxnet_classes
+from pykernels.frameworks.mxnet import classes as mxnet_classes
 
 X = np.array([-1.0, 0.0, 2.0], "float32")
 Y = 1 / (1 + np.exp(-X))

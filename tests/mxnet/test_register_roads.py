@@ -50,7 +50,7 @@ def test_forks(tmp_path: Path, road: str) -> None:
         import mxnet as mx
         import outside_engine
         import pykernels
-        from pykernels.frameworks.mxnet_registrar import Registrar
+        from pykernels.frameworks.mxnet.registrar import Registrar
 
         if {road == "threads"}:
             Registrar.enter_engine = outside_engine.refuse

@@ -9,19 +9,19 @@ import pytest
 from process import program
 
 import pykernels
-from pykernels.frameworks import mxnet_registrar
+from pykernels.frameworks.mxnet import registrar
 
 
 def test_right_numbers_pass() -> None:
     pykernels.load_ops()
-    mxnet_registrar.check_op(mxnet_registrar.CHECKED_OP)
+    registrar.check_op(registrar.CHECKED_OP)
 
 
 @pytest.mark.thorough
 def test_wrong_numbers_are_found() -> None:
     pykernels.load_ops()
     with pytest.raises(AssertionError, match=r"twice \[1.5, -3.0\] is \[1.5, 0.0\], with the gradient"):
-        mxnet_registrar.check_op("relu")
+        registrar.check_op("relu")
 
 
 @pytest.mark.thorough
@@ -33,12 +33,12 @@ def test_an_engine_that_fails_is_left(tmp_path: Path) -> None:
 
         import mxnet as mx
         import pykernels
-        from pykernels.frameworks import mxnet_registrar
+        from pykernels.frameworks.mxnet import registrar
 
         def fail(op_type):
             raise AssertionError("2 and 2 is 5")
 
-        mxnet_registrar.check_op = fail
+        registrar.check_op = fail
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", pykernels.PykernelsWarning)
             pykernels.load_ops()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 
 # What the shipped ops are tried on.
 sys.path.append(str(Path(__file__).parent.parent / "ops"))
@@ -18,7 +18,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import oneflow as flow
 
-from pykernels.frameworks.oneflow import prepare
+from pykernels.frameworks.oneflow.plugin import prepare
 
 
 @pytest.fixture(scope="session", autouse=True)

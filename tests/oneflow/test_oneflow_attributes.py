@@ -11,7 +11,7 @@ import pytest
 from every_op import GIVEN, call, write_every_op
 
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,7 +98,7 @@ def test_gradients_of_repeated_arguments() -> None:
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
 def test_dtypes(dtype: str) -> None:
-    pykernels.load_ops(pykernels.paths.OPS / "relu")
+    pykernels.load_ops(pykernels.base.paths.OPS / "relu")
     relu = pykernels.list_ops()["relu"].api.relu
     values = np.array([-2, 0, 3]).astype(dtype)
     if dtype == "bool":

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from process import program
 
-from pykernels import toolchain
+from pykernels.build import toolchain
 
 #: A BLAS that notes how many threads it was to use.
 BLAS = """
@@ -50,7 +50,7 @@ from pykernels.kernel import blas
 
 library = ctypes.CDLL({library!r})
 threads, most_threads = (ctypes.c_int.in_dll(library, name) for name in ("threads", "most_threads"))
-pykernels.load_ops(pykernels.paths.OPS / "dense")
+pykernels.load_ops(pykernels.base.paths.OPS / "dense")
 dense = pykernels.list_ops()["dense"].api.dense
 x, w = np.ones((2, 3), np.float32), np.full((4, 3), 2, np.float32)
 if {first!r} == "framework":

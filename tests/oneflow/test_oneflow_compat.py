@@ -12,10 +12,10 @@ import process
 import pytest
 
 import pykernels
-import pykernels.compat.oneflow
-from pykernels.compat.oneflow import initializers
-from pykernels.compat.oneflow import typing as tp
-from pykernels.errors import CallError
+import pykernels.vendors.oneflow_legacy
+from pykernels.base.errors import CallError
+from pykernels.vendors.oneflow_legacy import initializers
+from pykernels.vendors.oneflow_legacy import typing as tp
 
 X = np.array([-1.0, 0.0, 2.0], np.float32)
 FAILING = """
@@ -51,7 +51,7 @@ def test_names_are_added_and_none_is_replaced(tmp_path: Path) -> None:
         import oneflow as flow
         import oneflow.experimental
         before = {owner: dict(vars(owner)) for owner in (flow, flow.experimental, flow.nn, flow.FunctionConfig)}
-        import pykernels.compat.oneflow
+        import pykernels.vendors.oneflow_legacy
         for owner, names in before.items():
             assert all(vars(owner)[name] is value for name, value in names.items())
             print(owner.__name__, *sorted(set(vars(owner)) - set(names)))
@@ -87,7 +87,8 @@ def test_names_that_are_not_provided_are_named() -> None:
         (flow.math, "l2_normalize", "flow.math"),
         (flow.regularizers, "l1", "flow.regularizers"),
     ]:
-        with pytest.raises(AttributeError, match=f"{place}.{name} is not provided by pykernels.compat.oneflow: it has"):
+        told = f"{place}.{name} is not provided by pykernels.vendors.oneflow_legacy: it has"
+        with pytest.raises(AttributeError, match=told):
             getattr(owner, name)
 
 
@@ -333,7 +334,7 @@ def test_a_job_in_a_forked_child_is_refused(tmp_path: Path) -> None:
     text = """
         import os
         import numpy as np
-        import pykernels.compat.oneflow
+        import pykernels.vendors.oneflow_legacy
         import oneflow as flow, oneflow.typing as tp
 
         @flow.global_function()

@@ -11,8 +11,8 @@ import pytest
 import scipy.special
 
 import pykernels
-import pykernels.compat.oneflow
-from pykernels.compat.oneflow import typing as tp
+import pykernels.vendors.oneflow_legacy
+from pykernels.vendors.oneflow_legacy import typing as tp
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.1, 0.9, (2, 3)).astype(np.float32)

@@ -10,8 +10,8 @@ import oneflow as flow
 import pytest
 
 import pykernels
-import pykernels.compat.oneflow
-from pykernels.compat.oneflow import typing as tp
+import pykernels.vendors.oneflow_legacy
+from pykernels.vendors.oneflow_legacy import typing as tp
 
 X = np.array([-1.0, 0.0, 2.0], np.float32)
 

@@ -12,8 +12,8 @@ import process
 import pytest
 
 import pykernels
-import pykernels.compat.oneflow
-from pykernels.compat.oneflow import typing as tp
+import pykernels.vendors.oneflow_legacy
+from pykernels.vendors.oneflow_legacy import typing as tp
 
 RNG = np.random.default_rng(0)
 X, TARGET = RNG.normal(size=(8, 5)), RNG.normal(size=(8, 3))
@@ -503,8 +503,8 @@ print(flow.get_all_variables()["w"].numpy())
 
 @pytest.mark.parametrize("way", ["import", "run"])
 def test_a_script_trains(tmp_path: Path, way: str) -> None:
-    text = SCRIPT.format(ops=str(pykernels.paths.OPS))
-    (tmp_path / "script.py").write_text(("import pykernels.compat.oneflow\n" if way == "import" else "") + text)
+    text = SCRIPT.format(ops=str(pykernels.base.paths.OPS))
+    (tmp_path / "script.py").write_text(("import pykernels.vendors.oneflow_legacy\n" if way == "import" else "") + text)
     arguments: Sequence[str] = ["script.py"] if way == "import" else ["-m", "pykernels", "run", "script.py"]
     done = process.python(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -11,8 +11,8 @@ import oneflow as flow
 import pytest
 
 import pykernels
-import pykernels.compat.oneflow
-from pykernels.compat.oneflow import typing as tp
+import pykernels.vendors.oneflow_legacy
+from pykernels.vendors.oneflow_legacy import typing as tp
 
 SHAPE = (40, 50)
 

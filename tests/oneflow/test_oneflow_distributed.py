@@ -28,7 +28,7 @@ import os
 import numpy as np
 import oneflow as flow
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 
 pykernels.load_ops(paths.OPS, "triple")
 ops = {name: getattr(module.api, name) for name, module in pykernels.list_ops().items()}

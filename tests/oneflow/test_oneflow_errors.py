@@ -15,7 +15,7 @@ from quick import thorough
 from raising_kernels import COMPILED_RAISES, PYTHON_RAISES, returns
 
 import pykernels
-from pykernels.errors import CallError, KernelError
+from pykernels.base.errors import CallError, KernelError
 
 pytestmark = pytest.mark.usefixtures("shipped")
 

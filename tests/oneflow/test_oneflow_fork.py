@@ -15,9 +15,9 @@ import os, threading
 import numpy as np
 import oneflow as flow
 import pykernels
-import pykernels.paths
+import pykernels.base.paths
 
-pykernels.load_ops(pykernels.paths.OPS / "sigmoid")
+pykernels.load_ops(pykernels.base.paths.OPS / "sigmoid")
 sigmoid = pykernels.list_ops()["sigmoid"].api.sigmoid
 x = flow.zeros(4)
 
@@ -114,7 +114,7 @@ def test_synchronize_waits_for_oneflow(tmp_path: Path) -> None:
     done = program(
         SETUP
         + f"""
-import pykernels.fork, warnings
+import pykernels.base.fork, warnings
 warnings.simplefilter("ignore")
 pykernels.load_ops({str(tmp_path / "slow")!r})
 pykernels.list_ops()["slow"].api.slow(x)

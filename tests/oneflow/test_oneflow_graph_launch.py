@@ -8,7 +8,7 @@ import oneflow as flow
 import pytest
 from process import program
 
-from pykernels import toolchain
+from pykernels.build import toolchain
 
 #: OneFlow calls this function to start a graph. It returns late, as it does now and then if all cores are busy.
 LATE = """
@@ -46,9 +46,9 @@ import oneflow as flow
 #: Beside any call of an op, OneFlow's own graphs.
 GRAPHS = """
 import pykernels
-import pykernels.paths
+import pykernels.base.paths
 
-pykernels.load_ops(pykernels.paths.OPS / "relu")
+pykernels.load_ops(pykernels.base.paths.OPS / "relu")
 pykernels.list_ops()["relu"].api.relu(flow.ones(2))
 
 
@@ -67,7 +67,7 @@ assert [float(result) for result in results] == [1.0 + i // 5 % 3 for i in range
 #: The first job trains, so that it still runs when its result is there.
 JOBS = """
 import numpy as np
-import pykernels.compat.oneflow
+import pykernels.vendors.oneflow_legacy
 import oneflow.typing as tp
 
 

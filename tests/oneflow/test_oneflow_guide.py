@@ -50,7 +50,8 @@ def test_the_guide_runs_as_printed(script: Path, way: str) -> None:
         "run": ["-m", "pykernels", "run", "script.py"],
         "run -m": ["-m", "pykernels", "run", "-m", "script"],
     }
-    (script.parent / "with_import.py").write_text(f"import pykernels.compat.oneflow\n{script.read_text()}{GRADIENT}")
+    text = f"import pykernels.vendors.oneflow_legacy\n{script.read_text()}{GRADIENT}"
+    (script.parent / "with_import.py").write_text(text)
     done = process.python(*arguments[way], cwd=script.parent)
     assert done.returncode == 0, done.stderr
     shown = "[-2. -1.  0.  1.  2.]\n[-0. -0.  0.  1.  2.]\n"

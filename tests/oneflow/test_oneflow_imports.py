@@ -12,7 +12,7 @@ from process import program
 USE = """
 import numpy as np
 
-pykernels.load_ops(pykernels.paths.OPS / "sigmoid")
+pykernels.load_ops(pykernels.base.paths.OPS / "sigmoid")
 sigmoid = pykernels.list_ops()["sigmoid"].api.sigmoid
 x = flow.zeros(2, requires_grad=True)
 y = mx.nd.zeros(2)
@@ -28,7 +28,7 @@ print(mx.nd.sigmoid(y).asnumpy().tolist(), flow.sigmoid(x).tolist())
 IMPORTS = {
     "mxnet": "import warnings; warnings.simplefilter('ignore'); import mxnet as mx",
     "oneflow": "import warnings; warnings.simplefilter('ignore'); import oneflow as flow",
-    "pykernels": "import pykernels, pykernels.paths",
+    "pykernels": "import pykernels, pykernels.base.paths",
 }
 
 

@@ -6,14 +6,14 @@ import importlib.metadata
 
 import pytest
 
-from pykernels.errors import LoadError
-from pykernels.frameworks import oneflow_registrar
+from pykernels.base.errors import LoadError
+from pykernels.frameworks.oneflow import registrar
 
 
 def test_it_is_built_once() -> None:
-    library = oneflow_registrar.build()
+    library = registrar.build()
     built = library.stat().st_mtime_ns
-    assert oneflow_registrar.build() == library
+    assert registrar.build() == library
     assert library.stat().st_mtime_ns == built
 
 
@@ -21,4 +21,4 @@ def test_it_is_built_once() -> None:
 def test_other_versions_are_refused(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda _: version)
     with pytest.raises(LoadError, match=f"into OneFlow 0.8 and 0.9, not {version}: pip install oneflow==0.8.0"):
-        oneflow_registrar.build()
+        registrar.build()

@@ -14,8 +14,8 @@ import pytest
 from folders import write_op
 
 import pykernels
-from pykernels.builder import UserOpBuilder
-from pykernels.frameworks.oneflow_shortcuts import read_recipe
+from pykernels.call.builder import UserOpBuilder
+from pykernels.frameworks.oneflow.shortcuts import read_recipe
 
 FUNCTIONS = """
 import pykernels
@@ -106,7 +106,7 @@ def test_functions_that_do_more_are_left_alone(name: str) -> None:
 def leaky_relu(shipped: None) -> Any:
     """The API function, which has met no values yet."""
     pykernels.unload_ops("leaky_relu")
-    return pykernels.load_ops(pykernels.paths.OPS / "leaky_relu")["leaky_relu"].api.leaky_relu
+    return pykernels.load_ops(pykernels.base.paths.OPS / "leaky_relu")["leaky_relu"].api.leaky_relu
 
 
 def without_python(monkeypatch: pytest.MonkeyPatch) -> None:

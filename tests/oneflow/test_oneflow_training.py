@@ -11,7 +11,7 @@ import oneflow as flow
 import pytest
 
 import pykernels
-from pykernels.errors import CallError
+from pykernels.base.errors import CallError
 
 pytestmark = pytest.mark.usefixtures("shipped")
 X = np.random.default_rng(0).normal(2, 3, (4, 3, 2)).astype("float32")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 
 # What the shipped ops are tried on.
 sys.path.append(str(Path(__file__).parent.parent / "ops"))

@@ -12,7 +12,7 @@ import pytest
 
 import pykernels
 import pykernels.onnx
-from pykernels.errors import CallError
+from pykernels.base.errors import CallError
 
 with warnings.catch_warnings():
     # MXNet 1.9.1 uses names that NumPy 1.23 has deprecated or removed.
@@ -74,5 +74,5 @@ def test_an_operator_that_is_not_loaded_is_told(tmp_path: Path) -> None:
         with pytest.raises((CallError, mx.MXNetError), match="there is no op 'leaky_relu'"):
             pykernels.onnx.export_mxnet(symbol, {}, [(4,)], np.float32, tmp_path / "y.onnx")
     finally:
-        pykernels.load_ops(pykernels.paths.OPS)
+        pykernels.load_ops(pykernels.base.paths.OPS)
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 import pykernels.onnx
-from pykernels.errors import CallError
+from pykernels.base.errors import CallError
 
 pytestmark = pytest.mark.usefixtures("shipped")
 

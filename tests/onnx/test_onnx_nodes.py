@@ -19,7 +19,7 @@ from onnx import helper
 
 import pykernels
 import pykernels.onnx
-from pykernels.errors import CallError, LoadError
+from pykernels.base.errors import CallError, LoadError
 
 Load = Callable[..., str]
 BACKWARD = "\ndef backward(args):\n    return args[0]\n"

@@ -10,10 +10,10 @@ from models import feed, one_node
 from steps import Step, backward_step, forward_step
 
 import pykernels
+import pykernels.call.steps
 import pykernels.onnx
-import pykernels.steps
-from pykernels.frameworks import numpy as arrays
-from pykernels.samples import sample
+from pykernels.frameworks.numpy import plugin as arrays
+from pykernels.load.samples import sample
 
 pytestmark = pytest.mark.usefixtures("shipped")
 
@@ -61,7 +61,7 @@ def test_nodes_of_gradients_equal_the_plain_run(case: Case, options: onnxruntime
 @pytest.mark.parametrize("op", sorted(TRIED_ELSEWHERE))
 def test_the_other_ops_are_nodes_too(op: str, options: onnxruntime.SessionOptions) -> None:
     module = pykernels.list_ops()[op]
-    step = pykernels.steps.forward_step(module, sample(module, 64, np.dtype("float32")))
+    step = pykernels.call.steps.forward_step(module, sample(module, 64, np.dtype("float32")))
     given = [array for group in step.inputs for array in group]
     wanted = [array for group in step.outputs for array in group]
     copies = [array.copy() for array in given]

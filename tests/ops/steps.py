@@ -10,10 +10,10 @@ import numpy as np
 from cases import Case
 
 import pykernels
-from pykernels.definition import OpDef, TensorSpec
-from pykernels.frameworks import numpy
+from pykernels.define.definition import OpDef, TensorSpec
+from pykernels.frameworks.numpy import plugin
 from pykernels.kernel import reference
-from pykernels.module import OpModule
+from pykernels.load.module import OpModule
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Step:
     def run(self, inputs: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
         """What the compiled kernel computes, from other `inputs` if they are given."""
         groups = [[x] for x in (self.inputs if inputs is None else inputs)]
-        return numpy.call(self.module, self.op.name, groups, self.attributes, [1] * len(self.op.outputs))
+        return plugin.call(self.module, self.op.name, groups, self.attributes, [1] * len(self.op.outputs))
 
     def run_plain(self) -> list[np.ndarray]:
         """What the plain NumPy run of the kernel computes."""

@@ -11,8 +11,8 @@ import pytest
 from cases import boxes
 
 import pykernels
-from pykernels import paths
-from pykernels.errors import KernelError
+from pykernels.base import paths
+from pykernels.base.errors import KernelError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

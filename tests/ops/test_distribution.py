@@ -11,9 +11,9 @@ from cases import CASES, Case
 from steps import Step, backward_step, forward_step
 
 import pykernels
-from pykernels import paths
-from pykernels.definition import TensorSpec
-from pykernels.sbp import Broadcast, Sbp, Split
+from pykernels.base import paths
+from pykernels.define.definition import TensorSpec
+from pykernels.define.sbp import Broadcast, Sbp, Split
 
 DEVICES = 2
 

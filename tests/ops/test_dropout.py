@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pykernels
-from pykernels import paths
-from pykernels.module import OpModule
+from pykernels.base import paths
+from pykernels.load.module import OpModule
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pykernels
-from pykernels import paths
-from pykernels.errors import KernelError
+from pykernels.base import paths
+from pykernels.base.errors import KernelError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -12,7 +12,7 @@ import pytest
 from cases import CASES, Case, outputs
 
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -12,8 +12,8 @@ from cases import CASES, TRIED_ELSEWHERE, Case, outputs
 from steps import backward_step, forward_step
 
 import pykernels
-from pykernels import paths
-from pykernels.errors import CallError
+from pykernels.base import paths
+from pykernels.base.errors import CallError
 
 TOLERANCES = {"float16": 3e-3, "float32": 3e-6, "float64": 1e-13}
 

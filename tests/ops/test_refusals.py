@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import pykernels
-from pykernels import paths
-from pykernels.errors import CallError
+from pykernels.base import paths
+from pykernels.base.errors import CallError
 
 F32, I32 = np.float32, np.int32
 BOXES, SCORES = np.ones((3, 4), F32), np.ones(3, F32)

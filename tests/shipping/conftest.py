@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from process import CHECKOUT, python
 
-from pykernels import cli
+from pykernels.tools import cli
 
 
 @pytest.fixture(scope="session")

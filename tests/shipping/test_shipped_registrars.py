@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 
 import pykernels
-from pykernels import cli, machine, paths, shipped
-from pykernels.errors import BuildError, CompileFailed, LoadError, PykernelsWarning
+from pykernels.base import paths
+from pykernels.base.errors import BuildError, CompileFailed, LoadError, PykernelsWarning
+from pykernels.build import machine, shipped
 from pykernels.frameworks import registrar_libraries
 from pykernels.frameworks.registrar_libraries import RegistrarLibrary, find_library
+from pykernels.tools import cli
 
 # What the package's op computes forward, scale * x * x, and its gradient, in each framework.
 USES = {
@@ -293,7 +295,7 @@ def carried(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
             found.append([library.framework for library in registrars])
             return tmp_path
 
-        monkeypatch.setattr("pykernels.library.wheel.build_wheel", build_wheel)
+        monkeypatch.setattr("pykernels.tools.ship.wheel.build_wheel", build_wheel)
         cli.main(["build", "--wheel", str(package), "--dtype", "float32", "--jobs", "1", *options])
         return found[0] if found else None
 
@@ -313,7 +315,7 @@ def test_a_registrar_that_cannot_be_built_is_left_out_unless_asked_for(
     def refuse(framework: str) -> None:
         raise LoadError(f"{framework} is of another version")
 
-    monkeypatch.setattr("pykernels.commands.build.build_library", refuse)
+    monkeypatch.setattr("pykernels.tools.commands.build.build_library", refuse)
     assert carried() == []
     installed = registrar_libraries.installed_registrars()[0]
     assert f"no registrar for {installed}: {installed} is of another version" in capsys.readouterr().err

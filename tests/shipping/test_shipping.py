@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from process import CHECKOUT, program, python
 
-from pykernels import cli, machine, shipped
+from pykernels.build import machine, shipped
+from pykernels.tools import cli
 
 USE = """
     import sys
@@ -105,8 +106,8 @@ def test_gradients_and_matrix_products_need_none_either(
         import sys
         import numpy as np
         import pykernels
-        from pykernels.samples import sample
-        from pykernels.steps import forward_step, gradient_steps
+        from pykernels.load.samples import sample
+        from pykernels.call.steps import forward_step, gradient_steps
 
         for name in ("gain", "product"):
             module = pykernels.load_ops()[name]
@@ -250,7 +251,7 @@ def test_what_is_no_package_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.thorough
 def test_an_installed_package_is_told_by_list(site: Path) -> None:
     done = program(
-        "import sys\nfrom pykernels import cli\nsys.exit(cli.main(['list']))",
+        "import sys\nfrom pykernels.tools import cli\nsys.exit(cli.main(['list']))",
         cwd=site.parent,
         path=CHECKOUT,
         PYTHONPATH=f"{CHECKOUT}:{site}",

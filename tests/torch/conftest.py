@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 
 if TYPE_CHECKING:
-    from pykernels.frameworks.torch import TorchOps
+    from pykernels.frameworks.torch.plugin import TorchOps
 
 # What the shipped ops are tried on.
 sys.path.append(str(Path(__file__).parent.parent / "ops"))
@@ -45,10 +45,10 @@ def road(request: pytest.FixtureRequest) -> str:
 @functools.cache
 def _in_python(library: str) -> TorchOps:
     """Enters ops through Python; PyTorch keeps what it has once been told."""
-    from pykernels.frameworks import torch_python
-    from pykernels.frameworks.torch import TorchOps
+    from pykernels.frameworks.torch import python
+    from pykernels.frameworks.torch.plugin import TorchOps
 
-    return TorchOps(library, torch_python.Python)
+    return TorchOps(library, python.Python)
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +56,7 @@ def enter(road: str) -> Callable[[str], Any]:
     """Gives the operator of a loaded op, entered into the library of the road."""
     import torch
 
-    from pykernels.frameworks.torch import LIBRARY
+    from pykernels.frameworks.torch.plugin import LIBRARY
 
     slow = None if road == LIBRARY else _in_python(road)
 

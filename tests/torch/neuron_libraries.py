@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from pykernels.neuron.loading import load
+from pykernels.vendors.neuron.loading import load
 
 FOLDER = Path(__file__).parent / "neuron"
 

@@ -16,8 +16,8 @@ import torch
 from messages import code_of
 from neuron_libraries import FOLDER, line_of, surface
 
-from pykernels.errors import BuildError, DefinitionError, LoadError
-from pykernels.neuron.loading import load, load_library
+from pykernels.base.errors import BuildError, DefinitionError, LoadError
+from pykernels.vendors.neuron.loading import load, load_library
 
 # What they are tried with takes long to compile.
 pytestmark = pytest.mark.thorough
@@ -34,8 +34,8 @@ NEURON_LIBRARY(tiny, m) { m.def("twice", &twice_shape, "twice_compute"); }
 """
 LOAD = """
 import torch
-from pykernels.errors import *
-from pykernels.neuron.loading import load, load_library
+from pykernels.base.errors import *
+from pykernels.vendors.neuron.loading import load, load_library
 
 def build(*kernels):
     return load("tiny", kernels, ["shape.cpp"], build_directory=".")

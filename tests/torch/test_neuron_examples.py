@@ -32,13 +32,13 @@ def test_a_network_learns() -> None:
 
 @pytest.fixture(scope="module")
 def layers() -> Any:
-    import pykernels.compat.torch_neuronx  # noqa: F401
+    import pykernels.vendors.neuron  # noqa: F401
 
     spec = importlib.util.spec_from_file_location("layers", EXAMPLES / "two_layer_network" / "layers.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert Path(sys.modules["torch_neuronx"].__file__ or "").parent.name == "torch_neuronx"
+    assert Path(sys.modules["torch_neuronx"].__file__ or "").parent.name == "neuron"
     return module
 
 
@@ -80,7 +80,7 @@ def test_cores_are_limited_to_what_a_device_can() -> None:
         """
         import torch
         from neuron_libraries import FOLDER
-        from pykernels.neuron.loading import load
+        from pykernels.vendors.neuron.loading import load
 
         load("surface", [FOLDER / "kernels.cpp"], [FOLDER / "shapes.cpp"], multicore=True,
              extra_cflags=["-DSTACK_SIZE=20000"])

@@ -48,7 +48,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("way", ["run", *thorough("import", "run -m")])
 def test_the_guide_runs_as_printed(place: Path, way: str) -> None:
     script = (place / "build_and_call.py").read_text()
-    (place / "with_import.py").write_text(f"import pykernels.compat.torch_neuronx\n{script}")
+    (place / "with_import.py").write_text(f"import pykernels.vendors.neuron\n{script}")
     arguments = {
         "import": ["with_import.py"],
         "run": ["-m", "pykernels", "run", "build_and_call.py"],

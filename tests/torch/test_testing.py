@@ -9,7 +9,7 @@ import torch
 from neuron_libraries import surface
 
 import pykernels
-from pykernels import paths
+from pykernels.base import paths
 from pykernels.testing import assert_same_op
 
 # What they are tried with takes long to compile.

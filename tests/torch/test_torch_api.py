@@ -10,8 +10,8 @@ from cases import CASES, Case, outputs
 from shipped import ONE_EACH, function_of, tensors_of, variables, weighted_sum
 
 import pykernels
-from pykernels import paths
-from pykernels.errors import CallError
+from pykernels.base import paths
+from pykernels.base.errors import CallError
 
 TAKES_IS_TRAIN = {"dropout"}
 

@@ -13,9 +13,9 @@ from every_op import GIVEN, call, in_pytorchs_words, write_every_op
 from folders import write_op
 
 import pykernels
-from pykernels.abi import AttrType
-from pykernels.declared import Argument, Attribute
-from pykernels.frameworks.torch_layout import Layout
+from pykernels.base.abi import AttrType
+from pykernels.define.declared import Argument, Attribute
+from pykernels.frameworks.torch.layout import Layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 

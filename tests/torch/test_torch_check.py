@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pykernels import paths
+from pykernels.base import paths
 from pykernels.testing import opcheck
 
 

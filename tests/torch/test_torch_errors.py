@@ -12,7 +12,7 @@ from messages import code_of
 from process import program
 
 import pykernels
-from pykernels.errors import DefinitionError, KernelError
+from pykernels.base.errors import DefinitionError, KernelError
 
 pytestmark = pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 

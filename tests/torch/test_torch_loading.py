@@ -15,7 +15,7 @@ from folders import PROP_WITH_ATTRIBUTE, TIMES, TIMES_ATTRIBUTE, write_op
 from process import program
 
 import pykernels
-from pykernels.errors import LoadError
+from pykernels.base.errors import LoadError
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from shipped import function_of, tensors_of
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from pykernels.frameworks import torch_fake
+from pykernels.frameworks.torch import fake
 
 
 def look_of(tensor: torch.Tensor) -> tuple[Any, ...]:
@@ -67,8 +67,8 @@ def test_only_symbols_need_python(monkeypatch: pytest.MonkeyPatch, ops: Any, roa
     if road != "pykernels":
         pytest.skip("the other road is in Python")
     asked = []
-    infer = torch_fake.fake_outputs
-    monkeypatch.setattr(torch_fake, "fake_outputs", lambda *given: (asked.append(given), infer(*given))[1])
+    infer = fake.fake_outputs
+    monkeypatch.setattr(fake, "fake_outputs", lambda *given: (asked.append(given), infer(*given))[1])
     x, other = torch.ones(6, 4), torch.ones(6, 4)
     ops.dense(x.to("meta"), x.to("meta"))
     with FakeTensorMode(shape_env=ShapeEnv()) as mode:

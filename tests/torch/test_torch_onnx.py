@@ -16,8 +16,8 @@ from shipped import ONE_EACH, function_of, tensors_of
 
 import pykernels
 import pykernels.onnx
-from pykernels import paths
-from pykernels.errors import BuildError, PykernelsWarning
+from pykernels.base import paths
+from pykernels.base.errors import BuildError, PykernelsWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore:# The axis name:UserWarning")
 
@@ -130,7 +130,7 @@ def test_a_model_of_any_batch_size(shipped: Any, tmp_path: Path, form: str) -> N
 @pytest.mark.thorough
 def test_names_that_folders_choose(tmp_path: Path) -> None:
     (tmp_path / "ops").mkdir()
-    done = program("from pykernels.cli import main; main(['new', 'parabola', '--path', 'ops'])", cwd=tmp_path)
+    done = program("from pykernels.tools.cli import main; main(['new', 'parabola', '--path', 'ops'])", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with (tmp_path / "ops/parabola/parabola_py_api.py").open("a") as file:
         file.write('\nonnx_domain = "ai.graphcore"\nonnx_op_type = "Parabola"\n')

@@ -11,7 +11,7 @@ import pytest
 import torch
 from process import program, python
 
-from pykernels import paths
+from pykernels.base import paths
 
 TESTS = Path(__file__).parent
 PREPARE = f"""

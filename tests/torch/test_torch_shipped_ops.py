@@ -13,7 +13,7 @@ from cases import CASES, Case
 from shipped import ONE_EACH, dtype_of, function_of, tensors_of, variables, weighted_sum
 from steps import forward_step
 
-from pykernels.errors import PykernelsError
+from pykernels.base.errors import PykernelsError
 
 TOLERANCES = {"float16": 5e-3, "float32": 3e-6, "float64": 1e-12}
 

@@ -1,4 +1,4 @@
-// What a fused kernel tells its driver: tables, as kernel/fused_code.py writes them.
+// What a fused kernel tells its driver: tables, as kernel/emit/fused_code.py writes them.
 //
 // A class set is a mask of bits. A list has its length before it, a shape is the count of its axes and a list for each:
 // the axes of tensors, by their places among all of these, whose lengths broadcast together are its length.

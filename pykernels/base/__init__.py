@@ -1,0 +1,1 @@
+"""Modules that everything else stands on: errors, dtypes, the C ABI, locks."""

@@ -1,0 +1,212 @@
+"""Attribute values: from Python values or strings to the one form that every part of pykernels uses.
+
+That form is the one of `abi.decode_attr`: int, float, bool, str, OneFlow's number for a dtype, and tuples of these for
+shapes and lists. A float attribute is a 32-bit float; it is held as the Python float with the same shortest decimal, so
+that 0.1 stays 0.1 and every framework computes with the same number.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import operator
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.base import dtypes
+from pykernels.base.abi import AttrType
+from pykernels.base.errors import CallError
+
+__all__ = ["format_value", "parse_value", "sample_value", "type_name"]
+
+_NAMES = {
+    AttrType.INT32: "int32",
+    AttrType.INT64: "int64",
+    AttrType.BOOL: "bool",
+    AttrType.FLOAT: "float",
+    AttrType.DOUBLE: "double",
+    AttrType.STRING: "string",
+    AttrType.SHAPE: "shape",
+    AttrType.DTYPE: "dtype",
+    AttrType.LIST_INT32: "list[int32]",
+    AttrType.LIST_INT64: "list[int64]",
+    AttrType.LIST_FLOAT: "list[float]",
+    AttrType.LIST_DTYPE: "list[dtype]",
+    AttrType.LIST_SHAPE: "list[shape]",
+    AttrType.LIST_STRING: "list[string]",
+}
+_ITEMS = {
+    AttrType.SHAPE: AttrType.INT64,
+    AttrType.LIST_INT32: AttrType.INT32,
+    AttrType.LIST_INT64: AttrType.INT64,
+    AttrType.LIST_FLOAT: AttrType.FLOAT,
+    AttrType.LIST_DTYPE: AttrType.DTYPE,
+    AttrType.LIST_SHAPE: AttrType.SHAPE,
+    AttrType.LIST_STRING: AttrType.STRING,
+}
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+_INTEGER = re.compile(r"[+-]?\d+")
+_NUMPY_CLASS = re.compile(r"<class 'numpy\.(\w+)'>")
+
+
+def type_name(type_: AttrType) -> str:
+    """How messages and schemas call an attribute type."""
+    return _NAMES[type_]
+
+
+def parse_value(type_: AttrType, value: Any) -> Any:
+    """The value of an attribute of type `type_` that `value` stands for.
+
+    Parameters
+    ----------
+    type_ : AttrType
+        The type that the definition declares.
+    value : object
+        A Python or NumPy value, or the string that a framework made of one.
+
+    Raises
+    ------
+    ValueError
+        It stands for no such value; the text says why not.
+    """
+    if type_ in _ITEMS:
+        return _parse_list(type_, value)
+    return _PARSERS[type_](value)
+
+
+def _parse_integer(bits: int) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        if isinstance(value, str):
+            if not _INTEGER.fullmatch(value.strip()):
+                raise ValueError("it is no integer")
+            number = int(value)
+        elif isinstance(value, bool | np.bool_):
+            raise ValueError("it is a bool")
+        else:
+            try:
+                number = operator.index(value)
+            except TypeError:
+                raise ValueError("it is no integer") from None
+        if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
+            raise ValueError(f"it does not fit {bits} bits")
+        return number
+
+    return parse
+
+
+def _parse_bool(value: Any) -> bool:
+    if isinstance(value, str):
+        if value.strip().lower() in _TRUTHS:
+            return _TRUTHS[value.strip().lower()]
+    elif isinstance(value, bool | np.bool_ | int | np.integer) and value in (0, 1):
+        return bool(value)
+    raise ValueError("it is neither true nor false")
+
+
+def _parse_double(value: Any) -> float:
+    if isinstance(value, bool | np.bool_):
+        raise ValueError("it is a bool")
+    if isinstance(value, str | int | float | np.integer | np.floating):
+        try:
+            return float(value)
+        except (ValueError, OverflowError):
+            pass
+    raise ValueError("it is no number")
+
+
+def _parse_float(value: Any) -> float:
+    exact = _parse_double(value)
+    # The zeros of both signs are equal, so one of them would be remembered for both.
+    return _shortest(exact) if exact else exact
+
+
+@functools.lru_cache(maxsize=1024)  # a search that takes longer than calling an op
+def _shortest(exact: float) -> float:
+    with np.errstate(over="ignore"):
+        single = np.float32(exact)
+    if np.isinf(single) and not np.isinf(exact):
+        raise ValueError("it does not fit a 32-bit float")
+    for digits in range(6, 10):
+        decimal = float(f"{float(single):.{digits}g}")
+        if np.float32(decimal) == single:
+            return decimal
+    return float(single)
+
+
+def _parse_string(value: Any) -> str:
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ValueError("it holds a null character")
+        return str(value)
+    raise ValueError("it is no string")
+
+
+def _parse_dtype(value: Any) -> int:
+    if isinstance(value, str):
+        shown = _NUMPY_CLASS.fullmatch(value.strip())
+        value = shown[1] if shown else value.strip()
+        if _INTEGER.fullmatch(value):
+            value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return dtypes.number_of(dtypes.from_number(value))
+        except KeyError:
+            raise ValueError("it is no number of a data type") from None
+    try:
+        return dtypes.number_of(value)
+    except (TypeError, CallError):
+        raise ValueError("it is no data type that ops know") from None
+
+
+def _parse_list(type_: AttrType, value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        value = _literal(value)
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        value = (value,)
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes):
+        raise ValueError("it is no tuple or list")
+    items = []
+    for number, item in enumerate(value):
+        try:
+            items.append(parse_value(_ITEMS[type_], item))
+        except ValueError as error:
+            raise ValueError(f"item {number}, {item!r}, is no {type_name(_ITEMS[type_])}: {error}") from None
+    return tuple(items)
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise ValueError("it is not written as a tuple or list") from None
+
+
+_PARSERS: dict[AttrType, Callable[[Any], Any]] = {
+    AttrType.INT32: _parse_integer(32),
+    AttrType.INT64: _parse_integer(64),
+    AttrType.BOOL: _parse_bool,
+    AttrType.FLOAT: _parse_float,
+    AttrType.DOUBLE: _parse_double,
+    AttrType.STRING: _parse_string,
+    AttrType.DTYPE: _parse_dtype,
+}
+
+
+def format_value(type_: AttrType, value: Any) -> str:
+    """`value` as schemas and messages show it, in a form that `parse_value` reads."""
+    if type_ is AttrType.DTYPE:
+        return dtypes.dtype_name(value)
+    if type_ is AttrType.LIST_DTYPE:
+        return repr(tuple(dtypes.dtype_name(number) for number in value))
+    return repr(value)
+
+
+def sample_value(type_: AttrType) -> Any:
+    """Some value of type `type_`, for trying a definition out."""
+    if type_ in _ITEMS:
+        return (sample_value(_ITEMS[type_]),)
+    samples: dict[AttrType, Any] = {AttrType.BOOL: True, AttrType.STRING: "", AttrType.DTYPE: 2}
+    return samples.get(type_, 0.5 if type_ in (AttrType.FLOAT, AttrType.DOUBLE) else 1)

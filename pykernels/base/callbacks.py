@@ -1,0 +1,47 @@
+"""Callbacks of the C ABIs, which report exceptions instead of raising them through C frames."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+from pykernels.base.errors import PykernelsError
+
+__all__ = ["answer", "text_of", "write_text"]
+
+
+def write_text(address: int | None, size: int, text: str) -> None:
+    """Write `text` as a C string into `size` bytes at `address`, cut if it is too long."""
+    if address and size:
+        raw = text.encode(errors="replace").replace(b"\0", b"")[: size - 1]
+        # Cut between characters, not inside one.
+        raw = raw.decode(errors="ignore").encode()
+        ctypes.memmove(address, raw + b"\0", len(raw) + 1)
+
+
+def text_of(problem: BaseException, otherwise: str = "") -> str:
+    """What went wrong, with a code, whatever it is; `otherwise` begins the text of what is no `PykernelsError`."""
+    if isinstance(problem, PykernelsError):
+        return str(problem)
+    return str(PykernelsError(f"{otherwise}{type(problem).__name__}: {problem}"))
+
+
+def answer(
+    act: Callable[[], object],
+    error: int,
+    size: int,
+    otherwise: str,
+) -> int:
+    """Let a callback of C's do something, and return 0, or 1 with what went wrong written into `size` bytes at `error`.
+
+    Parameters
+    ----------
+    otherwise : str
+        What the text begins with where something else than a `PykernelsError` is raised.
+    """
+    try:
+        act()
+    except BaseException as problem:
+        write_text(error, size, text_of(problem, otherwise))
+        return 1
+    return 0

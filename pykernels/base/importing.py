@@ -1,0 +1,78 @@
+"""Run callbacks when a package is imported."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    import types
+    from importlib.abc import Loader
+else:
+    Loader = object  # importlib.abc imports much of the standard library from Python 3.12 on
+
+__all__ = ["after_import", "is_imported"]
+
+_callbacks: dict[str, list[Callable[[], object]]] = {}
+
+
+def after_import(package: str, callback: Callable[[], object]) -> None:
+    """Call `callback` whenever `package` is imported from now on; one that is imported already is not waited for.
+
+    Parameters
+    ----------
+    package : str
+        A top-level package.
+    callback : callable
+        Called at the end of the import; what it raises is raised there.
+    """
+    _callbacks.setdefault(package, []).append(callback)
+    if _watcher not in sys.meta_path:
+        sys.meta_path.insert(0, _watcher)
+
+
+def is_imported(package: str) -> bool:
+    """Whether `package` is imported, to the end; a mere folder of that name is no package."""
+    spec = getattr(sys.modules.get(package), "__spec__", None)
+    return spec is not None and spec.origin is not None and not getattr(spec, "_initializing", False)
+
+
+class _Watcher:
+    """Finds nothing itself: lets the others find a package, and has the callbacks called after its import."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in _callbacks:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None and spec.origin is not None:  # else it is a mere folder of that name
+                    spec.loader = _Announcing(spec.loader, fullname)
+                return spec
+        return None
+
+
+class _Announcing(Loader):
+    """A package's own loader, followed by the callbacks."""
+
+    def __init__(self, loader: Any, package: str) -> None:
+        self._loader = loader
+        self._package = package
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        return cast("types.ModuleType | None", self._loader.create_module(spec))
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        self._loader.exec_module(module)
+        for callback in _callbacks[self._package]:
+            callback()
+
+
+_watcher = _Watcher()

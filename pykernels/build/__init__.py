@@ -1,0 +1,1 @@
+"""Tools that make machine code, and the cache that keeps it."""

@@ -1,0 +1,274 @@
+"""The C++ compiler: found, tried, and run into the cache."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pykernels.base import paths, progress
+from pykernels.base.errors import BuildError, CompileFailed
+from pykernels.build import cache
+
+__all__ = ["Compiler", "announce", "build_object", "build_shared", "compiler", "headers", "run"]
+
+_CANDIDATES = ("g++", "c++", "clang++")
+_COMMON_FLAGS = (
+    "-fPIC",
+    "-std=c++17",
+    "-fvisibility=hidden",
+    # Who includes what is listed, see `_build`.
+    "-MMD",
+    # What objects say of places in our own sources does not depend on where these lie.
+    *(f"-fmacro-prefix-map={folder}={folder.name}" for folder in (paths.REGISTRY, paths.CPP_DEFS)),
+)
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler: the `command` that runs it."""
+
+    command: tuple[str, ...]
+
+
+def compiler() -> Compiler:
+    """The C++ compiler: ``$CXX``, else the first of g++, c++ and clang++ on the PATH.
+
+    Raises
+    ------
+    BuildError
+        There is none, or it does not run.
+    """
+    return _find(os.environ.get("CXX", ""), os.environ.get("PATH", ""))
+
+
+@functools.lru_cache(maxsize=8)
+def _find(chosen: str, path: str) -> Compiler:
+    import shlex  # not above, with shutil: what is in the cache needs no compiler
+    import shutil
+
+    command = shlex.split(chosen) if chosen else [name for name in _CANDIDATES if shutil.which(name, path=path)][:1]
+    if not command or not shutil.which(command[0], path=path):
+        what = f"$CXX names {chosen!r}, which is not on the PATH" if chosen else "no C++ compiler is on the PATH"
+        raise BuildError(f"{what}. Install one (Debian, Ubuntu: apt install g++) or set CXX to its path")
+    try:
+        subprocess.run([*command, "--version"], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BuildError(f"the C++ compiler {' '.join(command)!r} does not run: {error}") from error
+    return Compiler(tuple(command))
+
+
+def build_shared(
+    name: str,
+    sources: Sequence[Path],
+    *,
+    kind: str = "native",
+    flags: Sequence[str] = (),
+    include: Sequence[Path] = (),
+    objects: Sequence[Callable[[], Path]] = (),
+    libraries: Sequence[str] = (),
+    key: Sequence[str] = (),
+    is_movable: bool = False,
+    shows_progress: bool = True,
+) -> Path:
+    """Compile C++ sources into a shared object in the cache.
+
+    Parameters
+    ----------
+    name : str
+        The file name without its ending; `sources` of one name are told apart by content.
+    sources : sequence of Path
+        Compiled and linked together.
+    kind : str
+        The cache's kind of entry.
+    flags : sequence of str
+        Added to the common ones.
+    include : sequence of Path
+        Folders of headers. Every header in them counts for the key, so name only folders of our own here; folders of
+        others go into `flags`, with what identifies them in `key`.
+    objects : sequence of callable
+        Give the paths of objects that are linked with the sources, and may build them; `key` tells them apart.
+    libraries : sequence of str
+        What the linker is told after all objects.
+    key : sequence of str
+        Whatever else the result depends on.
+    is_movable : bool
+        Whether the folder of the sources does not matter: ``__FILE__`` is then relative to it.
+    shows_progress : bool
+        Whether there is a bar at a terminal if there are several parts.
+
+    Raises
+    ------
+    CompileFailed
+        The compiler refused the sources; `.output` is what it said.
+    BuildError
+        There is no compiler.
+    CacheError
+        The cache cannot be written.
+    """
+    entry_key = _key(sources, flags, include, [*libraries, *key], is_movable)
+
+    def make(output: Path) -> list[Path]:
+        command = _command(sources, flags, include, is_movable)
+        if len(sources) == 1 and not objects:
+            return _compile([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], output, name)
+        from concurrent.futures import ThreadPoolExecutor  # not above: few programs build anything
+
+        made = [output.with_name(f"{number}.o") for number in range(len(sources))]
+        told, steps = f"pykernels: building the {name.replace('_', ' ')}, once", len(sources) + len(objects) + 1
+        with progress.bar(told, steps) if shows_progress else contextlib.nullcontext(progress.Bar()) as bar:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                waiting = [pool.submit(build) for build in objects]
+                compiling = [
+                    pool.submit(_compile, [*command, "-c", str(source), "-o", str(part)], part, name)
+                    for source, part in zip(sources, made)
+                ]
+                for each in compiling:
+                    each.add_done_callback(bar.advance)
+                for built in waiting:
+                    built.add_done_callback(bar.advance)
+                included = [file for each in compiling for file in each.result()]
+            parts = [*made, *(built.result() for built in waiting)]
+            run([*command, "-shared", *map(str, parts), "-o", str(output), *libraries], what=name)
+        for part in made:
+            part.unlink()
+        return included
+
+    return _build(kind, f"{name}-", entry_key, f"{name}.so", sources[0].parent if is_movable else None, include, make)
+
+
+def build_object(
+    name: str,
+    source: Path,
+    *,
+    kind: str = "native",
+    flags: Sequence[str] = (),
+    include: Sequence[Path] = (),
+    key: Sequence[str] = (),
+    is_movable: bool = False,
+) -> Path:
+    """Compile a C++ source into a relocatable object in the cache; as `build_shared` otherwise."""
+
+    def make(output: Path) -> list[Path]:
+        command = _command([source], flags, include, is_movable)
+        return _compile([*command, "-c", str(source), "-o", str(output)], output, name)
+
+    entry_key = _key([source], flags, include, ["object", *key], is_movable)
+    return _build(kind, f"{name}-", entry_key, f"{name}.o", source.parent if is_movable else None, include, make)
+
+
+def _build(
+    kind: str,
+    prefix: str,
+    key: str,
+    filename: str,
+    folder: Path | None,
+    include: Sequence[Path],
+    make: Callable[[Path], list[Path]],
+) -> Path:
+    """What `make` writes, from the cache if all files that it included then are as they were.
+
+    Which these are is known when the sources have been compiled, so an entry says it, and one of a key with the
+    contents of these files says what they include now. Our own files and `include` are in the key already; others are
+    named relative to `folder`, if there is one.
+    """
+    own = (paths.REGISTRY, paths.CPP_DEFS, *include)
+    built: list[cache.Entry] = []  # by this call, of which the last is like the next
+
+    def write(output: Path) -> dict[str, list[str]]:
+        if built:
+            output.write_bytes(built[-1].path.read_bytes())
+            return built[-1].facts
+        files = {file for file in make(output) if not any(file.is_relative_to(each) for each in own)}
+        facts = {"includes": sorted(os.path.relpath(file, folder) if folder else str(file) for file in files)}
+        built.append(cache.Entry(output, facts))
+        return facts
+
+    known: list[str] = []
+    while True:
+        entry = cache.build(kind, f"{prefix}{key}", filename, write)
+        built[:] = [entry] if built else []
+        found = [name for name in entry.facts["includes"] if name not in known]
+        if not found:
+            return entry.path
+        known += found
+        key = cache.digest([key, *(part for name in found for part in (name, _content_of(Path(folder or "", name))))])
+
+
+def _content_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # the compiler tells that it is gone
+        return b""
+
+
+def _compile(command: Sequence[str], output: Path, what: str) -> list[Path]:
+    """Run a compiler, which lists the files that it has included; not those of the system."""
+    listed = output.with_name(f"{output.name}.d")
+    run([*command, "-MF", str(listed)], what=what)
+    text = listed.read_text(errors="surrogateescape").partition(": ")[2].replace("\\\n", " ")
+    listed.unlink()
+    names = re.findall(r"(?:\\[ #]|[^\s])+", text)
+    # The first is the source itself.
+    return [Path(os.path.abspath(re.sub(r"\\([ #])", r"\1", name).replace("$$", "$"))) for name in names[1:]]
+
+
+def _command(sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], is_movable: bool) -> list[str]:
+    names = [f"-fmacro-prefix-map={source.parent}/=" for source in sources] if is_movable else []
+    return [*compiler().command, *_COMMON_FLAGS, *names, *flags, *(f"-I{folder}" for folder in include)]
+
+
+def _key(
+    sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], others: Sequence[str], is_movable: bool
+) -> str:
+    # Which compiler it was does not matter behind a C ABI, so what is in the cache needs none; a choice is respected.
+    chosen = os.environ.get("CXX", "")
+    names = [source.name if is_movable else str(source) for source in sources]
+    return cache.digest([chosen, *_COMMON_FLAGS, *flags, *others, *names, *sources, *map(headers, include)])
+
+
+def headers(folder: Path) -> str:
+    """A digest of the headers in a folder, which are read again only when one of them has changed."""
+    return _content(tuple(sorted(_stamps(str(folder)))))
+
+
+def _stamps(folder: str) -> Iterator[tuple[str, int, int, int]]:
+    """Each header in a folder, and what changes when it does."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _stamps(entry.path)
+            elif entry.name.endswith((".h", ".hpp", ".inl")):
+                stat = entry.stat()
+                yield entry.path, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size
+
+
+@functools.lru_cache(maxsize=8)
+def _content(stamps: tuple[tuple[str, int, int, int], ...]) -> str:
+    return cache.digest(Path(file) for file, *_ in stamps)
+
+
+def announce(what: str) -> None:
+    """Tell a person at a terminal why nothing happens for some seconds."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"pykernels: {what}\n")  # at once, from whichever thread
+
+
+def run(command: Sequence[str], *, what: str) -> str:
+    """What a compiler or linker command prints; `CompileFailed` with it if the command fails."""
+    # In English and without terminal colours, so that messages can be read and cut.
+    environment = {**os.environ, "LC_ALL": "C", "GCC_COLORS": "", "TERM": "dumb"}
+    done = subprocess.run(list(command), capture_output=True, text=True, env=environment, errors="replace")
+    if done.returncode != 0:
+        output = done.stderr or done.stdout
+        if os.strerror(errno.ENOSPC) in output:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # which is the cache's to report
+        raise CompileFailed(f"{what} does not compile", output)
+    return done.stdout + done.stderr

@@ -1,0 +1,137 @@
+"""A call of a kernel on arrays, in the terms of the kernel ABI."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from pykernels.base import abi
+from pykernels.base.errors import KernelError
+from pykernels.define.definition import OpDef
+from pykernels.define.instance import TensorSpec, make_instance
+from pykernels.kernel import python_form, service
+from pykernels.kernel.build import BuiltKernel
+
+__all__ = ["ArrayCall", "KernelCall"]
+
+
+class _Scalar(ctypes.Union):
+    _fields_ = [("integer", ctypes.c_int64), ("real", ctypes.c_double)]
+
+
+class ArrayCall:
+    """A kernel and arrays as it wants them; can be run any number of times.
+
+    Parameters
+    ----------
+    kernel : BuiltKernel
+    inputs, outputs : sequence of ndarray
+        C-contiguous, aligned, in the processor's byte order.
+    scalars : ctypes array, optional
+        The values of attributes, if the kernel takes any.
+
+    Attributes
+    ----------
+    kernel : BuiltKernel
+    data, dims, scalars : ctypes array
+        The arguments of the ABI of these names.
+    elements : int
+        The end of the range of elements, which begins at 0.
+    """
+
+    def __init__(
+        self,
+        kernel: BuiltKernel,
+        inputs: Sequence[np.ndarray],
+        outputs: Sequence[np.ndarray],
+        scalars: ctypes.Array[_Scalar] | None = None,
+    ) -> None:
+        self.kernel = kernel
+        # Kept, since the ABI only has their addresses.
+        self._arrays = [*inputs, *outputs]
+        self.data = (ctypes.c_void_p * max(1, len(self._arrays)))(*(a.ctypes.data for a in self._arrays))
+        dims = [n for a in self._arrays for n in a.shape]
+        self.dims = (ctypes.c_int64 * max(1, len(dims)))(*dims)
+        self.scalars = scalars or (_Scalar * 1)()
+        self.elements = math.prod(outputs[0].shape) if outputs else 0
+
+    def run(self, begin: int = 0, end: int | None = None) -> None:
+        """Run the kernel, for a range of elements if it can be computed in pieces; `KernelError` if it fails."""
+        detail = (ctypes.c_int64 * abi.DETAIL_SIZE)()
+        scalars = ctypes.addressof(self.scalars)
+        end = self.elements if end is None else end
+        entry = ctypes.cast(self.kernel.struct.run, abi.KernelFn)
+        status = entry(self.kernel.struct, self.data, self.dims, scalars, begin, end, detail)
+        if status != abi.Status.OK:
+            raise KernelError(service.explain(self.kernel, status, self.data, self.dims, scalars, detail))
+
+    def plain(self) -> Callable[[], Any]:
+        """The same as a call of the user's function by plain NumPy, which returns what that returns."""
+        function = self.kernel.function
+        args, outs, keywords = python_form.read_arguments(
+            self.kernel.signature, self.data, self.dims, ctypes.addressof(self.scalars)
+        )
+        if function.takes_outs:
+            return lambda: function.function(args, outs, **keywords)
+        return lambda: function.function(args, **keywords)
+
+
+class KernelCall(ArrayCall):
+    """A call of the kernel of an op for certain arrays.
+
+    Parameters
+    ----------
+    op : OpDef
+    number : int
+        The number under which the op's kernels are resolved.
+    inputs, outputs : sequence of sequence of ndarray
+        The arrays of each argument, as `ArrayCall` takes them.
+    attributes : mapping
+        A value for every attribute of the definition.
+    is_train : bool
+        Whether this is a training pass.
+
+    Raises
+    ------
+    PykernelsError
+        There is no kernel for these arrays.
+    """
+
+    def __init__(
+        self,
+        op: OpDef,
+        number: int,
+        inputs: Sequence[Sequence[np.ndarray]],
+        outputs: Sequence[Sequence[np.ndarray]],
+        attributes: Mapping[str, Any],
+        *,
+        is_train: bool = False,
+    ) -> None:
+        instance = make_instance(op, _specs(inputs), _specs(outputs), attributes)
+        kernel = service.resolve(number, instance)
+        scalars = _scalars(kernel.struct, instance, is_train)
+        super().__init__(kernel, list(chain(*inputs)), list(chain(*outputs)), scalars)
+
+
+def _specs(groups: Sequence[Sequence[np.ndarray]]) -> list[list[TensorSpec]]:
+    return [[TensorSpec(a.shape, a.dtype) for a in group] for group in groups]
+
+
+def _scalars(kernel: abi.Kernel, instance: abi.Instance, is_train: bool) -> ctypes.Array[_Scalar]:
+    scalars: ctypes.Array[_Scalar] = (_Scalar * max(1, kernel.n_scalars))()
+    for slot in range(kernel.n_scalars):
+        position = kernel.scalars[slot]
+        if position == abi.SCALAR_IS_TRAIN:
+            scalars[slot].integer = is_train
+            continue
+        attr = instance.attrs[position]
+        if attr.type in (abi.AttrType.FLOAT, abi.AttrType.DOUBLE):
+            scalars[slot].real = attr.real
+        else:
+            scalars[slot].integer = attr.integer
+    return scalars

@@ -1,0 +1,216 @@
+"""One call for every framework: OneFlow's ``user_op_builder``, which runs where its inputs live."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pykernels.base.errors import CallError
+from pykernels.base.refusals import WrongType
+from pykernels.call.plan import Plan, find_plan
+from pykernels.load import loaded
+
+__all__ = ["UserOp", "UserOpBuilder", "user_op_builder"]
+
+
+def user_op_builder(op_name: str) -> UserOpBuilder:
+    """Begin a call of an op, as OneFlow's ``flow.user_op_builder``.
+
+    Parameters
+    ----------
+    op_name : str
+        A name for this use of the op, for messages.
+
+    Examples
+    --------
+    >>> y = (
+    ...     pykernels.user_op_builder("act")
+    ...     .Op("leaky_relu_forward")
+    ...     .Input("x", [x])
+    ...     .Output("y")
+    ...     .Attr("alpha", 0.1)
+    ...     .Build()
+    ...     .InferAndTryRun()
+    ...     .SoleOutputBlob()
+    ... )
+    """
+    return UserOpBuilder(op_name)
+
+
+class UserOpBuilder:
+    """Collects what a call of an op needs; every method but `Build` returns the builder."""
+
+    # A call of a small op takes as long as this Python code, so there is as little of it as can be.
+    __slots__ = ("_attributes", "_counts", "_name", "_tensors", "_type")
+
+    def __init__(self, op_name: str) -> None:
+        self._name = op_name
+        self._type = ""
+        self._counts: tuple[str | int, ...] = ()  # as `Plan` takes them
+        self._tensors: tuple[Any, ...] = ()
+        self._attributes: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        counts = zip(self._counts[::2], self._counts[1::2])
+        told = [f"{name}[{abs(int(count))}]{'' if int(count) > 0 else ' out'}" for name, count in counts]
+        told += [f"{name}={value!r}" for name, value in (self._attributes or {}).items()]
+        op = repr(self._type) if self._type else "no op yet"
+        return f"UserOpBuilder({self._name!r}, {op}: {', '.join(told) or 'nothing given'})"
+
+    def Op(self, op_type_name: str) -> UserOpBuilder:
+        """Choose the op type, such as ``relu_forward``."""
+        self._type = op_type_name
+        return self
+
+    def OpName(self, op_name: str) -> UserOpBuilder:
+        """Name this use of the op."""
+        self._name = op_name
+        return self
+
+    def Input(self, input_name: str, input_blob_list: Sequence[Any]) -> UserOpBuilder:
+        """Give the tensors of an input argument, as a list."""
+        if not isinstance(input_blob_list, (list, tuple)):
+            raise CallError(
+                f"op {self._name!r}: Input({input_name!r}, ...) takes a list of tensors, not a "
+                f"{type(input_blob_list).__name__}"
+            )
+        self._counts += (input_name, len(input_blob_list))
+        self._tensors += (*input_blob_list,)
+        return self
+
+    def Output(self, output_name: str, num: int = 1) -> UserOpBuilder:
+        """Ask for an output argument, of `num` tensors."""
+        if not isinstance(num, int) or num < 1:
+            raise CallError(f"op {self._name!r}: Output({output_name!r}, {num!r}): the number must be 1 or more")
+        self._counts += (output_name, -num)
+        return self
+
+    def Attr(self, attr_name: str, attr_value: Any, attr_type_name: str | None = None) -> UserOpBuilder:
+        """Set an attribute. `attr_type_name` is accepted as in OneFlow and ignored: the definition has the type."""
+        if self._attributes is None:
+            self._attributes = {}
+        self._attributes[attr_name] = attr_value
+        return self
+
+    def Build(self) -> UserOp:
+        """Check the call against the definition.
+
+        Raises
+        ------
+        CallError
+            The op, an input, an output or an attribute is unknown, missing or malformed.
+        """
+        # `find_plan` would do, but is a Python call more.
+        plan = loaded.plans.get((self._type, *self._counts)) if self._attributes is None else None
+        return UserOp(plan or self._find_plan(), self._tensors)
+
+    def Function(self, *input_names: str) -> Callable[..., Any]:
+        """What calls the op as it has been described so far, any number of times, on one tensor for each input named.
+
+        Describing a call takes longer than a small op does. An API file that is run for such tensors can do it once,
+        before its functions; the op is looked up when it is called, as `Build` does.
+
+        Returns
+        -------
+        callable
+            Takes the tensors in the order of the names and returns the one output. It raises what `Build`,
+            `InferAndTryRun` and `SoleOutputBlob` raise, and `TypeError` for another number of tensors.
+
+        Examples
+        --------
+        >>> relu = pykernels.user_op_builder("relu").Op("relu_forward").Output("y").Function("x")
+        >>> y = relu(x)
+        """
+        described = copy.copy(self)  # which stays as it is now
+        described._attributes = None if self._attributes is None else dict(self._attributes)
+        for name in input_names:
+            described.Input(name, [None])
+        find_plan, n_inputs = described._find_plan, len(described._tensors)
+        plan: Plan | None = None
+        plans: Any = None
+
+        def function(*tensors: Any) -> Any:
+            nonlocal plan, plans
+            if plan is None or plans is not loaded.plans:
+                now = loaded.plans
+                plan = find_plan()
+                plans = now
+            if len(tensors) != n_inputs:
+                raise WrongType(f"op {plan.op.name!r} is called with {len(tensors)} tensors, not {n_inputs}")
+            kinds = type(tensors[0]) if n_inputs == 1 else tuple(map(type, tensors))
+            results = (plan.calls.get(kinds) or plan.bind(tensors))(*tensors)
+            return results[0] if len(results) == 1 else UserOp(plan, tensors, results).SoleOutputBlob()
+
+        function.__name__ = function.__qualname__ = self._type
+        function.__doc__ = f"Call the op type {self._type} on {', '.join(input_names) or 'nothing'}."
+        # For those who call the op in another way (`frameworks.oneflow.shortcuts`).
+        vars(function)["described"] = described
+        return function
+
+    def _find_plan(self) -> Plan:
+        if not self._type:
+            raise CallError(f"op {self._name!r}: call .Op(op_type_name) before .Build()")
+        return find_plan(self._type, self._counts, self._attributes)
+
+
+class UserOp:
+    """One call of an op."""
+
+    __slots__ = ("_plan", "_results", "_tensors")
+
+    def __init__(self, plan: Plan, tensors: tuple[Any, ...], results: Sequence[Any] | None = None) -> None:
+        self._plan = plan
+        self._tensors = tensors
+        self._results = results
+
+    def __repr__(self) -> str:
+        return f"UserOp({self._plan.op.schema()!r}, {'called' if self._results is not None else 'not called yet'})"
+
+    def InferAndTryRun(self) -> UserOp:
+        """Run the op in the framework of its inputs (for a symbol: add it to the graph).
+
+        Raises
+        ------
+        CallError
+            The inputs do not fit the op.
+        KernelError
+            The kernel failed (frameworks raise errors of their own kind, some at the next synchronisation).
+        """
+        tensors, plan = self._tensors, self._plan
+        kinds = type(tensors[0]) if len(tensors) == 1 else tuple(map(type, tensors))
+        self._results = (plan.calls.get(kinds) or plan.bind(tensors))(*tensors)
+        return self
+
+    def RemoteBlobList(self) -> tuple[Any, ...]:
+        """The outputs that were asked for, in that order."""
+        results = self._done()
+        return tuple([tensor for _, positions in self._plan.outputs for tensor in results[positions]])
+
+    def RemoteBlobDict(self) -> dict[str, list[Any]]:
+        """The outputs that were asked for, by argument."""
+        results = self._done()
+        return {name: list(results[positions]) for name, positions in self._plan.outputs}
+
+    def SoleOutputBlob(self) -> Any:
+        """The one output.
+
+        Raises
+        ------
+        CallError
+            There are several.
+        """
+        results = self._results
+        if results is not None and len(results) == 1:
+            return results[0]
+        blobs = self.RemoteBlobList()
+        if len(blobs) != 1:
+            raise CallError(
+                f"op {self._plan.op.name!r} has {len(blobs)} outputs here; take them with .RemoteBlobList()"
+            )
+        return blobs[0]
+
+    def _done(self) -> Sequence[Any]:
+        if self._results is None:
+            raise CallError(f"op {self._plan.op.name!r}: call .InferAndTryRun() before asking for outputs")
+        return self._results

@@ -1,0 +1,158 @@
+"""C++ definitions: compiled against the stand-alone headers of cpp_defs, loaded and read."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from pykernels.base import abi, paths
+from pykernels.base.errors import CompileFailed, DefinitionError
+from pykernels.build import shipped, toolchain
+from pykernels.build.diagnostics import first_error
+from pykernels.define.definition import Definition
+from pykernels.define.reader import read_definition
+
+__all__ = ["build_definition", "compile_object", "definition_parts", "load_cpp_def"]
+
+# A definition is compiled for the sake of a few calls, so what counts is the time that this takes, and the size,
+# which every process reads: -Og compiles as fast as -O0, to less than half of it. With -Bsymbolic, the standard
+# library's templates in it are never replaced by those of a framework that another compiler built.
+_FLAGS = ("-Og", "-w", "-s", "-fvisibility-inlines-hidden", "-Wl,-Bsymbolic")
+# Compiled into an object of its own.
+_BOUNDARY = paths.CPP_DEFS / "runtime" / "definition_boundary.cpp"
+_INCLUDE = [paths.CPP_DEFS / "include"]
+#: How long a definition may take to register its ops, in seconds.
+_PROBE_TIMEOUT = 60.0
+_PROBE = """
+import contextlib, ctypes, sys
+error = ctypes.create_string_buffer(8192)
+with contextlib.suppress(OSError):  # `_read` raises the same error, with the file
+    ctypes.CDLL(sys.argv[1]).pykernels_definition(error, ctypes.c_size_t(8192))
+print("loaded")
+"""
+
+
+def load_cpp_def(path: Path) -> Definition:
+    """Compile the C++ definition at `path`, unless it is in the cache, and read it.
+
+    Raises
+    ------
+    DefinitionError
+        It does not exist, does not compile, or cannot be right.
+    BuildError
+        There is no compiler.
+    CacheError
+        The cache cannot be written.
+    """
+    path = Path(path).resolve()
+    if not path.is_file():
+        raise DefinitionError(f"{path}: there is no such file")
+    store = shipped.store_of(path.parent)
+    found = None if store is None else store.find(path.parent, definition_parts(path))
+    if found is not None:
+        return _read(found[0], path)
+    built = build_definition(path)
+    _probe(built, path)
+    return _read(built, path)
+
+
+def build_definition(path: Path) -> Path:
+    """The C++ definition at `path`, compiled; errors are those of `load_cpp_def`."""
+    try:
+        return toolchain.build_shared(
+            path.stem,
+            [path],
+            kind="definitions",
+            flags=(*_FLAGS, "-DPYKERNELS_BOUNDARY_APART"),
+            include=_INCLUDE,
+            objects=[_build_boundary],
+            key=(_BOUNDARY.read_text(),),
+            is_movable=True,
+            shows_progress=False,
+        )
+    except CompileFailed as error:
+        raise DefinitionError(first_error(error.output, path)) from error
+
+
+def _build_boundary() -> Path:
+    return toolchain.build_object(_BOUNDARY.stem, _BOUNDARY, kind="definitions", flags=_FLAGS, include=_INCLUDE)
+
+
+def definition_parts(path: Path) -> list[str | bytes]:
+    """What a compiled definition follows from, whatever compiles it."""
+    return [str(abi.DEFINITION_ABI), path.read_bytes(), *_files_beside(path)]
+
+
+def compile_object(path: Path) -> Path:
+    """The C++ definition at `path`, which `load_cpp_def` has accepted, as a relocatable object in the cache.
+
+    Raises
+    ------
+    BuildError
+        There is no compiler.
+    CacheError
+        The cache cannot be written.
+    """
+    return toolchain.build_object(
+        path.stem,
+        path,
+        kind="definitions",
+        # With symbols that can be made local, so that several definitions can lie in one library.
+        flags=("-Og", "-w", "-fvisibility-inlines-hidden", "-fno-gnu-unique"),
+        include=_INCLUDE,
+        is_movable=True,
+    )
+
+
+def _files_beside(path: Path) -> list[str | bytes]:
+    """Names and contents of what the definition may include from its own folder: all that is not Python."""
+    files = [file for file in sorted(path.parent.rglob("*")) if file.is_file() and file.suffix not in (".py", ".pyc")]
+    return [part for file in files if file != path for part in (str(file.relative_to(path.parent)), file.read_bytes())]
+
+
+def _read(built: Path, path: Path) -> Definition:
+    try:
+        library = ctypes.CDLL(str(built), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        entry = library.pykernels_definition
+    except OSError as error:
+        raise DefinitionError(f"{path}: the compiled definition cannot be loaded: {error}") from error
+    entry.restype = ctypes.c_void_p
+    entry.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    error_text = ctypes.create_string_buffer(abi.ERROR_SIZE)
+    address = entry(error_text, abi.ERROR_SIZE)
+    if not address:
+        raise DefinitionError(f"{path}: {error_text.value.decode(errors='replace')}")
+    return read_definition(path, address, library)
+
+
+def _probe(built: Path, path: Path) -> None:
+    """Load a freshly built definition in another process first, which may die of what this one must survive.
+
+    Registration runs while the shared object is loaded; an exception there, from a helper of the definition, ends the
+    process.
+    """
+    passed = built.with_suffix(".loads")
+    if passed.exists() or not sys.executable:
+        return
+    command = [sys.executable, "-I", "-S", "-c", _PROBE, str(built)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PROBE_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        raise DefinitionError(f"{path}: registering its ops does not end within {_PROBE_TIMEOUT:.0f} s") from None
+    if done.returncode < 0:
+        said = done.stderr.strip() or "it said nothing"
+        how = signal.Signals(-done.returncode).name
+        raise DefinitionError(f"{path}: registering its ops ends the process ({how}): {said}")
+    if not done.stdout.endswith("loaded\n"):
+        raise DefinitionError(
+            f"{path}: registering its ops ends the process, with exit code {done.returncode}: "
+            f"{done.stderr.strip() or 'it said nothing'}. A definition may not call exit"
+        )
+    with contextlib.suppress(OSError):
+        # A cache that is read-only: it is tried again next time.
+        passed.touch()

@@ -1,0 +1,179 @@
+"""`CustomOpProp`: an op described in MXNet's terms, as a class rather than a C++ file."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.base.abi import AttrType
+from pykernels.base.attributes import parse_value, type_name
+from pykernels.define.declared import Attribute
+
+__all__ = ["CustomOpProp", "attributes_of"]
+
+Shape = Sequence[int]
+
+
+class CustomOpProp:
+    """Describes an op; the base class of the one class in a ``<op>_py_def.py``.
+
+    The parameters of a subclass's constructor are the attributes of the op. Their types are those of the annotations
+    (``int``, ``float``, ``bool``, ``str``, ``tuple[int, ...]``, ``list[float]``, ``np.dtype``, or an
+    ``AttrType`` of `base.abi`), else those of the defaults; a parameter with neither is a string, as in MXNet.
+
+    Parameters
+    ----------
+    need_top_grad : bool
+        Whether the gradient depends on the gradients of the outputs. That of a loss that ends a network does not: it is
+        what the kernel computes, whatever comes in from above.
+
+    Attributes
+    ----------
+    split_for_each_axis : bool
+        Set it in the class of an elementwise op: over several devices OneFlow may then cut all tensors along any axis.
+        Else every device has the whole tensors.
+    """
+
+    split_for_each_axis = False
+
+    def __init__(self, need_top_grad: bool = True) -> None:
+        self.need_top_grad_ = need_top_grad
+
+    def list_arguments(self) -> Sequence[str]:
+        """The names of the inputs."""
+        return ["data"]
+
+    def list_outputs(self) -> Sequence[str]:
+        """The names of the outputs."""
+        return ["output"]
+
+    def list_auxiliary_states(self) -> Sequence[str]:
+        """The names of further inputs that ``forward`` changes in place, such as moving averages; after the others."""
+        return []
+
+    def infer_shape(self, in_shape: list[list[int]]) -> tuple[Sequence[Shape], ...]:
+        """The shapes of inputs and outputs.
+
+        Parameters
+        ----------
+        in_shape : list of list of int
+            The shapes of the inputs; an empty list where one is unknown (or that of a single number).
+
+        Returns
+        -------
+        tuple of (input shapes, output shapes) or (input shapes, output shapes, state shapes)
+            Unknown input shapes may be completed. Those of states are needed where there are any.
+        """
+        return in_shape, [in_shape[0]] * len(self.list_outputs()), []
+
+    def infer_type(self, in_type: list[Any]) -> tuple[Sequence[Any], ...]:
+        """The dtypes of inputs and outputs, None where unknown; as for `infer_shape`."""
+        first, states = in_type[0], self.list_auxiliary_states()
+        return [first] * len(in_type), [first] * len(self.list_outputs()), [first] * len(states)
+
+    def declare_backward_dependency(
+        self, out_grad: list[int], in_data: list[int], out_data: list[int]
+    ) -> Sequence[int]:
+        """Which tensors the gradient is computed from: a selection of the numbers that are handed in.
+
+        The backward kernel gets them in the order in which they are returned. Those of inputs may be left out.
+        """
+        return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
+
+    def list_gradients(self) -> Sequence[str]:
+        """The names of the inputs that have a gradient; all, unless it is overridden.
+
+        The backward kernel returns one for each, in the order of `list_arguments`. An input that is not among them,
+        such as labels or indices, has none, and no array is made for it. Where there are no names, the op has no
+        gradient, and needs no backward kernel.
+        """
+        return self.list_arguments()
+
+
+_SCALARS: dict[Any, AttrType] = {
+    bool: AttrType.BOOL,
+    int: AttrType.INT64,
+    float: AttrType.FLOAT,
+    str: AttrType.STRING,
+    np.dtype: AttrType.DTYPE,
+    type: AttrType.DTYPE,
+}
+_LISTS = {
+    AttrType.INT64: AttrType.LIST_INT64,
+    AttrType.FLOAT: AttrType.LIST_FLOAT,
+    AttrType.STRING: AttrType.LIST_STRING,
+    AttrType.DTYPE: AttrType.LIST_DTYPE,
+    AttrType.LIST_INT64: AttrType.LIST_SHAPE,
+}
+
+
+def attributes_of(prop: type[CustomOpProp]) -> tuple[Attribute, ...]:
+    """The attributes that the constructor of `prop` declares.
+
+    Raises
+    ------
+    ValueError
+        A parameter is no attribute; the text names it.
+    """
+    if prop.__init__ is CustomOpProp.__init__:
+        return ()
+    try:
+        parameters = list(inspect.signature(prop.__init__, eval_str=True).parameters.values())[1:]
+    except Exception as error:
+        # Whatever evaluating the text of an annotation raises.
+        raise ValueError(f"an annotation of its constructor cannot be read: {error}") from None
+    return tuple(map(_attribute, parameters))
+
+
+def _attribute(parameter: inspect.Parameter) -> Attribute:
+    name = parameter.name
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+        raise ValueError(f"parameter '{parameter}' of its constructor is no attribute; give every attribute a name")
+    has_default = parameter.default is not parameter.empty
+    type_ = _type_of(parameter)
+    if type_ is None:
+        what = parameter.default if parameter.annotation is parameter.empty else parameter.annotation
+        raise ValueError(
+            f"the type of attribute '{name}' cannot be told from {what!r}; annotate it with int, float, bool, str, "
+            "np.dtype, or a tuple or list of these"
+        )
+    if not has_default:
+        return Attribute(name, type_)
+    try:
+        return Attribute(name, type_, parse_value(type_, parameter.default))
+    except ValueError as error:
+        raise ValueError(
+            f"the default of attribute '{name}', {parameter.default!r}, is no {type_name(type_)}: {error}"
+        ) from None
+
+
+def _type_of(parameter: inspect.Parameter) -> AttrType | None:
+    if parameter.annotation is not parameter.empty:
+        return _annotated(parameter.annotation)
+    if parameter.default is parameter.empty:
+        return AttrType.STRING
+    return _type_of_value(parameter.default)
+
+
+def _annotated(annotation: Any) -> AttrType | None:
+    if isinstance(annotation, AttrType):
+        return annotation
+    if typing.get_origin(annotation) in (tuple, list, Sequence):
+        items = [item for item in typing.get_args(annotation) if item is not Ellipsis]
+        inner = {_annotated(item) for item in items}
+        return _LISTS.get(inner.pop() or AttrType.BOOL) if len(inner) == 1 else None
+    return _SCALARS.get(typing.get_origin(annotation) or annotation)
+
+
+def _type_of_value(value: Any) -> AttrType | None:
+    if isinstance(value, tuple | list):
+        inner = {_type_of_value(item) for item in value}
+        return _LISTS.get(inner.pop() or AttrType.BOOL) if len(inner) == 1 else None
+    for known in (bool, int, float, str, np.dtype, type):
+        if isinstance(value, known):
+            return _SCALARS[known]
+    return None

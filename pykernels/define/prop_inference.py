@@ -1,0 +1,272 @@
+"""What a `CustomOpProp` says of one use of its op: shapes and dtypes of the forward op and of its gradient."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pykernels.base import dtypes
+from pykernels.base.abi import MAX_NDIM, AttrType
+from pykernels.base.attributes import sample_value
+from pykernels.base.errors import CallError, DefinitionError
+from pykernels.define.declared import Attribute
+from pykernels.define.instance import TensorSpec
+from pykernels.define.prop import CustomOpProp, attributes_of
+
+__all__ = ["AS_THE_FIRST", "Dependency", "PropOps"]
+
+#: In place of the number of a dtype: that of the first tensor that the gradient depends on.
+AS_THE_FIRST = 0
+
+_UNKNOWN = TensorSpec(None, None)
+# To see with whether types can be recovered: a number, and arrays whose axes are all different.
+_PROBES = [TensorSpec((2, 3, 5, 7)[:ndim], np.dtype(np.float32)) for ndim in range(5)]
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """An input of the backward op: its name, the kind of its blob (D, I or O), and the forward argument it is of."""
+
+    name: str
+    kind: str
+    argument: str
+
+
+class PropOps:
+    """The forward and backward op that a `CustomOpProp` class describes.
+
+    Raises
+    ------
+    DefinitionError
+        The class describes no op; the text says why, and leaves it to the caller to say where.
+    """
+
+    def __init__(self, prop: type[CustomOpProp]) -> None:
+        self._prop = prop
+        try:
+            self.attributes = attributes_of(prop)
+        except ValueError as error:
+            raise DefinitionError(str(error)) from None
+        described = self._describe()
+        self.arguments = arguments = _names(described.list_arguments(), "list_arguments")
+        self.states = _names(described.list_auxiliary_states(), "list_auxiliary_states")
+        self.inputs = arguments + self.states
+        self.outputs = _names(described.list_outputs(), "list_outputs")
+        if not self.outputs:
+            raise DefinitionError("list_outputs names no output")
+        # As in MXNet, the gradient gets every state, and none has a gradient of its own.
+        states = [Dependency(name, "I", name) for name in self.states]
+        self.dependencies = self._dependencies(described, arguments) + states
+        self.differentiable = self._differentiable(described)
+        self.gradients = [f"d{name}" for name in self.differentiable]
+        # What the gradient does not depend on: the op of the gradient is told the types by attributes.
+        given = {d.argument for d in self.dependencies if d.kind == "I"}
+        self.types = {f"type_of_{name}": name for name in arguments if name not in given}
+        self.split_for_each_axis = bool(prop.split_for_each_axis)
+        self._check_names()
+
+    def _describe(self) -> CustomOpProp:
+        """An instance to ask for names, which cannot depend on the values of attributes."""
+        values = {a.name: sample_value(a.type) if a.required else a.default for a in self.attributes}
+        try:
+            return self._instance(values)
+        except Exception:
+            if not any(attribute.required for attribute in self.attributes):
+                raise
+        bare = self._prop.__new__(self._prop)
+        CustomOpProp.__init__(bare)
+        return bare
+
+    def _instance(self, values: Mapping[str, Any]) -> CustomOpProp:
+        return self._prop(**{a.name: _for_constructor(a, values[a.name]) for a in self.attributes})
+
+    def _dependencies(self, described: CustomOpProp, arguments: Sequence[str]) -> list[Dependency]:
+        blobs = [Dependency(f"d{name}", "D", name) for name in self.outputs]
+        blobs += [Dependency(name, "I", name) for name in arguments]
+        blobs += [Dependency(name, "O", name) for name in self.outputs]
+        numbers = list(range(len(blobs)))
+        n_out, n_in = len(self.outputs), len(arguments)
+        chosen = described.declare_backward_dependency(
+            numbers[:n_out], numbers[n_out : n_out + n_in], numbers[n_out + n_in :]
+        )
+        try:
+            return [blobs[numbers.index(number)] for number in dict.fromkeys(chosen)]
+        except (ValueError, TypeError):
+            raise DefinitionError(
+                f"declare_backward_dependency returned {chosen!r}, not a selection of the numbers that it was given"
+            ) from None
+
+    def _differentiable(self, described: CustomOpProp) -> list[str]:
+        chosen = _names(described.list_gradients(), "list_gradients")
+        unknown = [name for name in chosen if name not in self.arguments]
+        if unknown:
+            raise DefinitionError(
+                f"list_gradients returned {chosen!r}, but there is no input '{unknown[0]}'; inputs are "
+                f"{', '.join(self.arguments)}"
+            )
+        return [name for name in self.arguments if name in chosen]
+
+    def _check_names(self) -> None:
+        attributes = [attribute.name for attribute in self.attributes]
+        for what, names in (
+            ("the op", [*self.inputs, *self.outputs, *attributes]),
+            ("its gradient", [*(d.name for d in self.dependencies), *self.gradients, *self.types, *attributes]),
+        ):
+            repeated = sorted({name for name in names if names.count(name) > 1})
+            if repeated:
+                raise DefinitionError(
+                    f"'{repeated[0]}' names two things in {what}: inputs, outputs and attributes share one set of "
+                    "names (the gradient of a tensor x is named dx)"
+                )
+
+    # ---- inference
+
+    def infer_forward(
+        self, inputs: Sequence[TensorSpec], attributes: Mapping[str, Any]
+    ) -> tuple[list[TensorSpec], list[TensorSpec]]:
+        """The inputs, completed, and the outputs; raises what the class raises, or `CallError`, `DefinitionError`."""
+        prop = self._instance(attributes)
+        in_shapes, out_shapes = self._infer_shapes(prop, [spec.shape for spec in inputs])
+        in_types, out_types = self._infer_types(prop, [spec.dtype for spec in inputs])
+        return list(map(TensorSpec, in_shapes, in_types)), list(map(TensorSpec, out_shapes, out_types))
+
+    def infer_backward(self, given: Sequence[TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
+        """The gradients of the arguments, from the tensors that the gradient depends on."""
+        known = {(d.kind, d.argument): spec for d, spec in zip(self.dependencies, given, strict=True)}
+        for attribute, name in self.types.items():
+            if told := attributes[attribute]:
+                dtype = given[0].dtype if told[0] == AS_THE_FIRST else dtypes.from_number(told[0])
+                known["I", name] = TensorSpec(tuple(told[1:]), dtype)
+        inputs = [known.get(("I", name), _UNKNOWN) for name in self.inputs]
+        if _UNKNOWN in inputs:
+            if not self._can_recover(attributes):
+                missing = self.inputs[inputs.index(_UNKNOWN)]
+                raise DefinitionError(
+                    f"the shape of the gradient of '{missing}' cannot be told from what the gradient depends on "
+                    f"({', '.join(d.name for d in self.dependencies)}); return the input, too, from "
+                    "declare_backward_dependency"
+                )
+            inputs = self._recover(known, attributes)
+        outputs = self.infer_forward(inputs, attributes)[1]
+        for name, output in zip(self.outputs, outputs, strict=True):
+            for kind, shown in (("D", f"d{name}"), ("O", name)):
+                shape = known.get((kind, name), _UNKNOWN).shape
+                if shape is not None and output.shape is not None and shape != output.shape:
+                    raise CallError(f"'{shown}' has shape {shape}, but the output '{name}' has shape {output.shape}")
+        return [spec for name, spec in zip(self.inputs, inputs, strict=True) if name in self.differentiable]
+
+    def missing_types(self, attributes: Mapping[str, Any]) -> dict[str, str]:
+        """The attributes that the gradient needs to be told the types of inputs by, and the names of these."""
+        return {} if not self.types or self._can_recover(attributes) else self.types
+
+    def _can_recover(self, attributes: Mapping[str, Any]) -> bool:
+        """Whether what the gradient depends on tells the types of all inputs, for each probe that the class takes."""
+        recovered = [self._recovers(probe, attributes) for probe in _PROBES]
+        return True in recovered and False not in recovered
+
+    def _recovers(self, first: TensorSpec, attributes: Mapping[str, Any]) -> bool | None:
+        """The same for a first input; None if the class does not take it, or wants to know the others."""
+        try:
+            inputs, outputs = self.infer_forward([first] + [_UNKNOWN] * (len(self.inputs) - 1), attributes)
+        except Exception:  # whatever the class raises
+            return None
+        of = {("I", name): spec for name, spec in zip(self.inputs, inputs, strict=True)}
+        of |= {(kind, name): spec for name, spec in zip(self.outputs, outputs, strict=True) for kind in "OD"}
+        try:
+            return (
+                self._recover({(d.kind, d.argument): of[d.kind, d.argument] for d in self.dependencies}, attributes)
+                == inputs
+            )
+        except Exception:
+            return False
+
+    def _recover(self, known: Mapping[tuple[str, str], TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
+        """The forward inputs, of which the gradient does not depend on all.
+
+        Either infer_shape completes them from the others, or the only one is like an output.
+        """
+        inputs = [known.get(("I", name), _UNKNOWN) for name in self.inputs]
+        if inputs == [_UNKNOWN]:
+            return [next(spec for (kind, _), spec in known.items() if kind != "I")]
+        return self.infer_forward(inputs, attributes)[0]
+
+    def _infer_shapes(
+        self, prop: CustomOpProp, shapes: Sequence[tuple[int, ...] | None]
+    ) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]]:
+        arguments = shapes[: len(self.arguments)]
+        if arguments and all(shape is None for shape in arguments):
+            return list(shapes), [None] * len(self.outputs)
+        result = prop.infer_shape([list(shape or ()) for shape in arguments])
+        ins, outs = self._two_lists(result, "infer_shape", _shape)
+        # An empty list stands for an unknown shape as well as for that of a single number.
+        completed = [None if given is None and not new else new for given, new in zip(shapes, ins, strict=True)]
+        _compare(self.inputs, shapes, completed, "shape", "infer_shape")
+        return completed, [None if not out and None in completed else out for out in outs]
+
+    def _infer_types(
+        self, prop: CustomOpProp, types: Sequence[np.dtype[Any] | None]
+    ) -> tuple[list[np.dtype[Any] | None], list[np.dtype[Any] | None]]:
+        arguments = types[: len(self.arguments)]
+        if arguments and all(dtype is None for dtype in arguments):
+            return list(types), [None] * len(self.outputs)
+        result = prop.infer_type([None if dtype is None else dtype.type for dtype in arguments])
+        ins, outs = self._two_lists(result, "infer_type", _dtype)
+        _compare(self.inputs, types, ins, "dtype", "infer_type")
+        return ins, outs
+
+    def _two_lists(self, result: Any, method: str, read: Callable[[Any], Any]) -> tuple[list[Any], list[Any]]:
+        wanted = (len(self.arguments), len(self.outputs), len(self.states))
+        counts = f"{wanted[0]} for inputs and {wanted[1]} for outputs"
+        if self.states:
+            counts += f" and {wanted[2]} for auxiliary states"
+        try:
+            ins, outs, states = list(result[0]), list(result[1]), list(result[2]) if len(result) == 3 else []
+            fits = len(result) in (2, 3) and (len(ins), len(outs), len(states)) == wanted
+        except (TypeError, IndexError, KeyError):
+            fits = False
+        if not fits:
+            number = "three" if self.states else "two"
+            raise DefinitionError(f"{method} returned {result!r}, not {number} lists ({counts})")
+        ins += states
+        try:
+            return [read(item) for item in ins], [read(item) for item in outs]
+        except (TypeError, ValueError) as error:
+            raise DefinitionError(f"{method} returned {result!r}: {error}") from None
+
+
+def _names(names: Any, method: str) -> list[str]:
+    if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+        raise DefinitionError(f"{method} returned {names!r}, not a list of names")
+    return list(names)
+
+
+def _for_constructor(attribute: Attribute, value: Any) -> Any:
+    """A value as the constructor takes it: dtypes are NumPy's."""
+    if attribute.type is AttrType.DTYPE:
+        return dtypes.from_number(value)
+    if attribute.type is AttrType.LIST_DTYPE:
+        return tuple(map(dtypes.from_number, value))
+    return value
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    shape = tuple(operator.index(dim) for dim in value or ())
+    if any(dim < 0 for dim in shape):
+        raise ValueError(f"{shape} has a negative length")
+    if len(shape) > MAX_NDIM:
+        raise ValueError(f"{len(shape)} axes are more than {MAX_NDIM}")
+    return shape
+
+
+def _dtype(value: Any) -> np.dtype[Any] | None:
+    return None if value is None else np.dtype(value)
+
+
+def _compare(names: Sequence[str], given: Sequence[Any], wanted: Sequence[Any], what: str, method: str) -> None:
+    for name, one, other in zip(names, given, wanted, strict=True):
+        if one is not None and one != other:
+            raise CallError(f"input '{name}' has {what} {one}, but {method} wants {other}")

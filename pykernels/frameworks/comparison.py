@@ -1,0 +1,92 @@
+"""Compare two results as exactly as their dtype allows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["TOLERANCES", "difference"]
+
+#: By how much results may differ, relative to their size, by the bytes of a real number.
+TOLERANCES = {2: 3e-3, 4: 3e-6, 8: 1e-13}
+# How much farther from the exact result than plain NumPy's another result may be.
+_FARTHER = 8
+
+
+def difference(
+    name: str,
+    found: np.ndarray,
+    expected: np.ndarray,
+    exact: np.ndarray | None = None,
+    *,
+    allowed: float | None = None,
+    moved: np.ndarray | None = None,
+    is_elementwise: bool = False,
+) -> str | None:
+    """What is different, in words; None if nothing is.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the array.
+    found, expected : ndarray
+    exact : ndarray, optional
+        The same as `expected`, computed in a wider dtype. Where `expected` is far from it, as where a sum overflows in
+        one order but not in another, so may `found` be.
+    allowed : float, optional
+        By how much each number may differ; by default what `TOLERANCES` says of its dtype.
+    moved : ndarray, optional
+        `exact`, had the inputs differed in their last digits: results may differ by more than that does from `exact`.
+    is_elementwise : bool
+        Whether each number is a result of its own. Otherwise what is small may be what large ones have left of each
+        other, whose digits are few.
+    """
+    if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        return f"{name} is {found.dtype}{list(found.shape)} instead of {expected.dtype}{list(expected.shape)}"
+    if not found.size:
+        return None
+    is_wrong = ~_alike(found, expected, exact, allowed, moved, is_elementwise)
+    if not is_wrong.any():
+        return None
+    at = np.unravel_index(int(np.argmax(is_wrong)), is_wrong.shape)
+    place = f"[{', '.join(map(str, at))}]" if at else ""
+    more = f", and {is_wrong.sum() - 1} more of {found.size}" if is_wrong.sum() > 1 else ""
+    return f"{name}{place} is {found[at]} instead of {expected[at]}{more}"
+
+
+def _alike(
+    found: np.ndarray,
+    expected: np.ndarray,
+    exact: np.ndarray | None,
+    allowed: float | None,
+    moved: np.ndarray | None,
+    is_elementwise: bool,
+) -> np.ndarray:
+    same = _equal(found, expected)
+    if expected.dtype.kind not in "fc":
+        return same
+    real = np.finfo(expected.dtype)
+    wide = np.clongdouble if expected.dtype.kind == "c" else np.longdouble
+    with np.errstate(all="ignore"):
+        ours, theirs = found.astype(wide), expected.astype(wide)
+        limit = allowed
+        if limit is None:
+            # Numbers of the size of the smallest normal one are as good as 0: their digits are few.
+            size = np.abs(theirs)
+            if not is_elementwise:
+                size = np.max(size, initial=1, where=np.isfinite(size))
+            limit = TOLERANCES[real.dtype.itemsize] * size + 4 * float(real.tiny)
+        if exact is None or exact.shape != expected.shape:
+            return np.asarray(same | (np.abs(ours - theirs) <= limit))
+        truth = exact.astype(wide)
+        if moved is not None:
+            limit = limit + np.nan_to_num(_FARTHER * np.abs(moved.astype(wide) - truth), posinf=0, neginf=0)
+        close = np.abs(ours - theirs) <= limit
+        # An `expected` that is not even finite where the exact result is says nothing.
+        is_lost = ~np.isfinite(theirs) & np.isfinite(truth)
+        is_near = np.abs(ours - truth) <= _FARTHER * np.abs(theirs - truth) + limit
+        close |= is_lost | is_near | _equal(found, exact.astype(expected.dtype))
+    return np.asarray(same | close)
+
+
+def _equal(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return np.asarray((one == other) | ((one != one) & (other != other)))

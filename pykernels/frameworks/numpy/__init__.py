@@ -1,0 +1,1 @@
+"""NumPy's arrays, which work like any framework's tensors."""

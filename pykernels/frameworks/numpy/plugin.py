@@ -1,0 +1,84 @@
+"""NumPy as a framework: ops called on arrays run their compiled kernels, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.base.errors import CallError
+from pykernels.call.arrays import KernelCall
+from pykernels.define.instance import TensorSpec, new_outputs
+from pykernels.load.module import OpModule
+
+__all__ = ["add", "call", "owns", "remove"]
+
+
+def add(module: OpModule) -> None:
+    """Nothing to do: a call finds its op among the loaded ones."""
+
+
+def remove(module: OpModule) -> None:
+    """Nothing to do, as with `add`."""
+
+
+def owns(value: Any) -> bool:
+    """Whether `value` is an array, or a number of one."""
+    return isinstance(value, (np.ndarray, np.generic))
+
+
+def call(
+    module: OpModule,
+    op_type: str,
+    inputs: Sequence[Sequence[Any]],
+    attributes: Mapping[str, Any],
+    counts: Sequence[int],
+) -> list[np.ndarray]:
+    """Run an op on arrays of any layout.
+
+    Parameters
+    ----------
+    inputs : sequence of sequence of ndarray
+        The arrays of each input argument.
+    attributes : mapping
+        A value for every attribute of the definition.
+    counts : sequence of int
+        How many arrays each output argument stands for.
+
+    Returns
+    -------
+    list of ndarray
+        New arrays, argument after argument.
+
+    Raises
+    ------
+    CallError
+        The definition refuses the inputs, or infers outputs for which there is no memory.
+    KernelError
+        The kernel failed.
+    """
+    op = module.definition.ops[op_type]
+    # The kernel ABI wants aligned, C-contiguous buffers in the processor's byte order.
+    arrays = [[_plain(a) for a in group] for group in inputs]
+    inferred = op.infer(_specs(arrays), attributes, counts=counts)
+    outputs = new_outputs(op, inferred)
+    for argument, given in zip(op.inputs, inputs):
+        if argument.mutable and not all(a.flags.writeable for a in given):
+            raise CallError(f"op {op_type}: it changes its input '{argument.name}', which is read-only")
+    # A call on arrays is no training pass.
+    KernelCall(op, module.number(op_type), arrays, outputs, attributes).run()
+    for argument, given, used in zip(op.inputs, inputs, arrays):
+        if argument.mutable:
+            for original, changed in zip(given, used):
+                original[...] = changed
+    return [array for group in outputs for array in group]
+
+
+def _plain(array: Any) -> np.ndarray:
+    plain = np.asarray(array)
+    return np.require(plain, plain.dtype.newbyteorder("="), ["C", "A"])
+
+
+def _specs(groups: Sequence[Sequence[np.ndarray]]) -> list[list[TensorSpec]]:
+    return [[TensorSpec(a.shape, a.dtype) for a in group] for group in groups]

@@ -1,0 +1,81 @@
+"""OneFlow's own ops, called eagerly. It computes on as many threads as it likes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.define.definition import OpDef
+from pykernels.frameworks.timing import Timer, time_pending
+
+__all__ = ["OPS", "timers"]
+
+#: ``(flow, *inputs, **attributes) -> output``.
+OPS: dict[str, Callable[..., Any]] = {
+    "batch_norm": lambda flow, x, gamma, beta, mean, variance, eps, momentum, axis, **_: flow._C.normalization(
+        x, mean, variance, gamma, beta, axis=axis, epsilon=eps, momentum=momentum, is_training=True
+    ),
+    "dense": lambda flow, x, w, **_: flow.nn.functional.linear(x, w),
+    "dropout": lambda flow, x, p, **_: flow.nn.functional.dropout(x, p=p),
+    "embedding": lambda flow, i, w: flow.nn.functional.embedding(i, w),
+    "layer_norm": lambda flow, x, gamma, beta, eps, **_: flow.nn.functional.layer_norm(
+        x, gamma.shape, gamma, beta, eps
+    ),
+    "leaky_relu": lambda flow, x, alpha: flow.nn.functional.leaky_relu(x, alpha),
+    "relu": lambda flow, x: flow.relu(x),
+    "sigmoid": lambda flow, x: flow.sigmoid(x),
+    "softmax": lambda flow, x, axis: flow.softmax(x, axis),
+    "tanh": lambda flow, x: flow.tanh(x),
+    "tensor_negate": lambda flow, x: flow.negative(x),
+}
+
+
+def timers(
+    function: Callable[..., Any], op: OpDef, arrays: Sequence[np.ndarray], attributes: Mapping[str, Any]
+) -> tuple[Timer, Timer | None]:
+    """Timers of an op, and of its gradient."""
+    flow = _import()
+    inputs = [flow.tensor(array) for array in arrays]
+
+    wait = flow._oneflow_internal.eager.Sync
+
+    def forward(calls: int) -> float:
+        with flow.no_grad():
+            return time_pending(lambda: function(flow, *inputs, **attributes), wait)(calls)
+
+    leaves = [
+        tensor.clone().requires_grad_() if tensor.dtype.is_floating_point and not argument.mutable else tensor
+        for tensor, argument in zip(inputs, op.inputs)
+    ]
+    wanted = [tensor for tensor in leaves if tensor.requires_grad]
+    if op.gradient is None or not wanted:
+        return forward, None
+    result = function(flow, *leaves, **attributes)
+    head = flow.ones_like(result)
+    return forward, time_pending(lambda: flow.autograd.grad(result, wanted, head, retain_graph=True), wait)
+
+
+def _import() -> Any:
+    with _quiet(), warnings.catch_warnings():
+        # OneFlow 0.8.0 uses names that newer versions of its dependencies have deprecated.
+        warnings.simplefilter("ignore")
+        return importlib.import_module("oneflow")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing is said on standard error, where OneFlow tells of each device that is missing."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,0 +1,1 @@
+"""Ops as nodes of ONNX models, run by ONNX Runtime."""

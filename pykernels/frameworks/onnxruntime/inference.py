@@ -1,0 +1,188 @@
+"""Types and shapes of all tensors of a model, those of our nodes included: ``onnx.shape_inference`` skips them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pykernels.base import dtypes
+from pykernels.base.errors import PykernelsError
+from pykernels.call.uses import Use
+from pykernels.define.definition import OpDef, TensorSpec
+from pykernels.frameworks.onnxruntime.arguments import group, node_attributes
+from pykernels.frameworks.onnxruntime.node_dtypes import output_dtypes
+from pykernels.frameworks.onnxruntime.nodes import NodeName, find_node
+from pykernels.load.module import OpModule
+
+if TYPE_CHECKING:
+    import onnx
+
+__all__ = ["infer_shapes"]
+
+# What stands in for a dimension that is not known, in two tries: numbers that many others divide.
+_UNIT = 720720
+
+
+class _Type(NamedTuple):
+    """What is known of a tensor; a dimension is a number, the name of one, or None."""
+
+    dtype: np.dtype
+    shape: tuple[int | str | None, ...] | None
+
+
+def infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
+    """As ``onnx.shape_inference.infer_shapes``, for models with nodes of loaded ops.
+
+    Shapes are what the definitions infer. Dimensions that are not known are tried out: one of an output that does not
+    depend on them is known, and one that is always equal to a named one has its name.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Stays as it is.
+
+    Returns
+    -------
+    onnx.ModelProto
+        With the types of all tensors that could be inferred.
+
+    Raises
+    ------
+    CallError, DefinitionError
+        An op of ours is not loaded, is used wrongly, or refuses its inputs, all of which are known.
+    """
+    import onnx.shape_inference
+
+    inferred = onnx.shape_inference.infer_shapes(model)
+    while _add_ours(inferred.graph, {}):
+        # What follows on our nodes.
+        inferred = onnx.shape_inference.infer_shapes(inferred)
+    return inferred
+
+
+def _add_ours(graph: onnx.GraphProto, outer: Mapping[str, _Type]) -> bool:
+    """Add what is inferred for our nodes to a graph and those inside it; whether anything was new."""
+    types = {**outer, **_known(graph)}
+    added = False
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                added = _add_ours(inner, types) or added
+        found = find_node(node)
+        if found is None or all(name in types for name in node.output if name):
+            continue
+        for name, type_ in _infer(node, *found, types).items():
+            if name not in types:
+                types[name] = type_
+                graph.value_info.append(_value_info(name, type_))
+                added = True
+    return added
+
+
+def _known(graph: onnx.GraphProto) -> dict[str, _Type]:
+    from onnx import helper
+
+    types = {}
+    for tensor in graph.initializer:
+        types[tensor.name] = _Type(helper.tensor_dtype_to_np_dtype(tensor.data_type), tuple(tensor.dims))
+    for value in (*graph.input, *graph.value_info):
+        tensor_type = value.type.tensor_type
+        if not tensor_type.elem_type:
+            continue
+        shape = None
+        if tensor_type.HasField("shape"):
+            shape = tuple(_dimension(dim) for dim in tensor_type.shape.dim)
+        types[value.name] = _Type(helper.tensor_dtype_to_np_dtype(tensor_type.elem_type), shape)
+    return types
+
+
+def _dimension(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
+    return int(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or None
+
+
+def _value_info(name: str, type_: _Type) -> onnx.ValueInfoProto:
+    from onnx import helper
+
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(type_.dtype), type_.shape)
+
+
+def _infer(node: onnx.NodeProto, module: OpModule, op: OpDef, types: Mapping[str, _Type]) -> dict[str, _Type]:
+    """The types of a node's outputs, as far as they can be told."""
+    if any(name and name not in types for name in node.input):
+        return {}
+    where = f"node {node.name!r} ({NodeName(node.domain, node.op_type)})"
+    try:
+        inputs = group(op, op.inputs, [types[name] if name else None for name in node.input], "inputs")
+        names = group(op, op.outputs, list(node.output), "outputs")
+        attributes = node_attributes(op, node)
+        use = Use(op, (), attributes, [len(each) for each in names])
+        results = _try(use, inputs)
+    except PykernelsError as error:
+        raise type(error)(f"{where}: {error}") from None
+    if results is None:
+        results = _dtypes_alone(module, op, inputs, names)
+    return {name: type_ for group_, found in zip(names, results) for name, type_ in zip(group_, found) if name}
+
+
+def _try(use: Use, inputs: Sequence[Sequence[_Type]]) -> list[list[_Type]] | None:
+    """What the definition infers whatever the unknown dimensions are; None if that cannot be told."""
+    if any(type_.shape is None for group_ in inputs for type_ in group_):
+        return None
+    unknown: list[object] = []
+    for type_ in (type_ for group_ in inputs for type_ in group_):
+        unknown += [dim or object() for dim in type_.shape or () if not isinstance(dim, int) and dim not in unknown]
+    if not unknown:
+        return [[_Type(*_known_spec(spec)) for spec in group_] for group_ in _infer_with(use, inputs, {}, 1)]
+    names = [name for name in unknown if isinstance(name, str)]
+    numbers = [{name: _UNIT * (3 + 2 * at + odd) for at, name in enumerate(names)} for odd in (0, 1)]
+    try:
+        first, second = (_infer_with(use, inputs, numbers[odd], _UNIT * (1 + odd)) for odd in (0, 1))
+    except PykernelsError:
+        # It may be the numbers that the definition does not like.
+        return None
+    named = {(numbers[0][name], numbers[1][name]): name for name in names}
+
+    def common(a: TensorSpec, b: TensorSpec) -> _Type:
+        (dtype, first_shape), (_, second_shape) = _known_spec(a), _known_spec(b)
+        return _Type(dtype, _common(first_shape, second_shape, named))
+
+    return [[common(a, b) for a, b in zip(*groups)] for groups in zip(first, second)]
+
+
+def _known_spec(spec: TensorSpec) -> tuple[np.dtype, tuple[int, ...]]:
+    assert spec.dtype is not None and spec.shape is not None, "inference from known types gives known types"
+    return spec.dtype, spec.shape
+
+
+def _infer_with(
+    use: Use, inputs: Sequence[Sequence[_Type]], numbers: Mapping[str, int], otherwise: int
+) -> list[list[TensorSpec]]:
+    specs = [
+        [
+            TensorSpec(
+                tuple(d if isinstance(d, int) else numbers[d] if d else otherwise for d in type_.shape or ()),
+                type_.dtype,
+            )
+            for type_ in group_
+        ]
+        for group_ in inputs
+    ]
+    return use.op.infer(specs, use.attributes, counts=use.counts)
+
+
+def _common(
+    first: tuple[int, ...], second: tuple[int, ...], named: Mapping[tuple[int, int], str]
+) -> tuple[int | str | None, ...] | None:
+    if len(first) != len(second):
+        return None
+    return tuple(a if a == b else named.get((a, b)) for a, b in zip(first, second))
+
+
+def _dtypes_alone(
+    module: OpModule, op: OpDef, inputs: Sequence[Sequence[_Type]], names: Sequence[Sequence[str]]
+) -> list[list[_Type]]:
+    given = [dtypes.number_of(group_[0].dtype) if group_ else 0 for group_ in inputs]
+    found = output_dtypes(module, op, given)
+    return [[_Type(dtypes.from_number(number), None)] * len(group_) for number, group_ in zip(found, names)]

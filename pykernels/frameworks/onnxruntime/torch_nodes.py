@@ -1,0 +1,83 @@
+"""Write the node of an operator when PyTorch's ONNX exporter asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pykernels.base.errors import CallError
+from pykernels.define.declared import Argument
+from pykernels.frameworks.onnxruntime.arguments import group, onnx_value
+from pykernels.frameworks.onnxruntime.nodes import NodeName, node_names
+from pykernels.frameworks.onnxruntime.torch_twins import is_flat
+
+if TYPE_CHECKING:
+    from pykernels.frameworks.torch.layout import Layout
+    from pykernels.load.module import OpModule
+
+__all__ = ["translation"]
+
+
+def translation(module: OpModule, layout: Layout) -> Callable[..., Any]:
+    """For ``custom_translation_table``: takes what the operator is called with, and gives what the call returns."""
+    op = layout.op
+    name = next(name for name, each in node_names(module) if each is op)
+
+    def translate(*args: Any, **kwargs: Any) -> Any:
+        given = {**dict(zip(layout.names, args)), **kwargs}
+        call = layout.read({key: _theirs(value) for key, value in given.items()})
+        if call.is_train:
+            raise CallError(
+                f"op {op.name!r} is called as part of training, which ONNX Runtime does not do; call model.eval()"
+            )
+        attributes = {
+            attribute.name: onnx_value(attribute.type, call.attributes[attribute.name])
+            for attribute in op.attributes
+            if attribute.required or call.attributes[attribute.name] != attribute.default
+        }
+        inputs = [tensor for pair in zip(op.inputs, call.inputs) for tensor in _places(*pair)]
+        group(op, op.inputs, inputs, "inputs")  # raises if it cannot be read back
+        outputs = _add_node(name, inputs, sum(call.counts), attributes)
+        return outputs if is_flat(layout) else layout.pack(outputs, call.counts)
+
+    return translate
+
+
+def _theirs(value: Any) -> Any:
+    """What an operator is called with, of what the exporter has made of it."""
+    from onnxscript.ir import DataType
+
+    from pykernels.frameworks.torch.layout import torch_dtype
+
+    if isinstance(value, DataType):
+        return torch_dtype(value.numpy())
+    return [_theirs(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _places(argument: Argument, tensors: Sequence[Any]) -> Sequence[Any]:
+    """The tensors of an argument, with None for an optional one that is left out."""
+    return tensors if tensors or argument.variadic else [None] * argument.count
+
+
+def _add_node(name: NodeName, inputs: Sequence[Any], n_outputs: int, attributes: Mapping[str, Any]) -> Sequence[Any]:
+    """Enter a node into the model that is being made; returns its outputs."""
+    from onnx import helper
+    from onnx.defs import OpSchema
+    from onnxscript.values import Op, Opset
+
+    # The exporter reads from a schema how many inputs and outputs a node has, and what are attributes.
+    option = OpSchema.FormalParameterOption.Optional
+    values = [OpSchema.FormalParameter(f"x{i}", f"T{i}", param_option=option) for i in range(len(inputs))]
+    results = [OpSchema.FormalParameter(f"y{i}", f"U{i}") for i in range(n_outputs)]
+    kinds = [helper.make_attribute(key, value).type for key, value in attributes.items()]
+    schema = OpSchema(
+        name.op_type,
+        name.domain,
+        1,
+        inputs=values,
+        outputs=results,
+        type_constraints=[(each.type_str, ["tensor(float)"], "") for each in (*values, *results)],
+        attributes=[OpSchema.Attribute(key, OpSchema.AttrType(kind), "") for key, kind in zip(attributes, kinds)],
+    )
+    made = Op(Opset(name.domain, 1), name.op_type, schema)(*inputs, **attributes)
+    return made if isinstance(made, Sequence) else [made]

@@ -1,0 +1,129 @@
+"""Time calls in turn, round after round, since machines are noisy."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import statistics
+import time
+import timeit
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pykernels.base.errors import KernelError
+from pykernels.base.paths import CPP_DEFS
+from pykernels.build import toolchain
+from pykernels.call.arrays import ArrayCall
+
+__all__ = ["SLOW", "Timer", "medians", "time_copy", "time_kernel", "time_pending", "time_python"]
+
+#: The seconds that a number of calls take.
+Timer = Callable[[int], float]
+#: A call that takes longer, in seconds, is timed once.
+SLOW = 1.0
+#: How long to time at least, in seconds, so that the clock itself does not count.
+_AT_LEAST = 0.005
+
+
+def medians(timers: Mapping[str, Timer], rounds: int) -> dict[str, float]:
+    """The median of the seconds that a call takes, by name, over `rounds` rounds in each of which all are timed."""
+    calls, times = {}, {}
+    for name, timer in timers.items():
+        calls[name], once = _calibrate(timer)
+        times[name] = [once] if once > SLOW else []
+    for _ in range(rounds):
+        for name, timer in timers.items():
+            if not (times[name] and times[name][0] > SLOW):
+                times[name].append(timer(calls[name]) / calls[name])
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def time_kernel(call: ArrayCall) -> Timer:
+    """Calls of the kernel's function of the ABI, from C++.
+
+    Raises
+    ------
+    KernelError
+        When timed, if the kernel fails.
+    """
+    run = _library().pk_time_kernel
+
+    def timer(calls: int) -> float:
+        seconds = run(
+            ctypes.byref(call.kernel.struct),
+            call.data,
+            call.dims,
+            call.scalars,
+            ctypes.c_int64(call.elements),
+            ctypes.c_int64(calls),
+        )
+        if seconds < 0:
+            call.run()  # which says why
+            raise KernelError(f"op {call.kernel.op_name!r} fails on and off on the same inputs")
+        return float(seconds)
+
+    return timer
+
+
+def time_copy(nbytes: int) -> Timer:
+    """Copies that move `nbytes` in all: half of them are read, half are written."""
+    run, half = _library().pk_time_copy, max(1, nbytes // 2)
+    # Written to now, so that no page is new to the first copy.
+    to, source = np.ones(half, np.uint8), np.ones(half, np.uint8)
+
+    def timer(calls: int) -> float:
+        addresses = (ctypes.c_void_p(array.ctypes.data) for array in (to, source))
+        return float(run(*addresses, ctypes.c_size_t(half), ctypes.c_int64(calls)))
+
+    return timer
+
+
+def time_python(function: Callable[[], Any]) -> Timer:
+    """Calls of a function of Python."""
+    timed = timeit.Timer(function)
+
+    def timer(calls: int) -> float:
+        with np.errstate(all="ignore"):
+            return timed.timeit(calls)
+
+    return timer
+
+
+def time_pending(function: Callable[[], Any], wait: Callable[[], Any]) -> Timer:
+    """Calls of a function that returns before its work is done, which `wait` waits for."""
+
+    def timer(calls: int) -> float:
+        wait()
+        start = time.perf_counter()
+        for _ in range(calls):
+            function()
+        wait()
+        return time.perf_counter() - start
+
+    return timer
+
+
+def _calibrate(timer: Timer) -> tuple[int, float]:
+    """How many calls take long enough, and about how many seconds one takes."""
+    seconds = timer(1)
+    if seconds > SLOW:
+        return 1, seconds
+    calls, seconds = 1, timer(1)  # again, since the first is new to caches and allocators
+    while seconds < _AT_LEAST / 10:
+        calls *= 10
+        seconds = timer(calls)
+    once = seconds / calls
+    return max(1, math.ceil(_AT_LEAST / once)), once
+
+
+@functools.lru_cache(maxsize=1)
+def _library() -> Any:
+    path = toolchain.build_shared(
+        "timing", [CPP_DEFS / "runtime" / "timing.cpp"], flags=("-O2",), include=(CPP_DEFS / "include",)
+    )
+    library = ctypes.CDLL(str(path))
+    library.pk_time_kernel.restype = library.pk_time_copy.restype = ctypes.c_double
+    return library

@@ -1,0 +1,56 @@
+"""PyTorch's own ops."""
+
+from __future__ import annotations
+
+import importlib
+import timeit
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.define.definition import OpDef
+from pykernels.frameworks.timing import Timer
+
+__all__ = ["OPS", "timers"]
+
+#: ``(torch, *inputs, **attributes) -> output``.
+OPS: dict[str, Callable[..., Any]] = {
+    "batch_norm": lambda torch, x, gamma, beta, mean, variance, eps, momentum, **_: torch.nn.functional.batch_norm(
+        x, mean, variance, gamma, beta, training=True, momentum=1 - momentum, eps=eps
+    ),
+    "dense": lambda torch, x, w, **_: torch.nn.functional.linear(x, w),
+    "dropout": lambda torch, x, p, **_: torch.dropout(x, p, True),
+    "embedding": lambda torch, i, w: torch.nn.functional.embedding(i, w),
+    "layer_norm": lambda torch, x, gamma, beta, eps, **_: torch.layer_norm(x, gamma.shape, gamma, beta, eps),
+    "leaky_relu": lambda torch, x, alpha: torch.nn.functional.leaky_relu(x, alpha),
+    "relu": lambda torch, x: torch.relu(x),
+    "sigmoid": lambda torch, x: torch.sigmoid(x),
+    "softmax": lambda torch, x, axis: torch.softmax(x, axis),
+    "tanh": lambda torch, x: torch.tanh(x),
+    "tensor_negate": lambda torch, x: torch.neg(x),
+}
+
+
+def timers(
+    function: Callable[..., Any], op: OpDef, arrays: Sequence[np.ndarray], attributes: Mapping[str, Any]
+) -> tuple[Timer, Timer | None]:
+    """Timers of an op, and of its gradient."""
+    torch = importlib.import_module("torch")
+    inputs = [torch.from_numpy(array.copy()) for array in arrays]
+    torch.set_num_threads(1)
+
+    def forward(calls: int) -> float:
+        with torch.no_grad():
+            return timeit.timeit(lambda: function(torch, *inputs, **attributes), number=calls)
+
+    leaves = [
+        tensor.clone().requires_grad_() if tensor.is_floating_point() and not argument.mutable else tensor
+        for tensor, argument in zip(inputs, op.inputs)
+    ]
+    wanted = [tensor for tensor in leaves if tensor.requires_grad]
+    if op.gradient is None or not wanted:
+        return forward, None
+    result = function(torch, *leaves, **attributes)
+    head = torch.ones_like(result)
+    return forward, timeit.Timer(lambda: torch.autograd.grad(result, wanted, head, retain_graph=True)).timeit

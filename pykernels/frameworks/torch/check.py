@@ -1,0 +1,73 @@
+"""PyTorch: tensors, and what ``torch.compile`` makes of the operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from pykernels.frameworks.case import Case, Outcome, Way, call, strided
+from pykernels.frameworks.torch.layout import Layout
+from pykernels.kernel.read.source import IS_TRAIN
+from pykernels.load import discovery
+
+__all__ = ["takes", "ways"]
+
+
+def takes(case: Case) -> bool:
+    """Whether there are tensors for what goes in, and kernels for them."""
+    return not any(array.dtype.kind == "c" for array in case.arrays)
+
+
+def ways(case: Case) -> dict[str, Way]:
+    """How to call an op here."""
+    found: dict[str, Way] = {"strided tensors" if case.is_strided else "tensors": lambda: _run(case, _function(case))}
+    if case.in_graphs and not (case.function and _takes_is_train(case)):
+        found["torch.compile"] = lambda: _run(case, torch.compile(_function(case), fullgraph=True, backend="aot_eager"))
+    if not case.function and case.has_training:
+        found["tensors outside of training"] = lambda: _run(case, _function(case, is_train=False), is_train=False)
+    return found
+
+
+def _operator(case: Case) -> Any:
+    return getattr(torch.ops.pykernels, discovery.find_op(case.op_type).name)
+
+
+def _takes_is_train(case: Case) -> bool:
+    return IS_TRAIN in {argument.name for argument in _operator(case).default._schema.arguments}
+
+
+def _function(case: Case, *, is_train: bool = True) -> Any:
+    """What calls the op on its tensors, argument after argument."""
+    if case.function:
+        return lambda tensors: call(case, tensors)
+    module, operator = discovery.find_op(case.op_type), _operator(case)
+    layout = Layout(module.forward, takes_is_train=_takes_is_train(case))
+    attributes = module.forward.parse_attributes(case.attributes)
+
+    def run(tensors: dict[str, list[Any]]) -> list[Any]:
+        values = layout.write(list(tensors.values()), attributes, list(case.counts.values()), is_train=is_train)
+        return layout.unpack(operator(**values))
+
+    return run
+
+
+def _run(case: Case, function: Any, *, is_train: bool = True) -> Outcome:
+    make = strided if case.is_strided else np.copy
+    tensors = {name: [torch.from_numpy(make(a)) for a in group] for name, group in case.inputs.items()}
+    places = case.places if is_train else []
+    for name, index in places:
+        tensors[name][index].requires_grad_()
+    results = function(tensors)
+    gradients: dict[tuple[str, int], Any] = {}
+    # Outputs whose gradients the op does not read cannot be derived by here.
+    pairs = [(y, torch.from_numpy(seed)) for y, seed in zip(results, case.seeds) if y.requires_grad]
+    if places and pairs:
+        wanted = [tensors[name][index] for name, index in places]
+        found = torch.autograd.grad([y for y, _ in pairs], wanted, [seed for _, seed in pairs])
+        gradients = {place: gradient.numpy() for place, gradient in zip(places, found)}
+    states = [tensor.detach().numpy() for name in case.states for tensor in tensors[name]]
+    # Without anything to derive by, a call of the API function is none of a training pass.
+    is_train = is_train and (bool(places) or not case.function)
+    return Outcome([y.detach().numpy() for y in results], gradients, is_train, states)

@@ -1,0 +1,153 @@
+"""Infer results without data, whose sizes may be symbols, for compilers and exporters."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import torch
+
+from pykernels.base.errors import CallError, PykernelsError
+from pykernels.define.definition import TensorSpec
+from pykernels.frameworks.torch.layout import Call, Layout, numpy_dtype, torch_dtype
+from pykernels.frameworks.torch.symbolic_shapes import explore
+
+__all__ = ["fake_outputs", "specs_of"]
+
+# Stand for sizes of which nothing is known, not even an example: numbers that nobody writes into a definition.
+_UNKNOWN = itertools.cycle(range(10007, 20000, 2))
+
+#: What kernels compute with.
+_SUPPORTED = (
+    *("float16", "float32", "float64", "int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64", "bool"),
+)
+
+
+def specs_of(layout: Layout, call: Call, sizes: Callable[[Any], Sequence[int]] = tuple) -> list[list[TensorSpec]]:
+    """Shapes and dtypes of the inputs.
+
+    Parameters
+    ----------
+    sizes : callable, optional
+        Numbers for the shape of a tensor.
+
+    Raises
+    ------
+    CallError
+        A dtype is not one that kernels compute with.
+    """
+    specs = []
+    for argument, tensors in zip(layout.op.inputs, call.inputs):
+        for tensor in tensors:
+            dtype = numpy_dtype(tensor.dtype)
+            if dtype is None or str(dtype) not in _SUPPORTED:
+                name = str(tensor.dtype).removeprefix("torch.")
+                raise CallError(
+                    f"op '{layout.op.name}': '{argument.name}' has dtype {name}, but kernels compute with "
+                    f"{', '.join(_SUPPORTED)}"
+                )
+        specs.append([TensorSpec(tuple(sizes(t.shape)), numpy_dtype(t.dtype)) for t in tensors])
+    return specs
+
+
+def fake_outputs(layout: Layout, call: Call) -> list[Any]:
+    """New tensors of the shapes and dtypes that the definition infers.
+
+    Raises
+    ------
+    CallError, DefinitionError
+        As `OpDef.infer`.
+    """
+    op = layout.op
+
+    def infer(unknowns: _Unknowns, numbers: Sequence[int]) -> list[TensorSpec]:
+        inputs = specs_of(layout, call, lambda shape: [unknowns.number(size, numbers) for size in shape])
+        return [spec for group in op.infer(inputs, call.attributes, counts=call.counts) for spec in group]
+
+    def dims(unknowns: _Unknowns, numbers: Sequence[int]) -> tuple[int, ...] | None:
+        try:
+            return tuple(size for spec in infer(unknowns, numbers) for size in spec.shape or ())
+        except PykernelsError:
+            return None
+
+    unknowns: _Unknowns = _Sizes(call.tensors)
+    inferred = infer(unknowns, unknowns.example)
+    sizes: Iterator[Any] = (size for spec in inferred for size in spec.shape or ())
+    if unknowns.symbols:
+        found = explore(functools.partial(dims, unknowns), unknowns.example)
+        if found.fixed:
+            # They may depend on each other, as the sizes of a gradient do on those of the forward pass.
+            deeper = _Symbols(call.tensors)
+            if dims(deeper, deeper.example) is not None:
+                other = explore(functools.partial(dims, deeper), deeper.example)
+                if len(other.fixed) < len(found.fixed):
+                    unknowns, found = deeper, other
+        for first, second in found.equal:
+            torch._check(unknowns.symbols[first] == unknowns.symbols[second])
+        for symbol in found.fixed:
+            int(unknowns.symbols[symbol])  # from now on what is traced is for this size only
+        sizes = (formula(unknowns.symbols) for formula in found.outputs)
+    device = call.tensors[0].device if call.tensors else "cpu"
+    return [
+        torch.empty([next(sizes) for _ in spec.shape or ()], dtype=torch_dtype(spec.dtype), device=device)
+        for spec in inferred
+        if spec.dtype is not None
+    ]
+
+
+class _Unknowns(Protocol):
+    """What the sizes of tensors depend on.
+
+    Attributes
+    ----------
+    symbols : list of SymInt
+    example : list of int
+        A number for each.
+    """
+
+    symbols: list[Any]
+    example: list[int]
+
+    def number(self, size: Any, numbers: Sequence[int]) -> int:
+        """A size, if the symbols are these numbers."""
+
+
+class _Sizes:
+    """Every size that is no number stands for itself; what is known to be equal is one."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        sizes = {str(size.node.expr): size for size in _unknown_sizes(tensors)}
+        self._positions = {text: position for position, text in enumerate(sizes)}
+        self.symbols = list(sizes.values())
+        self.example = [_example(size) for size in self.symbols]
+
+    def number(self, size: Any, numbers: Sequence[int]) -> int:
+        return numbers[self._positions[str(size.node.expr)]] if _is_unknown(size) else int(size)
+
+
+class _Symbols:
+    """The symbols of a tracer's expressions."""
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        nodes = [size.node for size in _unknown_sizes(tensors)]
+        self._names = sorted({name for node in nodes for name in node.expr.free_symbols}, key=str)
+        self.symbols = [nodes[0].shape_env.create_symintnode(name, hint=None) for name in self._names]
+        self.example = [_example(symbol) for symbol in self.symbols]
+
+    def number(self, size: Any, numbers: Sequence[int]) -> int:
+        return int(size.node.expr.subs(dict(zip(self._names, numbers))) if _is_unknown(size) else size)
+
+
+def _is_unknown(size: Any) -> bool:
+    return isinstance(size, torch.SymInt) and size.node.maybe_as_int() is None
+
+
+def _unknown_sizes(tensors: Sequence[Any]) -> list[Any]:
+    return [size for tensor in tensors for size in tensor.shape if _is_unknown(size)]
+
+
+def _example(symbol: Any) -> int:
+    return int(symbol.node.hint) if symbol.node.has_hint() else next(_UNKNOWN)

@@ -1,0 +1,80 @@
+"""A namespace ``torch.ops.<library>`` that builds its ops on first access."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+__all__ = ["Namespace"]
+
+
+class Namespace(torch._ops._OpNamespace):
+    """Takes the place of ``torch.ops.<library>``, with what that has found already.
+
+    Parameters
+    ----------
+    library : str
+    enter : callable
+        Has PyTorch know the op of a name, or raises `AttributeError` if neither we nor PyTorch have one.
+    names : callable
+        The names of the ops that there are.
+    describe : callable
+        What `help` says of the op of a name, besides its schema.
+    """
+
+    # Saved programs refer to operators by it.
+    __module__ = torch._ops._OpNamespace.__module__
+
+    def __init__(
+        self,
+        library: str,
+        enter: Callable[[str], None],
+        names: Callable[[], Iterable[str]],
+        describe: Callable[[str], str | None],
+    ) -> None:
+        super().__init__(library)
+        self._describe = describe
+        self._enter = enter
+        self._names = names
+        old = torch.ops.__dict__.get(library)
+        if old is not None:
+            self.__dict__.update({k: v for k, v in old.__dict__.items() if isinstance(v, torch._ops.OpOverloadPacket)})
+        setattr(torch.ops, library, self)
+
+    def __getattr__(self, op_name: str) -> Any:
+        if not op_name.startswith("_"):
+            self._enter(op_name)
+        found = super().__getattr__(op_name)
+        if isinstance(found, torch._ops.OpOverloadPacket):
+            said = self._describe(op_name)
+            if said is not None:
+                schema = found.default._schema
+                found.__doc__ = f"{schema}\n\n{said}".rstrip()
+                found.__signature__ = _signature(schema)
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._names()})
+
+    def forget(self, op_name: str) -> None:
+        """Find an op anew when it is next asked for."""
+        self.__dict__.pop(op_name, None)
+        self._dir[:] = [name for name in self._dir if name != op_name]
+
+
+def _signature(schema: Any) -> inspect.Signature:
+    """A schema in Python's terms, for `help` and editors."""
+    kinds = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
+    parameters = [
+        inspect.Parameter(
+            each.name,
+            kinds[each.kwarg_only],
+            default=each.default_value if each.has_default_value() else inspect.Parameter.empty,
+            annotation=each.type,
+        )
+        for each in schema.arguments
+    ]
+    return inspect.Signature(parameters)

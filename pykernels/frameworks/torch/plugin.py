@@ -1,0 +1,259 @@
+"""PyTorch 2: every op in ``torch.ops``, with gradients, for its compiler and exporter as well, as its own ops are."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import itertools
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from pykernels.base import fork, locks
+from pykernels.base.errors import BuildError, KernelError, LoadError, PykernelsError, PykernelsWarning
+from pykernels.base.refusals import MissingName
+from pykernels.frameworks.torch import fake, python, registrar, training, vmap
+from pykernels.frameworks.torch.layout import Layout
+from pykernels.frameworks.torch.namespace import Namespace
+from pykernels.kernel import service
+from pykernels.load import requests
+from pykernels.load.module import OpModule
+
+__all__ = ["LIBRARY", "TorchOps", "add", "bind", "find", "owns", "remove"]
+
+#: The library that has all ops, ``torch.ops.pykernels``.
+LIBRARY = "pykernels"
+
+
+class TorchOps:
+    """Op folders as operators of PyTorch.
+
+    Parameters
+    ----------
+    library : str
+        ``torch.ops.<library>`` has the ops of all folders; those of a collection that names its library are there, too.
+    make_road : callable
+        Called with a function that loads the op of a name, when an op is first wanted: gives what carries them out,
+        `registrar.Registrar` or `python.Python`.
+    """
+
+    def __init__(self, library: str, make_road: Callable[[Callable[[str], None]], Any]) -> None:
+        self._library = library
+        self._make_road = functools.lru_cache(maxsize=1)(lambda: make_road(self._load))
+        self._modules: dict[str, OpModule] = {}
+        self._layouts: dict[str, dict[str, Layout]] = {}
+        # What PyTorch has under a name, whether or not it is loaded now: the op type.
+        self._defined: dict[tuple[str, str], str] = {}
+        self._namespaces: dict[str, Namespace] = {}
+        # What rules are registered with must live as long as they.
+        self._rules: list[Any] = []
+        # What PyTorch has been given stays in use by graphs, even after the op is unloaded.
+        self._kept: list[OpModule] = []
+        self._lock = locks.Lock("entering ops into PyTorch")
+
+    def add(self, module: OpModule) -> None:
+        """Make an op known, or replace the one of its name; nothing is built or entered before it is asked for."""
+        with self._lock:
+            self.remove(module)
+            self._modules[module.name] = module
+            for library in self._libraries(module):
+                if library not in self._namespaces:
+                    names, enter = functools.partial(self._names, library), functools.partial(self._enter, library)
+                    self._namespaces[library] = Namespace(library, enter, names, self._describe)
+
+    def remove(self, module: OpModule) -> None:
+        """Make an op unknown; whoever has taken hold of it is told so by its next call."""
+        with self._lock:
+            known = self._modules.pop(module.name, None)
+            if known is not None:
+                self._forget(known)
+
+    def _forget(self, module: OpModule) -> None:
+        for op_type in self._layouts.pop(module.name, ()):
+            self._road().unload(op_type)
+            for library in self._libraries(module):
+                self._namespaces[library].forget(self._name(module, op_type))
+
+    def operator(self, module: OpModule, op_type: str) -> Any:
+        """What ``torch.ops`` has for an op type."""
+        return getattr(self._namespaces[self._library], self._name(module, op_type)).default
+
+    def find(self, operator: Any) -> tuple[OpModule, Layout] | None:
+        """The folder of an operator of ``torch.ops``, and how calls of it look; None if it is none of ours."""
+        library, _, name = operator.name().partition("::")
+        op_type = self._defined.get((library, name))
+        if op_type is None:
+            return None
+        with self._lock:
+            module = requests.module_of(op_type, self._modules)
+            return module, self.layout(module, op_type)
+
+    def layout(self, module: OpModule, op_type: str) -> Layout:
+        """How calls of an op type look."""
+        with self._lock:
+            if module.name not in self._layouts:
+                self._enter_all(module)
+            return self._layouts[module.name][op_type]
+
+    @staticmethod
+    def _name(module: OpModule, op_type: str) -> str:
+        return module.name if op_type == f"{module.name}_forward" else op_type
+
+    def _libraries(self, module: OpModule) -> list[str]:
+        return list(dict.fromkeys((self._library, module.library or self._library)))
+
+    def _names(self, library: str) -> list[str]:
+        return [name for name, module in self._modules.items() if library in self._libraries(module)]
+
+    def _describe(self, name: str) -> str | None:
+        """What the API file says of an op, if it is one of ours; nothing of the ops of gradients."""
+        with contextlib.suppress(PykernelsError):
+            module = requests.module_of(name, self._modules)
+            return inspect.getdoc(getattr(module.api, name, None)) or "" if name == module.name else ""
+        return None
+
+    def _enter(self, library: str, name: str) -> None:
+        """Have PyTorch know the op ``library::name``."""
+        with self._lock:
+            try:
+                module = requests.module_of(name, {each: self._modules[each] for each in self._names(library)})
+            except LoadError as error:
+                return self._leave_to_pytorch(library, name, str(error))
+            if module.name not in self._layouts:
+                self._enter_all(module)
+            names = [self._name(module, op_type) for op_type in self._layouts[module.name]]
+            if name not in names:
+                self._leave_to_pytorch(library, name, f"there is no op {name!r}: {module.path} has {', '.join(names)}")
+
+    def _leave_to_pytorch(self, library: str, name: str, why_not: str) -> None:
+        """A name may be another's in a library that others use, too."""
+        is_ours = (library, name) in self._defined
+        if is_ours or not torch._C._jit_get_schemas_for_operator(f"{library}::{name}"):
+            raise MissingName(f"torch.ops.{library}.{name}: {why_not}")
+
+    def _load(self, op_type: str) -> None:
+        """Give the road every op of the folder that `op_type` belongs to."""
+        with self._lock:
+            self._enter_all(requests.module_of(op_type, self._modules))
+
+    def _enter_all(self, module: OpModule) -> None:
+        road = self._road()
+        functions = module.source.functions
+        layouts = {}
+        for op in module.definition.ops.values():
+            function = functions.get(op.name.removeprefix(f"{module.name}_"))
+            takes_is_train = function is not None and "is_train" in function.keywords
+            layouts[op.name] = Layout(op, takes_is_train=takes_is_train)
+        numbers = module.numbers
+        self._kept.append(module)
+        # At once, because PyTorch looks operators up when rules are registered for them.
+        self._layouts[module.name] = layouts
+        try:
+            for layout in layouts.values():
+                road.load(layout, numbers[layout.op.name])
+                for library in self._libraries(module):
+                    self._define(library, self._name(module, layout.op.name), layout)
+        except BaseException:
+            self._forget(module)
+            raise
+        if "torch._subclasses.fake_tensor" in sys.modules:
+            # It remembers what ops of these names have inferred.
+            torch._subclasses.fake_tensor.FakeTensorMode.cache_clear()
+
+    def _define(self, library: str, name: str, layout: Layout) -> None:
+        defined = self._defined.get((library, name))
+        if defined is None:
+            if torch._C._jit_get_schemas_for_operator(f"{library}::{name}"):
+                raise LoadError(f"op {layout.op.name!r} cannot be torch.ops.{library}.{name}: PyTorch has one there")
+        elif defined != layout.op.name:
+            raise LoadError(f"torch.ops.{library}.{name} would be both op type {defined!r} and {layout.op.name!r}")
+        self._road().define(layout, library, name)
+        self._defined[library, name] = layout.op.name
+        self._namespaces[library].forget(name)
+        if defined is None:
+            self._add_rules(f"{library}::{name}", layout)
+
+    def _add_rules(self, qualified: str, layout: Layout) -> None:
+        """What a compiler asks, and vmap; the rules are those of whatever the name then stands for."""
+        op_type = layout.op.name
+
+        def current() -> Layout:
+            with self._lock:
+                return self.layout(requests.module_of(op_type, self._modules), op_type)
+
+        def infer(*args: Any, **kwargs: Any) -> Any:
+            now = current()
+            try:
+                call = now.read(dict(zip(now.names, args)) | kwargs)
+                return now.pack(fake.fake_outputs(now, call), call.counts)
+            except PykernelsError as error:
+                raise RuntimeError(str(error)) from error
+
+        def batched(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
+            operator = torch._library.utils.lookup_op(qualified)
+            number = requests.module_of(op_type, self._modules).numbers[op_type]
+            return vmap.batched(operator, current(), number)(info, in_dims, *args, **kwargs)
+
+        library = torch.library.Library(qualified.partition("::")[0], "FRAGMENT")
+        self._rules += [library, self._road().infer_with(qualified, infer)]
+        torch.library.register_vmap(qualified, batched, lib=library)
+
+    def _road(self) -> Any:
+        return self._make_road()
+
+
+def _native_or_python(load: Callable[[str], None]) -> Any:
+    """The native registrar, or the slower road in Python where it cannot be built."""
+    try:
+        return registrar.Registrar(registrar.build(), service.services(), load)
+    except (BuildError, LoadError) as error:
+        warnings.warn(
+            f"ops of PyTorch are called through Python, which takes about ten times as long for small tensors: {error}",
+            PykernelsWarning,
+            stacklevel=2,
+        )
+        return python.Python(load)
+
+
+_ops = TorchOps(LIBRARY, _native_or_python)
+add, remove, find = _ops.add, _ops.remove, _ops.find
+
+
+def owns(value: Any) -> bool:
+    """Whether `value` is a tensor, of numbers or one of a compiler's."""
+    return isinstance(value, torch.Tensor)
+
+
+def bind(
+    module: OpModule,
+    op_type: str,
+    inputs: Sequence[Sequence[Any]],
+    attributes: Mapping[str, Any],
+    counts: Sequence[int],
+) -> Callable[..., Sequence[Any]]:
+    """What calls an op on tensors.
+
+    Returns
+    -------
+    callable
+        Takes and returns tensors. It raises `RuntimeError` if the definition refuses the inputs, there is no kernel for
+        them, or it fails, and `KernelError` if a kernel calls it.
+    """
+    layout = _ops.layout(module, op_type)
+    operator = _ops.operator(module, op_type)
+    sizes = [len(group) for group in inputs]
+
+    def call(*tensors: Any) -> Sequence[Any]:
+        # A compiler follows this code.
+        if not torch.compiler.is_compiling() and fork.is_forbidden():
+            raise KernelError(f"op {op_type!r} is called in a kernel; combine ops in the API file")
+        given = iter(tensors)
+        groups = [list(itertools.islice(given, size)) for size in sizes]
+        is_train = layout.takes_is_train and training.is_training(tensors)
+        return layout.unpack(operator(**layout.write(groups, attributes, counts, is_train)))
+
+    return call

@@ -1,0 +1,227 @@
+"""What a definition infers from shapes that are not known yet: found out by trying.
+
+Definitions compute with numbers. Tracers have symbols in their place, each with a number as its example. So a
+definition is asked again and again, with other numbers for the symbols, until it is known which of them must be equal,
+which must be the very number of the example, and how the dimensions of the outputs come from the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pykernels.frameworks.torch.symbolic_formula import Formula, Term
+
+__all__ = ["Shapes", "explore"]
+
+# Added to the example of a symbol. The first are multiples of every number up to 10, for definitions that divide.
+_STEPS = (2520, 5040, 1, 7)
+# By what definitions may divide, at most.
+_MOST_DIVISOR = 64
+
+#: The dimensions of all outputs one after the other, or None if the definition refuses the inputs.
+Infer = Callable[[Sequence[int]], "tuple[int, ...] | None"]
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What has been found out.
+
+    Attributes
+    ----------
+    equal : tuple of (int, int)
+        Pairs of symbols that must be equal.
+    fixed : tuple of int
+        Symbols that must be what they are in the example.
+    outputs : tuple of Formula
+        The dimensions of the outputs.
+    """
+
+    equal: tuple[tuple[int, int], ...]
+    fixed: tuple[int, ...]
+    outputs: tuple[Formula, ...]
+
+
+def explore(infer: Infer, example: Sequence[int]) -> Shapes:
+    """How the dimensions of outputs depend on symbols.
+
+    Parameters
+    ----------
+    infer : callable
+        Infers from numbers for the symbols.
+    example : sequence of int
+        Numbers that `infer` accepts.
+    """
+    accepted = infer(example)
+    assert accepted is not None, "the example is accepted"
+    search = _Search(infer, tuple(example), accepted)
+    groups, fixed = search.group()
+    while True:
+        found = [search.formula(at, groups) for at in range(len(accepted))]
+        # Symbols that come in otherwise than in the ways of a formula.
+        odd = set().union(*(each for each in found if not isinstance(each, Formula)))
+        outputs = tuple(each for each in found if isinstance(each, Formula))
+        if not odd and search.agrees(outputs, groups):
+            break
+        # All, if each does well by itself but they do not together.
+        odd = odd or set(groups)
+        fixed += [symbol for group in groups if group in odd for symbol in group]
+        groups = [group for group in groups if group not in odd]
+    equal = [pair for group in groups for pair in itertools.pairwise(group)]
+    return Shapes(tuple(equal), tuple(sorted(fixed)), outputs)
+
+
+_Group = tuple[int, ...]
+
+
+class _Search:
+    """A definition, and what it accepts beside the example."""
+
+    def __init__(self, infer: Infer, example: tuple[int, ...], accepted: tuple[int, ...]) -> None:
+        self._infer = infer
+        self._example = example
+        self._accepted = accepted
+        self._known: dict[Hashable, tuple[int, ...] | None] = {}
+
+    def group(self) -> tuple[list[_Group], list[int]]:
+        """Symbols that may change together with none but each other, and those that may not change at all."""
+        free: list[_Group] = [(symbol,) for symbol in range(len(self._example)) if self._may_change((symbol,))]
+        tied = [symbol for symbol in range(len(self._example)) if (symbol,) not in free]
+        groups, fixed = list(free), []
+        for _, same in itertools.groupby(sorted(tied, key=self._example.__getitem__), key=self._example.__getitem__):
+            left = list(same)
+            for first, second in itertools.combinations(tuple(left), 2):
+                if first in left and second in left and self._may_change((first, second)):
+                    groups.append((first, second))
+                    left = [symbol for symbol in left if symbol not in (first, second)]
+            if len(left) > 2 and self._may_change(tuple(left)):
+                groups.append(tuple(left))
+            else:
+                fixed += left
+        return groups, fixed
+
+    def _may_change(self, group: _Group) -> bool:
+        return len(self._moves(group)) > 1
+
+    def _moves(self, group: _Group) -> list[int]:
+        """The steps by which a group can be moved away from the example."""
+        # Down to 2 as well, because definitions may tell small from large.
+        steps = dict.fromkeys((*_STEPS, *(2 - self._example[symbol] for symbol in group[:1])))
+        return [step for step in steps if step and self._at({group: step}) is not None]
+
+    def _at(self, moved: Mapping[_Group, int]) -> tuple[int, ...] | None:
+        """What is inferred with some groups moved."""
+        numbers = self._numbers(moved)
+        if numbers not in self._known:
+            self._known[numbers] = self._infer(numbers)
+        return self._known[numbers]
+
+    def _numbers(self, moved: Mapping[_Group, int]) -> tuple[int, ...]:
+        numbers = list(self._example)
+        for group, step in moved.items():
+            for symbol in group:
+                numbers[symbol] += step
+        return tuple(numbers)
+
+    def _moved(self, output: int, group: _Group, step: int) -> int | None:
+        """By how much a dimension changes with a group, or None if the outputs have other ranks then."""
+        inferred = self._at({group: step})
+        assert inferred is not None, "only steps that are accepted are taken"
+        return inferred[output] - self._accepted[output] if len(inferred) == len(self._accepted) else None
+
+    def formula(self, output: int, groups: Sequence[_Group]) -> Formula | set[_Group]:
+        """How a dimension comes from the groups, or those from which it does in another way than a formula can say."""
+        terms: dict[_Group, tuple[Term, int]] = {}
+        odd = set()
+        for group in groups:
+            moves = [(self._moved(output, group, step), step) for step in self._moves(group)]
+            change, step = moves[0]
+            if change is not None and not change % step and all(c == change // step * s for c, s in moves):
+                if change:
+                    terms[group] = Term(group[0]), change // step
+                continue
+            divided = self._divided(output, group)
+            if divided is None:
+                odd.add(group)
+            else:
+                terms[group] = divided
+        if odd:
+            return odd
+        if len(terms) > 1 and self._multiplies(list(terms), output):
+            return self._product(output, terms) or set(terms)
+        constant = self._accepted[output] - sum(factor * term(self._example) for term, factor in terms.values())
+        return Formula(constant, tuple(terms.values()))
+
+    def _divided(self, output: int, group: _Group) -> tuple[Term, int] | None:
+        """The term and the factor by which a dimension grows in even steps with a group, if it does."""
+        first = self._example[group[0]]
+        seen: dict[int, int] = {}
+        jumps: list[tuple[int, int]] = []
+        latest = self._accepted[output]
+        for step in range(3 * _MOST_DIVISOR):
+            inferred = self._at({group: step})
+            if inferred is None:
+                continue
+            if len(inferred) != len(self._accepted):
+                return None
+            if inferred[output] != latest:
+                jumps.append((first + step, inferred[output] - latest))
+            latest = seen[step] = inferred[output]
+            if len(jumps) == 3:
+                break
+        if len(jumps) < 2:
+            return None
+        (number, factor), (following, _) = jumps[:2]
+        divisor = following - number
+        term = Term(group[0], -number % divisor, divisor)
+        changes: dict[int, int | None] = {step: value - self._accepted[output] for step, value in seen.items()}
+        changes |= {step: self._moved(output, group, step) for step in self._moves(group)}
+        now = term(self._example)
+        holds = all(change == factor * (term(self._numbers({group: step})) - now) for step, change in changes.items())
+        return (term, factor) if holds else None
+
+    def _product(self, output: int, terms: Mapping[_Group, tuple[Term, int]]) -> Formula | None:
+        """A dimension as a product of terms and a constant, if it is one."""
+        value = self._accepted[output]
+        plain = [term for term, _ in terms.values()]
+        # The constant may belong to the terms, as in (a + 1) * (b // 2 + 1).
+        shifts = [divmod(value - factor * term(self._example), factor) for term, factor in terms.values()]
+        shifted = [Term(t.symbol, t.offset + by * t.divisor, t.divisor) for t, (by, _) in zip(plain, shifts)]
+        for factors in (plain, shifted):
+            product = math.prod(term(self._example) for term in factors)
+            worth = next(iter(terms.values()))[1] * factors[0](self._example)
+            if product and not worth % product:
+                found = Formula(value - worth, (), tuple(factors), worth // product)
+                if self._holds(found, output, list(terms), 1) and self._holds(found, output, list(terms), 2):
+                    return found
+        return None
+
+    def _holds(self, formula: Formula, output: int, groups: Sequence[_Group], number: int) -> bool:
+        """Whether a formula holds for one dimension when these groups change at once."""
+        moved = self._all_moved(groups, number)
+        inferred = self._at(moved)
+        return inferred is not None and inferred[output] == formula(self._numbers(moved))
+
+    def _all_moved(self, groups: Sequence[_Group], number: int) -> dict[_Group, int]:
+        # Different steps, so that what is equal in the example differs.
+        return {group: self._moves(group)[0] * (at + number) for at, group in enumerate(groups)}
+
+    def _multiplies(self, groups: Sequence[_Group], output: int) -> bool:
+        """Whether a dimension changes otherwise with several groups than with each by itself."""
+        moved = {group: self._moves(group)[0] for group in groups}
+        inferred = self._at(moved)
+        if inferred is None:
+            return False
+        apart = sum(self._moved(output, group, step) or 0 for group, step in moved.items())
+        return inferred[output] - self._accepted[output] != apart
+
+    def agrees(self, outputs: Sequence[Formula], groups: Sequence[_Group]) -> bool:
+        """Whether formulas hold when all groups change at once."""
+        for number in (1, 2):
+            moved = self._all_moved(groups, number)
+            numbers = self._numbers(moved)
+            if self._at(moved) != tuple(formula(numbers) for formula in outputs):
+                return False
+        return True

@@ -1,0 +1,1 @@
+"""Write stages as LLVM's vector code."""

@@ -1,0 +1,63 @@
+"""Emit the steps of reductions: the first value, one step, and the fold of a vector's lanes."""
+
+from __future__ import annotations
+
+import math
+
+import llvmlite.ir as ir
+import numpy as np
+
+from pykernels.kernel.emit.vector_operations import OPERATIONS
+from pykernels.kernel.emit.vector_writer import Writer, lane_type
+
+__all__ = ["across", "combine", "identity"]
+
+_I32 = ir.IntType(32)
+
+
+def identity(name: str, dtype: np.dtype) -> bool | int | float:
+    """What a fold begins with."""
+    if name in ("add", "multiply"):
+        return int(name == "multiply")
+    if dtype.kind == "b":
+        return name == "minimum"
+    if dtype.kind == "f":
+        return -math.inf if name == "maximum" else math.inf
+    limits = np.iinfo(dtype)
+    return int(limits.min if name == "maximum" else limits.max)
+
+
+def combine(w: Writer, name: str, dtype: np.dtype, folded: ir.Value, value: ir.Value) -> ir.Value:
+    """One step, of numbers or vectors; NaN stays."""
+    return OPERATIONS[name](w, dtype, value, folded)
+
+
+def across(w: Writer, name: str, dtype: np.dtype, vector: ir.Value) -> ir.Value:
+    """The lanes of a vector, folded in halves."""
+    if name in ("maximum", "minimum") and dtype.kind == "f":
+        # NaN is looked for once, not at each step.
+        lanes = vector.type.count
+        is_nan = w.builder.bitcast(w.builder.fcmp_unordered("uno", vector, vector), ir.IntType(lanes))
+        known = across(w, "fmax" if name == "maximum" else "fmin", dtype, vector)
+        some = w.builder.icmp_unsigned("!=", is_nan, ir.Constant(is_nan.type, 0))
+        return w.builder.select(some, ir.Constant(known.type, math.nan), known)
+    while vector.type.count > 1:
+        half = vector.type.count // 2
+        undefined = ir.Constant(vector.type, ir.Undefined)
+        low, high = (
+            w.builder.shuffle_vector(
+                vector, undefined, ir.Constant(ir.VectorType(_I32, half), [_I32(at + k) for k in range(half)])
+            )
+            for at in (0, half)
+        )
+        if name in ("fmax", "fmin"):
+            is_first = w.builder.fcmp_ordered(">" if name == "fmax" else "<", low, high)
+            vector = w.builder.select(is_first, low, high)
+        else:
+            vector = combine(w, name, dtype, low, high)
+    return w.builder.extract_element(vector, _I32(0))
+
+
+def spread_constant(number: bool | int | float, dtype: np.dtype, lanes: int) -> ir.Constant:
+    """A vector of one number."""
+    return ir.Constant(ir.VectorType(lane_type(dtype), lanes), number)

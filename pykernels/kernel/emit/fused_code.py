@@ -1,0 +1,246 @@
+"""The machine code of a fused kernel: its stages, and tables that tell the driver how to run them.
+
+The driver is ``cpp_defs/runtime/fused.cpp``; the names that both share are explained in ``fused/tables.h`` beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import llvmlite.ir as ir
+import numpy as np
+
+from pykernels.build import linking
+from pykernels.kernel.emit import folds, number_checks, target, vector_math
+from pykernels.kernel.emit.fast_math import FLAGS
+from pykernels.kernel.emit.stage_code import StageCode
+from pykernels.kernel.emit.vector_code import constant
+from pykernels.kernel.emit.vector_writer import Writer
+from pykernels.kernel.expression.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced
+from pykernels.kernel.expression.axes import Shape, encoded
+from pykernels.kernel.expression.fused import Fused, Unfit
+from pykernels.kernel.expression.nodes import Keyword
+from pykernels.kernel.facts import FUSED, Facts
+from pykernels.kernel.plan.graph import within
+from pykernels.kernel.plan.planning import make_plan
+from pykernels.kernel.plan.stages import Plan, Stage, adds_rows, arguments_of, extents_of, is_costly, is_plain, widest
+
+__all__ = ["compile_kernel"]
+
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+# As in tables.h.
+_EVEN, _NONEMPTY = 1, 2
+_TOGETHER, _MAX_NUMBERS, _MAX_STAGES = 4, 96, 64
+# Elements of a short vector.
+_SHORT = 4
+
+
+def compile_kernel(fused: Fused, output: Path, where: str, *, fast_math: bool) -> Facts:
+    """Compile an expression into a shared object with the function `linking.ENTRY`.
+
+    Parameters
+    ----------
+    output : Path
+        Where the shared object goes.
+    where : str
+        The kernel, for the message if the linker fails.
+    fast_math : bool
+        Whether LLVM may change its arithmetic.
+
+    Raises
+    ------
+    Unfit
+        It cannot be planned.
+    BuildError
+        There is no compiler to link with, or it failed.
+    """
+    plan = make_plan(fused)
+    module, writers = _write(plan, registers=2, fast_math=fast_math)
+    if any(writer.has_calls for writer in writers):
+        module, writers = _write(plan, registers=1, fast_math=fast_math)
+    _describe(module, plan)
+    parsed = llvm.parse_assembly(str(module))
+    for value in [*parsed.functions, *parsed.global_variables]:
+        if not value.is_declaration:
+            value.visibility = "hidden"
+    target.optimise(parsed, level=2)
+    libraries = [str(vector_math.path()), "-lm"] if any(writer.needs_library for writer in writers) else ["-lm"]
+    linking.link(target.machine().emit_object(parsed), ["fused"], libraries, output, where)
+    return Facts(
+        FUSED,
+        vector_math=tuple(sorted(set[str]().union(*(writer.vector_math for writer in writers)))),
+        scalar_math=tuple(sorted(set[str]().union(*(writer.scalar_math for writer in writers)))),
+        instruction_set=target.instruction_set().name,
+        in_pieces=plan.in_pieces,
+        stages=len(plan.stages),
+        fast_math=fast_math,
+    )
+
+
+def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, list[Writer]]:
+    module = ir.Module("fused")
+    module.triple = llvm.get_default_triple()
+    instructions = target.instruction_set()
+    if plan.graph.fused.n_scalars + len(extents_of(plan)) > _MAX_NUMBERS:
+        raise Unfit(f"it computes with more than {_MAX_NUMBERS} numbers")
+    if len(plan.stages) > _MAX_STAGES:
+        raise Unfit(f"it needs more than {_MAX_STAGES} passes")
+    slots = {extent: plan.graph.fused.n_scalars + at for at, extent in enumerate(extents_of(plan))}
+    writers, functions = [], []
+    for at, stage in enumerate(plan.stages):
+        # Steps of several registers are taken in turns, so that one need not wait for the other.
+        many = 2 * registers if is_plain(stage) and not adds_rows(stage) else registers
+        lanes = many * instructions.register // widest(plan, stage)
+        writer = Writer(module, lanes, instructions, FLAGS if fast_math else ())
+        writers.append(writer)
+        short, single = (Writer(module, count, instructions, writer.flags) for count in (_SHORT, 1))
+        functions += _stage(plan, stage, writer, short, single, slots, f"pk_stage_{at}")
+    number_checks.write(
+        Writer(module, _SHORT, instructions),
+        plan.graph.fused.outputs,
+        lambda node: node.slot if isinstance(node, Keyword) else slots[node],  # type: ignore[index]
+        constant,
+    )
+    (type_, *_) = (function.type for function in functions if function)
+    values = [function or ir.Constant(type_, None) for function in functions]
+    _define(module, "pk_stages", ir.Constant(ir.ArrayType(type_, len(values)), values))
+    return module, writers
+
+
+def _stage(
+    plan: Plan, stage: Stage, writer: Writer, short: Writer, single: Writer, slots: Mapping[Extent, int], name: str
+) -> list[ir.Function | None]:
+    """The functions of a stage: of ``pk_stages``, in that order."""
+    columns = stage.domain[-1:]
+    before = tuple(each for each in stage.domain if plan.groups[each] != plan.groups[stage.domain[-1]])[-1:]
+    is_cheap = not (is_costly(stage) or adds_rows(stage))
+    # Whose order of addition depends on the vectors.
+    folds_rows = any(column not in array.classes for column in columns for _, array in stage.folds)
+    variants = (
+        (writer, columns, 1),
+        (writer, columns, _TOGETHER) if adds_rows(stage) else None,
+        (writer, before, 1) if before else None,
+        (short, columns, 1) if is_cheap else None,
+        (single, columns, 1) if is_cheap and not folds_rows else None,
+    )
+    functions: list[ir.Function | None] = []
+    for number, variant in enumerate(variants):
+        functions.append(None)
+        if variant:
+            using, column, together = variant
+            code = StageCode(using, plan, stage, f"{name}_{number}", slots, column, together)
+            code.write()
+            functions[-1] = code.function
+    return functions
+
+
+def _describe(module: ir.Module, plan: Plan) -> None:
+    """Write down what the driver must know."""
+    fused = plan.graph.fused
+    extents = extents_of(plan)
+    arguments = [arguments_of(stage) for stage in plan.stages]
+    at_array = {array: at for at, array in enumerate(plan.arrays)}
+    views = [array.view for array in plan.arrays if isinstance(array.view, (Reshaped, Sliced))]
+    results = (within(output) for output, is_packed in zip(fused.outputs, plan.graph.packed) if is_packed)
+    reshaped = [node for node in (*views, *results) if isinstance(node, Reshaped)]
+    shape_of = fused.axes.shape_of
+    reductions = [node for stage in plan.stages for node, _ in stage.folds]
+    position_class = _classes_of_positions(plan)
+    members: list[list[int]] = [[] for _ in plan.graph.numbers]
+    of_outputs = range(*(sum(map(len, fused.tensors[:end])) for end in (fused.n_inputs, len(fused.tensors))))
+    for position, number in enumerate(position_class):
+        if number >= 0 and position not in of_outputs:
+            members[number].append(position)
+    tables: dict[str, list[int]] = {
+        "pk_counts": [
+            *(fused.n_inputs, len(fused.tensors) - fused.n_inputs, len(plan.arrays), len(plan.stages)),
+            *(len(plan.graph.numbers), fused.n_scalars, len(extents), len(reductions)),
+            *(sum(map(len, fused.tensors)), len(fused.axes.lengths), len(views), len(reshaped)),
+            sum(isinstance(array.view, Counted) for array in plan.arrays),
+        ],
+        "pk_blocked": [_mask(plan.blocked)],
+        "pk_groups": list(plan.groups),
+        "pk_classes": position_class,
+        "pk_arrays": [
+            number
+            for array in plan.arrays
+            for number in (
+                *(array.tensor, array.storage.itemsize, _mask(array.classes)),
+                array.is_local or isinstance(array.view, Sliced),
+            )
+        ],
+        "pk_stage_table": [
+            number
+            for stage, given in zip(plan.stages, arguments)
+            for number in (
+                *(stage.phase, stage.in_block, _mask(stage.domain), len(given), len(stage.folds)),
+                adds_rows(stage),
+            )
+        ],
+        "pk_arguments": [at_array[array] for given in arguments for array in given],
+        "pk_folds": [at_array[array] for stage in plan.stages for _, array in stage.folds],
+        "pk_members": _lists(members),
+        "pk_output_shapes": _lists([sorted(axis) for output in fused.outputs for axis in fused.axes.shape_of(output)]),
+        "pk_extents": _shapes([extent.shape for extent in extents]),
+        "pk_lengths": _lists(fused.axes.lengths),
+        "pk_views": _lists([_view(view, shape_of(view)) for view in views]),
+        "pk_reshaped": _shapes([shape for node in reshaped for shape in (shape_of(node.operand), shape_of(node))]),
+        "pk_counted": _shapes([shape_of(array.view) for array in plan.arrays if isinstance(array.view, Counted)]),
+        "pk_packed": list(plan.graph.packed),
+        "pk_reductions": [number for node in reductions for number in _reduction(node)],
+    }
+    for name, values in tables.items():
+        _define(module, name, ir.Constant(ir.ArrayType(_I32, max(1, len(values))), list(map(int, values)) or [0]))
+    firsts = [_pattern(node, array.storage) for stage in plan.stages for node, array in stage.folds]
+    _define(module, "pk_identities", ir.Constant(ir.ArrayType(_I64, max(1, len(firsts))), firsts or [0]))
+
+
+def _define(module: ir.Module, name: str, value: ir.Constant) -> None:
+    variable = ir.GlobalVariable(module, value.type, name)
+    variable.global_constant = True
+    variable.initializer = value
+
+
+def _mask(classes: Sequence[int] | frozenset[int]) -> int:
+    return sum(1 << each for each in classes)
+
+
+def _classes_of_positions(plan: Plan) -> list[int]:
+    """For every axis of every tensor and reshaped array the number of its class, or -1 if it is of no account."""
+    fused = plan.graph.fused
+    found = [plan.graph.numbers.get(fused.axes.class_of(position), -1) for position in range(fused.axes.n_positions)]
+    at = sum(map(len, fused.tensors[: fused.n_inputs]))
+    for output, is_packed in zip(fused.outputs, plan.graph.packed):
+        for axis in fused.axes.shape_of(output):
+            (found[at],) = plan.graph.classes_of((axis,)) if axis and not is_packed else (-1,)
+            at += 1
+    return found
+
+
+def _lists(lists: Sequence[Sequence[int]]) -> list[int]:
+    """Each with its length before it."""
+    return [number for each in lists for number in (len(each), *each)]
+
+
+def _reduction(node: Reduction) -> list[int]:
+    """What must hold for it, and the lengths that it folds."""
+    must = _EVEN if node.name in ("add", "multiply") else 0 if node.may_be_empty else _NONEMPTY
+    return [must, *_shapes([tuple(axis for axis in node.folded if axis)])]
+
+
+def _view(view: Reshaped | Sliced, shape: Shape) -> list[int]:
+    if isinstance(view, Sliced):
+        return [number for part in view.parts for number in part]
+    return [number for (axis,) in shape for number in (-1, 1, axis)]
+
+
+def _shapes(shapes: Sequence[Shape]) -> list[int]:
+    return [number for shape in shapes for number in encoded(shape)]
+
+
+def _pattern(node: Reduction, storage: np.dtype) -> int:
+    """The bits of what a fold begins with."""
+    first = np.array(folds.identity(node.name, node.dtype), storage).tobytes()
+    return int.from_bytes(first, "little", signed=len(first) == 8)

@@ -1,0 +1,84 @@
+"""Emit loads and stores of vectors, masked at the end of a row."""
+
+from __future__ import annotations
+
+import llvmlite.ir as ir
+import numpy as np
+
+from pykernels.kernel.emit.vector_code import constant, storage_type
+from pykernels.kernel.emit.vector_writer import Writer
+
+__all__ = ["from_memory", "load", "store", "to_memory"]
+
+_I16, _I32 = ir.IntType(16), ir.IntType(32)
+
+
+def load(
+    w: Writer, builder: ir.IRBuilder, pointer: ir.Value, storage: np.dtype, mask: ir.Value | None = None
+) -> ir.Value:
+    """A vector, as it is computed with; without a mask all of it lies in memory."""
+    type_ = ir.VectorType(_transferred_as(storage), w.lanes)
+    pointer = builder.bitcast(pointer, type_.as_pointer())
+    if mask is None:
+        value = builder.load(pointer, align=storage.itemsize)
+    else:
+        # Whatever is computed with ones is computed fast.
+        ones = constant(1, storage, w.lanes) if storage.kind == "f" and storage.itemsize > 2 else None
+        operands = pointer, _I32(storage.itemsize), mask, ones or ir.Constant(type_, 1)
+        value = builder.call(_masked(w, "load", type_, type_, operands), operands)
+    return from_memory(builder, _bits(builder, value, storage_type(storage)), storage, w.lanes)
+
+
+def store(
+    w: Writer,
+    builder: ir.IRBuilder,
+    value: ir.Value,
+    pointer: ir.Value,
+    storage: np.dtype,
+    mask: ir.Value | None = None,
+) -> None:
+    """The opposite of `load`."""
+    value = _bits(builder, to_memory(builder, value, storage, w.lanes), _transferred_as(storage))
+    pointer = builder.bitcast(pointer, value.type.as_pointer())
+    if mask is None:
+        builder.store(value, pointer, align=storage.itemsize)
+    else:
+        operands = value, pointer, _I32(storage.itemsize), mask
+        builder.call(_masked(w, "store", ir.VoidType(), value.type, operands), operands)
+
+
+def _masked(
+    w: Writer, what: str, returned: ir.Type, vector: ir.VectorType, operands: tuple[ir.Value, ...]
+) -> ir.Function:
+    kind = {"float": "f32", "double": "f64"}.get(str(vector.element), str(vector.element))
+    name = f"llvm.masked.{what}.v{vector.count}{kind}.p0"
+    type_ = ir.FunctionType(returned, [operand.type for operand in operands])
+    return w.module.globals.get(name) or ir.Function(w.module, type_, name)
+
+
+def _transferred_as(storage: np.dtype) -> ir.Type:
+    """What is loaded and stored under a mask: half floats as their bits."""
+    return _I16 if storage == np.float16 else storage_type(storage)
+
+
+def _bits(builder: ir.IRBuilder, value: ir.Value, element: ir.Type) -> ir.Value:
+    type_ = ir.VectorType(element, value.type.count)
+    return value if value.type == type_ else builder.bitcast(value, type_)
+
+
+def from_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes: int = 0) -> ir.Value:
+    """What is computed with, out of what lies in memory."""
+    if storage == np.bool_:
+        return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+    if storage == np.float16:
+        return builder.fpext(value, ir.VectorType(ir.FloatType(), lanes) if lanes else ir.FloatType())
+    return value
+
+
+def to_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes: int = 0) -> ir.Value:
+    """The opposite of `from_memory`."""
+    element = storage_type(storage)
+    type_ = ir.VectorType(element, lanes) if lanes else element
+    if storage == np.bool_:
+        return builder.zext(value, type_)
+    return builder.fptrunc(value, type_) if storage == np.float16 else value

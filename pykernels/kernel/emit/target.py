@@ -1,0 +1,89 @@
+"""LLVM for a processor: its instruction set, and machine code out of IR. It needs llvmlite, but not numba."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from pykernels.build import processor
+from pykernels.kernel.emit.vector_math import InstructionSet
+
+__all__ = ["instruction_set", "machine", "optimise"]
+
+
+# Of the levels of x86-64.
+_LEVELS = {
+    "x86-64": InstructionSet("sse2", 16, {}, has_fma=False),
+    "x86-64-v2": InstructionSet("sse4.2", 16, {16: "b"}, has_fma=False),
+    "x86-64-v3": InstructionSet("avx2", 32, {32: "d", 16: "b"}, has_fma=True),
+    "x86-64-v4": InstructionSet("avx512", 64, {64: "e", 32: "d", 16: "b"}, has_fma=True),
+}
+
+
+def machine() -> Any:
+    """LLVM's target machine for the chosen processor."""
+    return _machine(processor.chosen())
+
+
+def instruction_set() -> InstructionSet:
+    """The widest vector instructions of the chosen processor."""
+    return _LEVELS.get(processor.chosen()) or _own_instruction_set()
+
+
+@functools.cache
+def _machine(cpu: str) -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_default_triple())
+    is_own = cpu == processor.NATIVE
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name() if is_own else cpu,
+        features=llvm.get_host_cpu_features().flatten() if is_own else "",
+        opt=3,
+        reloc="pic",
+        codemodel="default",
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _own_instruction_set() -> InstructionSet:
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512f") and features.get("avx512dq") and features.get("avx512bw"):
+        return InstructionSet("avx512", 64, {64: "e", 32: "d", 16: "b"}, has_fma=True)
+    if features.get("avx2"):
+        return InstructionSet("avx2", 32, {32: "d", 16: "b"}, has_fma=bool(features.get("fma")))
+    if features.get("sse4.2"):
+        return InstructionSet("sse4.2", 16, {16: "b"}, has_fma=False)
+    if features.get("neon"):
+        return InstructionSet("neon", 16, {}, has_fma=True)
+    return InstructionSet("baseline", 16, {}, has_fma=False)
+
+
+def simplify(module: Any) -> None:
+    """Bring a module into the form that rewriting expects, without numba's needless counting of references."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=1)
+    tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
+    passes = llvm.create_pass_builder(machine(), tuning).getModulePassManager()
+    passes.add_refprune_pass()
+    passes.run(module, llvm.create_pass_builder(machine(), tuning))
+
+
+def write_out(module: Any) -> None:
+    """Put in the bodies of functions that are to be inlined always."""
+    builder = llvm.create_pass_builder(machine(), llvm.create_pipeline_tuning_options(speed_level=1))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+
+
+def optimise(module: Any, *, level: int = 3) -> None:
+    """Run LLVM's passes over a module."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    tuning.loop_vectorization = True
+    tuning.slp_vectorization = True
+    passes = llvm.create_pass_builder(machine(), tuning)
+    passes.getModulePassManager().run(module, passes)

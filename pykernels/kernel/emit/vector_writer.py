@@ -1,0 +1,127 @@
+"""Emit instructions and calls of mathematical functions, and convert between dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import llvmlite.ir as ir
+import numpy as np
+
+from pykernels.kernel.emit import inline_math, inline_tables, vector_math
+from pykernels.kernel.emit.instructions import Instructions
+from pykernels.kernel.emit.vector_math import InstructionSet
+
+__all__ = ["Emitter", "Writer", "convert", "lane_type", "number_like"]
+
+#: An operation: (writer, the dtype to compute in, operands of this dtype) -> value.
+Emitter: TypeAlias = Callable[..., ir.Value]
+
+
+class Writer(Instructions):
+    """Instructions, and the functions of mathematics that they call.
+
+    Attributes
+    ----------
+    vector_math, scalar_math : set of str
+        The functions computed in vectors so far, and lane by lane.
+    has_calls : bool
+        Whether any of them is called, not written out.
+    needs_library : bool
+        Whether any is called in the vector math library.
+    flags : sequence of str
+        What LLVM may do to the arithmetic of the operations (`fast_math`).
+    """
+
+    def __init__(
+        self, module: ir.Module, lanes: int, instruction_set: InstructionSet, flags: Sequence[str] = ()
+    ) -> None:
+        super().__init__(module, lanes)
+        self.flags = flags
+        self.has_calls = False
+        self.needs_library = False
+        self.vector_math: set[str] = set()
+        self.scalar_math: set[str] = set()
+        self._instruction_set = instruction_set
+
+    def math(self, name: str, *operands: ir.Value) -> ir.Value:
+        """A function of C's mathematics: written out, or its vector twin if there is one, else lane by lane."""
+        vector = operands[0].type
+        if not isinstance(vector, ir.VectorType):
+            return self._call(_c_name(name, vector), *operands)
+        function = _c_name(name, vector.element)
+        item_size = 4 if isinstance(vector.element, ir.FloatType) else 8
+        width = min(self.lanes, self._instruction_set.register // item_size)
+        twin = vector_math.find(function, len(operands), item_size, width, self._instruction_set)
+        inline = self._written_out(name, twin) if item_size == 4 else None
+        if inline:
+            self.vector_math.add(function)
+            result = inline(self, *operands)
+            if name == "exp" and self.is_nonpositive(operands[0]):
+                self._fractions.add(result)
+            return result
+        self.has_calls = True
+        if twin is None:
+            self.scalar_math.add(function)
+            return self._lane_by_lane(function, operands)
+        self.needs_library = True
+        self.vector_math.add(function)
+        parts = [
+            self._call(twin, *(self._part(operand, at, width) for operand in operands))
+            for at in range(0, self.lanes, width)
+        ]
+        return self._joined(parts)
+
+    def has_tables(self) -> bool:
+        """Whether there are the instructions of `avx512` and `lookup`."""
+        return self._instruction_set.name == "avx512" and self.lanes % 16 == 0
+
+    def _written_out(self, name: str, twin: str | None) -> Emitter | None:
+        if self.has_tables():
+            return inline_tables.INLINE.get(name)
+        if not self._instruction_set.has_fma or (twin and name in inline_math.SLOWER):
+            return None
+        return inline_math.INLINE.get(name)
+
+
+def _c_name(name: str, type_: ir.Type) -> str:
+    return f"{name}f" if isinstance(type_, ir.FloatType) else name
+
+
+def lane_type(dtype: np.dtype) -> ir.Type:
+    """What an element is computed in: float16 in float32."""
+    if dtype.kind == "f":
+        return ir.DoubleType() if dtype == np.float64 else ir.FloatType()
+    return ir.IntType(1 if dtype == np.bool_ else 8 * dtype.itemsize)
+
+
+def convert(builder: ir.IRBuilder, value: ir.Value, old: np.dtype, new: np.dtype) -> ir.Value:
+    """A value of one dtype as one of another, as NumPy casts."""
+    from_type, to_type = lane_type(old), lane_type(new)
+    if new == np.bool_ and old != np.bool_:
+        zero = ir.Constant(value.type, 0)
+        return (
+            builder.fcmp_unordered("!=", value, zero) if old.kind == "f" else builder.icmp_unsigned("!=", value, zero)
+        )
+    if from_type == to_type:
+        return value
+    shape = ir.VectorType(to_type, value.type.count) if isinstance(value.type, ir.VectorType) else to_type
+    if old.kind == "f" and new.kind == "f":
+        return builder.fpext(value, shape) if new == np.float64 else builder.fptrunc(value, shape)
+    if new.kind == "f":
+        return builder.sitofp(value, shape) if old.kind == "i" else builder.uitofp(value, shape)
+    if old.kind != "f":
+        if new.itemsize < old.itemsize:
+            return builder.trunc(value, shape)
+        return builder.sext(value, shape) if old.kind == "i" else builder.zext(value, shape)
+    if new == np.uint64:
+        return builder.fptoui(value, shape)
+    # By way of a wider integer, as the C code of NumPy does on this processor.
+    wide = ir.IntType(64 if new.itemsize == 8 or new == np.uint32 else 32)
+    widened = builder.fptosi(value, ir.VectorType(wide, shape.count) if isinstance(shape, ir.VectorType) else wide)
+    return widened if wide == to_type else builder.trunc(widened, shape)
+
+
+def number_like(value: ir.Value, number: float) -> ir.Constant:
+    """A number of the type of a value."""
+    return ir.Constant(value.type, number)

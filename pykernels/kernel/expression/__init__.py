@@ -1,0 +1,1 @@
+"""Evaluate a kernel's syntax tree to typed expressions of its inputs."""

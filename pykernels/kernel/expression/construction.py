@@ -1,0 +1,140 @@
+"""Construct the nodes of functions that take more than one operation."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.kernel.expression import functions
+from pykernels.kernel.expression.functions import BINARY, Function
+from pykernels.kernel.expression.nodes import Node, NotElementwise, Operation, dtype_of, is_array, operation
+
+__all__ = ["apply", "convert", "inputs_of", "power_operator"]
+
+# Up to here, products of floating-point numbers are as close as a power.
+_LARGEST_POWER = 4
+_LARGEST_INTEGER_POWER = 64
+_COMPARISONS = frozenset(function.name for function in functions.COMPARISONS.values())
+
+
+def apply(function: Function, operands: Sequence[Any]) -> Operation:
+    """The node of a function of operands, of which at least one is a node.
+
+    Raises
+    ------
+    NotElementwise
+        NumPy refuses the operands, or the function has no elementwise form for them.
+    """
+    if function.name == "clip":
+        return _clip(*operands)
+    for operand in operands:
+        if not isinstance(operand, (Node, bool, int, float, np.generic)):
+            raise NotElementwise(f"{type(operand).__name__} among numbers")
+    compared = _compare_exactly(function, operands) if function.name in _COMPARISONS else None
+    if compared is not None:
+        return compared
+    made = operation(function.name, function.function, operands, function.computed_in)
+    if function.name == "power":
+        made = _as_products(made, *operands)
+    if made.name in ("power", "reciprocal") and made.dtype.kind != "f":
+        raise NotElementwise("a power of integers")
+    return made
+
+
+def convert(value: Node, sample: Any) -> Operation:
+    """The value as one of the type of the sample."""
+    is_rounded = np.asarray(sample).dtype == np.float16 != dtype_of(value)
+    return operation("to_half" if is_rounded else "convert", lambda _: sample, [value])
+
+
+def _compare_exactly(function: Function, operands: Sequence[Any]) -> Operation | None:
+    """A comparison of integers with one of Python's that their dtype need not hold; None for all other operands."""
+    at = next((at for at, each in enumerate(operands) if type(getattr(each, "sample", each)) is int), None)
+    if at is None or type(getattr(operands[1 - at], "sample", operands[1 - at])) in (bool, int, float):
+        return None
+    number, other = operands[at], operands[1 - at]
+    dtype = dtype_of(other)
+    if dtype.kind not in "iu" or dtype == np.int64:
+        return None
+    limits = np.iinfo(dtype)
+
+    def compare(a: Any, b: Any) -> Operation:
+        return operation(function.name, function.function, [b, a] if at else [a, b], function.computed_in)
+
+    if not isinstance(number, Node):
+        if limits.min <= number <= limits.max:
+            return None
+        always = function.function(*((0, number) if at else (number, 0)))
+        same = functions.COMPARISONS[ast.Eq if always else ast.NotEq]
+        return operation(same.name, same.function, [other, other], same.computed_in)
+    narrow = Operation(dtype.type(1), name="wrap", operands=(number,), dtype=dtype)
+    above, below = (
+        operation(each.name, each.function, [number, int(limit)], each.computed_in)
+        for each, limit in (
+            (functions.COMPARISONS[ast.GtE], limits.min),
+            (functions.COMPARISONS[ast.LtE], min(limits.max, np.iinfo(np.int64).max)),
+        )
+    )
+    fits = operation("logical_and", np.logical_and, [above, below])
+    return operation("where", np.where, [fits, compare(narrow, other), compare(number, 0)])
+
+
+def inputs_of(value: Any) -> frozenset[int]:
+    """The inputs whose shapes decide on the shape of a value."""
+    return value.inputs if isinstance(value, Node) else frozenset()
+
+
+def power_operator(base: Node, exponent: Any) -> tuple[Function, list[Any]]:
+    """``base ** exponent``, for which NumPy has short cuts that `np.power` does not take."""
+    if is_array(base) and dtype_of(base).kind == "f" and _is_number(exponent):
+        for name, number in (("sqrt", 0.5), ("reciprocal", -1)):
+            if exponent == number:
+                return Function(name, lambda x: x**exponent), [base]
+    return BINARY[ast.Pow], [base, exponent]
+
+
+def _clip(value: Any, low: Any = None, high: Any = None) -> Operation:
+    """Two steps, in a dtype that all three decide upon."""
+    bounds = {name: bound for name, bound in (("maximum", low), ("minimum", high)) if bound is not None}
+    if not bounds:
+        raise NotElementwise("a clip without bounds")
+
+    def clip(value: Any, *given: Any) -> Any:
+        return np.clip(value, None if low is None else given[0], None if high is None else given[-1])
+
+    result = operation("clip", clip, [value, *bounds.values()])
+    sample, dtype = result.sample, result.dtype
+    for name, bound in bounds.items():
+        if type(getattr(bound, "sample", bound)) is int and dtype.kind in "iu":
+            bound = _within(name, bound, np.iinfo(dtype))
+        result = Operation(sample, inputs_of(value) | inputs_of(bound), name=name, operands=(value, bound), dtype=dtype)
+        value = result
+    return result
+
+
+def _within(name: str, bound: Any, limits: np.iinfo) -> Any:
+    """A bound of a clip; one of Python's beyond the limit on its own side bounds nothing."""
+    limit, function = (limits.min, max) if name == "maximum" else (min(limits.max, np.iinfo(np.int64).max), min)
+    return operation(name, function, [bound, int(limit)]) if isinstance(bound, Node) else function(bound, int(limit))
+
+
+def _as_products(power: Operation, base: Any, exponent: Any) -> Operation:
+    """A power, as products where the exponent is a small whole number: much faster, and integers wrap the same."""
+    largest = _LARGEST_POWER if power.dtype.kind == "f" else _LARGEST_INTEGER_POWER
+    if not _is_number(exponent) or not 1 <= exponent <= largest or exponent != int(exponent):
+        return power
+    factor = operation("convert", lambda _: power.sample, [base])
+    result = factor
+    for bit in f"{int(exponent):b}"[1:]:
+        result = operation("multiply", operator.mul, [result, result])
+        if bit == "1":
+            result = operation("multiply", operator.mul, [result, factor])
+    return result
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,357 @@
+"""Python numbers are weak (NEP 50): ``1 + x`` has the dtype of ``x``. numba widens it, so its input is rewritten.
+
+Wherever a Python number meets something else in arithmetic, a comparison or an elementwise function of NumPy, the
+number is first made one of the other's dtype: ``1 + x`` becomes ``marker(operator.add, 0b01, 1, 1, x)``, which says
+that operand 0 is a number and to be like operand 1. Whether an expression is a Python number shows in the text:
+literals, attributes of the op, ``len(x)``, ``x.shape[0]``, loop counters, and whatever is computed from these alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import operator
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from pykernels.base.python_files import SOURCE
+
+__all__ = ["APART", "COPY", "LIKE", "LIMIT", "MARKER", "NUMPY", "PYTHON", "definition_of", "rewrite"]
+
+#: Names in the rewritten code: the function ``(function, mask, like, *operands)``.
+MARKER = "__pykernels_weak__"
+#: ``(function, *operands)``, of Python numbers alone, and of none.
+PYTHON, NUMPY = "__pykernels_python__", "__pykernels_numpy__"
+#: ``(number, array)``, the number in the array's dtype.
+LIKE = "__pykernels_like__"
+#: ``(value, target)``, the value, or a copy of it if it lies in the target's memory.
+APART = "__pykernels_apart__"
+#: What the names of a loop's limits and of its own counter begin with, which are Python's numbers.
+LIMIT = "__pykernels_limit_"
+#: What the names of values that a loop uses begin with, before a number and the name in the kernel.
+COPY = "__pykernels_copy_"
+
+# Functions that NumPy evaluates elementwise over all of their arguments, and where those begin.
+_ELEMENTWISE = {
+    **dict.fromkeys(("add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "power", "remainder"), 0),
+    **dict.fromkeys(("mod", "fmod", "maximum", "minimum", "fmax", "fmin", "arctan2", "hypot", "copysign", "clip"), 0),
+    **dict.fromkeys(("greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logaddexp"), 0),
+    "where": 1,
+}
+
+
+def rewrite(
+    function: Callable[..., Any],
+    weak_names: Sequence[str],
+    marker: Callable[..., Any],
+    *,
+    prepare: Callable[[ast.FunctionDef], ast.FunctionDef] | None = None,
+    names: Mapping[str, Callable[..., Any]] | None = None,
+) -> Callable[..., Any]:
+    """A copy of a plain function in which Python numbers are weak also under numba.
+
+    Parameters
+    ----------
+    weak_names : sequence of str
+        Parameters that hold Python numbers.
+    marker : callable
+        What the rewritten code calls, see `MARKER`.
+    prepare : callable, optional
+        Changes the definition before that.
+    names : mapping of str to callable, optional
+        What the changed definition calls.
+
+    Returns
+    -------
+    callable
+        The rewritten function, whose keyword-only parameters have become positional; `function`'s own body where its
+        source cannot be found.
+    """
+    definition = definition_of(function)
+    namespace = dict(function.__globals__)
+    if definition is None or function.__closure__:
+        return _positional(function, function.__code__, function.__globals__)
+    numbers = _weak_names(definition, weak_names)
+    if prepare:
+        definition = prepare(definition)
+    tree = ast.fix_missing_locations(_Rewriter(numbers).visit(definition))
+    namespace |= {**(names or {}), **_FUNCTIONS, MARKER: marker}
+    code = compile(ast.Module([tree], []), function.__code__.co_filename, "exec", dont_inherit=True)
+    body = next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == function.__name__)
+    return _positional(function, body, namespace)
+
+
+def _positional(function: Callable[..., Any], code: types.CodeType, namespace: dict[str, Any]) -> Callable[..., Any]:
+    # numba knows no keyword-only parameters. In the code object they follow the positional ones, so counts suffice.
+    code = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount, co_kwonlyargcount=0)
+    made = types.FunctionType(code, namespace, function.__name__, function.__defaults__, function.__closure__)
+    made.__module__ = function.__module__
+    return made
+
+
+@functools.lru_cache(maxsize=256)
+def _tree(path: str, source: bytes) -> ast.Module:
+    return ast.parse(source, path)
+
+
+def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
+    """The function's definition at the top level of its file, without decorators and annotations."""
+    path, first = function.__code__.co_filename, function.__code__.co_firstlineno
+    try:
+        # The file may have been edited since: what is compiled is what was loaded.
+        tree = _tree(path, function.__globals__.get(SOURCE) or Path(path).read_bytes())
+    except (OSError, SyntaxError):
+        return None
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
+            start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if start == first:
+                found = copy.deepcopy(node)
+                found.decorator_list = []
+                found.returns = None
+                for argument in [*found.args.args, *found.args.kwonlyargs]:
+                    argument.annotation = None
+                return found
+    return None
+
+
+# ---- which expressions are Python numbers
+
+
+def _weak_names(definition: ast.FunctionDef, given: Iterable[str]) -> frozenset[str]:
+    """Names that only ever hold Python numbers: the greatest set that is consistent with every assignment."""
+    bindings: dict[str, list[Callable[[frozenset[str]], bool]]] = {}
+    parameters = [*definition.args.args, *definition.args.kwonlyargs]
+    for parameter in parameters:
+        bindings.setdefault(parameter.arg, []).append(functools.partial(_constant, parameter.arg in given))
+    for node in ast.walk(definition):
+        for name, rule in _bindings(node):
+            bindings.setdefault(name, []).append(rule)
+    weak = frozenset(bindings)
+    while True:
+        kept = frozenset(name for name in weak if all(rule(weak) for rule in bindings[name]))
+        if kept == weak:
+            return weak
+        weak = kept
+
+
+def _constant(value: bool, weak: frozenset[str]) -> bool:
+    return value
+
+
+def _bindings(node: ast.AST) -> list[tuple[str, Callable[[frozenset[str]], bool]]]:
+    """What a statement binds: names, and whether they become Python numbers, given which names are."""
+    if isinstance(node, ast.Assign):
+        return [pair for target in node.targets for pair in _bind(target, node.value)]
+    if isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+        return _bind(node.target, node.value)
+    if isinstance(node, ast.AugAssign):
+        return _bind(node.target, node.value)
+    if isinstance(node, (ast.For, ast.comprehension)):
+        counts = isinstance(node.iter, ast.Call) and _name(node.iter.func) in ("range", "prange", "ndindex")
+        return [(n, functools.partial(_constant, counts)) for n in _names(node.target)]
+    return []
+
+
+def _bind(target: ast.expr, value: ast.expr) -> list[tuple[str, Callable[[frozenset[str]], bool]]]:
+    if isinstance(target, ast.Name):
+        return [(target.id, functools.partial(_rule, value))]
+    if isinstance(target, (ast.Tuple, ast.List)):
+        if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
+            return [pair for t, v in zip(target.elts, value.elts) for pair in _bind(t, v)]
+        return [(n, functools.partial(_constant, _is_shape(value))) for n in _names(target)]
+    return []
+
+
+def _rule(value: ast.expr, weak: frozenset[str]) -> bool:
+    return _is_weak(value, weak)
+
+
+def _names(target: ast.expr) -> list[str]:
+    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+
+
+def _name(function: ast.expr) -> str:
+    return (
+        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    )
+
+
+def _is_shape(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
+
+
+def _is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
+    """Whether an expression is a Python number."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+    if isinstance(node, ast.Name):
+        name = node.id.removeprefix(COPY).partition("_")[2] if node.id.startswith(COPY) else node.id
+        return name in weak or name.startswith(LIMIT)
+    if isinstance(node, ast.UnaryOp):
+        return not isinstance(node.op, ast.Not) and _is_weak(node.operand, weak)
+    if isinstance(node, ast.BinOp):
+        return _is_weak(node.left, weak) and _is_weak(node.right, weak)
+    if isinstance(node, ast.IfExp):
+        return _is_weak(node.body, weak) and _is_weak(node.orelse, weak)
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("size", "ndim") or _is_math(node)
+    if isinstance(node, ast.Subscript):
+        return _is_shape(node.value)
+    if isinstance(node, ast.Call):
+        if _name(node.func) == APART:
+            return _is_weak(node.args[0], weak)
+        if isinstance(node.func, ast.Name) and node.func.id in _NUMBERS_OF_NUMBERS:
+            return all(_is_weak(argument, weak) for argument in node.args)
+        return _name(node.func) in ("len", "int", "float") or _is_math(node.func)
+    return False
+
+
+def _may_have_effects(node: ast.expr) -> bool:
+    return any(isinstance(each, (ast.Call, ast.NamedExpr)) for each in ast.walk(node))
+
+
+def _is_math(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "math"
+
+
+# Functions of Python's that give Python numbers for such.
+_NUMBERS_OF_NUMBERS = {"abs", "max", "min", "pow", "round"}
+
+# ---- making them so
+
+# What may raise, of Python numbers.
+_RAISING = {"truediv", "floordiv", "mod", "pow", "lshift", "rshift"}
+_RAISING_MATH = {
+    *("sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "sinh", "cosh", "asin"),
+    *("acos", "acosh", "atanh", "hypot", "gamma", "lgamma", "floor", "ceil", "trunc"),
+}
+_RAISING_BUILTINS = {"int", "round", "divmod", "pow"}
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+    ast.BitAnd: "and_",
+    ast.BitOr: "or_",
+    ast.BitXor: "xor",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+_IN_PLACE = {name: f"i{name.rstrip('_')}" for kind, name in _OPERATORS.items() if issubclass(kind, ast.operator)}
+_FUNCTIONS = {
+    f"__pykernels_{name}__": getattr(operator, name)
+    for name in (*_OPERATORS.values(), *_IN_PLACE.values(), "neg", "invert")
+}
+
+
+def _function(name: str) -> ast.Name:
+    """A function of `operator` in the rewritten code."""
+    return ast.Name(f"__pykernels_{name}__", ast.Load())
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Turns each operation in which a Python number meets something else into a call of the marker."""
+
+    def __init__(self, weak: frozenset[str]) -> None:
+        self._weak = weak
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        return self._operation(node, node.op, [node.left, node.right])
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        name = {ast.USub: "neg", ast.Invert: "invert"}.get(type(node.op))
+        if name is None or _is_weak(node.operand, self._weak) or isinstance(node.operand, ast.Constant):
+            return self._unchanged(node)
+        return self._called(NUMPY, node, _function(name), [node.operand])
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        return self._operation(node, node.ops[0], [node.left, *node.comparators])
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        """``x *= 2`` becomes ``x = marker(operator.imul, ..., x, 2)``, which still changes an array in place."""
+        name = _OPERATORS.get(type(node.op))
+        target = node.target
+        if name is None or not isinstance(target, ast.Name):
+            return self._of_elements(node)
+        if target.id in self._weak:
+            return node
+        function = _function(_IN_PLACE[name])
+        operands: list[ast.expr] = [ast.copy_location(ast.Name(target.id, ast.Load()), target), node.value]
+        if _is_weak(node.value, self._weak):
+            value = self._meeting(node.value, function, operands, 0)
+        else:
+            value = self._called(NUMPY, node.value, function, operands)
+        return ast.copy_location(ast.Assign([target], value), node)
+
+    def _of_elements(self, node: ast.AugAssign) -> ast.stmt:
+        """``y[i] *= 2`` becomes ``y[i] *= like(2, y)``."""
+        target, is_weak = node.target, _is_weak(node.value, self._weak)
+        # It is evaluated twice.
+        is_simple = isinstance(target, ast.Subscript) and not _may_have_effects(target.value)
+        self.generic_visit(node)
+        # `y[i] **= 2` keeps its literal, see `_operation`.
+        if isinstance(target, ast.Subscript) and is_simple and is_weak and not isinstance(node.op, ast.Pow):
+            call = ast.Call(ast.Name(LIKE, ast.Load()), [node.value, target.value], [])
+            node.value = ast.copy_location(call, node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name):
+            may_raise = node.func.id in _RAISING_BUILTINS
+        else:
+            may_raise = _is_math(node.func) and _name(node.func) in _RAISING_MATH
+        are_numbers = all(_is_weak(each, self._weak) for each in node.args)
+        if node.args and not node.keywords and _name(node.func) == "int" and not are_numbers:
+            return self._called(NUMPY, node, node.func, node.args)
+        if may_raise and node.args and not node.keywords and are_numbers:
+            return self._called(PYTHON, node, node.func, node.args)
+        begin = _ELEMENTWISE.get(_name(node.func)) if isinstance(node.func, ast.Attribute) else None
+        if begin is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+            return self._unchanged(node)
+        if _name(node.func) == "fmod" and not any(_is_weak(argument, self._weak) for argument in node.args):
+            return self._called(NUMPY, node, node.func, node.args)
+        return self._meeting(node, node.func, node.args, begin)
+
+    def _operation(self, node: ast.expr, symbol: ast.AST, operands: list[ast.expr]) -> ast.expr:
+        name = _OPERATORS.get(type(symbol))
+        # `x ** 2` keeps its literal, from which numba makes a product.
+        literal_power = name == "pow" and isinstance(operands[1], ast.Constant) and isinstance(operands[1].value, int)
+        if name is None or literal_power or len(operands) != 2:
+            return self._unchanged(node)
+        function = _function(name)
+        if name in _RAISING and all(_is_weak(operand, self._weak) for operand in operands):
+            is_known = isinstance(operands[1], ast.Constant) and operands[1].value != 0
+            return self._unchanged(node) if is_known else self._called(PYTHON, node, function, operands)
+        if isinstance(symbol, ast.operator) and not any(_is_weak(operand, self._weak) for operand in operands):
+            return self._called(NUMPY, node, function, operands)
+        return self._meeting(node, function, operands, 0)
+
+    def _meeting(self, node: ast.expr, function: ast.expr, operands: list[ast.expr], begin: int) -> ast.expr:
+        numbers = [at >= begin and _is_weak(operand, self._weak) for at, operand in enumerate(operands)]
+        others = [at for at, is_number in enumerate(numbers) if at >= begin and not is_number]
+        if not any(numbers) or not others:
+            return self._unchanged(node)
+        mask = sum(1 << at for at, is_number in enumerate(numbers) if is_number)
+        roles = [ast.Constant(mask), ast.Constant(others[0])]
+        arguments = [function, *roles, *(self.visit(operand) for operand in operands)]
+        return ast.copy_location(ast.Call(ast.Name(MARKER, ast.Load()), arguments, []), node)
+
+    def _called(self, marker: str, node: ast.expr, function: ast.expr, operands: list[ast.expr]) -> ast.expr:
+        arguments = [function, *(self.visit(operand) for operand in operands)]
+        return ast.copy_location(ast.Call(ast.Name(marker, ast.Load()), arguments, []), node)
+
+    def _unchanged(self, node: ast.expr) -> ast.expr:
+        return cast(ast.expr, self.generic_visit(node))

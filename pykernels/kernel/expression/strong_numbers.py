@@ -1,0 +1,44 @@
+"""Find numbers that have a dtype of their own, such as ``np.sqrt(2)``: since NumPy 2 they widen arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pykernels.kernel.expression import promotion
+from pykernels.kernel.read.source import KernelFunction
+
+__all__ = ["find_strong_number"]
+
+
+def find_strong_number(kernel: KernelFunction, dtype: np.dtype) -> str:
+    """The first number of that dtype in a kernel or a function that it may call, as it is written, or nothing."""
+    functions: list[Callable[..., Any]] = [kernel.function, *kernel.helpers]
+    for function in functions:
+        definition = promotion.definition_of(function)
+        for node in ast.walk(definition) if definition else ():
+            value = _value(node, function.__globals__) if isinstance(node, (ast.Name, ast.Call)) else None
+            if isinstance(value, np.number) and value.dtype == dtype:
+                return ast.unparse(node)
+    return ""
+
+
+def _value(node: ast.Name | ast.Call, namespace: Mapping[str, Any]) -> Any:
+    """What an expression is that calls nothing but functions of NumPy's, on numbers at the top level of the file."""
+    if not all(_is_numpys(call.func, namespace) for call in ast.walk(node) if isinstance(call, ast.Call)):
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            return eval(compile(ast.Expression(node), "<number>", "eval"), dict(namespace))
+    except Exception:  # it depends on what the kernel is given
+        return None
+
+
+def _is_numpys(called: ast.expr, namespace: Mapping[str, Any]) -> bool:
+    if not (isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name)):
+        return False
+    function = getattr(namespace.get(called.value.id), called.attr, None)
+    return isinstance(function, np.ufunc) or (isinstance(function, type) and issubclass(function, np.number))

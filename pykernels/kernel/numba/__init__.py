@@ -1,0 +1,1 @@
+"""Compile loops and whole-array kernels with numba."""

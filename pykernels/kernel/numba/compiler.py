@@ -1,0 +1,218 @@
+"""A kernel function and a signature to a shared object: numba to LLVM IR, LLVM to an object, the linker.
+
+This package alone imports numba, and only when something must be compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import llvmlite.ir as ir
+import numba
+import numpy as np
+from numba import types as nb
+from numba.core import cgutils, compiler, errors
+from numba.core.target_extension import target_override
+
+from pykernels.base.errors import KernelError
+from pykernels.build import linking
+from pykernels.kernel.emit import fast_math, target, vector_math
+from pykernels.kernel.expression import promotion
+from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts
+from pykernels.kernel.numba import adapter, copying, counting, intrinsics, output_reuse, reductions
+from pykernels.kernel.numba.loop_math import LoopMath
+from pykernels.kernel.numba.numba_errors import reason_of
+from pykernels.kernel.numba.slower import find_slower
+from pykernels.kernel.numba.target import kernel_target
+from pykernels.kernel.numba.types import NotNative, check_results, is_in_pieces, type_kernel
+from pykernels.kernel.read.signature import Signature
+from pykernels.kernel.read.source import KernelFunction
+
+__all__ = ["NotNative", "compile_kernel"]
+
+#: Functions of the C library and its mathematics: what a kernel may call besides the runtime.
+_C_LIBRARY = re.compile(
+    r"(mem(cpy|set|move|cmp)|malloc|calloc|realloc|free|abort|str(len|cmp|ncmp)"
+    r"|(a?(sin|cos|tan)h?|atan2|exp[2m]?1?|expm1|log(2|10|1p)?|pow|sqrt|cbrt|hypot|erfc?|[lt]gamma|floor|ceil|trunc"
+    r"|rint|nearbyint|round|fmod|fma|fmin|fmax|fabs|copysign|ldexp|frexp|nextafter|logb|scalbn)f?)$"
+)
+# Instructions of LLVM in a kernel with all that it calls, before any is optimised. Some 15 s for as many; LLVM takes
+# longer with the square of their number.
+_MOST_INSTRUCTIONS = 60_000
+
+
+def compile_kernel(
+    kernel: KernelFunction, signature: Signature, output_names: Sequence[str], output: Path
+) -> tuple[Facts, bool]:
+    """Compile a kernel for one signature into a shared object with the function `linking.ENTRY`.
+
+    Returns
+    -------
+    facts : Facts
+    is_widened : bool
+        Whether a result has another dtype than the definition, so that the plain NumPy run must tell whether that is
+        the kernel's fault or numba's typing.
+
+    Raises
+    ------
+    NotNative
+        numba cannot compile it, or it needs Python at run time.
+    KernelError
+        It compiles, but cannot be right: it returns None, the wrong count or rank, or writes to an input.
+    CompileFailed
+        The linker failed.
+    """
+    dispatcher, returned = type_kernel(kernel, signature)
+    if kernel.takes_outs:
+        results, is_widened = None, False
+        if not isinstance(returned, nb.NoneType):
+            raise KernelError(
+                f"{kernel.where}: {kernel.name} takes 'outs' and so must write into them, but returns a value"
+            )
+    else:
+        results, is_widened = check_results(kernel, signature, output_names, returned)
+    in_pieces = is_in_pieces(kernel)
+    written = adapter.write(signature, kernel.keywords, results, in_pieces=in_pieces)
+    code, undefined, math = _object_code(written, dispatcher, kernel.fast_math)
+    foreign = sorted(name for name in undefined if not _is_provided(name))
+    if foreign:
+        raise NotNative(f"it needs {', '.join(foreign)} at run time")
+    libraries = [str(vector_math.path()), "-lm"] if math.needs_library else ["-lm"]
+    parts = ["kernel_runtime", *(["copying"] if copying.COPY in undefined else [])]
+    linking.link(code, parts, libraries, output, kernel.where)
+    form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
+    slower, slower_from = find_slower(kernel) if form == WHOLE_ARRAY else ("", 0)
+    uses_blas = any("numba_xx" in name for name in undefined)
+    return (
+        Facts(
+            form,
+            vector_math=tuple(sorted(math.vector_math)),
+            scalar_math=tuple(sorted(math.scalar_math)),
+            instruction_set=target.instruction_set().name,
+            blas=uses_blas,
+            slower=slower,
+            slower_from=slower_from,
+            # float16 is computed in arrays beside the outputs, which are then written as a whole.
+            in_pieces=in_pieces and all(tensor.dtype != np.float16 for tensor in signature.tensors),
+            fast_math=kernel.fast_math,
+        ),
+        is_widened,
+    )
+
+
+def _has_loop(function: Any) -> bool:
+    definition = promotion.definition_of(function)
+    return definition is not None and any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(definition))
+
+
+_ADAPTER_TYPES = (
+    nb.CPointer(nb.voidptr),
+    nb.CPointer(nb.int64),
+    nb.CPointer(nb.int64),
+    nb.CPointer(nb.float64),
+    nb.CPointer(nb.int64),
+    nb.int64,
+    nb.int64,
+)
+
+
+def _object_code(written: adapter.Adapter, dispatcher: Any, is_fast: bool) -> tuple[bytes, list[str], LoopMath]:
+    """Relocatable machine code for this processor, and the functions that it leaves undefined."""
+    names = {
+        "np": np,
+        "carray": numba.carray,
+        "copy": copying.copy,
+        "copy_back": output_reuse.copy_back,
+        "lend": output_reuse.lend,
+        "read_only": intrinsics.read_only,
+        "widen": intrinsics.widen,
+        "narrow": intrinsics.narrow,
+        "kernel": dispatcher,
+        **written.names,
+    }
+    exec(compile(written.source, "<kernel adapter>", "exec"), names)
+    flags = compiler.Flags()
+    flags.nrt = True
+    flags.error_model = "numpy"
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    contexts = kernel_target.typing_context, kernel_target.target_context
+    try:
+        with target_override(kernel_target.name):
+            compiled = compiler.compile_extra(*contexts, names["adapter"], _ADAPTER_TYPES, nb.int32, flags, {})
+    except errors.NumbaError as error:
+        raise NotNative(f"numba cannot store its results: {reason_of(error)}") from error
+    module = compiled.library.linked()
+    instructions = str(module).count("\n  ")
+    if instructions > _MOST_INSTRUCTIONS:
+        raise NotNative(
+            f"it is long: {instructions:,} instructions of LLVM, and at most {_MOST_INSTRUCTIONS:,} are compiled"
+        )
+    module.link_in(llvm.parse_assembly(str(_entry(compiled, lends=written.lends))))
+    # With one function visible, everything that it does not reach goes.
+    _hide(module)
+    math = LoopMath()
+    target.simplify(module)
+    code = reductions.mark(counting.let_inline(str(module)))
+    module = llvm.parse_assembly(math.name(fast_math.mark(code) if is_fast else code))
+    target.optimise(module)
+    code, bodies = math.define(str(module))
+    module = llvm.parse_assembly(code)
+    module.link_in(llvm.parse_assembly(bodies))
+    _hide(module)
+    target.write_out(module)
+    undefined = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+    undefined += [v.name for v in module.global_variables if v.is_declaration]
+    return target.machine().emit_object(module), undefined, math
+
+
+def _hide(module: Any) -> None:
+    for value in [*module.functions, *module.global_variables]:
+        if not value.is_declaration and value.name != linking.ENTRY:
+            value.linkage = "internal"
+
+
+def _entry(compiled: Any, *, lends: bool) -> ir.Module:
+    """A module with the function of the kernel ABI, which calls the adapter and turns an exception into a status."""
+    context, descriptor = compiled.target_context, compiled.fndesc
+    module = ir.Module(linking.ENTRY)
+    module.triple = llvm.get_default_triple()
+    data, dims, integers, reals, detail, *_ = map(context.get_value_type, _ADAPTER_TYPES)
+    i32, i64 = ir.IntType(32), ir.IntType(64)
+    function = ir.Function(
+        module,
+        ir.FunctionType(i32, [ir.IntType(8).as_pointer(), data, dims, integers, i64, i64, detail]),
+        linking.ENTRY,
+    )
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    convention = context.call_conv
+    adapted = ir.Function(
+        module,
+        convention.get_function_type(descriptor.restype, descriptor.argtypes),
+        descriptor.llvm_func_name,
+    )
+    _, buffers, sizes, scalars, begin, end, details = function.args
+    arguments = [buffers, sizes, scalars, builder.bitcast(scalars, reals), details, begin, end]
+    status, returned = convention.call_function(builder, adapted, descriptor.restype, descriptor.argtypes, arguments)
+    result = builder.select(status.is_ok, returned, ir.Constant(i32, 1))
+    if lends:
+        with cgutils.if_unlikely(builder, builder.icmp_signed("!=", result, ir.Constant(i32, 0))):
+            builder.call(ir.Function(module, ir.FunctionType(ir.VoidType(), []), output_reuse.TAKE_BACK), [])
+    builder.ret(result)
+    return module
+
+
+@functools.lru_cache(maxsize=1)
+def _runtime_names() -> frozenset[str]:
+    texts = (linking.RUNTIME[part][0].read_text() for part in ("kernel_runtime", "copying"))
+    return frozenset(re.findall(r"\b((?:NRT_|numba_|pk_|Py)\w+)[(;]", "".join(texts)))
+
+
+def _is_provided(name: str) -> bool:
+    return name.startswith("_ZGV") or name in _runtime_names() or bool(_C_LIBRARY.match(name))

@@ -1,0 +1,74 @@
+"""Elementwise functions that write to arrays they are given, ``y += x`` and ``np.add(x, z, y)``: shapes are checked.
+
+numba's own take for granted that the elements are there.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba import types as nb
+from numba.core import cgutils, errors
+
+from pykernels.kernel.numba.copying import parts
+from pykernels.kernel.numba.numpy_numbers import IN_PLACE, python_function
+
+__all__ = ["checked"]
+
+
+def checked(context: Any, function: Any, signature: Any, found: Any) -> Any:
+    """What numba has found for a call, with a check of shapes before it where it writes to arrays that it is given."""
+    called, types = python_function(function) or function, signature.args
+    if isinstance(called, np.ufunc) and len(types) > called.nin:
+        return _Checked(context, found, types, slice(0, called.nin), slice(called.nin, None))
+    if isinstance(called, type(operator.iadd)) and called in IN_PLACE and not isinstance(types[0], nb.Number):
+        return _Checked(context, found, types, slice(1, None), slice(0, 1))
+    return found
+
+
+class _Checked:
+    """A function that raises `ValueError` before it does anything if its inputs do not fit its outputs."""
+
+    def __init__(self, context: Any, found: Any, types: Sequence[nb.Type], inputs: slice, outputs: slice) -> None:
+        if any(isinstance(type_, nb.Optional) for type_ in types):
+            raise errors.UnsupportedError("an array that may be None")
+        self._context, self._found, self._types = context, found, types
+        self._inputs, self._outputs = inputs, outputs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._found, name)
+
+    def __call__(self, builder: Any, arguments: Sequence[Any], loc: Any = None) -> Any:
+        (sizes, *others), inputs = (
+            [
+                parts(self._context, builder, type_, value)[1]
+                for type_, value in zip(self._types[which], arguments[which])
+                if isinstance(type_, nb.Array)
+            ]
+            or [[]]
+            for which in (self._outputs, self._inputs)
+        )
+        is_wrong = cgutils.false_bit
+        for given in inputs:
+            is_wrong = builder.or_(is_wrong, _is_other(builder, given, sizes, may_be_one=True))
+        for given in others:
+            is_wrong = builder.or_(is_wrong, _is_other(builder, given, sizes, may_be_one=False))
+        with cgutils.if_unlikely(builder, is_wrong):
+            self._context.call_conv.return_user_exc(builder, ValueError, ("operands could not be broadcast together",))
+        return self._found(builder, arguments, loc)
+
+
+def _is_other(builder: Any, given: Sequence[Any], sizes: Sequence[Any], *, may_be_one: bool) -> Any:
+    """Whether an array has other sizes than the first output."""
+    if len(given) > len(sizes) or (len(given) < len(sizes) and not may_be_one):
+        return cgutils.true_bit
+    is_other = cgutils.false_bit
+    for size, wanted in zip(reversed(given), reversed(sizes)):
+        differs = builder.icmp_signed("!=", size, wanted)
+        if may_be_one:
+            differs = builder.and_(differs, builder.icmp_signed("!=", size, size.type(1)))
+        is_other = builder.or_(is_other, differs)
+    return is_other

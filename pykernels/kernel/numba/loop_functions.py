@@ -1,0 +1,302 @@
+"""Our versions of NumPy's functions where numba's take many times as long, or give other values."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types as nb
+from numba.extending import overload, overload_method
+from numba.np.numpy_support import as_dtype
+from numba.np.unsafe.ndarray import to_fixed_tuple
+
+from pykernels.kernel.numba.target import compile_function, kernel_target
+
+_compiled = compile_function(error_model="numpy", boundscheck=False)
+# Elements that are computed with again while they are in the first-level cache.
+_BLOCK = 2048
+
+
+# Elements that are looked through at once, as a loop of a known length has no rest that is computed one by one; for the
+# last of a row, some are looked through again.
+_FEW, _MANY = 32, 128
+
+
+def _place_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
+    """The place of the first extremum, or NaN, of an array of one axis of this dtype.
+
+    Floating-point numbers are compared as whole numbers: by their bits, which grow with them, and less where the sign
+    is set. These have no NaN, so that extrema of vectors are those of their lanes.
+    """
+    is_float = dtype.kind == "f"
+    bits = np.dtype(f"i{dtype.itemsize}").type if is_float else dtype.type
+    unsigned = bits(np.iinfo(bits).max)
+    infinity = int(np.array(np.inf, dtype).view(bits)) if is_float else 0
+
+    if is_float:
+
+        @_compiled
+        def size_of(number: Any) -> Any:
+            return bits(number & unsigned)
+
+        @_compiled
+        def key_of(number: Any) -> Any:
+            return bits(number & unsigned) if number >= 0 else bits(-(number & unsigned))
+
+    else:
+
+        @_compiled
+        def size_of(number: Any) -> Any:
+            return 0
+
+        @_compiled
+        def key_of(number: Any) -> Any:
+            return number
+
+    @_compiled
+    def find(numbers: Any) -> Any:
+        if numbers.size == 0:
+            raise ValueError("an extremum of an empty array")
+        x = numbers.view(bits)
+        best, at = key_of(x[0]), 0
+        if x.size < _FEW:
+            for i in range(x.size):
+                if size_of(x[i]) > infinity:
+                    return i
+                if is_better(key_of(x[i]), best):
+                    best, at = key_of(x[i]), i
+            return at
+        for place in range(0, x.size, _BLOCK):
+            begin = min(place, x.size - _FEW)
+            block = x[begin : begin + _BLOCK]
+            extreme, largest = key_of(block[0]), size_of(block[0])
+            whole = block.size // _MANY * _MANY
+            for i in range(whole):
+                key, size = key_of(block[i]), size_of(block[i])
+                extreme = key if is_better(key, extreme) else extreme
+                largest = size if size > largest else largest
+            if 0 < whole < block.size:
+                many = block[block.size - _MANY :]
+                for i in range(_MANY):
+                    key, size = key_of(many[i]), size_of(many[i])
+                    extreme = key if is_better(key, extreme) else extreme
+                    largest = size if size > largest else largest
+                whole = block.size
+            for first in range(whole, block.size, _FEW):
+                few = block[min(first, block.size - _FEW) :]
+                for i in range(_FEW):
+                    key, size = key_of(few[i]), size_of(few[i])
+                    extreme = key if is_better(key, extreme) else extreme
+                    largest = size if size > largest else largest
+            if largest > infinity:
+                for i in range(block.size):
+                    if size_of(block[i]) > infinity:
+                        return begin + i
+            if is_better(extreme, best):
+                best, at = extreme, begin
+        for place in range(at, x.size, _FEW):
+            begin, is_here = min(place, x.size - _FEW), False
+            few = x[begin:]
+            for i in range(_FEW):
+                is_here |= key_of(few[i]) == best
+            if is_here:
+                first = _FEW
+                for i in range(_FEW):
+                    first = min(first, i if key_of(few[i]) == best else _FEW)
+                return begin + first
+        return at
+
+    return find
+
+
+def _flag_finder(is_better: Callable[[Any, Any], Any]) -> Any:
+    """As `_place_finder`, for booleans, of which none is better than the best."""
+    wanted = is_better(True, False)
+
+    @_compiled
+    def find(x: Any) -> Any:
+        if x.size == 0:
+            raise ValueError("an extremum of an empty array")
+        for begin in range(0, x.size, _BLOCK):
+            block, is_here = x[begin : begin + _BLOCK], False
+            for i in range(block.size):
+                is_here |= block[i] == wanted
+            if is_here:
+                for i in range(block.size):
+                    if block[i] == wanted:
+                        return begin + i
+        return 0
+
+    return find
+
+
+def _row_folder(is_better: Callable[[Any, Any], Any]) -> Any:
+    """For each column, the place of the first extremum, or NaN."""
+
+    @_compiled
+    def fold(rows: Any, best: Any, places: Any) -> None:
+        for k in range(best.size):
+            best[k] = rows[0, k]
+        for i in range(1, rows.shape[0]):
+            for k in range(best.size):
+                new, old = rows[i, k], best[k]
+                is_new = is_better(new, old) | ((new != new) & (old == old))
+                best[k] = new if is_new else old
+                places[k] = i if is_new else places[k]
+
+    return fold
+
+
+def _define_extremum(function: Any, is_better: Callable[[Any, Any], Any]) -> None:
+    fold = _row_folder(is_better)
+
+    @functools.cache
+    def finder(dtype: Any) -> Any:
+        return _flag_finder(is_better) if dtype.kind == "b" else _place_finder(is_better, dtype)
+
+    def typed(a: Any, axis: Any = None) -> Any:
+        if not isinstance(a, nb.Array) or a.ndim == 0 or not isinstance(a.dtype, (nb.Boolean, nb.Integer, nb.Float)):
+            return None
+        dtype, left = as_dtype(a.dtype), a.ndim - 1
+        find = finder(dtype)
+        if isinstance(axis, (nb.NoneType, nb.Omitted)) or axis is None:
+
+            def of_all(a: Any, axis: Any = None) -> Any:
+                return find(np.ascontiguousarray(a).reshape(a.size))
+
+            return of_all
+        if not isinstance(axis, nb.Integer):
+            return None
+        if left == 0:
+
+            def of_one_axis(a: Any, axis: Any = None) -> Any:
+                if axis != 0 and axis != -1:
+                    raise ValueError("there is no such axis")
+                return find(np.ascontiguousarray(a))
+
+            return of_one_axis
+
+        def along(a: Any, axis: Any = None) -> Any:
+            at = axis + a.ndim if axis < 0 else axis
+            if at < 0 or at >= a.ndim:
+                raise ValueError("there is no such axis")
+            lengths, outer, inner = np.empty(left, np.intp), 1, 1
+            for i in range(at):
+                lengths[i] = a.shape[i]
+                outer *= a.shape[i]
+            for i in range(at + 1, a.ndim):
+                lengths[i - 1] = a.shape[i]
+                inner *= a.shape[i]
+            n = a.shape[at]
+            if n == 0 and outer * inner > 0:
+                raise ValueError("an extremum of an empty array")
+            places = np.zeros((outer, inner), np.intp)
+            if inner == 1:
+                rows = np.ascontiguousarray(a).reshape((outer, n))
+                for i in range(outer):
+                    places[i, 0] = find(rows[i])
+            elif outer * inner > 0:
+                parts, best = np.ascontiguousarray(a).reshape((outer, n, inner)), np.empty(inner, dtype)
+                for i in range(outer):
+                    fold(parts[i], best, places[i])
+            return places.reshape(to_fixed_tuple(lengths, left))
+
+        return along
+
+    overload(function, target=kernel_target.name)(typed)
+    overload_method(nb.Array, function.__name__, target=kernel_target.name)(typed)
+
+
+_define_extremum(np.argmax, operator.gt)
+_define_extremum(np.argmin, operator.lt)
+
+
+@_compiled
+def _convolved(a: Any, v: Any, begin: Any, end: Any, dtype: Any) -> Any:
+    """The elements from `begin` to `end` of the full convolution."""
+    made = np.zeros(end - begin, dtype)
+    for first in range(begin, end, _BLOCK):
+        last = min(first + _BLOCK, end)
+        for j in range(v.size):
+            low, high, factor = max(first, j), min(last, j + a.size), v[j]
+            target, source = made[low - begin : high - begin], a[low - j : high - j]
+            for k in range(target.size):
+                target[k] += source[k] * factor
+    return made
+
+
+@_compiled
+def _convolve(a: Any, v: Any, mode: Any, dtype: Any) -> Any:
+    if a.size == 0 or v.size == 0:
+        raise ValueError("a convolution of an empty array")
+    n, fewer = max(a.size, v.size), min(a.size, v.size)
+    if mode == "full":
+        begin, end = 0, n + fewer - 1
+    elif mode == "same":
+        begin, end = (fewer - 1) // 2, (fewer - 1) // 2 + n
+    elif mode == "valid":
+        begin, end = fewer - 1, n
+    else:
+        raise ValueError("mode must be 'full', 'same' or 'valid'")
+    if a.size < v.size:
+        return _convolved(v, a, begin, end, dtype)
+    return _convolved(a, v, begin, end, dtype)
+
+
+def _common_dtype(a: Any, v: Any) -> Any:
+    """The dtype of a convolution; None if it is one that is left to numba."""
+    is_array = all(isinstance(x, nb.Array) and x.ndim == 1 for x in (a, v))
+    if not is_array or not all(isinstance(x.dtype, (nb.Integer, nb.Float)) for x in (a, v)):
+        return None
+    return np.promote_types(as_dtype(a.dtype), as_dtype(v.dtype))
+
+
+def _typed_convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    dtype = _common_dtype(a, v)
+    if dtype is None:
+        return None
+
+    def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+        return _convolve(np.ascontiguousarray(a), np.ascontiguousarray(v), mode, dtype)
+
+    return convolve
+
+
+def _typed_correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    dtype = _common_dtype(a, v)
+    if dtype is None:
+        return None
+
+    def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+        if a.size < v.size:
+            turned = _convolve(np.ascontiguousarray(v), np.ascontiguousarray(a[::-1]), mode, dtype)
+            return np.ascontiguousarray(turned[::-1])
+        return _convolve(np.ascontiguousarray(a), np.ascontiguousarray(v[::-1]), mode, dtype)
+
+    return correlate
+
+
+overload(np.convolve, target=kernel_target.name)(_typed_convolve)
+overload(np.correlate, target=kernel_target.name)(_typed_correlate)
+
+
+def _typed_median(a: Any) -> Any:
+    def median(a: Any) -> Any:
+        return np.nan if np.isnan(a).any() else np.nanmedian(a)
+
+    return median if isinstance(a, nb.Array) and isinstance(a.dtype, (nb.Integer, nb.Float)) else None
+
+
+def _typed_nanmedian(a: Any) -> Any:
+    def of_integers(a: Any) -> Any:
+        # Their mean may not fit their dtype.
+        return np.nanmedian(a.astype(np.float64))
+
+    return of_integers if isinstance(a, nb.Array) and isinstance(a.dtype, nb.Integer) else None
+
+
+overload(np.median, target=kernel_target.name)(_typed_median)
+overload(np.nanmedian, target=kernel_target.name)(_typed_nanmedian)

@@ -1,0 +1,64 @@
+"""Shorten numba's errors to the user's line and the reason."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pykernels.kernel.read.source import KernelFunction
+
+__all__ = ["line_of", "reason_of"]
+
+# What begins the lines that say nothing to someone who did not write numba.
+_NOISE = ("Failed in", "During:", "File", "Overload", "There are", ">>>", "-", "*", "#", "^")
+_REJECTED = "Rejected as the implementation raised a specific error:"
+_NO_CALL = "No implementation of function"
+
+
+def reason_of(error: Exception) -> str:
+    """The innermost reason that an error of numba gives, in one line and in the types that users know.
+
+    Examples
+    --------
+    ``float64 + str``: "there is no add(float64, 'a')". An argument that numba's function does not take:
+    "sum(float64[:], axis='k'): NumPy sum only supports integer axis value or tuple of integers".
+    """
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()]
+    while _NO_CALL in (line[: len(_NO_CALL)] for line in lines):
+        start = next(at for at, line in enumerate(lines) if line.startswith(_NO_CALL))
+        call = next((line.removeprefix(">>>").strip() for line in lines[start:] if line.startswith(">>>")), "")
+        if _REJECTED not in lines[start:]:
+            return _readable(f"there is no {call}")
+        lines = lines[lines.index(_REJECTED, start) + 1 :]
+        lines[0] = re.sub(r"^\w+: ", "", lines[0])
+        if not lines[0].startswith(("Failed in", _NO_CALL)):
+            return _readable(f"{call}: {lines[0]}")
+    telling = [line for line in lines if line and not line.startswith(_NOISE)]
+    return _readable(telling[0].rstrip(":")) if telling else type(error).__name__
+
+
+def line_of(error: Exception, kernel: KernelFunction) -> str:
+    """``file:line`` of the user's line that numba refused: in the kernel, or in a helper that it calls."""
+    files = {helper.__code__.co_filename for helper in kernel.helpers if hasattr(helper, "__code__")}
+    files.add(str(kernel.path))
+    # What is innermost is told first.
+    for file, line in re.findall(r"(?m)^\s*During: .* at (\S.*) \((\d+)\)$", str(error)):
+        if file in files:
+            return f"{file}:{line}"
+    for name, line in re.findall(r'File "([^"]+)", line (\d+)', str(error)):
+        for file in files:
+            if Path(file).name == Path(name).name:
+                return f"{file}:{line}"
+    return kernel.where
+
+
+def _readable(text: str) -> str:
+    text = text.removesuffix(". Raised from None")
+    text = re.sub(r"Literal\[str\]\((.*?)\)", r"'\1'", text)
+    text = re.sub(r"Literal\[\w+\]\((.*?)\)", r"\1", text)
+    text = re.sub(
+        r"(?:readonly )?array\((\w+), (\d+)d, \w+\)",
+        lambda found: f"{found[1]}[{', '.join(':' * int(found[2]))}]",
+        text,
+    )
+    return re.sub(r"Function\(<(?:built-in )?function (\w+)(?: at 0x\w+)?>\)", r"\1", text)

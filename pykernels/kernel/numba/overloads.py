@@ -1,0 +1,262 @@
+"""Our versions of NumPy's functions that move elements: in whole runs, along any axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.ir as ir
+import numpy as np
+from numba import types as nb
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
+from numba.extending import intrinsic, overload
+from numba.np import arrayobj
+from numba.np.numpy_support import as_dtype
+
+from pykernels.kernel.numba.copying import copy, emit_copy, parts
+from pykernels.kernel.numba.target import compile_function, kernel_target
+
+__all__: list[str] = []
+
+_compiled = compile_function(error_model="numpy", boundscheck=False)
+
+
+@_compiled
+def _place(axis: Any, ndim: Any) -> Any:
+    at = axis + ndim if axis < 0 else axis
+    if at < 0 or at >= ndim:
+        raise ValueError("there is no such axis")
+    return at
+
+
+@_compiled
+def _around(lengths: Any, at: Any) -> Any:
+    """How many elements the axes before a place have together, and those after it."""
+    before, after = 1, 1
+    for i in range(len(lengths)):
+        if i < at:
+            before *= lengths[i]
+        if i > at:
+            after *= lengths[i]
+    return before, after
+
+
+@intrinsic
+def _with_length(typing_context: Any, lengths: nb.Type, at: nb.Type, length: nb.Type) -> Any:
+    """The lengths with one more, before the one at a place."""
+    made = nb.UniTuple(nb.intp, len(lengths) + 1)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        old, (place, new) = cgutils.unpack_tuple(builder, arguments[0]), arguments[1:]
+        values = []
+        for i in range(len(old) + 1):
+            before, here = (builder.icmp_signed(sign, place.type(i), place) for sign in ("<", "=="))
+            other = old[i - 1] if i == len(old) else builder.select(before, old[i], old[max(i - 1, 0)])
+            values.append(builder.select(here, new, other))
+        return context.make_tuple(builder, made, values)
+
+    return made(lengths, nb.intp, nb.intp), generate
+
+
+@intrinsic
+def _stack(typing_context: Any, target: nb.Type, at: nb.Type, arrays: nb.Type) -> Any:
+    """Copy each of some arrays to its place along an axis."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data, lengths, strides = parts(context, builder, target, arguments[0])
+        place = arguments[1]
+        is_before = [builder.icmp_signed("<", place.type(i), place) for i in range(target.ndim)]
+        step = strides[-1]
+        for i in range(target.ndim - 1):
+            step = builder.select(builder.icmp_signed("==", place.type(i), place), strides[i], step)
+        left, steps = (
+            [builder.select(is_before[i], each[i], each[i + 1]) for i in range(target.ndim - 1)]
+            for each in (lengths, strides)
+        )
+        sources = [
+            parts(context, builder, type_, value)
+            for type_, value in zip(arrays, cgutils.unpack_tuple(builder, arguments[2]))
+        ]
+        is_wrong = cgutils.false_bit
+        for _, sizes, _ in sources:
+            for size, length in zip(sizes, left):
+                is_wrong = builder.or_(is_wrong, builder.icmp_signed("!=", size, length))
+        with cgutils.if_unlikely(builder, is_wrong):
+            context.call_conv.return_user_exc(builder, ValueError, ("arrays of different shapes",))
+        for number, (source, _, source_steps) in enumerate(sources):
+            to = cgutils.pointer_add(builder, data, builder.mul(step, step.type(number)))
+            emit_copy(context, builder, target, (to, steps), (source, source_steps), left)
+        return context.get_dummy_value()
+
+    return nb.void(target, nb.intp, arrays), generate
+
+
+@overload(np.stack, target=kernel_target.name)
+def _typed_stack(arrays: Any, axis: Any = 0) -> Any:
+    if not _are_alike(arrays) or not _is_number(axis):
+        return None
+    dtype, ndim, count = as_dtype(arrays[0].dtype), arrays[0].ndim + 1, len(arrays)
+
+    def stack(arrays: Any, axis: Any = 0) -> Any:
+        at = _place(axis, ndim)
+        made = np.empty(_with_length(arrays[0].shape, at, count), dtype)
+        _stack(made, at, arrays)
+        return made
+
+    return stack
+
+
+@overload(np.column_stack, target=kernel_target.name)
+def _typed_column_stack(tup: Any) -> Any:
+    if not _are_alike(tup, 1):
+        return None
+
+    def column_stack(tup: Any) -> Any:
+        return np.stack(tup, 1)
+
+    return column_stack
+
+
+@overload(np.dstack, target=kernel_target.name)
+def _typed_dstack(tup: Any) -> Any:
+    if not _are_alike(tup, 2):
+        return None
+
+    def dstack(tup: Any) -> Any:
+        return np.stack(tup, 2)
+
+    return dstack
+
+
+@intrinsic
+def _flipped(typing_context: Any, array: nb.Type, at: nb.Type) -> Any:
+    """A view of an array, backwards along an axis."""
+    returned = array.copy(layout="A")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(array)(context, builder, arguments[0])
+        lengths, strides = (cgutils.unpack_tuple(builder, each, array.ndim) for each in (view.shape, view.strides))
+        offset = ir.Constant(strides[0].type, 0)
+        for i, (length, stride) in enumerate(zip(lengths, strides)):
+            is_here = builder.icmp_signed("==", arguments[1], arguments[1].type(i))
+            is_some = builder.icmp_signed(">", length, length.type(0))
+            last = builder.mul(stride, builder.sub(length, length.type(1)))
+            offset = builder.select(builder.and_(is_here, is_some), last, offset)
+            strides[i] = builder.select(is_here, builder.neg(stride), stride)
+        made = context.make_array(returned)(context, builder)
+        arrayobj.populate_array(
+            made,
+            data=cgutils.pointer_add(builder, view.data, offset),
+            shape=view.shape,
+            strides=strides,
+            itemsize=view.itemsize,
+            meminfo=view.meminfo,
+            parent=view.parent,
+        )
+        return impl_ret_borrowed(context, builder, returned, made._getvalue())
+
+    return returned(array, nb.intp), generate
+
+
+@overload(np.flip, target=kernel_target.name)
+def _typed_flip(m: Any, axis: Any = None) -> Any:
+    if not isinstance(m, nb.Array) or m.ndim == 0 or not _is_number(axis):
+        return None
+    ndim = m.ndim
+
+    def flip(m: Any, axis: Any = None) -> Any:
+        return _flipped(m, _place(axis, ndim))
+
+    return flip
+
+
+@_compiled
+def _rolled(rows: Any, shift: Any, made: Any) -> None:
+    """Move the elements of each row on."""
+    n = rows.shape[1]
+    if n > 0:
+        shift %= n
+        copy(made[:, shift:], rows[:, : n - shift])
+        copy(made[:, :shift], rows[:, n - shift :])
+
+
+@overload(np.roll, target=kernel_target.name)
+def _typed_roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    if not isinstance(a, nb.Array) or not _is_number(shift):
+        return None
+    dtype, ndim = as_dtype(a.dtype), a.ndim
+    if isinstance(axis, (nb.NoneType, nb.Omitted)) or axis is None:
+
+        def roll_all(a: Any, shift: Any, axis: Any = None) -> Any:
+            made = np.empty(a.shape, dtype)
+            _rolled(np.ascontiguousarray(a).reshape((1, a.size)), shift, made.reshape((1, a.size)))
+            return made
+
+        return roll_all
+    if not _is_number(axis) or ndim == 0:
+        return None
+
+    def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+        at = _place(axis, ndim)
+        rows, inner = _around(a.shape, at)
+        made, n = np.empty(a.shape, dtype), a.shape[at] * inner
+        _rolled(np.ascontiguousarray(a).reshape((rows, n)), shift * inner, made.reshape((rows, n)))
+        return made
+
+    return roll
+
+
+@overload(np.take, target=kernel_target.name)
+def _typed_take(a: Any, indices: Any, axis: Any = None) -> Any:
+    if not isinstance(a, nb.Array) or a.ndim == 0 or not _is_number(axis):
+        return None
+    if not isinstance(indices, nb.Array) or indices.ndim != 1 or not isinstance(indices.dtype, nb.Integer):
+        return None
+    dtype, ndim = as_dtype(a.dtype), a.ndim
+
+    def take(a: Any, indices: Any, axis: Any = None) -> Any:
+        at = _place(axis, ndim)
+        rows, inner = _around(a.shape, at)
+        n, count = a.shape[at], indices.size
+        places = np.empty(count, np.intp)
+        for k in range(count):
+            place = np.intp(indices[k])
+            if place < -n or place >= n:
+                raise IndexError("index is out of bounds")
+            places[k] = place + n if place < 0 else place
+        made = np.empty(_replaced(a.shape, at, count), dtype)
+        source, target = np.ascontiguousarray(a).reshape((rows, n, inner)), made.reshape((rows, count, inner))
+        for i in range(rows):
+            for k in range(count):
+                place = places[k]
+                for j in range(inner):
+                    target[i, k, j] = source[i, place, j]
+        return made
+
+    return take
+
+
+@intrinsic
+def _replaced(typing_context: Any, lengths: nb.Type, at: nb.Type, length: nb.Type) -> Any:
+    """The lengths with another one at a place."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        old, (place, new) = cgutils.unpack_tuple(builder, arguments[0]), arguments[1:]
+        values = [
+            builder.select(builder.icmp_signed("==", place, place.type(i)), new, each) for i, each in enumerate(old)
+        ]
+        return context.make_tuple(builder, lengths, values)
+
+    return lengths(lengths, nb.intp, nb.intp), generate
+
+
+def _is_number(type_: Any) -> bool:
+    return isinstance(type_, (int, nb.Integer)) and not isinstance(type_, bool)
+
+
+def _are_alike(arrays: Any, ndim: int | None = None) -> bool:
+    """Whether a type is that of a tuple of arrays of one dtype and as many axes."""
+    if not isinstance(arrays, nb.BaseTuple) or not len(arrays) or not isinstance(arrays[0], nb.Array):
+        return False
+    dtype, ndim = arrays[0].dtype, arrays[0].ndim if ndim is None else ndim
+    return ndim > 0 and all(isinstance(a, nb.Array) and (a.dtype, a.ndim) == (dtype, ndim) for a in arrays)

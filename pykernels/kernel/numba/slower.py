@@ -1,0 +1,49 @@
+"""Find the operations that numba compiles to slower code than NumPy's on large arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from pykernels.kernel.expression import promotion
+from pykernels.kernel.read.source import KernelFunction
+
+__all__ = ["find_slower"]
+
+# From how many elements on NumPy is faster, although it takes some ten microseconds to get there. Measured on one
+# thread: numba takes up to 2.5 times as long for the first, up to 4 times for the others.
+_LARGE, _LARGER = 1 << 14, 1 << 18
+_FUNCTIONS = {
+    **dict.fromkeys(("sort", "argsort", "partition", "argpartition", "unique"), _LARGE),
+    **dict.fromkeys(("percentile", "quantile", "nonzero", "flatnonzero", "argwhere", "cross"), _LARGER),
+}
+
+
+def find_slower(kernel: KernelFunction) -> tuple[str, int]:
+    """What NumPy does faster on large arrays in a kernel or in the functions that it may call.
+
+    Returns
+    -------
+    what : str
+        ``file:line: what``; empty if there is nothing.
+    elements : int
+        From how many elements of its largest array on.
+    """
+    functions: list[Callable[..., Any]] = [kernel.function, *kernel.helpers]
+    found = []
+    for function in functions:
+        definition = promotion.definition_of(function)
+        for node in ast.walk(definition) if definition else ():
+            what, elements = _slower(node)
+            if what:
+                found.append((f"{kernel.path.name}:{getattr(node, 'lineno', 0)}: {what}", elements))
+    return min(found, key=lambda each: each[1], default=("", 0))
+
+
+def _slower(node: ast.AST) -> tuple[str, int]:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return "", 0
+    name = node.func.attr
+    finds_places = name == "where" and len(node.args) == 1
+    return name if finds_places or name in _FUNCTIONS else "", _LARGER if finds_places else _FUNCTIONS.get(name, 0)

@@ -1,0 +1,180 @@
+"""Type a kernel function with numba for one signature, and check what it returns against the definition."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import warnings
+from _ctypes import CFuncPtr
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types as nb
+from numba.core import errors
+from numba.core.dispatcher import Dispatcher
+from numba.np.numpy_support import from_dtype
+
+from pykernels.base.errors import KernelError
+from pykernels.kernel.expression import promotion
+from pykernels.kernel.numba import intrinsics, iterations
+from pykernels.kernel.numba.adapter import Result, computed_in
+from pykernels.kernel.numba.numba_errors import line_of, reason_of
+from pykernels.kernel.numba.target import compile_function
+from pykernels.kernel.read.plain import uses
+from pykernels.kernel.read.signature import Group, Signature, group_shapes
+from pykernels.kernel.read.source import KernelFunction
+
+__all__ = ["NotNative", "check_results", "is_in_pieces", "type_kernel"]
+
+
+# What a kernel may use of numba, besides its types and `numba.njit`.
+_OF_NUMBA = (numba.prange, numba.literal_unroll)
+# Of large integers: they compute with floating-point numbers in another order than NumPy does.
+_OTHER_FOR_INTEGERS = (np.histogram, np.unwrap, np.round, np.around)
+# They refuse arrays of one row, and vectors of two elements; and take a negative number that comes first.
+_OTHER = (np.cov, np.corrcoef, np.cross, np.bincount)
+# Instructions of Python in a function, of which a line has about ten. numba takes time with the square of their number:
+# some 10 s for as many.
+_MOST_STEPS = 4000
+
+
+class NotNative(Exception):
+    """The kernel cannot become machine code; the message is the reason, short enough for one line."""
+
+
+def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.Type]:
+    """The kernel compiled by numba for the signature, and the type that it returns."""
+    for function in (kernel.function, *kernel.helpers):
+        _check_uses(function, signature)
+        _check_length(function)
+    for helper in kernel.helpers:
+        intrinsics.make_callable(helper)
+    in_pieces = is_in_pieces(kernel)
+    outs = [_group_type(signature.outputs, writable=True)] if kernel.takes_outs else []
+    keywords = [_keyword_type(keyword, signature) for keyword in kernel.keywords]
+    pieces = [nb.UniTuple(nb.int64, 3)] if in_pieces else []
+    try:
+        argument_types = (_group_type(signature.inputs, writable=False), *outs, *keywords, *pieces)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.NumbaWarning)
+            function = intrinsics.rewritten(kernel.function, kernel.keywords, in_pieces=in_pieces)
+            dispatcher = compile_function(**intrinsics.OPTIONS)(function)
+            dispatcher.compile(argument_types)
+    except errors.NumbaError as error:
+        if "readonly" in str(error).lower().replace("-", "") and "modify" in str(error).lower():
+            raise KernelError(
+                f"{line_of(error, kernel)}: {kernel.name} writes to an input. Inputs belong to the framework; "
+                f"write to a copy or to an output"
+            ) from error
+        raise NotNative(f"numba: {line_of(error, kernel)}: {reason_of(error)}") from error
+    except Exception as error:  # numba breaks on some code that it cannot type
+        raise NotNative(f"numba breaks on {kernel.where}: {type(error).__name__}: {error}") from error
+    return dispatcher, dispatcher.overloads[argument_types].signature.return_type
+
+
+def _check_uses(function: Any, signature: Signature) -> None:
+    """Raise `NotNative` if a function uses what must not be compiled in, or what numba computes in another way.
+
+    A function of C lies elsewhere in each process, and numba's tools make arrays of any memory.
+    """
+    has_integers = any(tensor.dtype.kind in "iu" for tensor in signature.tensors)
+    for name, value, line in uses(inspect.unwrap(function)):
+        where = f"{function.__code__.co_filename}:{line}"
+        if isinstance(value, CFuncPtr) or type(value).__module__ == "_cffi_backend":
+            raise NotNative(f"{where}: {name} lies elsewhere in each process")
+        if has_integers and any(value is each for each in _OTHER_FOR_INTEGERS):
+            raise NotNative(f"{where}: numba's {name} is not NumPy's for integers")
+        if any(value is each for each in _OTHER):
+            raise NotNative(f"{where}: numba's {name} is not NumPy's for all arrays")
+        is_numbas = callable(value) and str(getattr(value, "__module__", "")).partition(".")[0] == "numba"
+        if is_numbas and not isinstance(value, (nb.Type, Dispatcher)) and value not in _OF_NUMBA:
+            raise NotNative(f"{where}: {name} is not for kernels")
+
+
+def _check_length(function: Any) -> None:
+    """Raise `NotNative` if a function is too long for numba to be done with it in time."""
+    steps = sum(1 for _ in dis.get_instructions(inspect.unwrap(function)))
+    if steps > _MOST_STEPS:
+        raise NotNative(
+            f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__} is long: "
+            f"{steps:,} instructions of Python, and at most {_MOST_STEPS:,} are compiled"
+        )
+
+
+def is_in_pieces(kernel: KernelFunction) -> bool:
+    """Whether a host may run the kernel in pieces; `KernelError` if it says so, but cannot be right."""
+    definition = promotion.definition_of(kernel.function)
+    namespace = kernel.function.__globals__
+    if definition is None or not iterations.is_declared(definition, namespace):
+        return False
+    iterations.check(definition, namespace, str(kernel.path), takes_outs=kernel.takes_outs)
+    return True
+
+
+def _group_type(groups: Sequence[Group], *, writable: bool) -> nb.Type:
+    tensors = (
+        nb.Array(from_dtype(computed_in(tensor.dtype)), tensor.ndim, "C", readonly=not (writable or tensor.mutable))
+        for group in groups
+        for tensor in (group if isinstance(group, tuple) else (group,))
+        if tensor is not None
+    )
+    return _tuple_type(group_shapes(groups, tensors))
+
+
+def _tuple_type(members: tuple[Any, ...]) -> nb.Type:
+    return nb.Tuple([_tuple_type(m) if isinstance(m, tuple) else nb.none if m is None else m for m in members])
+
+
+def _keyword_type(keyword: str, signature: Signature) -> nb.Type:
+    if keyword in signature.flags:
+        return nb.boolean
+    if keyword in signature.reals:
+        return nb.float64
+    if any(name == keyword for name, _ in signature.scalars):
+        return nb.int64
+    return numba.typeof(dict(signature.constants)[keyword])
+
+
+def check_results(
+    kernel: KernelFunction, signature: Signature, names: Sequence[str], returned: nb.Type
+) -> tuple[list[Result], bool]:
+    """Check what the kernel returns, as far as types tell; the rest is checked at each call."""
+    outputs = signature.tensors[signature.n_inputs :]
+    if isinstance(returned, (nb.NoneType, nb.Optional)):
+        always = "" if isinstance(returned, nb.NoneType) else " in some cases"
+        raise KernelError(
+            f"{kernel.where}: {kernel.name} returns None{always}. Return the output array, or a tuple of them"
+        )
+    leaves = list(_leaves(returned, ""))
+    if len(leaves) != len(outputs):
+        raise KernelError(
+            f"{kernel.where}: {kernel.name} returned {len(leaves)} arrays, but the op has {len(outputs)} outputs "
+            f"({', '.join(names)})"
+        )
+    results = []
+    for name, tensor, (path, type_) in zip(names, outputs, leaves):
+        if isinstance(type_, nb.Array):
+            ndim, dtype = type_.ndim, type_.dtype
+        elif isinstance(type_, (nb.Number, nb.Boolean)):
+            ndim, dtype = 0, type_
+        else:
+            raise KernelError(
+                f"{kernel.where}: {kernel.name} returned a {type_} for output {name!r}; return a NumPy array"
+            )
+        if ndim != tensor.ndim:
+            raise KernelError(
+                f"{kernel.where}: {kernel.name} returned {ndim} dimensions for output {name!r}, but the definition "
+                f"infers {tensor.ndim}"
+            )
+        results.append(Result(path, isinstance(type_, nb.Array), dtype != from_dtype(computed_in(tensor.dtype))))
+    return results, any(result.is_widened for result in results)
+
+
+def _leaves(type_: nb.Type, path: str) -> Iterator[tuple[str, nb.Type]]:
+    if isinstance(type_, nb.BaseTuple):
+        for at, member in enumerate(type_.types):
+            yield from _leaves(member, f"{path}[{at}]")
+    else:
+        yield path, type_

@@ -1,0 +1,1 @@
+"""Divide expressions into stages, and place what lies between them."""

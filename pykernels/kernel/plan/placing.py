@@ -1,0 +1,181 @@
+"""Place the results of stages: in outputs, in arrays of one block, or in whole ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pykernels.kernel.expression.array_nodes import Counted, Reduction, Reshaped, Sliced
+from pykernels.kernel.expression.fused import Unfit
+from pykernels.kernel.expression.nodes import Input, Node, dtype_of
+from pykernels.kernel.plan.graph import Graph, within
+from pykernels.kernel.plan.stages import Array, Plan, Stage
+
+__all__ = ["place"]
+
+#: As in fused/tables.h.
+MAX_ARRAYS = 64
+
+
+def place(graph: Graph, stages: list[Stage], made_in: dict[Node, Stage], blocked: tuple[int, ...]) -> Plan:
+    """Give every stage its arrays.
+
+    Parameters
+    ----------
+    stages : list of Stage
+        In the order in which they run.
+    made_in : dict of Node to Stage
+        The stages of what is not computed anew wherever it is needed.
+    blocked : tuple of int
+        The classes that are cut into blocks.
+
+    Raises
+    ------
+    Unfit
+        These are too many arrays.
+    """
+    return _Placer(graph, stages, made_in, blocked).place()
+
+
+class _Placer:
+    def __init__(self, graph: Graph, stages: list[Stage], made_in: dict[Node, Stage], blocked: tuple[int, ...]) -> None:
+        self._graph = graph
+        self._stages = stages
+        self._made_in = made_in
+        self._blocked = blocked
+        fused = graph.fused
+        self._arrays = [Array(at, dtype, self._classes_of_tensor(at)) for at, dtype in enumerate(fused.dtypes)]
+        self._views = self._find_views()
+        self._arrays += sorted(self._views.values(), key=lambda array: isinstance(array.view, Counted))
+        self._targets: dict[Node, list[Array]] = {}
+        for at, output in enumerate(graph.outputs):
+            self._targets.setdefault(output, []).append(self._arrays[fused.n_inputs + at])
+        self._held: dict[Node, Array] = {}
+        self._lent: set[Array] = set()
+
+    def _find_views(self) -> dict[Node, Array]:
+        views: dict[Node, Array] = {}
+        for node in self._graph.nodes:
+            if isinstance(node, (Reshaped, Sliced)):
+                source = within(node.operand)
+                assert isinstance(source, Input)  # or `Graph` has refused it
+                views[node] = Array(source.position, dtype_of(node), self._graph.classes[node], view=node)
+            elif isinstance(node, Counted):
+                views[node] = Array(-1, dtype_of(node), self._graph.classes[node], view=node)
+        return views
+
+    def place(self) -> Plan:
+        self._hold()
+        for stage in self._stages:
+            self._connect(stage)
+        if len(self._arrays) > MAX_ARRAYS:
+            raise Unfit(f"it needs more than {MAX_ARRAYS} arrays")
+        outer = [array for stage in self._stages if not stage.in_block for _, array in stage.stores]
+        in_pieces = bool(self._blocked) and not any(stage.phase for stage in self._stages)
+        in_pieces &= not any(array.tensor >= 0 for array in outer)
+        return Plan(self._graph, self._arrays, self._stages, self._blocked, self._groups(), in_pieces)
+
+    def _hold(self) -> None:
+        """Find memory for what is made on the way."""
+        readers: dict[Node, list[Stage]] = {}
+        for stage in self._stages:
+            for node in self._needed(stage):
+                readers.setdefault(node, []).append(stage)
+        for node, stage in self._made_in.items():
+            if not isinstance(node, Reduction) and (node in self._targets or node not in readers):
+                continue
+            users = readers.get(node, [])
+            array = self._borrowed(node, users) or Array(-1, _storage(node), self._graph.classes[node])
+            if array.tensor < 0:
+                array.is_local = bool(self._blocked) and set(self._blocked) <= array.classes
+                array.is_local &= all(user.phase == stage.phase and user.in_block for user in users)
+                self._arrays.append(array)
+            self._held[node] = array
+
+    def _connect(self, stage: Stage) -> None:
+        for node in self._needed(stage):
+            if isinstance(node, Input):
+                stage.reads[node] = self._arrays[node.position]
+            else:
+                found = self._views.get(node) or self._held.get(node)
+                stage.reads[node] = found or self._targets[node][0]
+        for root in stage.roots:
+            if isinstance(root, Reduction) and self._made_in[root] is stage:
+                stage.folds.append((root, self._held[root]))
+            else:
+                stage.stores += [(root, array) for array in self._targets.get(root, [])]
+                if root in self._held and not isinstance(root, Reduction):
+                    stage.stores.append((root, self._held[root]))
+
+    def _classes_of_tensor(self, at: int) -> frozenset[int]:
+        output = at - self._graph.fused.n_inputs
+        if output >= 0:
+            return self._graph.classes[self._graph.outputs[output]]
+        found = (self._graph.axes.class_of(next(iter(axis))) for axis in self._graph.fused.tensors[at])
+        return frozenset(self._graph.numbers[each] for each in found if each in self._graph.numbers)
+
+    def _needed(self, stage: Stage) -> list[Node]:
+        """What a stage reads from memory."""
+        found: dict[Node, None] = {}
+        waiting = [
+            within(root.operand) if isinstance(root, Reduction) and self._made_in[root] is stage else root
+            for root in stage.roots
+        ]
+        seen = set()
+        roots = set(waiting)
+        while waiting:
+            node = waiting.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if isinstance(node, (Counted, Input, Reduction, Reshaped, Sliced)):
+                found[node] = None
+                continue
+            maker = self._made_in.get(node)
+            if node not in roots and maker is not None and _is_before(maker, stage):
+                found[node] = None
+                continue
+            waiting += self._graph.operands(node)
+        return sorted(found, key=lambda node: node.order)
+
+    def _borrowed(self, node: Node, users: Sequence[Stage]) -> Array | None:
+        """An output whose memory can hold a node until it is overwritten with the result."""
+        if isinstance(node, Reduction):
+            return None
+        for output, (array, *_) in self._targets.items():
+            maker = self._made_in.get(output)
+            if (
+                maker is None
+                or array in self._lent
+                or array.storage != _storage(node)
+                or not self._graph.is_full(output)
+            ):
+                continue
+            if self._graph.classes[output] == self._graph.classes[node] and all(
+                self._stages.index(user) <= self._stages.index(maker) for user in users
+            ):
+                self._lent.add(array)
+                return array
+        return None
+
+    def _groups(self) -> tuple[int, ...]:
+        sets = [frozenset(self._blocked), *(array.classes for array in self._arrays)]
+        sets += [frozenset(stage.domain) for stage in self._stages]
+        groups: list[int] = []
+        for each in range(len(self._graph.numbers)):
+            joined = each > 0 and all((each in found) == (each - 1 in found) for found in sets)
+            groups.append(groups[-1] if joined else each)
+        return tuple(groups)
+
+
+def _is_before(maker: Stage, stage: Stage) -> bool:
+    return (maker.phase, maker.level) < (stage.phase, stage.level)
+
+
+def _storage(node: Node) -> np.dtype:
+    """The dtype in which a node is kept: sums in float64, so that those of many parts are as good as those of few."""
+    dtype = dtype_of(node)
+    if dtype.kind == "f" and isinstance(node, Reduction) and node.name == "add":
+        return np.dtype(np.float64)
+    return np.dtype(np.float32) if dtype == np.float16 else dtype

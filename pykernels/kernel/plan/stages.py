@@ -1,0 +1,153 @@
+"""Stages of a fused kernel, each one pass over the elements of one shape, with the arrays that they read and write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pykernels.kernel.expression.array_nodes import Extent, Reduction
+from pykernels.kernel.expression.nodes import Node, Operation, dtype_of
+from pykernels.kernel.plan.graph import Graph, within
+
+__all__ = [
+    *("COSTLY", "Array", "Plan", "Stage", "adds_rows", "arguments_of", "extents_of", "is_costly", "is_plain"),
+    *("nodes_of", "widest"),
+]
+
+
+#: What is stored for later passes over elements, rather than computed anew.
+COSTLY = frozenset(
+    (
+        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh"),
+        *("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "arctan2", "cbrt", "hypot", "power"),
+        *("erf", "erfc", "expit", "logaddexp", "fmod", "remainder", "floor_divide"),
+    )
+)
+
+
+@dataclass(eq=False)
+class Array:
+    """Elements in memory: those of a tensor, or made on the way.
+
+    Attributes
+    ----------
+    tensor : int
+        Which tensor it is, or -1.
+    storage : dtype
+        Of its elements in memory.
+    classes : frozenset of int
+        Along which it has elements.
+    is_local : bool
+        It holds those of one block at a time.
+    view : Node or None
+        The reshaped tensor that it is, or what it counts.
+    """
+
+    tensor: int
+    storage: np.dtype
+    classes: frozenset[int]
+    is_local: bool = False
+    view: Node | None = None
+
+
+@dataclass(eq=False)
+class Stage:
+    """One pass.
+
+    Attributes
+    ----------
+    domain : tuple of int
+        The classes whose elements it goes through.
+    reads : dict of Node to Array
+    stores : list of (Node, Array)
+        What it writes, element by element.
+    folds : list of (Reduction, Array)
+        What it adds to.
+    """
+
+    phase: int
+    in_block: bool
+    level: int
+    domain: tuple[int, ...]
+    roots: list[Node] = field(default_factory=list)
+    reads: dict[Node, Array] = field(default_factory=dict)
+    stores: list[tuple[Node, Array]] = field(default_factory=list)
+    folds: list[tuple[Reduction, Array]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Plan:
+    """A fused kernel as stages.
+
+    Attributes
+    ----------
+    graph : Graph
+    blocked : tuple of int
+        The classes that are cut into blocks.
+    groups : tuple of int
+        For every class the first of those beside it that all arrays have in common with it.
+    in_pieces : bool
+        Whether the blocks do not depend on each other.
+    """
+
+    graph: Graph
+    arrays: list[Array]
+    stages: list[Stage]
+    blocked: tuple[int, ...]
+    groups: tuple[int, ...]
+    in_pieces: bool
+
+
+def arguments_of(stage: Stage) -> list[Array]:
+    """The arrays that a stage is handed, in order."""
+    found = [*stage.reads.values(), *(a for _, a in stage.stores), *(a for _, a in stage.folds)]
+    return list(dict.fromkeys(found))
+
+
+def nodes_of(stage: Stage) -> list[Node]:
+    """What a stage computes or reads, each after its operands, numbers as well."""
+    found: dict[int, Node] = {}
+    waiting = [within(node.operand) for node, _ in stage.folds] + [node for node, _ in stage.stores]
+    while waiting:
+        node = within(waiting.pop())
+        if node.order in found:
+            continue
+        found[node.order] = node
+        if isinstance(node, Operation) and node not in stage.reads:
+            waiting += [operand for operand in node.operands if isinstance(operand, Node)]
+    return [found[order] for order in sorted(found)]
+
+
+def extents_of(plan: Plan) -> list[Extent]:
+    """The lengths that any stage computes with."""
+    found = (node for stage in plan.stages for node in nodes_of(stage) if isinstance(node, Extent))
+    return list(dict.fromkeys(found))
+
+
+def widest(plan: Plan, stage: Stage) -> int:
+    """Bytes of the widest numbers of a stage, but not less than those of float32."""
+    dtypes = [
+        node.dtype if isinstance(node, Operation) and node not in stage.reads else dtype_of(node)
+        for node in nodes_of(stage)
+        if node in plan.graph.classes
+    ]
+    return max(4, *(dtype.itemsize for dtype in dtypes))
+
+
+def is_plain(stage: Stage) -> bool:
+    """Whether a stage folds what takes little computing."""
+    count = sum(isinstance(node, Operation) and node not in stage.reads for node in nodes_of(stage))
+    return bool(stage.folds) and not stage.stores and count <= 4
+
+
+def is_costly(stage: Stage) -> bool:
+    """Whether a stage computes a function that takes long."""
+    return any(
+        isinstance(node, Operation) and node not in stage.reads and node.name in COSTLY for node in nodes_of(stage)
+    )
+
+
+def adds_rows(stage: Stage) -> bool:
+    """Whether a stage does little but add rows to each other."""
+    return is_plain(stage) and bool(stage.domain) and all(stage.domain[-1] in array.classes for _, array in stage.folds)

@@ -1,0 +1,49 @@
+"""Check a kernel function against its definition, as far as its text shows, when a folder is loaded."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+from pykernels.base.bytecode import instructions
+from pykernels.base.errors import KernelError
+from pykernels.define.definition import OpDef
+from pykernels.kernel.read.source import IS_TRAIN, KernelFunction
+
+__all__ = ["check_agreement"]
+
+
+def check_agreement(op: OpDef, kernel: KernelFunction) -> None:
+    """Compare the attributes that a kernel takes and the arguments that it unpacks with the definition.
+
+    Raises
+    ------
+    KernelError
+        An attribute is not the definition's, or ``args`` or ``outs`` is unpacked into the wrong number of names.
+    """
+    known = [attribute.name for attribute in op.attributes]
+    for keyword in kernel.keywords:
+        if keyword != IS_TRAIN and keyword not in known:
+            has = f"its attributes are {', '.join(known)}" if known else "it has no attributes"
+            raise KernelError(
+                f"{kernel.where}: {kernel.name} takes the attribute {keyword!r}, which op {op.name!r} does not "
+                f"define ({op.file}:{op.line}): {has}"
+            )
+    for name, arguments, line, count in _unpackings(kernel):
+        declared = op.inputs if arguments == "args" else op.outputs
+        if count != len(declared):
+            kind = "inputs" if arguments == "args" else "outputs"
+            raise KernelError(
+                f"{kernel.path}:{line}: {name} takes {count} {kind} out of {arguments!r}, but op {op.name!r} has "
+                f"{len(declared)} ({', '.join(a.name for a in declared)}; {op.file}:{op.line})"
+            )
+
+
+def _unpackings(kernel: KernelFunction) -> Iterator[tuple[str, str, int, int]]:
+    """Each ``a, b = args`` and ``y, = outs`` of the function: its name, which tuple, the line, how many names."""
+    read = ""
+    # In its code, not in its text: finding the text of a function takes ten times as long.
+    for instruction, line in instructions(inspect.unwrap(kernel.function).__code__):
+        if instruction.opname == "UNPACK_SEQUENCE" and read in ("args", "outs"):
+            yield kernel.name, read, line, instruction.argval
+        read = instruction.argval if instruction.opname in ("LOAD_FAST", "LOAD_DEREF") else ""

@@ -1,0 +1,158 @@
+"""Fingerprint a kernel file: the user's files that it reaches, and the values that they hold."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pykernels.base.errors import LoadError
+from pykernels.base.python_files import SOURCE
+from pykernels.kernel.read.loaded_source import read_source
+from pykernels.kernel.read.ownership import is_users
+
+__all__ = ["survey"]
+
+# What Python keeps of every module, and we of a kernel file.
+_MODULES_OWN = {*vars(types.ModuleType("any")), "__annotations__", "__builtins__", "__cached__", "__file__", SOURCE}
+
+
+def survey(module: types.ModuleType) -> tuple[tuple[str | bytes, ...], tuple[Callable[..., Any], ...]]:
+    """What the kernels of a module depend on, and the plain functions that they may call.
+
+    Follows every module and function of the user's that the module reaches; notes each file's content, and the values
+    at its top level and in the defaults and closures of functions, which are compiled in.
+
+    Raises
+    ------
+    LoadError
+        A value is nested too deeply to be described.
+    """
+    reached = _Reached()
+    reached.waiting.append(vars(module))
+    seen: set[str] = set()
+    while reached.waiting:
+        namespace = reached.waiting.pop()
+        file = namespace["__file__"]
+        if file in seen:
+            continue
+        seen.add(file)
+        source = namespace[SOURCE] if file == module.__file__ else read_source(namespace)
+        reached.parts += [Path(file).name, source]
+        for name, value in sorted(namespace.items()):
+            if name not in _MODULES_OWN:
+                try:
+                    reached.parts.append(f"{name}={reached.describe(value)}")
+                except RecursionError:
+                    raise LoadError(f"{file}: {name} is nested too deeply to be told from other values") from None
+                if isinstance(value, types.FunctionType) and is_users(value.__globals__):
+                    reached.helpers.append(value)
+    return tuple(reached.parts), tuple(reached.helpers)
+
+
+class _Reached:
+    """What has been found so far, and the namespaces that are still to be looked through."""
+
+    def __init__(self) -> None:
+        self.parts: list[str | bytes] = []
+        self.helpers: list[Callable[..., Any]] = []
+        self.waiting: list[dict[str, Any]] = []
+        # The functions that have been described, and the objects that are being described.
+        self._functions: set[int] = set()
+        self._open: set[int] = set()
+
+    def describe(self, value: Any) -> str:
+        """A text that is another for another value, and the same in every process and with every version of NumPy."""
+        if value is None or type(value) in (bool, int, float, complex, str, bytes):
+            return repr(value)
+        kind = _name_of(type(value))
+        if isinstance(value, (np.ndarray, np.generic)) and value.dtype != object:
+            return f"{kind} {value.dtype.str}{value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+        if isinstance(value, np.dtype):
+            return f"dtype {value.str}"
+        if isinstance(value, (types.ModuleType, type, np.ufunc, types.BuiltinFunctionType)):
+            return self._named(value)
+        function = getattr(value, "py_func", value)
+        if isinstance(function, types.FunctionType):
+            if function is not value and is_users(function.__globals__):
+                _check_indices(value)
+            return self._function(function)
+        if id(value) in self._open:
+            return kind
+        self._open.add(id(value))
+        try:
+            return f"{kind} {self._content(value)}"
+        finally:
+            self._open.discard(id(value))
+
+    def _named(self, value: Any) -> str:
+        if isinstance(value, types.ModuleType) and is_users(vars(value)):
+            self.waiting.append(vars(value))
+            return f"module {Path(str(value.__file__)).stem}"
+        if isinstance(value, types.ModuleType) and value.__spec__ is None:  # made while the program runs
+            return f"module {self.describe({name: each for name, each in vars(value).items() if name[:2] != '__'})}"
+        members = ""
+        if isinstance(value, enum.EnumMeta):
+            members = self._content([(name, value[name].value) for name in value.__members__])
+        return f"{_name_of(value)}{members}"
+
+    def _function(self, function: types.FunctionType) -> str:
+        if not is_users(function.__globals__):
+            return f"{function.__module__}.{function.__qualname__}"
+        self.waiting.append(function.__globals__)
+        code = function.__code__
+        where = f"{Path(code.co_filename).name}:{code.co_firstlineno} {function.__qualname__}"
+        if id(function) in self._functions:
+            return where
+        self._functions.add(id(function))
+        bound = [function.__defaults__, function.__kwdefaults__, *map(_content_of, function.__closure__ or ())]
+        return f"{where} {self._content(bound)}" if any(each is not None for each in bound) else where
+
+    def _content(self, value: Any) -> str:
+        """The members of a container, the number or text behind a value, or what any other object is made of."""
+        if isinstance(value, Mapping):
+            return f"({', '.join(sorted(self.describe(pair) for pair in value.items()))})"
+        if isinstance(value, (tuple, list)):
+            return f"({', '.join(map(self.describe, value))})"
+        if isinstance(value, (set, frozenset)):
+            return f"({', '.join(sorted(map(self.describe, value)))})"
+        if isinstance(value, enum.Enum):
+            return f"{value.name} {self.describe(value.value)}"
+        # A subclass may have a `repr` of its own.
+        if isinstance(value, (int, float, complex, str, bytes)):
+            base = next(each for each in (int, float, complex, str, bytes) if isinstance(value, each))
+            return base.__repr__(value)
+        try:
+            # As pickle would make it again: by a function, its arguments and the state.
+            return self.describe(value.__reduce_ex__(4)[:3])
+        except Exception:  # whatever a class raises that cannot be pickled
+            return self.describe(getattr(value, "__dict__", None))
+
+
+def _check_indices(dispatcher: Any) -> None:
+    """Have what `numba.njit` makes of a user's function check its indices, for it also runs beside compiled kernels."""
+    options = getattr(dispatcher, "targetoptions", {})
+    if not options.get("boundscheck"):
+        options["boundscheck"] = True
+        if getattr(dispatcher, "overloads", None):
+            dispatcher.recompile()
+
+
+def _name_of(value: Any) -> str:
+    """Where something is defined, and what it is called there."""
+    module = str(getattr(value, "__module__", ""))
+    # The module of a kernel file has a name of its own in each folder.
+    own = module.rpartition(".")[2] if module.startswith("pykernels_op_") else module
+    return f"{own}.{getattr(value, '__qualname__', value.__name__)}"
+
+
+def _content_of(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing is assigned yet
+        return None

@@ -1,0 +1,71 @@
+"""Tell whose code a kernel file uses: the user's, Python's, a dependency's or a framework's."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pykernels.base.frameworks import FRAMEWORKS
+
+__all__ = ["framework_of", "is_dependency", "is_foreign", "is_installed", "is_standard", "is_users"]
+
+_STDLIB = Path(os.__file__).resolve().parent
+_DEPENDENCIES = ("numpy", "numba", "llvmlite", "scipy", "pykernels")
+_FRAMEWORKS = [package for package in FRAMEWORKS if package not in _DEPENDENCIES]
+
+
+def is_users(namespace: Mapping[str, Any]) -> bool:
+    """Whether a module, given as its ``vars``, is the user's.
+
+    The standard library is not, nor a dependency, whose versions count for the key as a whole, nor a framework, which
+    kernels do not use.
+    """
+    file = namespace.get("__file__")
+    if not file or not file.endswith(".py"):
+        return False
+    if is_dependency(namespace["__name__"]) or namespace["__name__"].partition(".")[0] in _FRAMEWORKS:
+        return False
+    return not is_standard(file)
+
+
+@functools.lru_cache(maxsize=1024)
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python's standard library."""
+    return _STDLIB in Path(file).resolve().parents and not is_installed(file)
+
+
+def is_dependency(module: str) -> bool:
+    """Whether a module of that name belongs to pykernels or to a dependency of it."""
+    return module.partition(".")[0] in _DEPENDENCIES
+
+
+def is_foreign(file: str) -> bool:
+    """Whether a file belongs to Python, pykernels, a dependency of it or a framework; these count once imported."""
+    modules = (sys.modules.get(name) for name in (*_DEPENDENCIES, *_FRAMEWORKS))
+    folders = (Path(str(module.__file__)).parent for module in modules if module is not None)
+    return is_standard(file) or any(Path(file).is_relative_to(folder) for folder in folders)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to a package that has been installed."""
+    return "site-packages" in Path(file).resolve().parts
+
+
+def framework_of(value: Any) -> str | None:
+    """The framework that a module, function, class or object belongs to, if to any."""
+    owner = getattr(value, "__self__", None)
+    value = value if owner is None else owner
+    if isinstance(value, types.ModuleType):
+        module = value.__name__
+    elif isinstance(value, types.FunctionType):
+        # The __module__ of MXNet's generated functions is no module.
+        module = value.__globals__.get("__name__", "")
+    else:
+        module = str(getattr(value, "__module__", None) or type(value).__module__)
+    package = module.partition(".")[0]
+    return package if package in _FRAMEWORKS else None

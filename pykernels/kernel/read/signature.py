@@ -1,0 +1,195 @@
+"""Signatures, which kernels are specialised for: dtypes and ranks of tensors, and attributes that are not numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pykernels.base import abi, dtypes
+from pykernels.base.errors import KernelError
+from pykernels.base.locks import once
+from pykernels.define.declared import Argument
+from pykernels.define.definition import OpDef
+from pykernels.kernel.read.source import IS_TRAIN, KernelFunction
+
+__all__ = ["Group", "Signature", "TensorType", "group_shapes", "read_shapes", "signature_of"]
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """The dtype and rank of one tensor, and whether it is an input that the kernel changes."""
+
+    dtype: np.dtype
+    ndim: int
+    mutable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(':' * self.ndim)}]{'!' if self.mutable else ''}"
+
+
+#: What stands in ``args`` for one argument: a tensor, None for an optional one left out, a tuple for a repeated one.
+Group: TypeAlias = TensorType | tuple[TensorType, ...] | None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A specialisation of a kernel.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of Group
+        One for each argument of the definition.
+    scalars : tuple of (str, int)
+        The keywords that are given at run time, each with its position among the definition's attributes, or
+        ``abi.SCALAR_IS_TRAIN``.
+    reals : frozenset of str
+        Those of them that are floating-point numbers.
+    flags : frozenset of str
+        Those of them that are truth values.
+    constants : tuple of (str, value)
+        The keywords that are compiled in.
+    """
+
+    inputs: tuple[Group, ...]
+    outputs: tuple[Group, ...]
+    scalars: tuple[tuple[str, int], ...] = ()
+    reals: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    constants: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+    # As values, -0.0 equals 0.0, and NaN nothing.
+    _constants_as_text: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_constants_as_text", repr(self.constants))
+
+    @once
+    def tensors(self) -> tuple[TensorType, ...]:
+        """Every tensor, inputs first, in the order of the ABI's buffers."""
+        return tuple(_flatten((*self.inputs, *self.outputs)))
+
+    @once
+    def n_inputs(self) -> int:
+        """How many of `tensors` are inputs."""
+        return len(tuple(_flatten(self.inputs)))
+
+    @once
+    def mutable(self) -> frozenset[int]:
+        """The positions in ``args`` of the inputs that the kernel changes."""
+        return frozenset(at for at, group in enumerate(self.inputs) if any(t.mutable for t in _flatten((group,))))
+
+    def without_ranks(self) -> Signature:
+        """The same for tensors of any rank, written as rank 0."""
+        return replace(self, inputs=_without_ranks(self.inputs), outputs=_without_ranks(self.outputs))
+
+    def fix(self, names: Collection[str], values: Mapping[str, Any]) -> Signature:
+        """The same with the values of some numbers compiled in."""
+        return replace(
+            self,
+            scalars=tuple((name, at) for name, at in self.scalars if name not in names),
+            reals=self.reals - set(names),
+            flags=self.flags - set(names),
+            constants=(*self.constants, *((name, values[name]) for name, _ in self.scalars if name in names)),
+        )
+
+    def __str__(self) -> str:
+        inputs = ", ".join(map(_describe, self.inputs))
+        constants = "".join(f", {name}={value!r}" for name, value in self.constants)
+        return f"({inputs}{constants}) -> ({', '.join(map(_describe, self.outputs))})"
+
+
+def _without_ranks(groups: Sequence[Group]) -> tuple[Group, ...]:
+    return group_shapes(groups, (replace(tensor, ndim=0) for tensor in _flatten(groups)))
+
+
+def _describe(group: Group) -> str:
+    return f"({', '.join(map(str, group))})" if isinstance(group, tuple) else str(group)
+
+
+def _flatten(groups: Iterable[Group]) -> Iterator[TensorType]:
+    for group in groups:
+        if isinstance(group, tuple):
+            yield from group
+        elif group is not None:
+            yield group
+
+
+_SCALARS = {
+    abi.AttrType.INT32,
+    abi.AttrType.INT64,
+    abi.AttrType.BOOL,
+    abi.AttrType.FLOAT,
+    abi.AttrType.DOUBLE,
+}
+_REALS = {abi.AttrType.FLOAT, abi.AttrType.DOUBLE}
+
+
+def signature_of(op: OpDef, kernel: KernelFunction, instance: abi.Instance) -> Signature:
+    """The signature under which `instance` runs `kernel`; `KernelError` if no kernel can be for it."""
+    if not instance.n_outputs:
+        names = ", ".join(repr(output.name) for output in op.outputs)
+        raise KernelError(f"op {op.name!r} has nothing to compute: the call asks for none of its outputs, {names}")
+    types = {attribute.name: (at, attribute.type) for at, attribute in enumerate(op.attributes)}
+    scalars, reals, flags, constants = [], set(), set(), []
+    for keyword in kernel.keywords:
+        if keyword == IS_TRAIN:
+            scalars.append((keyword, abi.SCALAR_IS_TRAIN))
+            flags.add(keyword)
+            continue
+        at, type_ = types[keyword]
+        if type_ in _SCALARS:
+            scalars.append((keyword, at))
+            reals |= {keyword} if type_ in _REALS else set()
+            flags |= {keyword} if type_ is abi.AttrType.BOOL else set()
+        else:
+            constants.append((keyword, _constant(type_, abi.decode_attr(instance.attrs[at]))))
+    return Signature(
+        _group(op, op.inputs, instance.inputs[: instance.n_inputs]),
+        _group(op, op.outputs, instance.outputs[: instance.n_outputs]),
+        tuple(scalars),
+        frozenset(reals),
+        frozenset(flags),
+        tuple(constants),
+    )
+
+
+def _constant(type_: abi.AttrType, value: Any) -> Any:
+    """As a kernel sees it: a dtype attribute is a NumPy dtype."""
+    if type_ is abi.AttrType.DTYPE:
+        return dtypes.from_number(value)
+    if type_ is abi.AttrType.LIST_DTYPE:
+        return tuple(map(dtypes.from_number, value))
+    return value
+
+
+def _group(op: OpDef, arguments: Sequence[Argument], tensors: Sequence[abi.Tensor]) -> tuple[Group, ...]:
+    found: dict[str, list[TensorType]] = {}
+    mutable = {argument.name for argument in arguments if argument.mutable}
+    for tensor in tensors:
+        name = tensor.argument.decode()
+        try:
+            dtype = dtypes.from_number(tensor.dtype)
+        except KeyError:
+            raise KernelError(
+                f"op {op.name!r}: {name!r} has dtype {dtypes.dtype_name(tensor.dtype)}, which kernels cannot take"
+            ) from None
+        found.setdefault(name, []).append(TensorType(dtype, tensor.ndim, name in mutable))
+    return tuple(
+        tuple(found.get(a.name, ())) if a.repeated else next(iter(found.get(a.name, ())), None) for a in arguments
+    )
+
+
+def read_shapes(instance: abi.Instance) -> list[tuple[int, ...]]:
+    """The shapes of an instance's tensors, inputs first."""
+    tensors = [*instance.inputs[: instance.n_inputs], *instance.outputs[: instance.n_outputs]]
+    return [tuple(tensor.dims[: tensor.ndim]) for tensor in tensors]
+
+
+def group_shapes(groups: Sequence[Group], items: Iterator[Any]) -> tuple[Any, ...]:
+    """`items`, one for each tensor, put together as `groups` are: the layout of ``args`` and ``outs``."""
+    return tuple(
+        tuple(next(items) for _ in group) if isinstance(group, tuple) else None if group is None else next(items)
+        for group in groups
+    )

@@ -1,0 +1,143 @@
+"""A kernel file: executed under a name of its own, its functions described, its content fingerprinted."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pykernels.base.errors import KernelError
+from pykernels.base.python_files import SOURCE, execute
+from pykernels.kernel.read.fingerprint import survey
+from pykernels.kernel.read.plain import check_plain
+
+__all__ = ["KernelFunction", "KernelSource"]
+
+#: A keyword-only parameter of this name is not an attribute: it tells whether this is a training pass.
+IS_TRAIN = "is_train"
+# Levels of a function's syntax. More of them take more calls of Python in one another than there may be.
+_DEEPEST = 150
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """One function of a kernel file, such as ``forward``.
+
+    Attributes
+    ----------
+    function : function
+        The plain Python function, which NumPy runs.
+    takes_outs : bool
+        It writes into ``outs`` instead of returning the outputs.
+    keywords : tuple of str
+        Its keyword-only parameters: attributes, or ``is_train``.
+    fingerprint : tuple of (str or bytes)
+        Everything that its behaviour depends on: its file, the files of the helpers that it imports, and the values
+        at their top level.
+    helpers : tuple of callable
+        The user's plain functions that it may call.
+    fast_math : bool
+        Whether the file says ``FAST_MATH = True``: results may differ in their last digits from those of NumPy.
+    """
+
+    name: str
+    function: types.FunctionType
+    path: Path
+    line: int
+    takes_outs: bool
+    keywords: tuple[str, ...]
+    fingerprint: tuple[str | bytes, ...]
+    helpers: tuple[Callable[..., Any], ...]
+    fast_math: bool
+
+    @property
+    def where(self) -> str:
+        """For messages: ``file:line``."""
+        return f"{self.path}:{self.line}"
+
+
+class KernelSource:
+    """The functions of one kernel file.
+
+    Raises
+    ------
+    LoadError
+        The file is missing or does not execute, or a helper's has been edited since it was imported.
+    KernelError
+        A function does not have the signature of a kernel, uses a framework, or is nested too deeply; ``FAST_MATH``
+        is no truth value.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        module = execute(path)
+        _check_nesting(module, path)
+        fast_math = vars(module).get("FAST_MATH", False)
+        if not isinstance(fast_math, bool):
+            raise KernelError(f"{path}: FAST_MATH is {fast_math!r}. Write FAST_MATH = True, or leave it out")
+        fingerprint, helpers = survey(module)
+        self.functions = {
+            name: _describe(name, getattr(value, "py_func", value), path, fingerprint, helpers, fast_math)
+            for name, value in vars(module).items()
+            if not name.startswith("_") and _is_kernel(value, module)
+        }
+        for each in self.functions.values():
+            check_plain(each.function, path)
+
+    def __repr__(self) -> str:
+        return f"KernelSource({str(self.path)!r}: {', '.join(self.functions) or 'no kernel'})"
+
+
+def _check_nesting(module: types.ModuleType, path: Path) -> None:
+    """Raise `KernelError` if a function's syntax is nested more deeply than any form is compiled."""
+    functions = [node for node in ast.parse(vars(module)[SOURCE]).body if isinstance(node, ast.FunctionDef)]
+    waiting: list[tuple[ast.AST, int, int, str]] = [(node, 0, node.lineno, node.name) for node in functions]
+    while waiting:
+        node, depth, line, name = waiting.pop()
+        line = getattr(node, "lineno", line)
+        if depth > _DEEPEST:
+            raise KernelError(
+                f"{path}:{line}: {name} has an expression or a block that is nested more than {_DEEPEST} deep. Assign "
+                f"parts of it to names; each further operand of a sum is a level, too"
+            )
+        waiting += [(child, depth + 1, line, name) for child in ast.iter_child_nodes(node)]
+
+
+def _is_kernel(value: Any, module: types.ModuleType) -> bool:
+    function = getattr(value, "py_func", value)
+    if not isinstance(function, types.FunctionType) or function.__module__ != module.__name__:
+        return False
+    first = next(iter(inspect.signature(function).parameters), None)
+    return first == "args" or function.__name__ in ("forward", "backward")
+
+
+def _describe(
+    name: str,
+    function: types.FunctionType,
+    path: Path,
+    fingerprint: tuple[str | bytes, ...],
+    helpers: tuple[Callable[..., Any], ...],
+    fast_math: bool,
+) -> KernelFunction:
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    line = function.__code__.co_firstlineno
+    if positional not in (["args"], ["args", "outs"]) or len(positional) + len(keywords) != len(parameters):
+        raise KernelError(
+            f"{path}:{line}: {name}{inspect.signature(function)} is not the signature of a kernel. Write "
+            f"{name}(args), {name}(args, outs), or either with attributes after a star: {name}(args, *, alpha)"
+        )
+    defaulted = [p.name for p in keywords if p.default is not p.empty]
+    if defaulted:
+        raise KernelError(
+            f"{path}:{line}: {name}: parameter {defaulted[0]!r} has a default; defaults belong to the definition, "
+            f"which always gives every attribute. Write it without one"
+        )
+    takes_outs = len(positional) == 2
+    attributes = tuple(p.name for p in keywords)
+    return KernelFunction(name, function, path, line, takes_outs, attributes, fingerprint, helpers, fast_math)

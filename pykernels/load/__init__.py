@@ -1,0 +1,1 @@
+"""Op folders: how they are found, loaded and watched."""

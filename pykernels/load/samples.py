@@ -1,0 +1,249 @@
+"""Arguments to try an op with: what its folder gives, what the user says, or arrays of one shape."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pykernels.base import abi
+from pykernels.base.errors import CallError, PykernelsError
+from pykernels.define.definition import OpDef, TensorSpec
+from pykernels.load.folders import PY_API
+from pykernels.load.module import OpModule
+from pykernels.load.sample_attributes import lacking, plain_attributes
+
+__all__ = ["HOOK", "MAX_NDIM", "LacksAttribute", "Sample", "declared", "draw", "read_sample", "sample", "samples"]
+
+#: The function of an op's API file that gives arguments: ``sample_inputs(elements, dtype)``, which returns a dict, or a
+#: list of them.
+HOOK = "sample_inputs"
+#: The most axes that inputs of one shape are given.
+MAX_NDIM = 4
+# Elements enough for what does not depend on sizes.
+_FEW = 64
+
+
+class LacksAttribute(CallError):
+    """An attribute has to be given: it has no default, and the definition refuses what was made up for it."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Arguments of a call.
+
+    Attributes
+    ----------
+    inputs : list of list of ndarray
+        The arrays of every input argument of the definition.
+    attributes : dict
+        Every attribute, as `OpDef.parse_attributes` returns them.
+    """
+
+    inputs: list[list[np.ndarray]]
+    attributes: dict[str, Any]
+
+
+def sample(
+    module: OpModule,
+    elements: int,
+    dtype: np.dtype,
+    *,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    ndim: int | None = None,
+    makes_up: bool = True,
+) -> Sample:
+    """Arguments for the forward op of a folder.
+
+    The first of these that applies: `shapes`; the folder's own ``sample_inputs``; all inputs of one shape, if the
+    definition accepts that. Attributes are those that are given, those of ``sample_inputs``, the defaults, and plain
+    values of their types for those that have none.
+
+    Parameters
+    ----------
+    elements : int
+        About how many elements the largest array should have.
+    dtype : np.dtype
+        That of the inputs; a ``sample_inputs`` may give some another one.
+    shapes : mapping of str to tuple of int, optional
+        The shapes of inputs. Those that are not named have what the definition says, or the shape of the first.
+    attributes : mapping, optional
+        Values of attributes.
+    ndim : int, optional
+        How many axes inputs of one shape have; by default the least that the definition accepts.
+    makes_up : bool
+        Whether attributes that have no default need not be given.
+
+    Raises
+    ------
+    LacksAttribute
+        Nothing applies, and there are attributes that have no default and are not given; the message says what to do.
+    CallError
+        Nothing applies, or the definition refuses it; the message says what to do.
+    """
+    op, given = module.forward, dict(attributes or {})
+    if not shapes and ndim is None and hasattr(module.api, HOOK):
+        return declared(module, elements, dtype, given)[0]
+    first = next((argument.name for argument in op.inputs), None)
+    tries = (
+        [shapes]
+        if shapes
+        else [
+            {first: _shape(elements, n)} if first else {} for n in (range(1, MAX_NDIM + 1) if ndim is None else (ndim,))
+        ]
+    )
+    refused: PykernelsError | None = None
+    for filled in plain_attributes(module, dtype, given) if makes_up else (given,):
+        for each in tries:
+            try:
+                return _of_shapes(op, each, dtype, filled)
+            except PykernelsError as error:
+                refused = refused or error
+    assert refused is not None
+    if lacking(op, given):
+        raise LacksAttribute(f"{refused}. {_hint(module, given)}") from refused
+    if shapes:
+        raise refused
+    raise CallError(f"{refused}. {_hint(module, given)}") from refused
+
+
+def samples(
+    module: OpModule, dtype: np.dtype, *, shapes: Mapping[str, tuple[int, ...]], attributes: Mapping[str, Any]
+) -> list[Sample]:
+    """Small arguments for the forward op of a folder, one for each kernel that it is likely to need.
+
+    Without `shapes`, and without arguments of the op's own, inputs of one shape with any number of axes, up to
+    `MAX_NDIM`, that the definition accepts. Parameters are those of `sample`.
+
+    Raises
+    ------
+    CallError
+        As `sample`.
+    """
+    least = sample(module, _FEW, dtype, shapes=shapes, attributes=attributes)
+    found = [least]
+    if not shapes and not hasattr(module.api, HOOK):
+        for ndim in range(least.inputs[0][0].ndim + 1 if least.inputs else 1, MAX_NDIM + 1):
+            with contextlib.suppress(CallError):
+                found.append(sample(module, _FEW, dtype, attributes=attributes, ndim=ndim))
+    return found
+
+
+def declared(
+    module: OpModule, elements: int, dtype: np.dtype, attributes: Mapping[str, Any] | None = None
+) -> list[Sample]:
+    """All that the folder's own ``sample_inputs`` gives; nothing if there is none. Parameters are those of `sample`.
+
+    Raises
+    ------
+    CallError
+        It fails, or the definition refuses what it gives.
+    """
+    hook = getattr(module.api, HOOK, None)
+    if hook is None:
+        return []
+    where = f"{module.files[PY_API]}: {HOOK}"
+    try:
+        given = hook(elements, dtype)
+        calls = [dict(each) for each in (given if isinstance(given, list) else [given])]
+    except Exception as error:
+        raise CallError(f"{where} raised {type(error).__name__}: {error}") from error
+    if not calls:
+        raise CallError(f"{where} gives no arguments")
+    try:
+        return [_read_filled(module, {**values, **(attributes or {})}, dtype) for values in calls]
+    except CallError as error:
+        raise CallError(f"{where} gives what the definition refuses: {error}") from error
+
+
+def read_sample(module: OpModule, values: Mapping[str, Any]) -> Sample:
+    """A call out of arrays by the names of inputs (a list where there are several), and values of attributes.
+
+    Raises
+    ------
+    CallError
+        The definition refuses it.
+    """
+    op, rest = module.forward, dict(values)
+    inputs = [_group(rest.pop(argument.name, None)) for argument in op.inputs]
+    read = Sample(inputs, op.parse_attributes(rest))
+    op.infer([[TensorSpec(a.shape, a.dtype) for a in group] for group in inputs], read.attributes)
+    return read
+
+
+def _read_filled(module: OpModule, values: Mapping[str, Any], dtype: np.dtype) -> Sample:
+    """`read_sample`, of values that may lack attributes."""
+    refused: CallError | None = None
+    for filled in plain_attributes(module, dtype, values):
+        try:
+            return read_sample(module, filled)
+        except CallError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def _hint(module: OpModule, given: Mapping[str, Any]) -> str:
+    """What to do where nothing that is made up is accepted: which flags to give."""
+    op = module.forward
+    lacks = lacking(op, given)
+    attributes = lacks or [attribute for attribute in op.attributes if attribute.name not in given]
+    shapes = [f"--shape {argument.name}={32 if n else '1000,32'}" for n, argument in enumerate(op.inputs)]
+    parts = [
+        f"the values of attributes ({' '.join(f'--attr {each.name}=VALUE' for each in attributes)})"
+        if attributes
+        else "",
+        f"the shapes of the inputs ({' '.join(shapes)})" if shapes else "",
+    ]
+    named = " and ".join(filter(None, parts if lacks else parts[::-1]))
+    name = f"Name {named}, or add" if named else "Add"
+    return f"{name} a function {HOOK}(elements, dtype) to {module.name}{PY_API}"
+
+
+def draw(shape: Sequence[int], dtype: np.dtype, seed: int = 0) -> np.ndarray:
+    """Numbers of any dtype: floating-point ones between -2 and 2 but not near 0, whole ones from 1 to 3."""
+    rng = np.random.default_rng(seed)
+    if dtype.kind not in "fc":
+        return rng.integers(1, 4, shape).astype(dtype)
+    values = rng.uniform(0.05, 2, shape)
+    np.negative(values, out=values, where=rng.random(shape) < 0.5)
+    return values.astype(dtype)
+
+
+def _of_shapes(op: OpDef, shapes: Mapping[str, tuple[int, ...]], dtype: np.dtype, given: dict[str, Any]) -> Sample:
+    known = [argument.name for argument in op.inputs]
+    for name in shapes:
+        if name not in known:
+            raise CallError(f"op {op.name} has no input '{name}'; its inputs are {', '.join(known) or 'none'}")
+    attributes = op.parse_attributes(given)
+    first = next(iter(shapes.values()), ())
+    infers = abi.OpFlag.INFERS_INPUTS in op.flags
+    specs = []
+    for argument in op.inputs:
+        if argument.name in shapes or not (infers or argument.optional):
+            specs.append([TensorSpec(shapes.get(argument.name, first), dtype)] * argument.count)
+        else:
+            specs.append([TensorSpec(None, None)] * (0 if argument.optional else argument.count))
+    completed, _ = op.complete(specs, attributes)
+    arrays = [
+        [draw(first if t.shape is None else t.shape, t.dtype or dtype, seed) for t in group]
+        for seed, group in enumerate(completed)
+    ]
+    return Sample(arrays, attributes)
+
+
+def _group(value: Any) -> list[np.ndarray]:
+    values = [] if value is None else value if isinstance(value, (list, tuple)) else [value]
+    return [np.ascontiguousarray(each) if np.ndim(each) else np.asarray(each) for each in values]
+
+
+def _shape(elements: int, ndim: int) -> tuple[int, ...]:
+    """A shape with about so many elements, whose axes but the first are of one size."""
+    size = 1 << int(math.log2(max(1, elements)) / ndim)
+    size = min(size, 64)
+    return (max(1, elements // size ** (ndim - 1)), *[size] * (ndim - 1))

@@ -1,0 +1,158 @@
+"""The calls that are compared between frameworks, and what NumPy makes of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pykernels.call.steps import Step, forward_step, gradient
+from pykernels.frameworks.case import Case, NodeCase, Outcome
+from pykernels.frameworks.numpy import check
+from pykernels.load.module import OpModule
+from pykernels.load.samples import Sample
+from pykernels.tools.check.execution import run_compiled
+from pykernels.tools.check.findings import Wrong
+from pykernels.tools.check.search import Subject, TooLong, Trial
+from pykernels.tools.check.steps_of import steps_of
+from pykernels.tools.check.values import Kind, draw_sample
+
+__all__ = ["forward_case", "trials_of"]
+
+# One of how many samples is also called in graphs, each of which has to be made for it; and by the API function there.
+_IN_GRAPHS, _FUNCTION_IN_GRAPHS = 2, 4
+
+
+def trials_of(subject: Subject) -> list[Trial]:
+    """The calls to try: each as it is, by the function of the API file, and on strided arrays.
+
+    Raises
+    ------
+    Wrong
+        The API function fails on NumPy's arrays.
+    """
+    found = []
+    for number, sample in enumerate(_samples(subject)):
+        case = replace(_case(subject.module, sample), in_graphs=number % _IN_GRAPHS == 0)
+        by_function = _by_function(subject.module, case, sample)
+        ways = (
+            [case] if by_function is None else [case, replace(by_function, in_graphs=number % _FUNCTION_IN_GRAPHS == 0)]
+        )
+        if any(array.size > 1 for array in ways[0].arrays):
+            ways += [replace(each, is_strided=True, in_graphs=False) for each in ways]
+        found += [Trial(sample, each) for each in ways]
+    return found
+
+
+def _samples(subject: Subject) -> Iterator[Sample]:
+    """One call of each kind: of each dtype, of numbers, empty, with another value of each attribute, and large."""
+    if subject.given is not None:
+        yield from subject.given
+        return
+    first = subject.forms[0]
+    full = sorted((form for form in subject.forms if form.dtype == first.dtype), key=lambda form: form.size)
+    chosen: dict[Any, Sample] = {}
+    for number, form in enumerate([first, *full[len(full) // 2 :][:1], *full[-1:], *subject.forms]):
+        kind = "empty" if not form.size else "numbers" if 0 in form.ranks else "large" if number in (1, 2) else "small"
+        others = tuple(
+            (name, str(value)[:1] == "-") for name, value in form.attributes.items() if value != first.attributes[name]
+        )
+        key = (form.dtype, kind, others if form.dtype == first.dtype else ())
+        if key in chosen:
+            continue
+        sample = draw_sample(form, [Kind.OWN], number)
+        try:
+            list(steps_of(subject, sample))
+        except (Exception, TooLong):  # refused, or found by other checks
+            continue
+        chosen[key] = sample
+    yield from sorted(chosen.values(), key=lambda sample: sum(a.size for group in sample.inputs for a in group) or 1e9)
+
+
+def _by_function(module: OpModule, case: Case, sample: Sample) -> Case | None:
+    """The same call by the API function; None if that takes something else."""
+    op, function = module.forward, getattr(module.api, module.name, None)
+    if not callable(function):
+        return None
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # a function that does not tell
+        return None
+    known = [*(argument.name for argument in op.inputs), *(attribute.name for attribute in op.attributes)]
+    others = [each for name, each in parameters.items() if name not in known]
+    needed = {*case.inputs, *case.attributes, *(each.name for each in op.attributes if each.required)}
+    if not needed <= set(parameters) or any(each.default is each.empty for each in others):
+        return None
+    called = replace(case, function=tuple(name for name in known if name in parameters))
+    (way,) = check.ways(called).values()
+    try:
+        outcome = way()
+    except Exception as error:
+        raise Wrong(f"NumPy, the API function: {type(error).__name__}: {error}", sample) from error
+    if not all(isinstance(each, np.ndarray) for each in outcome.outputs):
+        return None
+    wanted = case.expected[False].outputs
+    is_alike = [(a.shape, a.dtype) for a in outcome.outputs] == [(a.shape, a.dtype) for a in wanted]
+    # A function that does more than the op is compared with itself.
+    return called if is_alike and not others else replace(called, expected={False: outcome}, places=[], seeds=[])
+
+
+def forward_case(module: OpModule, sample: Sample) -> Case:
+    """The call of an op outside of training, without its gradient."""
+    op, step = module.forward, forward_step(module, sample)
+    defaults = {attribute.name: attribute.default for attribute in op.attributes}
+    return Case(
+        op.name,
+        {argument.name: group for argument, group in zip(op.inputs, sample.inputs)},
+        {name: value for name, value in sample.attributes.items() if value != defaults[name]},
+        {argument.name: argument.count for argument in op.outputs},
+        [],
+        [],
+        [argument.name for argument in op.inputs if argument.mutable],
+        {False: _outcome(step, is_train=False)},
+        [_node(step)],
+        in_graphs=False,
+    )
+
+
+def _case(module: OpModule, sample: Sample) -> Case:
+    expected = {is_train: _expected(module, sample, is_train=is_train) for is_train in (True, False)}
+    outcome, seeds, nodes = expected[False]
+    return replace(
+        forward_case(module, sample),
+        seeds=seeds,
+        places=list(expected[True][0].gradients),
+        expected={True: expected[True][0], False: outcome},
+        nodes=nodes,
+    )
+
+
+def _outcome(step: Step, *, is_train: bool) -> Outcome:
+    count = sum(len(group) for group in step.outputs)
+    results = run_compiled(step)
+    return Outcome(results[:count], {}, is_train, results[count:])
+
+
+def _expected(module: OpModule, sample: Sample, *, is_train: bool) -> tuple[Outcome, list[np.ndarray], list[NodeCase]]:
+    step = forward_step(module, sample, is_train=is_train)
+    outcome = _outcome(step, is_train=is_train)
+    nodes = [_node(step)]
+    if step.op.gradient is None:
+        return outcome, [], nodes
+    found = gradient(module, step)
+    for each in found.steps:
+        run_compiled(each)
+        nodes.append(_node(each))
+    seeds = [seed for group in found.seeds for seed in group]
+    gradients = {place: values.copy() for place, values in found.bound.items() if values.dtype.kind == "f"}
+    return replace(outcome, gradients=gradients), seeds, nodes
+
+
+def _node(step: Step) -> NodeCase:
+    outputs = [array.copy() for group in step.outputs for array in group]
+    counts = [len(group) for group in step.outputs]
+    inputs = [[array.copy() for array in group] for group in step.inputs]
+    return NodeCase(step.op.name, inputs, dict(step.attributes), counts, outputs)

@@ -1,0 +1,65 @@
+"""The compiled kernels compute what plain NumPy does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pykernels.base.errors import KernelError
+from pykernels.call.steps import Step, forward_step, gradient
+from pykernels.frameworks.comparison import difference
+from pykernels.kernel.facts import ELEMENTWISE
+from pykernels.load.samples import Sample
+from pykernels.tools.check.execution import Refused, names, run_compiled, run_exact, run_plain
+from pykernels.tools.check.findings import Wrong
+from pykernels.tools.check.search import Subject, search, search_long
+from pykernels.tools.check.values import Kind
+
+__all__ = ["check"]
+
+# Before NumPy 2, 0-d arrays become float64 beside Python numbers, in which less overflows.
+_LEGACY_PROMOTION = int(np.__version__.split(".")[0]) < 2
+
+
+def check(subject: Subject) -> str:
+    """Compare both runs of every kernel, forward and backward, in training and outside."""
+
+    def judge(sample: Sample) -> None:
+        for is_train in (False, True):
+            forward = forward_step(subject.module, sample, is_train=is_train)
+            _compare(subject, forward)
+            if forward.op.gradient is not None:
+                for step in gradient(subject.module, forward).steps:
+                    _compare(subject, step)
+
+    tried = search(subject, judge, subject.forms, [Kind.OWN, Kind.ORDINARY, Kind.EXTREME])
+    tried += search_long(subject, judge, [Kind.OWN, Kind.ORDINARY])
+    return f"{tried} calls, {', '.join(dict.fromkeys(str(form.dtype) for form in subject.forms))}"
+
+
+def _compare(subject: Subject, step: Step) -> None:
+    try:
+        with subject.limited():
+            expected = run_plain(step)
+    except Refused as error:
+        _must_fail(step, error)
+        raise
+    results = run_compiled(step)
+    is_elementwise = step.call.kernel.facts.form == ELEMENTWISE
+    exact, moved = run_exact(step), None
+    for number, (name, found, wanted) in enumerate(zip(names(step), results, expected)):
+        truth = None if exact is None else exact[number]
+        told = difference(name, found, wanted, truth, is_elementwise=is_elementwise)
+        if told and not is_elementwise:
+            # Where large numbers cancel each other, what is left is made of their last digits.
+            moved = moved or run_exact(step, is_moved=True)
+            told = difference(name, found, wanted, truth, moved=None if moved is None else moved[number])
+        if told and not (_LEGACY_PROMOTION and found.ndim == 0 and not np.isfinite(found)):
+            raise Wrong(f"{step.op.name}: the compiled {told}, which plain NumPy computes")
+
+
+def _must_fail(step: Step, error: Refused) -> None:
+    try:
+        run_compiled(step)
+    except KernelError:
+        return
+    raise Wrong(f"{step.op.name}: the compiled kernel returns a result, but plain NumPy raises: {error}") from error

@@ -1,0 +1,163 @@
+"""Steps run in three ways: compiled, by plain NumPy, and by plain NumPy in a wider dtype."""
+
+from __future__ import annotations
+
+import ctypes
+import dis
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from pykernels.base.errors import KernelError
+from pykernels.call.steps import Step
+from pykernels.define.definition import OpDef
+from pykernels.kernel import python_form, reference
+from pykernels.kernel.read.signature import group_shapes
+
+__all__ = ["Refused", "filled", "names", "run_compiled", "run_exact", "run_plain"]
+
+#: What is in the outputs before a kernel runs: bytes that no kernel is likely to write.
+_FILL = 0xA5
+_WIDER: dict[Any, Any] = {
+    np.float16: np.float64,
+    np.float32: np.float64,
+    np.float64: np.longdouble,
+    np.complex64: np.complex128,
+    np.complex128: np.clongdouble,
+}
+
+
+class Refused(Exception):
+    """A kernel raised an exception, which is the cause of this one."""
+
+    @property
+    def is_deliberate(self) -> bool:
+        """Whether it may be for the numbers: it is raised by a statement of its own, or tells of arithmetic.
+
+        Everything else is for the shapes and dtypes.
+        """
+        if isinstance(self.__cause__, ArithmeticError):
+            return True
+        trace = None if self.__cause__ is None else self.__cause__.__traceback__
+        if trace is None:
+            return True
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        code, package = trace.tb_frame.f_code, trace.tb_frame.f_globals.get("__name__", "").partition(".")[0]
+        if package == "numpy":
+            return code.co_name.startswith("_raise_linalgerror")  # singular, or not positive definite
+        return code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def run_compiled(step: Step, fill: int = _FILL) -> list[np.ndarray]:
+    """What the kernel computes: its outputs, then the states that it changes, which are put back.
+
+    Raises
+    ------
+    KernelError
+        It failed.
+    """
+    outputs = _outputs(step)
+    for array in outputs:
+        filled(array, fill)
+    with _kept(_states(step.op, step.inputs)) as states:
+        step.call.run()
+        return [array.copy() for array in (*outputs, *states)]
+
+
+def run_plain(step: Step, fill: int = _FILL) -> list[np.ndarray]:
+    """The same of plain NumPy.
+
+    Raises
+    ------
+    Refused
+        The function raised.
+    KernelError
+        It gave the wrong count, shapes or dtypes.
+    """
+    kernel = step.call.kernel
+    outputs = [filled(np.empty_like(array), fill) for array in _outputs(step)]
+    arguments, keywords = _arguments(step), _keywords(step)
+    outs = group_shapes(kernel.signature.outputs, iter(outputs))
+    mutable = kernel.signature.mutable
+    with _kept(_states(step.op, step.inputs)) as states:
+        try:
+            reference.run(kernel.function, step.op.name, arguments, outs, kernel.output_names, keywords, mutable)
+        except KernelError as error:
+            if isinstance(error.__cause__, Exception):
+                raise Refused(str(error)) from error.__cause__
+            raise
+        return [*outputs, *(array.copy() for array in states)]
+
+
+def run_exact(step: Step, *, is_moved: bool = False) -> list[np.ndarray] | None:
+    """What plain NumPy computes in wider dtypes, of the same numbers or of their neighbours; None where it cannot."""
+    signature, function = step.call.kernel.signature, step.call.kernel.function
+    wider = [[_widen(array, is_moved=is_moved) for array in group] for group in step.inputs]
+    outs = [_widen(np.zeros_like(array)) for array in _outputs(step)]
+    arguments = group_shapes(signature.inputs, chain(*wider))
+    results = group_shapes(signature.outputs, iter(outs))
+    with np.errstate(all="ignore"):
+        try:
+            if function.takes_outs:
+                function.function(arguments, results, **_keywords(step))
+            else:
+                returned = function.function(arguments, **_keywords(step))
+                outs = reference.leaves(returned if isinstance(returned, tuple) else (returned,))
+        except Exception:  # whatever the function does not take
+            return None
+    return [np.asarray(each) for each in (*outs, *_states(step.op, wider))]
+
+
+def names(step: Step) -> list[str]:
+    """What messages call the arrays that `run_compiled` and `run_plain` return."""
+    states = [argument.name for argument, group in zip(step.op.inputs, step.inputs) for _ in group if argument.mutable]
+    return [*step.call.kernel.output_names, *states]
+
+
+def filled(array: np.ndarray, byte: int) -> np.ndarray:
+    """`array`, each byte of which has been set."""
+    if array.size:
+        ctypes.memset(array.ctypes.data, byte, array.nbytes)
+    return array
+
+
+def _outputs(step: Step) -> list[np.ndarray]:
+    return list(chain(*step.outputs))
+
+
+def _states(op: OpDef, inputs: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+    return [array for argument, group in zip(op.inputs, inputs) for array in group if argument.mutable]
+
+
+@contextmanager
+def _kept(arrays: Sequence[np.ndarray]) -> Iterator[Sequence[np.ndarray]]:
+    before = [array.copy() for array in arrays]
+    try:
+        yield arrays
+    finally:
+        for array, value in zip(arrays, before):
+            array[...] = value
+
+
+def _arguments(step: Step) -> tuple[Any, ...]:
+    return group_shapes(step.call.kernel.signature.inputs, chain(*step.inputs))
+
+
+def _keywords(step: Step) -> dict[str, Any]:
+    call = step.call
+    signature, scalars = call.kernel.signature, ctypes.addressof(call.scalars)
+    _, _, keywords = python_form.read_arguments(signature, call.data, call.dims, scalars)
+    return keywords
+
+
+def _widen(array: np.ndarray, *, is_moved: bool = False) -> np.ndarray:
+    wide = array.astype(_WIDER.get(array.dtype.type, array.dtype))
+    if is_moved and array.dtype.kind in "fc":
+        # Up and down in turn.
+        signs = np.where(np.arange(array.size).reshape(array.shape) % 2, 1, -1)
+        wide *= 1 + np.finfo(array.dtype).eps * signs
+    return wide

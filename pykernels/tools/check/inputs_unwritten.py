@@ -1,0 +1,43 @@
+"""Kernels leave their inputs as they are, but for states."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+
+from pykernels.call.steps import Step
+from pykernels.load.samples import Sample
+from pykernels.tools.check.execution import Refused, run_compiled
+from pykernels.tools.check.findings import Wrong
+from pykernels.tools.check.search import Subject, search
+from pykernels.tools.check.steps_of import steps_of
+from pykernels.tools.check.values import Kind
+
+__all__ = ["check"]
+
+
+def check(subject: Subject) -> str:
+    """Compare the bytes of inputs before and after every kernel."""
+
+    def judge(sample: Sample) -> None:
+        inputs = copy.deepcopy(sample.inputs)
+        try:
+            for step in steps_of(subject, sample):
+                # Plain NumPy has run the forward step already, in which no check would see it.
+                _check_step(step, inputs if step.op is subject.module.forward else copy.deepcopy(step.inputs))
+        except Refused as error:
+            # What NumPy says where a function writes to an array that it must not write to.
+            if "read-only" in str(error.__cause__):
+                raise Wrong(str(error)) from error
+            raise
+
+    return f"{search(subject, judge, subject.forms, [Kind.OWN, Kind.ORDINARY])} calls"
+
+
+def _check_step(step: Step, before: Sequence[Sequence[np.ndarray]]) -> None:
+    run_compiled(step)
+    for argument, group, contents in zip(step.op.inputs, step.inputs, before):
+        if not argument.mutable and any(a.tobytes() != b.tobytes() for a, b in zip(group, contents)):
+            raise Wrong(f"{step.op.name}: the kernel writes to its input {argument.name}, which is the framework's")

@@ -1,0 +1,106 @@
+"""Kernels give the shapes and dtypes that the definition infers, and write all of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pykernels.call.steps import Step, forward_step, gradient
+from pykernels.load.samples import Sample
+from pykernels.tools.check.execution import Refused, names, run_compiled, run_plain
+from pykernels.tools.check.findings import Wrong
+from pykernels.tools.check.search import LIMIT, Subject, TooLong, search
+from pykernels.tools.check.values import Kind
+
+__all__ = ["check"]
+
+# What is in the outputs before: what is still there afterwards twice has not been written.
+_FILLS = (0xA5, 0x5A)
+# So many numbers should take no kernel long.
+_FEW = 1000
+
+
+def check(subject: Subject) -> str:
+    """Compare what is inferred with what kernels take and give, of the op and of its gradient."""
+    refusals: list[str] = []
+
+    def judge(sample: Sample) -> None:
+        forward = forward_step(subject.module, sample)
+        try:
+            _check_outputs(subject, forward)
+        except Refused as error:
+            # Which numbers it takes, a kernel may decide; which shapes, the definition says.
+            if not error.is_deliberate or not _numbers(forward):
+                raise Wrong(_told(forward, error)) from error
+            refusals.append(str(error))
+            raise
+        if forward.op.gradient is None:
+            return
+        found = gradient(subject.module, forward)
+        for step in found.steps:
+            try:
+                _check_outputs(subject, step)
+            except Refused as error:
+                raise Wrong(_told(step, error)) from error
+        inputs = {(a.name, i): x for a, group in zip(forward.op.inputs, sample.inputs) for i, x in enumerate(group)}
+        for place, value in found.bound.items():
+            like, name = inputs[place], place[0]
+            if (value.shape, value.dtype) != (like.shape, like.dtype):
+                raise Wrong(
+                    f"the gradient of {name} is {value.dtype}{list(value.shape)}, but {name} is "
+                    f"{like.dtype}{list(like.shape)}"
+                )
+
+    tried = search(subject, judge, subject.forms, [Kind.OWN])
+    return f"{tried} calls{f'; the kernel refused {len(refusals)}: {refusals[0]}' if refusals else ''}"
+
+
+def _numbers(step: Step) -> int:
+    return sum(array.size for group in step.inputs for array in group)
+
+
+def _told(step: Step, error: Refused) -> str:
+    inputs, outputs = (
+        ", ".join(
+            f"{argument.name} {array.dtype}{list(array.shape)}"
+            for argument, group in zip(arguments, groups)
+            for array in group
+        )
+        for arguments, groups in ((step.op.inputs, step.inputs), (step.op.outputs, step.outputs))
+    )
+    return f"{step.op.name}: the definition accepts {inputs} and infers {outputs}, but the kernel does not: {error}"
+
+
+def _run_plain(subject: Subject, step: Step) -> None:
+    try:
+        with subject.limited():
+            run_plain(step)
+        return
+    except TooLong:
+        if _numbers(step) > _FEW:
+            raise
+    # What a kernel imports may take long once.
+    try:
+        with subject.limited():
+            run_plain(step)
+    except TooLong:
+        raise Wrong(f"{step.op.name}: for these few numbers the function takes more than {LIMIT:g} s") from None
+
+
+def _check_outputs(subject: Subject, step: Step) -> None:
+    _run_plain(subject, step)  # which compares shapes and dtypes
+    results = [run_compiled(step, fill) for fill in _FILLS]
+    before = [np.frombuffer(bytes([fill]) * 16, np.uint8) for fill in _FILLS]
+    for name, first, second in zip(names(step), *results):
+        size = first.dtype.itemsize
+        kept = [_bytes(x) == fill[:size] for x, fill in zip((first, second), before)]
+        untouched = (kept[0] & kept[1]).all(axis=1)
+        if untouched.any():
+            at = np.unravel_index(int(np.argmax(untouched)), first.shape)
+            raise Wrong(
+                f"{step.op.name}: the kernel does not write {name}[{', '.join(map(str, at))}] "
+                f"({untouched.sum()} of {first.size} elements), which the definition infers"
+            )
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    return np.frombuffer(array.tobytes(), np.uint8).reshape(array.size, array.dtype.itemsize)

@@ -1,0 +1,94 @@
+"""The command line: ``python -m pykernels COMMAND``."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pykernels
+from pykernels.base.errors import PykernelsError
+from pykernels.tools.commands import (
+    bench,
+    build,
+    cache,
+    check,
+    completion,
+    describe,
+    doctor,
+    explain,
+    list,
+    new,
+    popart,
+    run,
+    stubgen,
+    warmup,
+)
+from pykernels.tools.commands.messages import complain
+
+__all__ = ["main"]
+
+# What shells say of a program that was interrupted.
+_INTERRUPTED = 130
+_COMMANDS = (new, list, describe, check, explain, bench, warmup, build, stubgen, cache, doctor, popart, run)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Instead of those of the process.
+    """
+    _accept_every_character()
+    options = _parser().parse_args(arguments)
+    try:
+        code = int(options.run(options))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read it has seen enough, as `head` has; Python's own flush at the end must not fail, either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except PykernelsError as error:
+        complain(str(error))
+        return 1
+
+
+def _accept_every_character() -> None:
+    """Have what the encoding of a terminal or file lacks written as an escape, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+class _CommandParser(argparse.ArgumentParser):
+    """A parser that shows the usage of its command, not that of all, with what it does not understand."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        namespace, rest = super().parse_known_args(args, namespace)
+        if rest:
+            pairs = [each for each in rest if "=" in each[1:] and not each.startswith("-")]
+            hint = (
+                f"; each takes a flag of its own: --shape {pairs[0]}" if pairs and hasattr(namespace, "shapes") else ""
+            )
+            self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+        return namespace, rest
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="pykernels", description=pykernels.__doc__)
+    parser.add_argument("--version", action="version", version=f"pykernels {pykernels.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_CommandParser)
+    for command in _COMMANDS:
+        command.add(commands)
+    completion.add(commands, parser)
+    return parser

@@ -1,0 +1,80 @@
+"""``python -m pykernels list``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pykernels.base import paths, progress
+from pykernels.base.errors import PykernelsError
+from pykernels.build.shipped import store_of
+from pykernels.define.cpp_def import build_definition
+from pykernels.load.folders import CPP_DEF, owner_of
+from pykernels.load.module import OpModule
+from pykernels.tools.commands import arguments
+from pykernels.tools.commands.messages import complain
+from pykernels.tools.commands.processes import processors, stopping
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser("list", help="show the ops that are found", description=_run.__doc__)
+    arguments.add_ops(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Show every op that is found: how it is called, whether it has a gradient, and where it is from."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from pykernels.tools.commands.tables import show
+
+    table = Table()
+    for column in ("op", "schema", "gradient", "from"):
+        table.add_column(column, overflow="fold")
+    broken: list[str] = []
+    folders = arguments.find_folders(options.ops)
+    _compile(folders)
+    for folder in folders:
+        module = OpModule(folder.name, folder).py_api().cpp_def().py_kernel()
+        try:
+            op = module.build_load().forward
+        except PykernelsError as error:
+            broken.append(f"{folder.name}: {error}")
+            table.add_row(module.name, Text("broken, see below", "red"), "", Text(_origin(folder)))
+        else:
+            gradient = "no" if op.gradient is None else "yes"
+            table.add_row(module.name, Text(op.schema()), gradient, Text(_origin(folder)))
+    show(table)
+    for message in broken:
+        complain(message)
+    return 1 if broken else 0
+
+
+def _compile(folders: Sequence[Path]) -> None:
+    """Fill the cache with the definitions, several at once; what is wrong with one shows where it is loaded."""
+    # Packages may ship theirs.
+    files = [folder / f"{folder.name}{CPP_DEF}" for folder in folders if store_of(folder) is None]
+    files = [file for file in files if file.is_file()]
+    pool = ThreadPoolExecutor(processors())
+    with progress.bar("compiling definitions", len(files)) as bar, stopping(pool):
+        waiting = [pool.submit(build_definition, file) for file in files]
+        for each in waiting:
+            each.exception()
+            bar.advance()
+
+
+def _origin(folder: Path) -> str:
+    if folder.parent == paths.OPS:
+        return "shipped"
+    owner = owner_of(folder)
+    if owner:
+        return owner
+    here = Path.cwd().resolve()
+    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)

@@ -1,0 +1,166 @@
+"""Sketch of a new op: its names and its kind."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pykernels.base import paths
+from pykernels.base.abi import AttrType
+from pykernels.base.attributes import parse_value, type_name
+from pykernels.base.errors import CallError, LoadError
+from pykernels.define.declared import REQUIRED
+
+__all__ = ["ATTRIBUTE_TYPES", "KINDS", "Sketch", "SketchAttribute", "read_attribute", "sketch"]
+
+#: The kinds, each with the inputs and outputs that an op of it has if nobody names any.
+KINDS = {
+    "elementwise": (("x",), ("y",)),
+    "reduction": (("x",), ("y",)),
+    "loss": (("prediction", "target"), ("loss",)),
+    "matmul": (("x", "weight"), ("y",)),
+}
+#: The types that attributes of new ops can have.
+ATTRIBUTE_TYPES = {
+    type_name(each): each
+    for each in (AttrType.FLOAT, AttrType.DOUBLE, AttrType.INT32, AttrType.INT64, AttrType.BOOL, AttrType.STRING)
+}
+_ATTRIBUTE = re.compile(r"(?P<name>\w+)(?::(?P<type>\w+))?(?:=(?P<default>.*))?", re.S)
+# What the files that are written use for themselves: in functions, and in modules.
+_TAKEN = frozenset({"args", "outs", "is_train", "np", "pykernels", "total", "gradient", "error", "self", "rng"})
+_MODULES = frozenset({"np", "pykernels", "pytest", "opcheck", "Path"})
+
+
+@dataclass(frozen=True)
+class SketchAttribute:
+    """An attribute of a new op; `default` is `REQUIRED` where there is none."""
+
+    name: str
+    type: AttrType
+    default: Any = REQUIRED
+
+    @property
+    def has_default(self) -> bool:
+        """Whether it need not be given."""
+        return self.default is not REQUIRED
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the op is multiplied by it."""
+        return self.type not in (AttrType.BOOL, AttrType.STRING)
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A new op.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        One of `KINDS`.
+    inputs, outputs : tuple of str
+    attributes : tuple of SketchAttribute
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: tuple[SketchAttribute, ...]
+
+    @property
+    def factors(self) -> list[str]:
+        """The attributes that the op is multiplied by."""
+        return [each.name for each in self.attributes if each.is_number]
+
+
+def sketch(
+    name: str,
+    kind: str = "elementwise",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    attributes: Sequence[SketchAttribute] | None = None,
+) -> Sketch:
+    """A new op, with what is not said filled in: without `attributes`, an elementwise op has a factor ``scale``.
+
+    Raises
+    ------
+    LoadError
+        The op cannot have this name.
+    CallError
+        An input, output or attribute cannot have its name, or the kind is for other numbers of inputs or outputs.
+    """
+    _check_name(name)
+    if attributes is None:
+        attributes = [SketchAttribute("scale", AttrType.DOUBLE, 1.0)] if kind == "elementwise" else []
+    given = Sketch(name, kind, tuple(inputs or KINDS[kind][0]), tuple(outputs or KINDS[kind][1]), tuple(attributes))
+    if kind in ("loss", "matmul"):
+        for what, names, wanted in (("inputs", given.inputs, 2), ("outputs", given.outputs, 1)):
+            if len(names) != wanted:
+                raise CallError(f"--{what} {','.join(names)}: an op like {kind} has {wanted} {what}, not {len(names)}")
+    _check_names(given)
+    return given
+
+
+def read_attribute(text: str) -> SketchAttribute:
+    """An attribute written as ``alpha:float=0.01``; without a type it is a float, without a default required.
+
+    Raises
+    ------
+    CallError
+        It is not written like that.
+    """
+    found = _ATTRIBUTE.fullmatch(text)
+    if found is None:
+        raise CallError(f"{text!r} is not an attribute; write it as alpha:float=0.01, or alpha:float without a default")
+    given = {"int": "int64", "str": "string"}.get(found["type"], found["type"] or "float")
+    if given not in ATTRIBUTE_TYPES:
+        raise CallError(f"{text!r}: there is no attribute type {given!r} here; there are {', '.join(ATTRIBUTE_TYPES)}")
+    type_ = ATTRIBUTE_TYPES[given]
+    if found["default"] is None:
+        return SketchAttribute(found["name"], type_)
+    try:
+        default = parse_value(type_, found["default"])
+    except ValueError as error:
+        raise CallError(f"{text!r}: the default is of type {given}, which it is not: {error}") from None
+    if default in (float("inf"), float("-inf")) or default != default:
+        raise CallError(f"{text!r}: the default must be finite")
+    return SketchAttribute(found["name"], type_, default)
+
+
+def _check_name(name: str) -> None:
+    """Raise `LoadError` unless a new op can have this name."""
+    if not (name.isidentifier() and name.isascii()):
+        hint = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+        hint = hint if hint.isidentifier() and not keyword.iskeyword(hint) else "my_op"
+        raise LoadError(
+            f"{name!r} cannot be the name of an op: use letters, digits and underscores, beginning with "
+            f"a letter (such as {hint!r})"
+        )
+    if keyword.iskeyword(name):
+        raise LoadError(f"{name!r} cannot be the name of an op: it is a Python keyword (try '{name}_op')")
+    if name in _MODULES:
+        raise LoadError(f"{name!r} cannot be the name of an op: the files that are written use it (try '{name}_op')")
+    if (paths.OPS / name).exists():
+        raise LoadError(f"pykernels ships an op {name!r} already; choose another name")
+
+
+def _check_names(given: Sketch) -> None:
+    gradients = [f"d{name}" for name in (*given.inputs, *given.outputs)]
+    names = [*given.inputs, *given.outputs, *(each.name for each in given.attributes)]
+    for name in names:
+        if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name):
+            raise CallError(f"{name!r} cannot name an input, output or attribute: it is not a Python identifier")
+        if name in _TAKEN or name == given.name:
+            raise CallError(f"{name!r} cannot name an input, output or attribute: the files that are written use it")
+    everything = [*names, *gradients]
+    twice = next((name for name in everything if everything.count(name) > 1), None)
+    if twice is not None:
+        raise CallError(
+            f"{twice!r} names two things: inputs, outputs, attributes and gradients (that of x is dx) share one set of "
+            f"names"
+        )

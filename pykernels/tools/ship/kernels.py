@@ -1,0 +1,243 @@
+"""Choose the kernels of a library, and compile them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pykernels.base import abi
+from pykernels.base.errors import BuildError, CallError, CompileFailed, KernelError
+from pykernels.build import linking
+from pykernels.call.uses import Use, uses_of
+from pykernels.define.definition import OpDef
+from pykernels.kernel import service
+from pykernels.kernel.facts import ELEMENTWISE, PYTHON, Facts
+from pykernels.kernel.pipeline import compile_kernel
+from pykernels.kernel.read.signature import Signature, read_shapes, signature_of
+from pykernels.load.module import OpModule
+from pykernels.load.samples import MAX_NDIM, Sample, sample
+
+__all__ = ["DEFAULT_DTYPES", "LibraryKernel", "Wanted", "compile_kernels"]
+
+# Fewer make the same kernels.
+_ELEMENTS = 64
+#: What is compiled for if nothing is said: of these, what the definition accepts.
+DEFAULT_DTYPES = ("float32", "float64", "float16")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What kernels a library is to have.
+
+    Attributes
+    ----------
+    dtypes : sequence of str
+        Of the inputs; `DEFAULT_DTYPES` if empty.
+    shapes : mapping of str to tuple of int
+        The shapes of inputs, of which only the number of axes counts. Without any, what `samples.sample` gives, and
+        inputs of one shape of up to `samples.MAX_NDIM` axes.
+    attributes : mapping
+        Values of attributes. Numbers need not be said, since kernels take them at run time.
+    gradients : bool
+        Whether the ops of gradients are wanted, too.
+    filename : str
+        As for `kernel.forms.compile_kernel`: what the objects are for.
+    """
+
+    dtypes: Sequence[str] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    gradients: bool = True
+    filename: str = linking.RELOCATABLE
+
+
+@dataclass(frozen=True, eq=False)
+class LibraryKernel:
+    """A kernel as an object.
+
+    Attributes
+    ----------
+    op : OpDef
+    where : str
+        File and line of the function.
+    instance : abi.Instance
+        The use that it was compiled for.
+    signature : Signature
+    any_rank : bool
+        Whether it serves tensors of any number of axes.
+    flags : int
+        ``pk_kernel_flags``.
+    needs_blas : bool
+        Whether it calls matrix products.
+    path : Path
+        The object, whose function is `linking.ENTRY`.
+    facts : Facts
+    given : Signature
+        That of the use, before the values of numbers were compiled in.
+    """
+
+    op: OpDef
+    where: str
+    instance: abi.Instance
+    signature: Signature
+    any_rank: bool
+    flags: int
+    needs_blas: bool
+    path: Path
+    facts: Facts
+    given: Signature
+
+
+def compile_kernels(module: OpModule, wanted: Wanted) -> tuple[list[LibraryKernel], list[str]]:
+    """Compile the kernels of a folder for the chosen processor, unless they are in the cache.
+
+    Of the dtypes and numbers of axes that nobody has named, those are left out that the definition or the kernel does
+    not take, as long as one is left.
+
+    Returns
+    -------
+    kernels : list of LibraryKernel
+    left_out : list of str
+        Why there is no kernel for what the definition accepts.
+
+    Raises
+    ------
+    BuildError
+        A kernel needs Python, or there is no compiler.
+    CallError
+        The definition refuses what is wanted.
+    PykernelsError
+        What else is wrong with the folder.
+    """
+    found = _Found(module, wanted.filename)
+    for variant in _variants(module, wanted):
+        try:
+            for use in variant.uses:
+                found.add(use)
+        except CompileFailed:
+            raise
+        except (BuildError, KernelError) as error:
+            if variant.is_required:
+                raise
+            found.left_out.append(str(error))
+    return found.kernels, found.left_out
+
+
+class _Found:
+    """The kernels of a folder as they are found."""
+
+    def __init__(self, module: OpModule, filename: str) -> None:
+        self.kernels: list[LibraryKernel] = []
+        self.left_out: list[str] = []
+        self._module = module
+        self._filename = filename
+        self._served: set[tuple[str, Signature]] = set()
+
+    def add(self, use: Use) -> None:
+        """Compile what a use needs and is not there yet."""
+        given = signature_of(use.op, self._module.kernel(use.op.name), use.instance())
+        if {(use.op.name, given), (use.op.name, given.without_ranks())} & self._served:
+            return
+        made = self._compile(use, given)
+        self.kernels.append(made)
+        self._served.add((use.op.name, given.without_ranks() if made.any_rank else given))
+        fixed = [name for name, _ in given.scalars if name not in dict(made.signature.scalars)]
+        if fixed:
+            self._add_other_values(use, given, fixed)
+
+    def _add_other_values(self, use: Use, given: Signature, fixed: Sequence[str]) -> None:
+        """For a kernel with the values of numbers compiled in: one that takes any, or else some for other values."""
+        try:
+            self.kernels.append(self._compile(use, given, any_values=True))
+        except (BuildError, KernelError):
+            own = tuple(use.attributes[name] for name in fixed)
+            for values in itertools.product(*(self._values(use, given, name) for name in fixed)):
+                other = replace(use, attributes={**use.attributes, **dict(zip(fixed, values))})
+                if values == own:
+                    continue
+                with contextlib.suppress(CallError, KernelError):
+                    other.infer()
+                    self.kernels.append(self._compile(other, given))
+
+    def _values(self, use: Use, given: Signature, name: str) -> Sequence[Any]:
+        """What an attribute is likely to be: a truth value, or the number of an axis, from either end."""
+        if name in given.flags:
+            return (False, True)
+        if name in given.reals:
+            return (use.attributes[name],)
+        ndim = max((tensor.ndim for tensor in given.tensors), default=0)
+        return sorted({*range(-ndim, ndim), use.attributes[name]})
+
+    def _compile(self, use: Use, given: Signature, *, any_values: bool = False) -> LibraryKernel:
+        op, function, instance = use.op, self._module.kernel(use.op.name), use.instance()
+        names, shapes = service.output_names(op, instance), read_shapes(instance)
+        values = {} if any_values else {name: use.attributes[name] for name, at in given.scalars if at >= 0}
+        path, facts, signature = compile_kernel(
+            function, op.name, given, names, shapes, values, filename=self._filename
+        )
+        if facts.form == PYTHON:
+            raise BuildError(
+                f"op {op.name!r}: {function.where}: {function.name} needs Python at run time: {facts.reason}"
+            )
+        flags = abi.KernelFlag.ELEMENTWISE if facts.form == ELEMENTWISE else abi.KernelFlag(0)
+        flags |= abi.KernelFlag.ITERATIONS if facts.in_pieces else abi.KernelFlag(0)
+        where, any_rank = f"{function.path.name}:{function.line}", facts.form == ELEMENTWISE
+        return LibraryKernel(op, where, instance, signature, any_rank, int(flags), facts.blas, path, facts, given)
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """The uses of a forward op and its gradient for inputs of certain types."""
+
+    uses: list[Use]
+    is_required: bool
+
+
+def _variants(module: OpModule, wanted: Wanted) -> Iterator[_Variant]:
+    refused: list[CallError] = []
+    accepted = 0
+    for dtype in map(np.dtype, wanted.dtypes or DEFAULT_DTYPES):
+        try:
+            first = sample(module, _ELEMENTS, dtype, shapes=wanted.shapes, attributes=wanted.attributes, makes_up=False)
+        except CallError as error:
+            if wanted.dtypes:
+                raise
+            refused.append(error)
+            continue
+        accepted += 1
+        yield _Variant(_uses(module, first, wanted), is_required=bool(wanted.dtypes) or accepted == 1)
+        for other in () if wanted.shapes else _others(module, first, dtype, wanted):
+            with contextlib.suppress(CallError):
+                yield _Variant(_uses(module, other, wanted), is_required=False)
+    if not accepted:
+        raise refused[0]
+
+
+def _others(module: OpModule, first: Sample, dtype: np.dtype, wanted: Wanted) -> Iterator[Sample]:
+    """Arguments with other numbers of axes, which the definition may refuse."""
+    for ndim in range(1, MAX_NDIM + 1):
+        with contextlib.suppress(CallError):
+            yield sample(module, _ELEMENTS, dtype, attributes=wanted.attributes, ndim=ndim, makes_up=False)
+    # Batches of what is given: of all inputs, or of the data alone and not of its weights.
+    for more in range(1, MAX_NDIM):
+        yield Sample([[_batch(a, more) for a in group] for group in first.inputs], first.attributes)
+        data, *weights = first.inputs or [[]]
+        yield Sample([[_batch(a, more) for a in data], *weights], first.attributes)
+
+
+def _batch(array: np.ndarray, more: int) -> np.ndarray:
+    """The array with more axes of length one, as far as there can be."""
+    return array[(None,) * min(more, max(0, MAX_NDIM - array.ndim))]
+
+
+def _uses(module: OpModule, arguments: Sample, wanted: Wanted) -> list[Use]:
+    uses = uses_of(module, arguments)
+    forward = next(uses)
+    forward.infer()  # which the definition may refuse
+    return [forward, *(uses if wanted.gradients else ())]

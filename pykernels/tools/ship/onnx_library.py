@@ -1,0 +1,63 @@
+"""A library of custom ops for ONNX Runtime, which needs no Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pykernels.base import paths
+from pykernels.base.errors import BuildError
+from pykernels.build.output import replacing
+from pykernels.frameworks.onnxruntime.node_dtypes import dtype_rows
+from pykernels.frameworks.onnxruntime.nodes import NodeName, node_names
+from pykernels.load.module import OpModule
+from pykernels.tools.ship.assembly import assemble
+from pykernels.tools.ship.kernels import LibraryKernel
+from pykernels.tools.ship.source import LibraryOp
+
+__all__ = ["build_onnx_library"]
+
+_PARTS = tuple(paths.REGISTRY / name for name in ("onnxruntime.cpp", "library/onnxruntime.cpp"))
+#: What ONNX Runtime calls.
+_ENTRY = "RegisterCustomOps"
+
+
+def build_onnx_library(
+    output: Path, kernels: Mapping[OpModule, Sequence[LibraryKernel]], *, domain: str | None = None
+) -> list[LibraryOp]:
+    """Write a library of custom ops.
+
+    Parameters
+    ----------
+    output : Path
+        It appears at the end, complete, or stays as it was.
+    kernels : mapping of OpModule to sequence of LibraryKernel
+        Op types without kernels are left out.
+    domain : str, optional
+        The domain of all nodes, instead of those that the folders choose.
+
+    Returns
+    -------
+    list of LibraryOp
+        What is in it.
+
+    Raises
+    ------
+    BuildError
+        Two ops have one name, there is no compiler, it failed, or `output` cannot be written.
+    """
+    ops: list[LibraryOp] = []
+    owners: dict[NodeName, OpModule] = {}
+    for number, (module, group) in enumerate(kernels.items()):
+        rows = dtype_rows(module)
+        where = {kernel.op.name: kernel.where for kernel in group}
+        for name, op in node_names(module, domain=domain):
+            if op.name not in where:
+                continue
+            if name in owners:
+                raise BuildError(f"two folders define the ONNX op {name}: {owners[name].path} and {module.path}")
+            owners[name] = module
+            ops.append(LibraryOp(op, number, name.domain, name.op_type, where[op.name], rows[op.name]))
+    with replacing([output]) as made:
+        assemble(made[output], kernels, ops, _PARTS, [_ENTRY])
+    return ops

@@ -1,0 +1,1 @@
+"""Names of other vendors' packages, so that their guides run."""

@@ -1,0 +1,100 @@
+"""The names of OneFlow 0.1 to 0.4 that today's lacks, so that scripts written for them run as they are.
+
+``import pykernels.vendors.oneflow_legacy`` adds them: what custom ops are used with
+(``flow.experimental.custom_op_module``, ``flow.user_op_builder``), jobs (``flow.global_function``,
+``oneflow.typing``), what these are trained with (``flow.get_variable``, ``flow.optimizer``, ``flow.checkpoint``), and
+what they are made of (``flow.layers``, ``flow.math``, and functions in ``flow.nn``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import types
+import warnings
+from typing import Any
+
+import oneflow as flow
+from oneflow.framework import function_util, id_util
+
+from pykernels.call.builder import user_op_builder
+from pykernels.load.module import custom_op_module
+from pykernels.vendors.oneflow_legacy import (
+    checkpoint,
+    initializers,
+    layers,
+    math,
+    nn,
+    optimizer,
+    regularizers,
+    scope,
+    typing,
+)
+from pykernels.vendors.oneflow_legacy.config import Config, enable_eager_execution, find_setting
+from pykernels.vendors.oneflow_legacy.job import clear_default_session, global_function
+from pykernels.vendors.oneflow_legacy.variables import get_variable
+from pykernels.vendors.oneflow_legacy.watch import watch, watch_diff
+
+__all__: list[str] = []
+
+
+def _add(owner: Any, **names: Any) -> None:
+    for name, value in names.items():
+        if not hasattr(owner, name):
+            setattr(owner, name, value)
+
+
+def _truncated_normal(stddev: float = 1.0) -> Any:
+    return flow.truncated_normal_initializer(0.0, stddev)
+
+
+def _set_placement(description: Any, value: Any) -> None:
+    description.function_attribute.default_placement_scope = value
+
+
+with warnings.catch_warnings():
+    # Parts of OneFlow that it has, but does not import; the first imports a module of Python's that is deprecated.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    importlib.import_module("oneflow.unittest")
+    if importlib.util.find_spec("oneflow.experimental"):
+        importlib.import_module("oneflow.data")
+    else:  # since 0.9, where oneflow.data cannot be imported either
+        flow.experimental = sys.modules["oneflow.experimental"] = types.ModuleType("oneflow.experimental")
+
+_add(flow.experimental, custom_op_module=custom_op_module)
+_add(flow.nn, **{name: getattr(nn, name) for name in nn.__all__})
+_add(flow, **{name: initializers.refusing(name) for name in initializers.NAMES})
+_add(
+    flow,
+    FixedTensorDef=typing.Numpy.Placeholder,
+    MirroredTensorDef=typing.ListNumpy.Placeholder,
+    checkpoint=types.SimpleNamespace(get=checkpoint.get, save=checkpoint.save),
+    clear_default_session=clear_default_session,
+    config=Config(),
+    enable_eager_execution=enable_eager_execution,
+    get_all_variables=checkpoint.get_all_variables,
+    get_variable=get_variable,
+    global_function=global_function,
+    layers=layers,
+    load_variables=checkpoint.load_variables,
+    math=math,
+    optimizer=optimizer,
+    regularizers=regularizers,
+    scope=scope,
+    train=types.SimpleNamespace(CheckPoint=checkpoint.CheckPoint),
+    truncated_normal=_truncated_normal,
+    typing=typing,
+    user_op_builder=user_op_builder,
+    util=types.SimpleNamespace(unique_str=id_util.UniqueStr),
+    watch=watch,
+    watch_diff=watch_diff,
+)
+# What the setters of flow.FunctionConfig need, and one that it lacks.
+_add(function_util, distribute_ctx=types.SimpleNamespace(DistributeStrategy=scope.View))
+if not hasattr(flow.FunctionConfig, "default_placement_scope"):
+    function_util.oneflow_function_config("default_placement_scope")(_set_placement)
+if "__getattribute__" not in vars(flow.FunctionConfig):
+    flow.FunctionConfig.__getattribute__ = find_setting
+# For `import oneflow.typing`, which looks here.
+sys.modules.setdefault("oneflow.typing", flow.typing)

@@ -1,0 +1,218 @@
+"""``flow.global_function``: functions on arrays, run as graphs."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import oneflow as flow
+
+from pykernels.base.errors import CallError
+from pykernels.base.refusals import RefusedCall
+from pykernels.vendors.oneflow_legacy import results, variables
+from pykernels.vendors.oneflow_legacy.graph import JobGraph, is_building
+from pykernels.vendors.oneflow_legacy.typing import Placeholder
+
+__all__ = ["clear_default_session", "global_function", "make_jobs"]
+
+# The threads that run graphs are not there in a forked child.
+_process = os.getpid()
+_jobs: weakref.WeakSet[_Job] = weakref.WeakSet()
+# Jobs share variables, and OneFlow builds one graph at a time.
+_lock = threading.RLock()
+
+
+def global_function(
+    type: str | flow.FunctionConfig = "predict", function_config: flow.FunctionConfig | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function of tensors a job: a function of NumPy arrays that runs as a graph.
+
+    Parameters
+    ----------
+    type : str
+        ``"predict"`` or ``"train"``. A job that trains has to call ``minimize`` of an optimizer, such as
+        ``flow.optimizer.SGD``, with its loss.
+    function_config : flow.FunctionConfig, optional
+        Settings of the graph; it may also be the first argument.
+
+    Returns
+    -------
+    callable
+        The decorator. Every parameter of the function that it takes must be annotated with a placeholder, or have one
+        as its default. What the job returns is arranged as the annotation of the result says: ``tp.Numpy``,
+        ``tp.ListNumpy``, or a tuple, list, dict or ``tp.Bundle`` of them; ``tp.Callback`` gives a function that takes
+        a function to be called with the results; without annotation it is an object whose ``get()`` gives them.
+
+    Raises
+    ------
+    CallError
+        An argument, or an annotation of the function, is none of these.
+
+    Examples
+    --------
+    >>> @flow.global_function()
+    ... def relu(x: tp.Numpy.Placeholder((5,), dtype=flow.float32)) -> tp.Numpy:
+    ...     return flow.relu(x)
+    >>> y = relu(np.ones(5, np.float32))
+    """
+    if isinstance(type, flow.FunctionConfig):
+        type, function_config = "predict", type
+    if callable(type):
+        raise CallError("@flow.global_function has to be called: @flow.global_function()")
+    if type not in ("predict", "train"):
+        raise CallError(f"flow.global_function(type={type!r}): the type of a job is 'predict' or 'train'")
+    settings = _settings(function_config)
+
+    def make_job(function: Callable[..., Any]) -> Callable[..., Any]:
+        job = _Job(function, settings, training=type == "train")
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return job(args, kwargs)
+
+        return call
+
+    return make_job
+
+
+def make_jobs() -> None:
+    """Build all jobs that have not been called yet, for the variables that are in them."""
+    with _lock:
+        for job in list(_jobs):
+            job.make()
+
+
+def clear_default_session() -> None:
+    """Forget all variables, and all jobs until they are called again: they begin anew."""
+    with _lock:
+        variables.clear()
+        for job in _jobs:
+            job.clear()
+        _jobs.clear()
+
+
+def _settings(config: flow.FunctionConfig | None) -> Any:
+    """The settings of a `FunctionConfig`, in the form that graphs have."""
+    if config is None:
+        config = flow.FunctionConfig()
+    if not isinstance(config, flow.FunctionConfig):
+        raise CallError(f"flow.global_function: function_config must be a flow.FunctionConfig, not {config!r}")
+    description = config.function_desc
+    defaults = vars(flow.FunctionConfig().function_desc.function_attribute)
+    for name, value in vars(description.function_attribute).items():
+        # Contexts that change nothing are those of flow.scope.
+        if value != defaults[name] and not isinstance(value, contextlib.nullcontext):
+            raise CallError(f"flow.global_function: function_config sets {name}, which is not supported")
+    if description.job_config_proto.HasField("train_conf"):
+        raise CallError(
+            "flow.global_function: function_config sets train, which is not supported: @flow.global_function("
+            "type='train') and an optimizer, flow.optimizer.SGD(...).minimize(loss), say the same"
+        )
+    return description.job_config_proto
+
+
+class _Job:
+    """A function, and the graphs that have been made of it: one for each combination of input shapes."""
+
+    def __init__(self, function: Callable[..., Any], settings: Any, *, training: bool) -> None:
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        if code is None:
+            raise CallError(f"@flow.global_function() makes a job of a function, not of {function!r}")
+        self._name = f"{code.co_filename}:{code.co_firstlineno}: job {function.__name__}"
+        self._function = function
+        self._settings = settings
+        self._training = training
+        signature = inspect.signature(function, eval_str=True)
+        parameters = [self._read_parameter(each) for each in signature.parameters.values()]
+        self._signature = signature.replace(parameters=parameters)
+        self._placeholders: dict[str, Placeholder] = {each.name: each.annotation for each in parameters}
+        self._annotation = signature.return_annotation
+        try:
+            results.check(self._annotation)
+        except CallError as error:
+            raise CallError(f"{self._name}: {error}") from None
+        self._graphs: dict[tuple[tuple[int, ...], ...], JobGraph] = {}
+        self._has_run = False
+        _jobs.add(self)
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if os.getpid() != _process:
+            raise RefusedCall(
+                f"{self._name} cannot run in process {os.getpid()}, which was forked after OneFlow had been started in "
+                f"process {_process}; start workers with the multiprocessing method 'spawn'"
+            )
+        if is_building():
+            raise CallError(f"{self._name}: it is called in another job, where a plain function is needed")
+        try:
+            given = self._signature.bind(*args, **kwargs)
+            given.apply_defaults()
+            arrays = [each.convert(given.arguments[name], name) for name, each in self._placeholders.items()]
+        except (TypeError, CallError) as error:
+            raise CallError(f"{self._name}: {error}") from None
+        tensors = [flow.tensor(array) for array in arrays]
+        with _lock:
+            _jobs.add(self)
+            graph = self._graph(tensors)
+            self._has_run = True
+            return results.deliver(self._annotation, graph.run(tensors))
+
+    def make(self) -> None:
+        """Build the graph, for the largest inputs, unless there is one."""
+        if not self._graphs:
+            self._graph([flow.tensor(np.zeros(each.shape, each.dtype)) for each in self._placeholders.values()])
+
+    def clear(self) -> None:
+        """Forget the graphs."""
+        self._graphs.clear()
+        self._has_run = False
+
+    def _read_parameter(self, parameter: inspect.Parameter) -> inspect.Parameter:
+        """The parameter with its placeholder as annotation."""
+        if isinstance(parameter.default, Placeholder):
+            parameter = parameter.replace(annotation=parameter.default, default=parameter.empty)
+        if not isinstance(parameter.annotation, Placeholder) or parameter.kind in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        ):
+            raise CallError(
+                f"{self._name}: parameter '{parameter.name}' has to be annotated with a placeholder, as in "
+                f"{parameter.name}: tp.Numpy.Placeholder((5,), dtype=flow.float32)"
+            )
+        return parameter
+
+    def _graph(self, tensors: Sequence[flow.Tensor]) -> JobGraph:
+        """The graph for inputs of these shapes."""
+        shapes = tuple([tuple(tensor.shape) for tensor in tensors])
+        graph = self._graphs.get(shapes)
+        if graph is not None:
+            return graph
+        if self._training and self._has_run:
+            (known,) = self._graphs
+            raise CallError(
+                f"{self._name}: its inputs have shapes {shapes}, but it has been trained with {known}, for which the "
+                f"state of its optimizer is; a job that trains takes inputs of one shape"
+            )
+
+        function, names = self._function, list(self._placeholders)
+
+        def compute(*inputs: flow.Tensor) -> Any:
+            return function(**dict(zip(names, inputs)))
+
+        graph = JobGraph(self._name, compute, self._annotation, training=self._training, settings=self._settings)
+        try:
+            graph.make(tensors)
+        except BaseException:
+            variables.forget(graph.created)
+            raise
+        # What has been built for its variables only has no state yet.
+        if not self._has_run:
+            self._graphs.clear()
+        self._graphs[shapes] = graph
+        return graph

@@ -1,0 +1,102 @@
+"""``libpopart.so`` and what compilers need to use it, built once into the cache."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pykernels.base import paths
+from pykernels.build import cache, toolchain
+from pykernels.kernel.emit import target
+from pykernels.vendors.popart.refused import REFUSED
+
+__all__ = ["build", "environment", "flags", "headers_symbol", "variables"]
+
+_KIND = "popart"
+_SOURCES = paths.REGISTRY / "popart"
+_HEADERS = _SOURCES / "include"
+#: What the processor can do, in terms of the compiler.
+_INSTRUCTIONS = dict.fromkeys(("avx2", "avx512"), ("-mavx2", "-mfma", "-mf16c")) | {"sse4.2": ("-msse4.2",)}
+#: What else users link with, all of which is in ``libpopart.so``.
+_OTHER_LIBRARIES = ("poplar", "popops", "poputil", "popart_canonicalization")
+
+
+def build() -> Path:
+    """``libpopart.so``, compiled if the cache has none for these sources.
+
+    Raises
+    ------
+    BuildError
+        There is no compiler, or it fails.
+    CacheError
+        The cache cannot be written.
+    """
+    return toolchain.build_shared(
+        "libpopart",
+        sorted(_SOURCES.glob("*.cpp")),
+        kind=_KIND,
+        flags=(
+            *("-O2", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=default"),
+            *_INSTRUCTIONS.get(target.instruction_set().name, ()),
+            *(f"-I{folder}" for folder in (_folder() / "include", paths.REGISTRY)),
+        ),
+        include=(_HEADERS, _SOURCES),
+        libraries=("-Wl,-soname,libpopart.so", "-ldl"),
+        key=[toolchain.headers(paths.REGISTRY / folder) for folder in ("host", "onnxruntime")],
+    )
+
+
+def headers_symbol() -> str:
+    """The symbol by which a library tells which headers it was built with."""
+    return f"popart_cpu_headers_{toolchain.headers(_HEADERS)}"
+
+
+def flags() -> list[str]:
+    """What a compiler is to be told to build a library of ops; raises as `build`."""
+    library = build()
+    return [*(f"-I{folder}" for folder in _include()), f"-L{library.parent}", f"-L{_folder() / 'lib'}", "-lpopart"]
+
+
+def variables() -> dict[str, str]:
+    """The variables by which compilers and programs find the headers and the library; raises as `build`."""
+    library = build()
+    folders = {
+        "CPLUS_INCLUDE_PATH": _include(),
+        "LIBRARY_PATH": [library.parent, _folder() / "lib"],
+        "LD_LIBRARY_PATH": [library.parent],
+    }
+    return {name: os.pathsep.join(map(str, found)) for name, found in folders.items()}
+
+
+def environment() -> dict[str, str]:
+    """`variables` in front of what they are in this process; raises as `build`."""
+    return {
+        name: os.pathsep.join([value, *filter(None, [os.environ.get(name)])]) for name, value in variables().items()
+    }
+
+
+def _include() -> list[Path]:
+    return [_folder() / "include", _HEADERS]
+
+
+def _folder() -> Path:
+    """The folder of what is written for users: headers, and names of libraries."""
+    mark = headers_symbol()
+
+    def make(output: Path) -> dict[str, Any]:
+        output.parent.mkdir(parents=True)
+        output.write_text(f"#define POPART_CPU_HEADERS {mark}\n")
+        include = output.parents[1]
+        for name, what in REFUSED.items():
+            header = include / name
+            header.parent.mkdir(parents=True, exist_ok=True)
+            header.write_text(f'#error "<{name}> is not provided: PopART on the CPU has no {what}"\n')
+        libraries = include.parent / "lib"
+        libraries.mkdir()
+        for name in _OTHER_LIBRARIES:
+            (libraries / f"lib{name}.so").write_text("INPUT(-lpopart)\n")
+        return {}
+
+    key = cache.digest([mark, Path(__file__), Path(__file__).with_name("refused.py")])
+    return cache.build(_KIND, f"include-{key}", "include/popart_cpu/headers.hpp", make).path.parents[2]

@@ -1,0 +1,64 @@
+"""What wrappers of ops use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pykernels.base.errors import CallError
+from pykernels.vendors.popxl.context import get_current_context
+from pykernels.vendors.popxl.dtypes import dtype
+from pykernels.vendors.popxl.graph import Graph
+from pykernels.vendors.popxl.tensor import Tensor
+
+__all__ = [
+    "cast_if_needed",
+    "check_in_graph",
+    "check_like",
+    "check_tensor_ipu_and_tile_set",
+    "handle_axes",
+    "handle_negative_axis",
+]
+
+
+def check_in_graph(graph: Graph, **tensors: Any) -> None:
+    """Raise TypeError or CallError unless these, by their names, are tensors of the graph."""
+    graph.check_holds(**tensors)
+
+
+def check_tensor_ipu_and_tile_set(**tensors: Any) -> None:
+    """Nothing: there is no IPU that tensors could be on."""
+
+
+def check_like(**tensors: Tensor) -> None:
+    """Raise CallError unless these, by their names, are tensors of the chosen graph and of one dtype."""
+    context = get_current_context()
+    context.graph.check_holds(**tensors)
+    if len({tensor.dtype for tensor in tensors.values()}) > 1:
+        given = ", ".join(f"{name} is {tensor.dtype}" for name, tensor in tensors.items())
+        raise CallError(f"{context.op_name}: {given}; they must have one dtype, which ops.cast can give them")
+
+
+def cast_if_needed(t: Tensor, data_type: dtype) -> Tensor:
+    """`t` with this dtype."""
+    from pykernels.vendors.popxl.ops.elementwise import cast
+
+    return t if t.dtype is data_type else cast(t, data_type)
+
+
+def handle_negative_axis(t: Tensor, axis: int) -> int:
+    """The axis, counted from the front; raises CallError if there is no such axis."""
+    if not -t.rank <= axis < t.rank:
+        raise CallError(f"{get_current_context().op_name}: {t!r} has {t.rank} axes, and so no axis {axis}")
+    return axis % t.rank
+
+
+def handle_axes(t: Tensor, axes: int | Iterable[int] | None) -> Sequence[int]:
+    """The axes, counted from the front; all for None."""
+    if axes is None:
+        return range(t.rank)
+    given = [axes] if isinstance(axes, int) else list(axes)
+    found = sorted({handle_negative_axis(t, axis) for axis in given})
+    if len(found) != len(given):
+        raise CallError(f"{get_current_context().op_name}: one axis is given twice in {given}")
+    return found
