@@ -1,13 +1,13 @@
-# Everything from nothing but Python 3.10, for the tests 3.11 as well, and a C++ compiler. `make` alone lists the targets.
+# Needs only Python 3.10, for the tests also 3.11, and a C++ compiler. `make` alone lists the targets.
 
 PYTHON ?= python3.10
 VENV := .venv
-# PyTorch has an environment of its own: MXNet and OneFlow want a NumPy that it has left behind.
+# PyTorch has an environment of its own, since MXNet and OneFlow need a NumPy that is too old for it.
 PYTHON_TORCH ?= python3.11
 VENV_TORCH := .venv-torch
-# Of the versions that setup.cfg names, the one that is tested here.
+# The version to test, one of those that setup.cfg allows.
 TORCH := 2.13
-# What needs none of these three is tested once more on the newest Python, with the newest NumPy.
+# Tests that need none of these three also run on the newest Python, with the newest NumPy.
 PYTHON_NEWEST ?= $(shell $(FIND_NEWEST))
 VENV_NEWEST := .venv-newest
 FIND_NEWEST = for minor in 15 14 13 12 11 10; do \
@@ -15,31 +15,32 @@ FIND_NEWEST = for minor in 15 14 13 12 11 10; do \
 	"$$python" -c "import ensurepip, sys, venv; sys.exit(sys.version_info[1] != $$minor)" 2>/dev/null && \
 	echo "$$python" && exit; done; done
 
-TESTS_TORCH := tests/torch tests/shipping/test_shipped_registrars.py tests/test_builder.py \
-	tests/test_docstring_examples.py tests/test_documentation.py tests/test_loader.py \
-	$(addprefix tests/kernel/test_,campaign.py elementwise.py native.py number_checks.py random_kernels.py reference.py)
-TESTS_NEWEST := tests/kernel tests/onnx $(addprefix tests/ops/test_,distribution.py numpy.py refusals.py) \
-	$(addprefix tests/test_,builder.py definition_*.py import.py loader.py python_definition.py samples.py)
-# As many at once as there are processors. They share what compilers make, in one cache.
+TESTS_TORCH := tests/frameworks/torch tests/vendors/neuron tests/call/test_builder.py tests/load/test_loader.py \
+	tests/docs/test_docstring_examples.py tests/docs/test_documentation.py \
+	$(addprefix tests/tools/,test_cli_doctor.py ship/test_shipped_registrars.py) \
+	$(addprefix tests/kernel/,test_campaign.py test_random_kernels.py test_reference.py emit/test_number_checks.py \
+	expression/test_elementwise.py numba/test_compiler.py)
+TESTS_NEWEST := tests/define tests/kernel tests/frameworks/onnxruntime tests/call/test_builder.py tests/test_import.py \
+	$(addprefix tests/load/test_,loader.py samples.py) $(addprefix tests/ops/test_,distribution.py numpy.py refusals.py)
+# One process per processor. They share one cache of compiled files.
 PYTEST = python -m pytest -ra --numprocesses logical --dist worksteal --durations 10 $(SELECTION)
 
-# Twice quiet: errors only.
-# Without a cache, which would lie in a home directory that may not be there.
+# -qq prints only errors. pip's cache would need a home directory, which may not exist.
 PIP = $(@D)/bin/python -m pip install -qq --no-cache-dir --disable-pip-version-check
 METADATA := setup.cfg pyproject.toml
 COMPILERS := $(if $(filter default,$(origin CXX)),g++ c++ clang++,'$(CXX)')
-# Stops in one line where the disk lacks this many GiB.
+# Stops with one line if the disk has less free space than this many GiB.
 ROOM = @df -Pk . | awk 'NR == 2 && $$4 < $(1) * 1048576 { exit 1 }' || { \
 	echo "$(@D) takes up to $(1) GiB, and the disk of $$PWD has less: make room, and run make again" >&2; exit 1; }
 
-# In the checkout, where `make clean` finds it: nothing depends on what lies in a home directory.
+# In the checkout, where `make clean` removes it, and so that nothing depends on a home directory.
 export PYKERNELS_CACHE ?= $(CURDIR)/build/cache
 
 # Some tests run make.
 unexport MAKEFLAGS
 
 .DEFAULT_GOAL := help
-# Two pips must not work on one environment at once, whatever -j says.
+# Two pips must not change one environment at once, whatever -j says.
 ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
@@ -54,7 +55,7 @@ venv: $(VENV)/.installed ## make .venv (Python 3.10), with pykernels installed f
 demo: $(VENV)/.installed-demo ## train a network of our ops on handwritten digits, beside the frameworks' own
 	$(VENV)/bin/python examples/digits.py
 
-# Where one of them fails, the others still run, and make fails in the end.
+# If a target fails, the others still run, and make fails at the end.
 CHECK = @$(MAKE) --keep-going --no-print-directory SIDE_BY_SIDE=yes --jobs 2 before; before=$$?; \
 	$(MAKE) --keep-going --no-print-directory $(1) && exit $$before
 
@@ -64,7 +65,7 @@ test: $(VENV)/.installed-test $(VENV_TORCH)/.installed-test ## check style and t
 test-all: $(VENV)/.installed-test $(VENV_TORCH)/.installed-test $(VENV_NEWEST)/.installed-test ## run all tests
 	$(call CHECK,tests tests-torch tests-newest)
 
-# What takes one processor, and what all tests in an environment would wait for.
+# Work for one processor, and builds that all tests of an environment would wait for.
 before: types style registrars registrars-torch
 
 registrars:
@@ -97,7 +98,7 @@ clean: ## remove what building, testing and the demo leave behind (the environme
 	rm -rf build dist *.egg-info demo_output log .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Each is tried, not looked up: a pyenv shim is there even when the interpreter behind it is not.
+# Run each tool, because a pyenv shim exists even without the interpreter behind it.
 tools:
 	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != (3, 10))' 2>/dev/null || { \
 	  echo "pykernels needs Python 3.10 with venv, and '$(PYTHON)' is not that: install python3.10 (Debian, Ubuntu:" \

@@ -1,11 +1,10 @@
-"""What the first signature of each kernel costs to compile, in a cache that is empty.
+"""Measure how long the first signature of each kernel takes to compile, with an empty cache.
 
-Run it with ``python benchmarks/compile.py``. Each op has processes and caches of its own; the least of several counts.
-Before the clock starts, numba is imported, also what it imports when it first compiles. The definition, which a C++
-compiler builds, has a line of its own. The kernels of an op are built in the order of a training step: the forward pass
-first, which pays for whatever is set up when a kernel is first compiled. What counts is the processor's time, compiler
-and linker included, since that is what passes on a machine that does nothing else. The last line shows how many machine
-codes an elementwise op has for several ranks.
+Run it with ``python benchmarks/compile.py``. Each op has its own processes and caches; the minimum of several counts.
+Before the clock starts, numba is imported, with everything that it imports when it first compiles. The definition,
+which a C++ compiler builds, has its own line. The kernels of an op are built in the order of a training step, so the
+forward pass comes first and includes one-time setup. The time is processor time, with compiler and linker, which equals
+elapsed time on an idle machine. The last line shows how many machine codes an elementwise op has for several ranks.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from pykernels.call.steps import forward_step, gradient_steps
 from pykernels.load.module import OpModule
 from pykernels.load.samples import sample
 
-#: What a forward pass may take, in seconds.
+#: How long a forward pass may take to compile, in seconds.
 GOAL = 1.5
 ELEMENTS = 64
 
 
 class Clock:
-    """Seconds since it was last read: those that passed, and those of the processor."""
+    """The elapsed and processor seconds since the last reading."""
 
     def __init__(self) -> None:
         self._last = self._now()
@@ -51,11 +50,11 @@ class Clock:
 
 
 def build(name: str) -> dict[str, tuple[str, float, float]]:
-    """Build an op in this process: for its definition and for each kernel the form, the seconds, the processor's."""
-    from numba.core.registry import cpu_target
+    """Build an op in this process; return the form, seconds and processor seconds of its definition and each kernel."""
+    import numba
 
-    cpu_target.target_context.refresh()  # which numba imports most of itself for, and SciPy's linalg
-    # A kernel that runs as Python says so; the table does, too.
+    numba.njit(lambda x: x)(1)  # makes numba import most of itself, and SciPy's linalg
+    # Suppress the warning about kernels that run as Python, which the table shows.
     warnings.simplefilter("ignore", PykernelsWarning)
     clock = Clock()
     module = OpModule(name, paths.OPS / name).py_api().cpp_def().py_kernel()
@@ -70,7 +69,7 @@ def build(name: str) -> dict[str, tuple[str, float, float]]:
 
 
 def count_codes(ranks: range) -> int:
-    """How many machine codes of `relu` there are after calls of several ranks and one dtype."""
+    """Count the machine codes of `relu` after calls with several ranks and one dtype."""
     pykernels.load_ops(paths.OPS / "relu")
     for rank in ranks:
         pykernels.list_ops()["relu"].api.relu(np.ones((2,) * rank, np.float32))
@@ -86,8 +85,8 @@ def in_a_new_process(*arguments: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("ops", nargs="*", help="names of shipped ops (all)")
-    parser.add_argument("--processes", type=int, default=3, help="new processes for each op, the least time counts (3)")
+    parser.add_argument("ops", nargs="*", help="names of shipped ops (default: all)")
+    parser.add_argument("--processes", type=int, default=3, help="new processes for each op, whose minimum counts (3)")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     names = options.ops or sorted(

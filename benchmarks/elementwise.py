@@ -1,10 +1,10 @@
-"""Elementwise kernels beside memory copies of as many bytes, and beside the frameworks' own sigmoid and tanh.
+"""Compare elementwise kernels with memory copies of as many bytes, and with the frameworks' own sigmoid and tanh.
 
-Run it with ``python benchmarks/elementwise.py``; a framework that is not installed is left out. Everything runs on one
-thread, in float32. What is compared is timed in turn, round after round, and only the ratios of medians say something.
+Run it with ``python benchmarks/elementwise.py``; frameworks that are not installed are left out. Everything runs on one
+thread, in float32. The candidates are timed in turn, round after round, and only ratios of medians are meaningful.
 
-Kernels and copies are timed twice: on data that comes from memory, since so many arrays are taken in turn that the
-caches cannot hold them, and on data that lies in the cache, if it fits.
+Kernels and copies are timed twice: on data from memory, with so many arrays in turn that the caches cannot hold them,
+and on data in the cache, if it fits.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from pykernels.tools.bench import built_in
 
 warnings.filterwarnings("ignore", category=DeprecationWarning, module="mxnet")
 
-#: The most that a kernel should take, in copies, by how many transcendental functions it computes.
+#: The longest time of a kernel, in copies, by the number of transcendental functions that it computes.
 GOALS = (1.2, 1.6, 2.5)
 TORCH_OUT = "torch.sigmoid(out=)"
-#: The least that another's op should take, in kernels of ours.
+#: The shortest time of another library's op, in kernels of ours.
 AT_LEAST = {("sigmoid", "MXNet"): 5, ("sigmoid", TORCH_OUT): 1, ("tanh", "MXNet"): 20}
 DEFINITION = """
     import pykernels
@@ -69,9 +69,9 @@ KERNEL = """
 
 @dataclass(frozen=True)
 class Kernel:
-    """What a kernel file computes: of ``x``, and of ``dy`` and whatever else the gradient `needs`.
+    """What a kernel file computes: from ``x``, and from ``dy`` and the other inputs that the gradient `needs`.
 
-    `functions` is how many transcendental functions there are in each.
+    `functions` is the number of transcendental functions in each.
     """
 
     functions: tuple[int, int]
@@ -108,7 +108,7 @@ WRITTEN = {
     ),
     "clip": Kernel((0, 0), "np.clip(x, -1, 1)", "np.where((x >= -1) & (x <= 1), dy, 0)"),
 }
-#: How many transcendental functions each kernel computes; the first four are those of `OPS`.
+#: The number of transcendental functions that each kernel computes; the first four are those of `OPS`.
 FUNCTIONS = {
     **dict.fromkeys(("relu", "leaky_relu"), (0, 0)),
     **dict.fromkeys(("sigmoid", "tanh"), (1, 0)),
@@ -117,7 +117,7 @@ FUNCTIONS = {
 
 
 def steps(name: str, folder: Path, elements: int) -> tuple[Step, Step]:
-    """The forward and the backward pass, on arrays of their own."""
+    """The forward and the backward pass, each on its own arrays."""
     module = OpModule(name, folder).cpp_def().py_kernel()
     x = np.random.default_rng(0).standard_normal(elements, np.float32)
     if name == "log":
@@ -129,13 +129,13 @@ def steps(name: str, folder: Path, elements: int) -> tuple[Step, Step]:
 
 
 def cache_bytes() -> int:
-    """The size of the largest cache."""
+    """Return the size of the largest cache."""
     sizes = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
     return max((int(size.read_text().strip().removesuffix("K")) << 10 for size in sizes), default=1 << 25)
 
 
 def in_turn(timers: Sequence[timing.Timer]) -> timing.Timer:
-    """One call after another, in the time of the processor: whatever else runs on the machine counts less."""
+    """Time calls in processor time, which other programs on the machine affect less."""
     following = itertools.cycle(timers)
 
     def timed(calls: int) -> float:
@@ -148,7 +148,7 @@ def in_turn(timers: Sequence[timing.Timer]) -> timing.Timer:
 
 
 def in_copies(pool: Sequence[Step], rounds: int) -> float:
-    """What a kernel takes, in copies: on the arrays of all these steps in turn."""
+    """Return the time of a kernel in copies, on the arrays of all these steps in turn."""
     timers = {
         "kernel": in_turn([timing.time_kernel(step.call) for step in pool]),
         "copy": in_turn([timing.time_copy(step.nbytes) for step in pool]),
@@ -158,7 +158,7 @@ def in_copies(pool: Sequence[Step], rounds: int) -> float:
 
 
 def others(name: str, forward: Step) -> dict[str, timing.Timer]:
-    """Whatever the kernel should be faster than and is installed."""
+    """Return the installed alternatives that the kernel should beat."""
     if not any(op == name for op, _ in AT_LEAST):
         return {}
     found = {framework: pair[0] for framework, pair in built_in.timers(name, forward).items()}
@@ -172,8 +172,8 @@ def others(name: str, forward: Step) -> dict[str, timing.Timer]:
 
 
 def extra_mebibytes(run: Callable[[], object]) -> float:
-    """How much more memory the process has at its peak, while something runs."""
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+    """Return by how much the peak memory of the process grows during a call."""
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = _status("VmRSS")
     run()
     return max(0, _status("VmHWM") - before) / 1024
@@ -235,7 +235,7 @@ def main() -> None:
     options = parser.parse_args()
     unknown = sorted(set(options.kernels) - set(FUNCTIONS))
     if unknown:
-        parser.error(f"there is no kernel {', '.join(unknown)}, only {', '.join(FUNCTIONS)}")
+        parser.error(f"unknown kernel {', '.join(unknown)}; the kernels are {', '.join(FUNCTIONS)}")
     report = Report(options.rounds)
     with tempfile.TemporaryDirectory() as home:
         for name in options.kernels or FUNCTIONS:

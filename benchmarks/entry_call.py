@@ -1,8 +1,8 @@
-"""What one call of a kernel costs, from C, where there is next to nothing to compute: 4 elements.
+"""Measure the overhead of one call of a kernel from C, with only 4 elements to compute.
 
-Run it with ``python benchmarks/entry_call.py``. That is the least that a framework has to add its own cost to. Kernels
-are called in training, on one thread, all in turn, round after round; the median counts. Beside each is what a call of
-plain NumPy takes for the same.
+Run it with ``python benchmarks/entry_call.py``. Frameworks add their own overhead to this. Kernels are called in
+training mode, on one thread, all in turn, round after round; the median counts. Beside each stands the time of plain
+NumPy.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from pykernels.frameworks import timing
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample, sample
 
-#: What a call may take, in seconds.
+#: How long a call may take, in seconds.
 GOAL = 100e-9
 ELEMENTS = 4
 
 
 def arguments(module: OpModule) -> Sample:
-    """Arguments whose largest array has 4 elements or hardly more."""
+    """Return arguments whose largest array has 4 elements or few more."""
     if module.name != "roi_align":
         return sample(module, ELEMENTS, np.dtype(np.float32))
-    # Its own are 16 regions of 49 bins: here it is 1 of 1, in an image of 4 pixels.
+    # Its own sample has 16 regions of 49 bins; this one has 1 region of 1 bin, in an image of 4 pixels.
     data, region = np.ones((1, 1, 2, 2), np.float32), np.array([[0, 0, 0, 1, 1]], np.float32)
     attributes = module.forward.parse_attributes({"pooled_height": 1, "pooled_width": 1})
     return Sample([[data], [region]], attributes)
 
 
 def steps(name: str) -> list[Step]:
-    """The kernels of an op, ready to be called."""
+    """Return the kernels of an op, ready to call."""
     module = OpModule(name, paths.OPS / name).py_api().cpp_def().py_kernel()
     forward = forward_step(module, arguments(module))
     forward.call.run()
@@ -50,7 +50,7 @@ def steps(name: str) -> list[Step]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("ops", nargs="*", help="names of shipped ops (all)")
+    parser.add_argument("ops", nargs="*", help="names of shipped ops (default: all)")
     parser.add_argument("--rounds", type=int, default=9, help="rounds of which the median counts (9)")
     options = parser.parse_args()
     names = options.ops or sorted(

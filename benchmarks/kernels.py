@@ -1,10 +1,10 @@
-"""Whether any kernel is slower than its own function run by plain NumPy: every shipped op, every size from 1 to 1e7.
+"""Find kernels that are slower than their functions in plain NumPy: every shipped op, at sizes from 1 to 1e7.
 
-Run it with ``python benchmarks/kernels.py``. Forward passes and gradients, float32, one thread, both in turn, round
-after round, medians. It prints only what is slower, and a summary. What seems slower is measured again with more rounds
-before it counts, since machines are noisy. Where NumPy's run is a loop of Python's that takes a hundred times as long,
-larger sizes are left out once it takes too long to wait for. ``--users`` measures kernels as users write them instead
-(``user_kernels.py``), which NumPy runs into an array that there is, as frameworks have it.
+Run it with ``python benchmarks/kernels.py``. It times forward passes and gradients in float32 on one thread, kernel and
+NumPy in turn, round after round, and takes medians. It prints only slower kernels, and a summary. A kernel that seems
+slower is measured again with more rounds before it counts, since machines are noisy. If the function is a Python loop
+that takes a hundred times as long, larger sizes are left out once it takes too long. ``--users`` measures kernels as
+users write them instead (``user_kernels.py``), for which NumPy writes into an existing array, as in frameworks.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from pykernels.load.samples import sample
 from pykernels.tools.bench.measure import ONE_THREAD
 
 SIZES = [*(4**n for n in range(12)), 10_000_000]
-#: By how much a median has to differ to count, and for how many seconds to wait for NumPy at most.
+#: The factor by which a median must differ to count, and how long to wait for NumPy at most, in seconds.
 TOLERANCE, PATIENCE = 1.05, 1.0
 
 
 def measure(name: str, rounds: int, largest: int) -> Iterator[dict[str, object]]:
-    """One op in this process: for each kernel and size, the ratio to NumPy, or None if that was left out."""
+    """Measure one op in this process: for each kernel and size, the ratio to NumPy, or None if it is left out."""
     module = OpModule(name, paths.OPS / name).py_api().cpp_def().py_kernel()
-    # Of each kernel, NumPy's seconds for one element, and the ratio, at the last size.
+    # NumPy's seconds per element and the ratio for each kernel, at the previous size.
     last: dict[str, tuple[float, float]] = {}
     for size in (size for size in SIZES if size <= largest):
         try:
             forward = forward_step(module, sample(module, size, np.dtype(np.float32)))
         except PykernelsError:
-            continue  # no arrays of this op are so small
+            continue  # the op has no arrays this small
         forward.call.run()
         for step in [forward, *gradient_steps(module, forward)]:
             step.call.run()
@@ -57,14 +57,14 @@ def measure(name: str, rounds: int, largest: int) -> Iterator[dict[str, object]]
 
 
 def measure_users(rounds: int, largest: int) -> Iterator[dict[str, object]]:
-    """As `measure`, for the kernels of users."""
+    """Like `measure`, for kernels as users write them."""
     for size in (size for size in SIZES if size <= largest):
         for name, timers in user_kernels.timers(size):
             yield {"kernel": name, "elements": size, "ratio": _ratio(timers, rounds)[0]}
 
 
 def _ratio(timers: dict[str, timing.Timer], rounds: int) -> tuple[float, float]:
-    """Our time over NumPy's, and NumPy's."""
+    """Return the ratio of our time to NumPy's, and NumPy's time."""
     for tried in (rounds, 3 * rounds, 9 * rounds):
         seconds = timing.medians(timers, tried)
         if seconds["ours"] <= TOLERANCE * seconds["NumPy"]:
@@ -74,7 +74,7 @@ def _ratio(timers: dict[str, timing.Timer], rounds: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("ops", nargs="*", help="names of shipped ops (all)")
+    parser.add_argument("ops", nargs="*", help="names of shipped ops (default: all)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of which the median counts (5)")
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="the largest size to measure (10000000)")
     parser.add_argument("--users", action="store_true", help="measure kernels as users write them")
@@ -120,7 +120,7 @@ def main() -> None:
     console = Console()
     if table.rows:
         console.print(table)
-    console.print(f"{len(table.rows)} of {measured} are slower; {left_out} are left out, where NumPy takes too long")
+    console.print(f"{len(table.rows)} of {measured} are slower; {left_out} are left out because NumPy takes too long")
 
 
 if __name__ == "__main__":

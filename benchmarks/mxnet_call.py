@@ -1,7 +1,7 @@
-"""What a call of an op costs in MXNet: ours, MXNet's own, and a Python CustomOp, at 4 elements, in one run.
+"""Compare the overhead of a call in MXNet: our op, MXNet's own, and a Python CustomOp, at 4 elements.
 
-Run it with ``python benchmarks/mxnet_call.py``. Times are medians of rounds that are interleaved, because machines
-are noisy; only the ratios say something. Also: how many threads there are, and how memory grows.
+Run it with ``python benchmarks/mxnet_call.py``. Times are medians of interleaved rounds, because machines are noisy;
+only ratios are meaningful. It also shows the number of threads and the growth of memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ELEMENTS = 4
 
 
 class PythonSigmoid(mx.operator.CustomOp):
-    """The way of MXNet's guide: through NumPy arrays and back."""
+    """Compute through NumPy arrays and back, as in MXNet's guide."""
 
     def forward(self, is_train, req, in_data, out_data, aux):
         y = 1.0 / (1.0 + np.exp(-in_data[0].asnumpy()))
@@ -41,7 +41,7 @@ class PythonSigmoid(mx.operator.CustomOp):
 
 @mx.operator.register("benchmark_python_sigmoid")
 class PythonSigmoidProp(mx.operator.CustomOpProp):
-    """Describes `PythonSigmoid`."""
+    """The properties of `PythonSigmoid`."""
 
     def create_operator(self, ctx, in_shapes, in_dtypes):
         return PythonSigmoid()
@@ -55,7 +55,7 @@ CALLS: dict[str, Callable[[mx.nd.NDArray], mx.nd.NDArray]] = {
 
 
 def forward(call: Callable[[mx.nd.NDArray], mx.nd.NDArray], n: int) -> float:
-    """Microseconds a call, of `n` in flight."""
+    """Return the microseconds per call, with `n` calls in flight."""
     x = mx.nd.ones(ELEMENTS)
     start = time.perf_counter()
     for _ in range(n):
@@ -65,7 +65,7 @@ def forward(call: Callable[[mx.nd.NDArray], mx.nd.NDArray], n: int) -> float:
 
 
 def forward_and_backward(call: Callable[[mx.nd.NDArray], mx.nd.NDArray], n: int) -> float:
-    """Microseconds for a call under autograd and its gradient."""
+    """Return the microseconds for a call under autograd and its gradient."""
     x = mx.nd.ones(ELEMENTS)
     x.attach_grad()
     start = time.perf_counter()
@@ -78,7 +78,7 @@ def forward_and_backward(call: Callable[[mx.nd.NDArray], mx.nd.NDArray], n: int)
 
 
 def medians(measure: Callable[..., float], n: int, rounds: int) -> dict[str, float]:
-    """The median of every kind of call, round by round."""
+    """Return the median of every kind of call over interleaved rounds."""
     times: dict[str, list[float]] = {name: [] for name in CALLS}
     for _ in range(rounds + 1):
         for name, call in CALLS.items():
@@ -87,7 +87,7 @@ def medians(measure: Callable[..., float], n: int, rounds: int) -> dict[str, flo
 
 
 def resident_mebibytes() -> float:
-    """Memory of this process."""
+    """Return the memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 

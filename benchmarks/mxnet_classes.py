@@ -1,8 +1,8 @@
-"""What a class costs in MXNet over many passes of a hybridized net: time, memory and threads, stretch by stretch.
+"""Measure a class in MXNet over many passes of a hybridized net: time, memory and threads, stretch by stretch.
 
-Run it with ``python benchmarks/mxnet_classes.py``, and with ``--register mxnet.operator`` for MXNet's own way. Nothing
-is waited for within a stretch, so that passes are in flight as they are in training. Memory and threads have to stay as
-they are after the first stretch.
+Run it with ``python benchmarks/mxnet_classes.py``, and with ``--register mxnet.operator`` for MXNet's own register.
+Nothing waits within a stretch, so that passes are in flight as in training. Memory and threads must not grow after the
+first stretch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STRETCHES = 10
 
 
 class Double(mx.operator.CustomOp):
-    """As little as a class can do."""
+    """A minimal class."""
 
     def forward(self, is_train, req, in_data, out_data, aux):
         self.assign(out_data[0], req[0], in_data[0] * 2)
@@ -37,21 +37,21 @@ class Double(mx.operator.CustomOp):
 
 
 class DoubleProp(mx.operator.CustomOpProp):
-    """Describes `Double`."""
+    """The properties of `Double`."""
 
     def create_operator(self, ctx, in_shapes, in_dtypes):
         return Double()
 
 
 class Net(mx.gluon.HybridBlock):
-    """The class between two operators of MXNet's."""
+    """The class between two operators of MXNet."""
 
     def hybrid_forward(self, F, x):  # noqa: N803
         return F.Custom(x + 1, op_type="benchmark_double") + 1
 
 
 def run(net: Net, passes: int) -> float:
-    """Microseconds for a forward and a backward pass."""
+    """Return the microseconds for a forward and a backward pass."""
     x = mx.nd.ones((4, 8))
     x.attach_grad()
     start = time.perf_counter()
@@ -64,14 +64,19 @@ def run(net: Net, passes: int) -> float:
 
 
 def resident_mebibytes() -> float:
-    """Memory of this process."""
+    """Return the memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--register", choices=REGISTER, default="pykernels", help="whose register (default: pykernels)")
+    parser.add_argument(
+        "--register",
+        choices=REGISTER,
+        default="pykernels",
+        help="the package whose register is used (default: pykernels)",
+    )
     parser.add_argument("--passes", type=int, default=100_000, help="forward and backward passes (default: 100000)")
     options = parser.parse_args()
     REGISTER[options.register]("benchmark_double")(DoubleProp)

@@ -1,7 +1,7 @@
-"""What a node costs in ONNX Runtime: one of ours beside the built-in one of the same kind, in one run.
+"""Compare the time of a node in ONNX Runtime: our op and the built-in one of the same kind.
 
-A small node is timed in a chain of a thousand, so that the call of the session does not count; a large one by itself. A
-custom op of onnxruntime-extensions that is written in Python is timed too, where that is installed.
+A small node is timed in a chain of a thousand, so that the call of the session does not count; a large node is timed
+alone. If onnxruntime-extensions is installed, a custom op in Python is timed, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import pykernels
 import pykernels.onnx
 
 CHAIN = 1000
-#: Built-in op, op of ours, attributes.
+#: The built-in op, our op, and its attributes.
 PAIRS = (("LeakyRelu", "leaky_relu", {"alpha": 0.1}), ("Sigmoid", "sigmoid", {}))
 OPSETS = [
     helper.make_opsetid(domain, version) for domain, version in (("", 17), ("pykernels", 1), ("ai.onnx.contrib", 1))
@@ -41,13 +41,13 @@ def model(op: str, domain: str, n: int, **attributes: Any) -> bytes:
 
 
 def runner(op: str, domain: str, n: int, x: np.ndarray, library: str = "", **attributes: Any) -> Callable[[], Any]:
-    """Runs a chain of `n` nodes on `x`, with memory for the result that is there already."""
+    """Runs a chain of `n` nodes on `x`, into existing memory for the result."""
     options = pykernels.onnx.session_options(op) if domain == "pykernels" else onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if library:
         options.register_custom_ops_library(library)
     session = onnxruntime.InferenceSession(model(op, domain, n, **attributes), options)
-    # Values on arrays do not keep them alive.
+    # OrtValues do not keep their arrays alive.
     arrays = (x, np.empty_like(x))
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in arrays]
     binding = session.io_binding()
@@ -61,7 +61,7 @@ def runner(op: str, domain: str, n: int, x: np.ndarray, library: str = "", **att
 
 
 def seconds(run: Callable[[], Any], least: float) -> float:
-    """What one call takes, measured over at least so many seconds."""
+    """Return the time of one call, measured for at least so many seconds."""
     n, taken = 1, 0.0
     while True:
         start = time.perf_counter()
@@ -74,7 +74,7 @@ def seconds(run: Callable[[], Any], least: float) -> float:
 
 
 def compare(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """The median of each over rounds in which they take turns."""
+    """Return the median of each over interleaved rounds."""
     for run in runs.values():
         seconds(run, 0.05)
     taken: dict[str, list[float]] = {name: [] for name in runs}
@@ -85,7 +85,7 @@ def compare(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]
 
 
 def extension(x: np.ndarray) -> Callable[[], Any] | None:
-    """A leaky ReLU in Python, as onnxruntime-extensions has custom ops."""
+    """A leaky ReLU in Python, as a custom op of onnxruntime-extensions."""
     if importlib.util.find_spec("onnxruntime_extensions") is None:
         return None
     from onnxruntime_extensions import PyOp, get_library_path, onnx_op
@@ -103,7 +103,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     pykernels.load_ops()
     if importlib.util.find_spec("onnxruntime_extensions") is None:
-        print("without Python's custom ops, which need: pip install onnxruntime-extensions")
+        print("custom ops in Python are left out; they need: pip install onnxruntime-extensions")
     print(
         f"ONNX Runtime {onnxruntime.__version__}, {len(os.sched_getaffinity(0))} processors; medians of {rounds} rounds"
     )

@@ -1,9 +1,9 @@
-"""What several threads are worth to large elementwise ops in MXNet, beside its own relu and to memory copies.
+"""Measure the speedup of large elementwise ops in MXNet by threads, beside its own relu and memory copies.
 
-Run it with ``python benchmarks/threads.py``. One process computes on one thread, another one on several; they work in
-turn, round after round, and only ratios say something: that of the medians and, in brackets, that of the least times.
-The two are alike on a machine that does nothing else. Where copies gain nothing from more threads, the memory is the
-limit, and nothing else can gain much.
+Run it with ``python benchmarks/threads.py``. One process computes on one thread, another on several. They work in turn,
+round after round, and only ratios are meaningful: that of the medians and, in brackets, that of the minimum times. On
+an idle machine the two are similar. If copies gain nothing from more threads, memory is the limit, and nothing else can
+gain much.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OPS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 class Worker:
-    """A process that computes on so many threads."""
+    """A process that computes on a number of threads."""
 
     def __init__(self, threads: int) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
@@ -74,9 +74,9 @@ def work(threads: int) -> None:
 
 
 def _copy(pool: ThreadPoolExecutor, threads: int, elements: int) -> timing.Timer:
-    """A copy that moves as many bytes as an op: one on each thread, of as many at once.
+    """A copy that moves as many bytes as an op, on each of several threads at once.
 
-    Each is whole, since copies of other sizes go other ways.
+    Each thread makes a whole copy, since copies of other sizes use other instructions.
     """
     copies = [timing.time_copy(2 * 4 * elements) for _ in range(threads)]
 
@@ -103,7 +103,7 @@ def _op(mx: Any, name: str, elements: int) -> timing.Timer:
 
 
 def in_turn(timers: list[timing.Timer], elements: int, rounds: int) -> list[list[float]]:
-    """For each timer, what a call took in every round; of so few calls that some are disturbed by nothing."""
+    """Return the time per call of each timer in every round, with so few calls that some rounds are undisturbed."""
     calls = max(1, 4_000_000 // elements)
     times = [[timer(calls) for timer in timers] for _ in range(rounds + 1)]
     return [list(each) for each in zip(*times[1:])]
@@ -111,7 +111,7 @@ def in_turn(timers: list[timing.Timer], elements: int, rounds: int) -> list[list
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=2, help="how many threads (default: 2)")
+    parser.add_argument("--threads", type=int, default=2, help="number of threads (default: 2)")
     parser.add_argument("--sizes", nargs="+", type=float, default=[1e5, 1e6, 1e7], help="elements (1e5 1e6 1e7)")
     parser.add_argument("--rounds", type=int, default=101, help="rounds (default: 101)")
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)

@@ -1,15 +1,14 @@
-"""What a call of an op costs in PyTorch: sigmoid of ours, of PyTorch's own, and of Python custom_ops, in one run.
+"""Compare the time of a call in PyTorch: our sigmoid, PyTorch's own, and Python custom_ops.
 
-Run it with ``python benchmarks/torch_call.py``. Times are medians of rounds that are interleaved, because machines are
-noisy; only the ratios say something. All use the same number of threads.
+Run it with ``python benchmarks/torch_call.py``. Times are medians of interleaved rounds, because machines are noisy;
+only ratios are meaningful. All use the same number of threads.
 
-One custom_op is written in NumPy, as our kernel is, in the way of PyTorch's tutorial on them. The other calls
-torch.sigmoid itself, so that it is the least that any custom_op takes. The gradients of both are operators as well, as
-ours is, so that all can be exported with theirs.
+One custom_op is written in NumPy, like our kernel, in the style of PyTorch's tutorial. The other calls torch.sigmoid
+itself, which is the lower bound of any custom_op. The gradients of both are operators, too, like ours, so that all can
+be exported with their gradients.
 
-`torch.autograd.grad` takes more than a few elements do, whoever's op it is called for, so that a single op can be at
-most as many times as fast as a custom_op as PyTorch's own is. So the passes are also timed through ten ops in a row, as
-networks have them.
+`torch.autograd.grad` itself takes longer than any op on a few elements, which hides the differences between single ops.
+So the passes are also timed through ten ops in a row, as in networks.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from rich.table import Table
 import pykernels
 from pykernels.frameworks import timing
 
-#: Where calls count and nothing else.
+#: A size at which only the overhead of calls counts.
 FEW = 4
-#: Ops in a row.
+#: The number of ops in a row.
 DEPTH = 10
-# M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h, as far as they go.
+# M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h, at their largest values.
 _MALLOC = {-1: 2**30, -3: 2**25}
 
 Call = Callable[[torch.Tensor], torch.Tensor]
@@ -73,7 +72,7 @@ _register_gradient(numpy_sigmoid, torch.ops.benchmark.numpy_sigmoid_backward)
 
 
 def calls() -> dict[str, Call]:
-    """By name, PyTorch's own first."""
+    """Return the calls by name, PyTorch's own first."""
     return {
         "torch.sigmoid": torch.sigmoid,
         "pykernels": torch.ops.pykernels.sigmoid,
@@ -104,19 +103,19 @@ def forward_and_backward_in_a_row(call: Call, elements: int) -> Callable[[], obj
     return run
 
 
-def _told(holds: bool) -> str:
+def _verdict(holds: bool) -> str:
     return "yes" if holds else "no"
 
 
 def goals(ratios: dict[str, float], elements: int) -> str:
-    """What is asked of ours, and whether it is so."""
+    """Return each goal for our op, and whether it is met."""
     most = 2.0 if elements == FEW else 1.0
-    told = [f"<= {most:g}: {_told(ratios['pykernels'] <= most)}"]
+    lines = [f"<= {most:g}: {_verdict(ratios['pykernels'] <= most)}"]
     for name, own in ratios.items():
         if elements == FEW and name.endswith("custom_op"):
             times = own / ratios["pykernels"]
-            told.append(f"{name} ÷ ours {times:.1f} (÷ torch.sigmoid {own:.1f}) >= 5: {_told(times >= 5)}")
-    return "\n".join(told)
+            lines.append(f"{name} ÷ ours {times:.1f} (÷ torch.sigmoid {own:.1f}) >= 5: {_verdict(times >= 5)}")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -125,14 +124,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads (1 2)")
     parser.add_argument("--sizes", type=float, nargs="+", default=[FEW, 1e6, 1e7], help="numbers of elements")
     options = parser.parse_args()
-    # Else it is a matter of luck, the same for all of them, whose memory is handed back to the system and asked for
-    # again in every call.
+    # Otherwise it is a matter of luck which call returns its memory to the system and requests it again every time.
     for parameter, value in _MALLOC.items():
         ctypes.CDLL(None).mallopt(parameter, value)
     pykernels.load_ops()
     for call in calls().values():
-        call(torch.ones(FEW))  # which builds what it needs
-    # Forward passes as users make them who want no gradients, which is with tensors that require none.
+        call(torch.ones(FEW))  # builds what it needs
+    # Forward passes without gradients, on tensors that require none.
     passes = {
         "forward": forward,
         "forward + backward": forward_and_backward,

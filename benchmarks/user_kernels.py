@@ -1,4 +1,4 @@
-"""Kernels as users write them, beside plain NumPy, for ``benchmarks/kernels.py --users``."""
+"""Compare kernels as users write them with plain NumPy, for ``benchmarks/kernels.py --users``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pykernels.kernel.build import build_kernel
 from pykernels.kernel.read.signature import Signature, TensorType
 from pykernels.kernel.read.source import KernelSource
 
-#: Of each kernel an expression of its inputs `x` and `y`, or statements that end with one, and how many columns each of
-#: these has; 0 if it has one axis.
+#: For each kernel an expression of its inputs `x` and `y`, or statements that end with one, and the number of columns
+#: of each input; 0 if it has one axis.
 KERNELS = {
     "columns": ("x[:, 2] - x[:, 0]", (4,)),
     "every second": ("x[:, ::2] * x[:, 1::2]", (64,)),
@@ -52,7 +52,7 @@ KERNELS = {
 
 
 def make_call(folder: Path, expression: str, inputs: Sequence[np.ndarray]) -> tuple[ArrayCall, Callable[[], None]]:
-    """A call of the kernel of an expression, and the same run by plain NumPy into an array of its own."""
+    """Return a call of an expression's kernel, and the same in plain NumPy into its own array."""
     path = folder / "kernel.py"
     names = "".join(f"{name}, " for name, _ in zip("xy", inputs))
     *statements, result = expression.split("; ")
@@ -64,7 +64,7 @@ def make_call(folder: Path, expression: str, inputs: Sequence[np.ndarray]) -> tu
     arrays = [*inputs, ours]
     tensors = [TensorType(array.dtype, array.ndim) for array in arrays]
     signature = Signature(tuple(tensors[:-1]), tuple(tensors[-1:]))
-    kernel = build_kernel(function, "user", signature, ["y"], [array.shape for array in arrays], 0)
+    kernel = build_kernel(function, "user", signature, ["y"], [array.shape for array in arrays])
     call = ArrayCall(kernel, inputs, [ours])
     compute = call.plain()
 
@@ -75,10 +75,10 @@ def make_call(folder: Path, expression: str, inputs: Sequence[np.ndarray]) -> tu
 
 
 def timers(size: int) -> Iterator[tuple[str, dict[str, timing.Timer]]]:
-    """For each kernel, how to time it and NumPy on inputs of about so many elements."""
+    """Yield timers of each kernel and NumPy, on inputs with about so many elements."""
     rng = np.random.default_rng(0)
     for name, (expression, columns) in KERNELS.items():
-        # The rows of an outer product are the square root of its elements.
+        # The number of rows of an outer product is the square root of its elements.
         rows = max(8, size) if len(columns) == 1 else max(8, int(size**0.5))
         shapes = [(rows,) if each == 0 else (max(1, rows // each), each) for each in columns]
         inputs = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]

@@ -1,8 +1,8 @@
-"""What it costs a new process to load pykernels and to run ten ops for the first time, when all of it is in the cache.
+"""Measure how long a new process takes to load pykernels and first run ten ops, with everything in the cache.
 
 Run it with ``python benchmarks/warm_start.py``. Each process is new; the median of several counts. NumPy, which every
-framework imports anyway, is imported before the clock starts. The folder of the ops is given: to look for those of
-installed packages takes importlib.metadata, another 15 ms where no framework has imported it.
+framework imports anyway, is imported before the clock starts. The folder of the ops is given, because looking for
+installed packages needs importlib.metadata, another 15 ms if no framework has imported it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run_in_this_process() -> dict[str, float | list[str]]:
 
 
 def run_in_a_new_process(bytecode: str) -> dict[str, float]:
-    # As installed: Python has compiled the modules already, too.
+    # As when installed: Python has compiled the modules already.
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": bytecode, "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, __file__, "--child"]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=15, help="new processes, of which the median counts (15)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as bytecode:
-        # The first builds what is not in the cache.
+        # The first process builds what is not in the cache.
         run_in_a_new_process(bytecode)
         show([run_in_a_new_process(bytecode) for _ in range(options.processes)])
 

@@ -22,18 +22,18 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
-# Headings of all pages can be linked to, as on code hosting sites.
+# Give every heading an anchor, as code hosting sites do.
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-# Neither prompts nor what was printed are for pasting.
+# Copy code without prompts and printed output.
 copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 copybutton_selector = "div:not(.highlight-text) > div.highlight > pre"
-# What stands between single backticks in docstrings is a Python name.
+# Single backticks in docstrings mark Python names.
 default_role = "py:obj"
 
 html_theme = "furo"

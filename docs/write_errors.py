@@ -1,4 +1,4 @@
-"""Writes into errors.md what the classes of pykernels/base/errors.py say of themselves: python docs/write_errors.py."""
+"""Write the docstrings of pykernels/base/errors.py into errors.md: python docs/write_errors.py."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ BEGIN, END = "<!-- written by write_errors.py -->", "<!-- end of what is written
 
 
 def kinds() -> list[type[errors.PykernelsError] | type[errors.PykernelsWarning]]:
-    """Every kind, in the order of the codes."""
+    """All kinds of errors and warnings, ordered by code."""
     return sorted((getattr(errors, name) for name in errors.__all__), key=lambda kind: kind.code)
 
 
 def section() -> str:
-    """The part of the page that is written."""
+    """The generated part of the page."""
     lines = ["| code | class | when |", "|---|---|---|"]
     for kind in kinds():
         summary = inspect.getdoc(kind).split("\n\n")[0]

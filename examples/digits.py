@@ -1,7 +1,7 @@
-"""Train one network on handwritten digits several times: with pykernels' operators, the framework's own, and Python's.
+"""Train one network on handwritten digits several times: with pykernels' operators, the framework's own and Python's.
 
-On MXNet, and on OneFlow where it is installed. Same data, same batches, same first weights: the losses must agree. Run
-by ``make demo``.
+It trains on MXNet and, if it is installed, on OneFlow. Data, batches and initial weights are the same, so the losses
+must agree. ``make demo`` runs it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 ACCURACY = 0.97
-#: Float32 sums taken in another order differ in the last digits, and every step carries that on.
+#: Float32 sums in another order differ in the last digits, and the differences grow with every step.
 TOLERANCE = 1e-4
 
 
 def train(digits: Digits, epochs: int, progress: Progress) -> tuple[list[Run], Run]:
-    """All runs, and the one that the others are compared with."""
+    """Return all runs, and the one to compare the others with."""
     first, reference, last = [
         digits_mxnet.train(ops, digits, epochs, progress)
         for ops in (digits_mxnet.OURS, digits_mxnet.BUILT_IN, digits_mxnet.PYTHON)
@@ -51,7 +51,7 @@ def has_oneflow() -> bool:
 
 
 def table(runs: list[Run], reference: Run) -> Table:
-    """The comparison with `reference`."""
+    """Return a table that compares the runs with `reference`."""
     result = Table(title=f"{len(reference.losses)} steps of {BATCH} digits, network {'-'.join(map(str, WIDTHS))}")
     result.add_column("operators", no_wrap=True)
     for column in ("accuracy", "final loss", "difference", "seconds", "ratio"):
@@ -69,12 +69,12 @@ def table(runs: list[Run], reference: Run) -> Table:
 
 
 def difference(run: Run, reference: Run) -> float:
-    """The largest difference between the losses of two runs, over all steps."""
+    """Return the largest difference between the losses of two runs, over all steps."""
     return float(np.abs(run.losses - reference.losses).max())
 
 
 def plot(runs: list[Run], path: Path) -> None:
-    """Write the loss curves, one over the other, as a PNG."""
+    """Draw the loss curves into one PNG."""
     figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
     for run, style in zip(runs, ("solid", "dashed", "dashdot", (0, (1, 3)), "dotted")):
         axes.plot(run.losses, linestyle=style, label=f"{run.title} ({run.accuracy:.1%}, {run.seconds:.1f} s)")
@@ -86,7 +86,7 @@ def plot(runs: list[Run], path: Path) -> None:
 
 
 def faults(runs: list[Run], reference: Run) -> list[str]:
-    """What is wrong with the runs; empty if they are as they should be."""
+    """Return the faults of the runs: losses that differ, accuracy that is too low."""
     found = []
     for run in runs:
         if not difference(run, reference) <= TOLERANCE:  # also true of NaN

@@ -1,4 +1,4 @@
-"""What every run of ``digits.py`` has in common: the digits, the batches, the first weights, and what comes of it."""
+"""The digits, batches and initial weights that all runs of ``digits.py`` share, and the result of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BATCH = 64
 LEARNING_RATE = 0.03
 MOMENTUM = 0.9
 WIDTHS = (64, 128, 64, 10)
-#: Of the split, the first weights and the batches.
+#: The seed of the split, the initial weights and the batches.
 SEED = 4
 
 
@@ -36,7 +36,7 @@ class Digits:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of one training."""
+    """The result of one training."""
 
     title: str
     accuracy: float
@@ -45,7 +45,7 @@ class Run:
 
 
 def batches(n: int, epochs: int) -> Iterator[list[np.ndarray]]:
-    """For every epoch its batches: which of `n` digits are in each."""
+    """Yield the batches of each epoch, as indices into `n` digits."""
     rng = np.random.default_rng(SEED)
     for _ in range(epochs):
         order = rng.permutation(n)
@@ -53,6 +53,6 @@ def batches(n: int, epochs: int) -> Iterator[list[np.ndarray]]:
 
 
 def first_weights() -> list[np.ndarray]:
-    """The weights of the layers, of shapes (outputs, inputs); the biases begin with zeros."""
+    """Return the initial weights of the layers, of shape (outputs, inputs); the biases start at zero."""
     rng = np.random.default_rng(SEED)
     return [rng.normal(0, np.sqrt(2 / n_in), (n_out, n_in)).astype(np.float32) for n_in, n_out in pairwise(WIDTHS)]

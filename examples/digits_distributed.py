@@ -1,6 +1,6 @@
-"""Train the network of ``digits.py`` on two workers through a parameter server, as one process would.
+"""Train the network of ``digits.py`` on two workers through a parameter server, and compare with one process.
 
-Starts a scheduler, a server and the workers on this machine, and compares the losses with those of a single process.
+The script starts a scheduler, a server and the workers on this machine, and compares the losses of both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.progress import Progress
 import pykernels
 
 WORKERS = 2
-#: Sums in another order differ in the last digits, and every step carries that on.
+#: Sums in another order differ in the last digits, and the differences grow with every step.
 TOLERANCE = 1e-4
 
 
@@ -47,7 +47,7 @@ def work(epochs: int, output: Path) -> None:
 
 
 def launch(epochs: int, output: Path, timeout: float) -> np.ndarray:
-    """The losses of a distributed run, averaged over its workers."""
+    """Return the losses of a distributed run, averaged over its workers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -60,7 +60,7 @@ def launch(epochs: int, output: Path, timeout: float) -> np.ndarray:
         "DMLC_NUM_WORKER": str(WORKERS),
     }
     command = [sys.executable, __file__, "--epochs", str(epochs), "--work", str(output)]
-    # MXNet makes a process a scheduler or server when it is imported there.
+    # Importing MXNet turns such a process into a scheduler or server.
     service = [sys.executable, "-W", "ignore", "-c", "import mxnet"]
     roles = [("scheduler", service), ("server", service), *[("worker", command)] * WORKERS]
     running = [subprocess.Popen(args, env={**environment, "DMLC_ROLE": role}) for role, args in roles]

@@ -1,4 +1,4 @@
-"""The network of ``digits.py`` on MXNet: of pykernels' operators, of MXNet's own, and of Python's."""
+"""The network of ``digits.py`` on MXNet, with pykernels' operators, MXNet's own and Python's."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PYTHON = OpSet(
 
 
 class Network(gluon.HybridBlock):
-    """Three dense layers with learnable weights and biases; gives the probability of each digit."""
+    """Three dense layers with learnable weights and biases; returns the probability of each digit."""
 
     def __init__(self, ops: OpSet):
         super().__init__()
@@ -71,7 +71,7 @@ class Network(gluon.HybridBlock):
 
 
 def train(ops: OpSet, digits: Digits, epochs: int, progress: Progress) -> Run:
-    """Train a fresh network. One step on another comes first, off the clock: it builds what must be built."""
+    """Train a fresh network. An untimed step on another network comes first and builds whatever is missing."""
     task = progress.add_task(f"{ops.title}: first step", total=epochs)
     step(Network(ops), None, digits.train_x[:BATCH], digits.train_y[:BATCH])
     mx.nd.waitall()
@@ -94,7 +94,7 @@ def train(ops: OpSet, digits: Digits, epochs: int, progress: Progress) -> Run:
 def step(
     network: Network, trainer: gluon.Trainer | None, x: np.ndarray, y: np.ndarray, workers: int = 1
 ) -> mx.nd.NDArray:
-    """One step on one batch, or on one of so many workers' parts of it; gives its mean cross-entropy."""
+    """Take a step on one batch, or on one worker's part of it, and return the mean cross-entropy."""
     with autograd.record():
         probability = mx.nd.pick(network(mx.nd.array(x)), mx.nd.array(y))
         loss = -mx.nd.log(probability + 1e-12).mean()

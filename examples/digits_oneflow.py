@@ -1,4 +1,4 @@
-"""The network of ``digits.py`` on OneFlow: of pykernels' operators, and of OneFlow's own."""
+"""The network of ``digits.py`` on OneFlow, with pykernels' operators and OneFlow's own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OpSet:
 
 
 def ours() -> OpSet:
-    """The functions of the op folders, which must be loaded."""
+    """Return the functions of the op folders, which must be loaded."""
     ops = pykernels.list_ops()
     return OpSet(
         "pykernels, OneFlow",
@@ -48,7 +48,7 @@ BUILT_IN = OpSet(
 
 
 class Network(flow.nn.Module):
-    """Three dense layers with learnable weights and biases; gives the probability of each digit."""
+    """Three dense layers with learnable weights and biases; returns the probability of each digit."""
 
     def __init__(self, ops: OpSet):
         super().__init__()
@@ -65,7 +65,7 @@ class Network(flow.nn.Module):
 
 
 class Trainer(flow.nn.Graph):
-    """One step on one batch; gives its mean cross-entropy."""
+    """One step on one batch; returns its mean cross-entropy."""
 
     def __init__(self, network: Network):
         super().__init__()
@@ -80,7 +80,7 @@ class Trainer(flow.nn.Graph):
 
 
 def train(ops: OpSet, digits: Digits, epochs: int, progress: Progress) -> Run:
-    """Train a fresh network. One step on another comes first, off the clock: it builds what must be built."""
+    """Train a fresh network. An untimed step on another network comes first and builds whatever is missing."""
     task = progress.add_task(f"{ops.title}: first step", total=epochs)
     step(Trainer(Network(ops)), digits.train_x[:BATCH], digits.train_y[:BATCH]).numpy()
     progress.update(task, description=ops.title)

@@ -1,6 +1,6 @@
 """The operators of the demo as MXNet's own Python custom operators: NumPy code in two callbacks.
 
-This is what one writes without pykernels. Every call leaves the engine for Python, and copies each array to
+This is the code that you write without pykernels. Every call leaves the engine for Python, and copies each array to
 NumPy and back.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Elementwise(mx.operator.CustomOpProp):
-    """One input, one output of its shape."""
+    """An operator with one input and one output of its shape."""
 
     def __init__(self, operator):
         super().__init__(need_top_grad=True)

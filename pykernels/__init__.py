@@ -1,4 +1,4 @@
-"""Plug-in neural-network operators: one folder of three short files, an op in every framework."""
+"""Neural-network operators as plug-ins: write an op once, as a folder of three files, and use it in every framework."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pykernels.base.errors import (
 )
 from pykernels.base.version import __version__
 from pykernels.call.builder import user_op_builder
-from pykernels.define.python_def import CustomOpProp
+from pykernels.define.prop import CustomOpProp
 from pykernels.kernel.numba.prange import prange
 from pykernels.load.discovery import list_ops, load_ops, reload, unload_ops
 from pykernels.load.module import OpModule, custom_op_module
@@ -53,5 +53,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    # What editors and notebooks complete: what users call.
+    # Editors and notebooks complete these names.
     return sorted({*__all__, "onnx", "testing"} & globals().keys())

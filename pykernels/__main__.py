@@ -1,4 +1,4 @@
-"""``python -m pykernels``."""
+"""Run the command line: ``python -m pykernels``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import sys
 
 from pykernels.tools.cli import main
 
-# A process that is spawned imports this module as well.
+# Spawned processes import this module, too.
 if __name__ == "__main__":
     sys.exit(main())

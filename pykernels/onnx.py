@@ -1,4 +1,4 @@
-"""Ops as nodes of ONNX models, run by ONNX Runtime as if they were its own."""
+"""Run ops as nodes of ONNX models in ONNX Runtime, like its built-in ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plug-in for pytest: ``pytest --pykernels ops/`` checks the op folders that it finds, a test for each check."""
+"""Plugin for pytest: ``pytest --pykernels ops/`` checks the op folders that it finds, with one test per check."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ _KERNEL = "_py_kernel.py"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
+    """Add the command-line options."""
     group = parser.getgroup("pykernels", "ops")
-    group.addoption("--pykernels", action="store_true", help="check the op folders in the paths that are given")
+    group.addoption("--pykernels", action="store_true", help="check the op folders in the given paths")
     group.addoption(
-        "--pykernels-checks", metavar="CHECK,...", default="", help="which checks, separated by commas; all without any"
+        "--pykernels-checks",
+        metavar="CHECK,...",
+        default="",
+        help="checks to run, separated by commas (default: all)",
     )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """The checks of the op folder that a file is the kernel of."""
+    """Collect the checks of an op folder when pytest visits its kernel file."""
     if parent.config.getoption("--pykernels") and file_path.name == file_path.parent.name + _KERNEL:
         return _OpFile.from_parent(parent, path=file_path)
     return None
 
 
 class _Failed(Exception):
-    """What a check has found."""
+    """The failure that a check reports."""
 
 
 class _OpFile(pytest.File):
-    """An op folder, by its kernel."""
+    """An op folder, collected by its kernel file."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._results: dict[str, Any] | None = None
 
     def collect(self) -> Iterator[_CheckItem]:
-        """A test for each check."""
+        """Yield one test per check."""
         from pykernels.base.errors import CallError
         from pykernels.tools.check import runner
 
@@ -54,7 +57,7 @@ class _OpFile(pytest.File):
             yield _CheckItem.from_parent(self, name=name)
 
     def results(self) -> dict[str, Any]:
-        """What was found, by the name of the check; all that are to be run are run by the first that asks."""
+        """Return the results by check name; the first call runs all the selected checks."""
         if self._results is None:
             from pykernels.tools.check import runner
 
@@ -67,7 +70,7 @@ class _CheckItem(pytest.Item):
     """One check of an op."""
 
     def runtest(self) -> None:
-        """Raise what was found."""
+        """Skip or fail as the check did."""
         from pykernels.tools.check import findings
 
         assert isinstance(self.parent, _OpFile)
@@ -78,9 +81,9 @@ class _CheckItem(pytest.Item):
             raise _Failed(findings.describe(result))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The message alone: there is nothing to see in this file."""
+        """Return the message alone, since a traceback through this file would not help."""
         return str(excinfo.value) if isinstance(excinfo.value, _Failed) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """What the headline of a failure says."""
+        """Return the headline of a failure."""
         return self.path, None, f"{self.path.parent.name}: {self.name}"

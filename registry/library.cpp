@@ -1,2 +1,2 @@
-// How a library runs its ops without Python; goes with host.cpp and, for ONNX Runtime, onnxruntime.cpp.
+// Runs a library's ops without Python; linked with host.cpp and, for ONNX Runtime, with onnxruntime/ops.cpp.
 #include "library/services.cpp"

@@ -1,4 +1,4 @@
-// The registrar for MXNet, which goes with host.cpp. One translation unit, as that is.
+// The registrar for MXNet, one translation unit that is linked with host.cpp.
 #include "mxnet/api.cpp"
 #include "mxnet/broken.cpp"
 #include "mxnet/build_id.cpp"

@@ -1,8 +1,8 @@
-// The registrar for PyTorch, which goes with host.cpp. One translation unit, as that is.
+// The registrar for PyTorch, one translation unit that is linked with host.cpp.
 #include "torch/autocast.cpp"
 #include "torch/autograd.cpp"
 #include "torch/cpu.cpp"
-#include "torch/gradient_plan.cpp"
+#include "torch/gradient.cpp"
 #include "torch/layout.cpp"
 #include "torch/meta.cpp"
 #include "torch/op.cpp"

@@ -38,7 +38,7 @@ def test_elementwise(tmp_path: Path) -> None:
         assert shown in done.stdout
     done = python(CHECKOUT / "benchmarks" / "elementwise.py", "swiss", cwd=tmp_path)
     assert done.returncode == 2
-    assert "there is no kernel swiss, only relu, leaky_relu" in done.stderr
+    assert "unknown kernel swiss; the kernels are relu, leaky_relu" in done.stderr
 
 
 @pytest.mark.thorough

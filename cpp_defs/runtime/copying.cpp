@@ -1,4 +1,4 @@
-// Copies of arrays of any strides: in whole runs where elements lie side by side, in tiles where axes change places.
+// Copies arrays with any strides: in whole runs where elements are contiguous, in tiles where axes are transposed.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,12 +8,12 @@
 namespace {
 
 constexpr int kMaxAxes = 64;
-// Rows and columns of a tile, whose lines of memory all stay in the first-level cache.
+// Rows and columns of a tile, whose cache lines all fit in the first-level cache.
 constexpr int64_t kTile = 32;
-// Runs of at most so many bytes are copied element by element.
+// Runs of at most this many bytes are copied element by element.
 constexpr int64_t kShortRun = 64;
 
-// Of complex128.
+// An element of complex128.
 struct Pair {
   uint64_t parts[2];
 };
@@ -30,7 +30,7 @@ void CopyStrided(char* to, const char* from, const Axis& axis) {
     }
   };
   constexpr int64_t kItem = sizeof(T);
-  // Steps that the compiler knows are taken in vectors.
+  // Steps that are compile-time constants are vectorized.
   if (axis.to != kItem) return copy(axis.to, axis.from);
   if (axis.from == -kItem) return copy(kItem, -kItem);
   if (axis.from == 0) return copy(kItem, 0);
@@ -38,7 +38,7 @@ void CopyStrided(char* to, const char* from, const Axis& axis) {
   copy(kItem, axis.from);
 }
 
-// Both of the last axes, of which the second is the last of the target, the first that of the source.
+// Copies the last two axes: the second is contiguous in the target, the first in the source.
 template <typename T>
 void CopyTurned(char* to, const char* from, const Axis& rows, const Axis& columns) {
   for (int64_t row = 0; row < rows.length; row += kTile) {
@@ -85,7 +85,7 @@ void CopyAxes(char* to, const char* from, const Axis* axes, int n, int64_t item)
   }
 }
 
-// The bytes that an array touches, from the first to after the last.
+// The range of bytes of an array, from its first byte to one past its last.
 struct Extent {
   std::uintptr_t begin, end;
 };
@@ -99,7 +99,7 @@ Extent ExtentOf(const char* data, const Axis* axes, int n, int64_t Axis::*stride
   return {address + static_cast<std::uintptr_t>(low), address + static_cast<std::uintptr_t>(high)};
 }
 
-// Copies all elements; source and target may overlap. Whether there was memory to do so.
+// Copies all elements; source and target may overlap. Returns false if there is not enough memory.
 bool Copy(char* to, const int64_t* to_strides, const char* from, const int64_t* from_strides, const int64_t* lengths,
           int n_axes, int64_t item) {
   Axis axes[kMaxAxes];
@@ -108,7 +108,7 @@ bool Copy(char* to, const int64_t* to_strides, const char* from, const int64_t* 
     if (lengths[i] == 0) return true;
     if (lengths[i] == 1) continue;
     const Axis axis{lengths[i], to_strides[i], from_strides[i]};
-    // Axes whose elements follow each other in both are one.
+    // Merges axes that are contiguous in both arrays.
     if (n > 0 && axes[n - 1].to == axis.to * axis.length && axes[n - 1].from == axis.from * axis.length) {
       axes[n - 1] = {axes[n - 1].length * axis.length, axis.to, axis.from};
     } else {
@@ -117,7 +117,7 @@ bool Copy(char* to, const int64_t* to_strides, const char* from, const int64_t* 
   }
   const bool is_same = std::all_of(axes, axes + n, [](const Axis& axis) { return axis.to == axis.from; });
   if (is_same && to == from) return true;
-  // The axis along which the target lies densest comes last; where a copy is turned, that of the source before it.
+  // The axis with the smallest stride in the target comes last; in a transposed copy, that of the source precedes it.
   for (int i = 1; i < n; ++i) {
     for (int k = i; k > 0 && std::abs(axes[k - 1].to) < std::abs(axes[k].to); --k) std::swap(axes[k - 1], axes[k]);
   }
@@ -154,7 +154,7 @@ bool Copy(char* to, const int64_t* to_strides, const char* from, const int64_t* 
 
 }  // namespace
 
-// Copies an array into another of the same shape and dtype, which may overlap; 0 if there was no memory to do so.
+// Copies an array to another of the same shape and dtype, which may overlap. Returns 0 if there is not enough memory.
 extern "C" int pk_copy(char* to, const int64_t* to_strides, const char* from, const int64_t* from_strides,
                        const int64_t* lengths, int axes, int64_t item) {
   return Copy(to, to_strides, from, from_strides, lengths, axes, item);

@@ -1,2 +1,2 @@
-/* The C boundary of definitions that are compiled with PYKERNELS_BOUNDARY_APART, which are linked with this. */
+/* The C boundary, linked into definitions that are compiled with PYKERNELS_BOUNDARY_APART. */
 #include "oneflow/core/framework/framework.h"

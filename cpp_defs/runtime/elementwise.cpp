@@ -1,9 +1,9 @@
-// Runs an elementwise kernel over a range of elements: `pk_kernel_run` around the kernel's own `pk_body`, which
-// computes whole vectors. Linked into every elementwise kernel; the same object code for all of them.
+// Runs an elementwise kernel over a range of elements: `pk_kernel_run` calls the kernel's own `pk_stages`, which
+// compute whole vectors. The same object code is linked into every elementwise kernel.
 //
-// Vectors are read straight from the inputs and written straight into the outputs. What is not a whole vector, the
-// ends of the range, and inputs that are broadcast go through small buffers, so that every element is computed by the
-// same instructions wherever the range is cut.
+// Vectors are read directly from the inputs and written directly to the outputs. Partial vectors, the ends of the range
+// and broadcast inputs go through small buffers, so that the same instructions compute every element wherever the range
+// is divided.
 #include <pykernels/kernel.h>
 
 #include <algorithm>
@@ -14,13 +14,16 @@
 
 #pragma GCC visibility push(hidden)
 extern "C" {
-// Of the kernel, as kernel/emit/vector_code.py writes them:
+// Defined by the kernel; kernel/emit/fused_code.py writes them:
 extern const int32_t pk_counts[3];      // inputs, outputs, elements of a vector
-extern const int32_t pk_item_sizes[];   // bytes of an element, of every input, then of every output
-extern const uint32_t pk_shapes[];      // of every output, the inputs from whose shapes its own is broadcast, as bits
-// Computes `n` > 0 vectors. If `streaming`, outputs are aligned for whole vectors and written past the caches.
-void pk_body(const void* const* inputs, void* const* outputs, const pk_scalar* scalars, int64_t n, int32_t streaming);
-// Whether there is a result for these numbers; else the plain run tells what is wrong with them.
+extern const int32_t pk_item_sizes[];   // bytes of an element of every input, then of every output
+extern const uint32_t pk_shapes[];      // for every output, the inputs whose shapes are broadcast to its own, as bits
+// Compute `n` > 0 elements of all tensors, in whole vectors. For the second, outputs are aligned for whole vectors, and
+// its stores bypass the caches.
+typedef void (*pk_stage)(const void* const* tensors, const int64_t* unused, const pk_scalar* scalars, int64_t rows,
+                         int64_t n);
+extern const pk_stage pk_stages[2];
+// Returns whether the kernel accepts these numbers; if not, the plain NumPy run reports the error.
 int32_t pk_accepts(const pk_scalar* scalars);
 }
 #pragma GCC visibility pop
@@ -29,9 +32,9 @@ namespace {
 
 constexpr int kMaxTensors = 32;
 constexpr int64_t kBufferBytes = 16384;  // all buffers together stay in the first-level cache
-// Tensors that are larger than this, together, are not read again from the caches: writing past them saves reading
-// each line of the outputs before it is overwritten. A common size of a third-level cache; what the system tells of it
-// may be wrong in a virtual machine.
+// If the tensors together are larger than this, stores bypass the caches: their data would be evicted before it is read
+// again, and cache lines of the outputs need not be read before they are overwritten. This is a common size of a
+// third-level cache; the size that the system reports may be wrong in a virtual machine.
 constexpr int64_t kStreamingBytes = int64_t{1} << 25;
 
 // The arguments of a call.
@@ -54,7 +57,7 @@ struct Call {
 
 char* At(void* data, int64_t offset) { return static_cast<char*>(data) + offset; }
 
-// How many elements come before the first at which every output is aligned for a vector; -1 if there is none.
+// Returns the number of elements before the first at which every output is aligned for a vector; -1 if there is none.
 int64_t CountUnaligned(const Call& call, int64_t begin) {
   int64_t common = -1;
   for (int k = 0; k < call.n_outputs; ++k) {
@@ -68,7 +71,7 @@ int64_t CountUnaligned(const Call& call, int64_t begin) {
   return common;
 }
 
-// Computes [begin, end) of the elements of one shape. `only` is the one output that has this shape, or -1 for all.
+// Computes the elements [begin, end) of one shape. `only` is the output to compute, or -1 for all.
 class Range {
  public:
   Range(const Call& call, const Shape& shape, int only) : call_(call), only_(only) {
@@ -83,17 +86,17 @@ class Range {
     is_large_ = bytes * shape.Count() > kStreamingBytes;
   }
 
-  // Reads an input that has the shape itself.
+  // Reads an input of the same shape.
   void AddDirect(int input) { sources_[input] = {true, nullptr, call_.data[input]}; }
 
-  // Reads an input as it is broadcast.
+  // Reads an input that is broadcast.
   void AddWalk(int input, const Walk& walk) {
     if (walk.IsContiguous()) return AddDirect(input);
     sources_[input] = {false, &walk, call_.data[input]};
     is_chunked_ = true;
   }
 
-  // An input that is of no account for this shape.
+  // Marks an input that does not affect this shape.
   void AddAbsent(int input) {
     std::memset(buffers_[input], 0, chunk_ * pk_item_sizes[input]);
     sources_[input] = {false, nullptr, nullptr};
@@ -114,7 +117,7 @@ class Range {
     }
     if (at < end) RunRagged(at, end - at);
 #if defined(__x86_64__)
-    if (streaming) __builtin_ia32_sfence();  // other threads see what was written past the caches
+    if (streaming) __builtin_ia32_sfence();  // makes streaming stores visible to other threads
 #endif
   }
 
@@ -126,25 +129,21 @@ class Range {
   };
 
   void RunWhole(int64_t at, int64_t n, bool streaming) {
-    const void* inputs[kMaxTensors];
-    void* outputs[kMaxTensors];
+    const void* tensors[kMaxTensors];
     for (int i = 0; i < call_.n_inputs; ++i) {
-      inputs[i] = sources_[i].is_direct ? At(sources_[i].data, at * pk_item_sizes[i]) : Fill(i, at, n);
+      tensors[i] = sources_[i].is_direct ? At(sources_[i].data, at * pk_item_sizes[i]) : Fill(i, at, n);
     }
     for (int k = 0; k < call_.n_outputs; ++k) {
       const int tensor = call_.n_inputs + k;
-      outputs[k] = IsWanted(k) ? At(call_.data[tensor], at * pk_item_sizes[tensor]) : buffers_[tensor];
+      tensors[tensor] = IsWanted(k) ? At(call_.data[tensor], at * pk_item_sizes[tensor]) : buffers_[tensor];
     }
-    pk_body(inputs, outputs, call_.scalars, n / call_.lanes, streaming);
+    pk_stages[streaming](tensors, nullptr, call_.scalars, 1, n);
   }
 
-  // Fewer elements than a vector: they are computed in a buffer, together with repetitions of themselves.
+  // Computes fewer elements than a vector, by repeating them in a buffer.
   void RunRagged(int64_t at, int64_t n) {
-    const void* inputs[kMaxTensors];
-    void* outputs[kMaxTensors];
     for (int i = 0; i < call_.n_inputs; ++i) {
       const int64_t item = pk_item_sizes[i];
-      inputs[i] = buffers_[i];
       if (sources_[i].is_direct) {
         std::memcpy(buffers_[i], At(sources_[i].data, at * item), n * item);
       } else {
@@ -152,16 +151,15 @@ class Range {
       }
       for (int64_t done = n * item; done < call_.lanes * item;) {
         const int64_t more = std::min(done, call_.lanes * item - done);
-        std::memcpy(buffers_[i] + done, buffers_[i], more);
+        std::memcpy(At(buffers_[i], done), buffers_[i], more);
         done += more;
       }
     }
-    for (int k = 0; k < call_.n_outputs; ++k) outputs[k] = buffers_[call_.n_inputs + k];
-    pk_body(inputs, outputs, call_.scalars, 1, 0);
+    pk_stages[0](buffers_, nullptr, call_.scalars, 1, call_.lanes);
     for (int k = 0; k < call_.n_outputs; ++k) {
       const int tensor = call_.n_inputs + k;
       const int64_t item = pk_item_sizes[tensor];
-      if (IsWanted(k)) std::memcpy(At(call_.data[tensor], at * item), outputs[k], n * item);
+      if (IsWanted(k)) std::memcpy(At(call_.data[tensor], at * item), buffers_[tensor], n * item);
     }
   }
 
@@ -179,7 +177,7 @@ class Range {
   bool is_large_;
   bool is_chunked_ = false;
   Source sources_[kMaxTensors];
-  char* buffers_[kMaxTensors];
+  void* buffers_[kMaxTensors];
   alignas(64) char area_[kBufferBytes];
 };
 
@@ -192,7 +190,7 @@ bool AreAlike(const Call& call) {
   return true;
 }
 
-// The shape that NumPy gives an output; false if the shapes of its inputs cannot be broadcast together.
+// Computes the shape that NumPy gives an output. Returns false if its inputs cannot be broadcast together.
 bool Broadcast(const Call& call, int output, Shape* shape) {
   *shape = Shape();
   for (int i = 0; i < call.n_inputs; ++i) {
@@ -262,7 +260,7 @@ extern "C" __attribute__((visibility("default"))) int32_t pk_kernel_run(const pk
     RunBroadcast(call, first, -1, inputs, begin, end);
     return PK_OK;
   }
-  // Each output has a range of its own, in proportion to that of the first.
+  // Each output has its own range, in proportion to that of the first.
   const int64_t n = first.Count();
   for (int k = 0; k < call.n_outputs; ++k) {
     const Shape shape = call.ShapeOf(call.n_inputs + k);

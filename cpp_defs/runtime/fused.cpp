@@ -1,9 +1,9 @@
-// Runs a fused kernel: `pk_kernel_run` around the kernel's own stages, each of which computes rows of elements. Linked
-// into every fused kernel; the same object code for all of them.
+// Runs a fused kernel: `pk_kernel_run` calls the kernel's own stages, each of which computes rows of elements. The same
+// object code is linked into every fused kernel.
 //
-// Axes of tensors that are as long as one another are of one class. A stage goes through all elements of some classes;
-// the last of these are its columns, the one before its rows, and the others are gone through here. The kernel is run
-// for one block of elements after another, so that what lies between two stages stays in the caches.
+// Axes of tensors that have the same length form a class. A stage runs over all elements of some classes: the last
+// class forms its columns, the one before its rows, and this driver loops over the others. The kernel runs on one block
+// of elements after another, so that the data passed between stages stays in the caches.
 #include <pykernels/kernel.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr int kMaxLinks = 64;
 
 class Run : public Passes {
  public:
-  // As Placing's.
+  // Prepares a run; see Placing::Prepare.
   int32_t Prepare(const pk_kernel* kernel, const int64_t* dims, const pk_scalar* scalars, int64_t* detail) {
     OpenPasses();
     if (const int32_t status = Placing::Prepare(kernel, dims, scalars, detail)) return status;
@@ -35,7 +35,8 @@ class Run : public Passes {
     return PK_OK;
   }
 
-  // Computes the elements from `begin` to `end` of the first output, and their part of the others; all if it has none.
+  // Computes the elements [begin, end) of the first output and the matching part of the others; everything if the first
+  // has no elements.
   void Compute(void* const* data, int64_t begin, int64_t end) {
     int64_t first = 0, last = n_steps_;
     if (n_elements_ > 0 && end - begin != n_elements_) {
@@ -43,7 +44,7 @@ class Run : public Passes {
       last = CeilOfPart(end, n_steps_, n_elements_);
     }
     if (is_at_once_ && last - first == n_steps_) {
-      // A call in pieces has left plans for shorter blocks.
+      // An earlier call in pieces left plans for shorter blocks.
       if (is_planned_anew_) PlanAtOnce();
       return ComputeAtOnce(data);
     }
@@ -61,8 +62,8 @@ class Run : public Passes {
     return static_cast<int64_t>((static_cast<__int128>(part) * n + total - 1) / total);
   }
 
-  // Finds out whether there is but one block, of which each stage computes all at once; then only the addresses of
-  // tensors differ between calls.
+  // Checks whether there is a single block, which each stage computes at once. Then only the addresses of tensors
+  // differ between calls.
   void PlanAtOnce() {
     is_planned_anew_ = false;
     is_at_once_ = n_steps_ == block_ && !some_single_;
@@ -78,7 +79,7 @@ class Run : public Passes {
         if (array.tensor >= 0) links_[n_links_++] = {&pass.data[i], array.tensor, array.offset};
       }
       for (int i = pass.first_fold; i < pass.first_fold + pass.n_folds && is_at_once_; ++i) {
-        // All of these lie in memory of our own, which is filled in whole words.
+        // All of these are in our own memory, which can be filled in whole words.
         const Array& array = arrays_[pk_folds[i]];
         const int64_t bytes = counts_[pk_folds[i]] * array.item;
         fills_[n_fills_++] = {reinterpret_cast<uint64_t*>(array.data), (bytes + 7) / 8, Word(i, array.item)};
@@ -86,7 +87,7 @@ class Run : public Passes {
     }
   }
 
-  // As many of what a fold begins with as there is room for in a word.
+  // Returns a word filled with the initial value of a reduction.
   static uint64_t Word(int fold, int64_t item) {
     uint64_t word = pk_identities[fold];
     for (int64_t bits = 8 * item; bits < 64; bits *= 2) {
@@ -126,7 +127,7 @@ class Run : public Passes {
     const int cut = blocked_[n_blocked_ - 1];
     for (int i = 0; i < n_blocked_ - 1; ++i) lengths[blocked_[i]] = 1;
     if (first == last) {
-      // With no elements along the blocks, sums over them are what they began with.
+      // Without elements along the blocks, sums over them keep their initial values.
       for (int s = at; s < to; ++s) Begin(passes_[s], true);
       return;
     }
@@ -144,7 +145,7 @@ class Run : public Passes {
     }
   }
 
-  // Makes what a stage adds to what it is before.
+  // Sets the arrays that a stage accumulates into to their initial values.
   void Begin(const Pass& pass, bool is_first) {
     for (int i = pass.first_fold; i < pass.first_fold + pass.n_folds; ++i) {
       const Array& array = arrays_[pk_folds[i]];
@@ -172,7 +173,7 @@ class Run : public Passes {
     ComputeElements(s, pass, starts, lengths);
   }
 
-  // What has a single element along a class is computed by itself, in place of all the others.
+  // A reduction with a single element along a class is computed in a separate run, instead of everything else.
   void ComputeEachFold(int s, const int64_t* starts, const int64_t* lengths) {
     const int from = passes_[s].first_fold, to = from + passes_[s].n_folds;
     Pass pass = passes_[s];
@@ -195,7 +196,8 @@ class Run : public Passes {
     only_ = kAll;
   }
 
-  // Whether a stage is to write to an array now; all but what it adds to it may always write.
+  // Returns whether a stage should write to an array now. It may always write to arrays that it does not accumulate
+  // into.
   bool IsWanted(const Pass& pass, int array) const {
     for (int i = pass.first_fold; i < pass.first_fold + pass.n_folds; ++i) {
       if (pk_folds[i] == array) return only_ == kAllEven ? !single_[i] && !is_void_[i] : only_ == i;
@@ -236,10 +238,10 @@ class Run : public Passes {
     }
   }
 
-  int64_t n_steps_;     // along all classes that are cut into blocks
+  int64_t n_steps_;     // along all classes that are divided into blocks
   int64_t n_elements_;  // of the first output
   bool is_at_once_;
-  bool is_planned_anew_;  // some pass, since then
+  bool is_planned_anew_;  // whether some pass was planned again since then
   struct {
     void** to;
     int32_t tensor;
@@ -253,11 +255,11 @@ class Run : public Passes {
   } fills_[kMaxArrays];
   int n_fills_;
   enum { kAll = -1, kAllEven = -2 };
-  int only_ = kAll;  // or a reduction
+  int only_ = kAll;  // or the index of a reduction
 };
 
-// What was prepared for the last call, since the next is likely to be of the same shapes; null if there is nothing, and
-// `Taken()` while a call uses it. That call alone puts it back, for which a plain store is enough.
+// The run prepared for the last call, kept because the next call probably has the same shapes. It is null if there is
+// none, and `Taken()` while a call uses it. Only that call puts it back, so a plain store is enough.
 std::atomic<Run*> g_kept{nullptr};
 
 Run* Taken() {
@@ -271,7 +273,7 @@ void Delete(Run* run) {
   std::free(run);
 }
 
-// A run for one call.
+// Holds a run for one call.
 class Lease {
  public:
   Lease() : run_(g_kept.exchange(Taken(), std::memory_order_acquire)), is_kept_(run_ != Taken()) {

@@ -1,8 +1,8 @@
-// What compiled kernels need at run time, linked into each of them: memory for their temporary arrays, reshaping
-// without a copy, and matrix products. No Python.
+// The runtime of compiled kernels, linked into each of them: memory for temporary arrays, reshaping without a copy, and
+// matrix products. It does not use Python.
 //
-// numba generates calls to functions of these names and layouts (numba/core/runtime/nrt.h, numba/_helperlib.c);
-// their bodies here are our own.
+// numba generates calls to functions with these names and layouts (numba/core/runtime/nrt.h, numba/_helperlib.c); their
+// bodies here are our own.
 #include <pykernels/blas.h>
 #include <pykernels/kernel.h>
 
@@ -46,7 +46,8 @@ MemInfo* Allocate(std::size_t size, std::size_t alignment) {
   if (base == nullptr) return nullptr;
 #ifdef MADV_HUGEPAGE
   if (total >= kFewestHuge) {
-    // As NumPy does: the memory is new to the process, and is given to it in larger pages.
+    // Request huge pages, as NumPy does: the memory is new to the process, and the system then provides it in larger
+    // pages.
     const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(base) + 4095) & ~std::uintptr_t{4095};
     madvise(reinterpret_cast<void*>(begin), total - 4096, MADV_HUGEPAGE);
   }
@@ -59,7 +60,7 @@ MemInfo* Allocate(std::size_t size, std::size_t alignment) {
   return info;
 }
 
-// The data of a growable block is an allocation of its own.
+// Frees a growable block, whose data is a separate allocation.
 void FreeGrowable(void* data, std::size_t size, void* info) {
   if (info != nullptr) reinterpret_cast<Destructor>(info)(data, size, nullptr);
   std::free(data);
@@ -69,8 +70,8 @@ void FreeGrowable(void* data, std::size_t size, void* info) {
 
 extern "C" {
 
-// Memory for small arrays, of each thread: kernels put blocks on top of one another (kernel/counting.py), of whose
-// MemInfo only the count and the address are set, and all of it is free again once each of them is.
+// Per-thread memory for small arrays. Kernels stack blocks in it (kernel/numba/counting.py) and set only the count and
+// the address of their MemInfo. The memory is free again when all blocks are free.
 struct Arena {
   alignas(64) char memory[4096];
   std::size_t used;
@@ -86,6 +87,7 @@ void NRT_Free(void* data) { std::free(data); }
 
 MemInfo* NRT_MemInfo_alloc(std::size_t size) { return Allocate(size, 0); }
 MemInfo* NRT_MemInfo_alloc_safe(std::size_t size) { return Allocate(size, 0); }
+MemInfo* NRT_MemInfo_alloc_aligned(std::size_t size, unsigned alignment) { return Allocate(size, alignment); }
 MemInfo* NRT_MemInfo_alloc_safe_aligned(std::size_t size, unsigned alignment) { return Allocate(size, alignment); }
 
 MemInfo* NRT_MemInfo_alloc_dtor_safe(std::size_t size, Destructor destructor) {
@@ -139,7 +141,7 @@ void NRT_MemInfo_call_dtor(MemInfo* info) {
 
 void* NRT_MemInfo_data_fast(MemInfo* info) { return info->data; }
 
-// Lends memory for the array that is going to be returned; what is returned at last ends the loan, or a failure.
+// Lends memory for the array that will be returned. The loan ends when the kernel returns an array or fails.
 void pk_lend(char* memory, std::int64_t bytes) { loan = {memory, static_cast<std::size_t>(bytes), false, 0, {}}; }
 void pk_take_back() { loan.bytes = 0; }
 void pk_end_loan(const void* returned) {
@@ -148,9 +150,9 @@ void pk_end_loan(const void* returned) {
   pk_take_back();
 }
 
-// Strides for `new_dims` over the memory of an array, or 0 if only a copy can have that shape. Axes of length one
-// do not matter; runs of the others are matched by their number of elements, and each run of the old axes must lie
-// in memory as one.
+// Computes strides for `new_dims` over the memory of an array; returns 0 if only a copy can have that shape. Axes of
+// length one do not matter. Runs of the other axes are matched by their number of elements, and each run of the old
+// axes must be contiguous in memory.
 int numba_attempt_nocopy_reshape(std::intptr_t ndim, const std::intptr_t* dims, const std::intptr_t* strides,
                                  std::intptr_t new_ndim, const std::intptr_t* new_dims, std::intptr_t* new_strides,
                                  std::intptr_t item_size, int /*fortran_order*/) {
@@ -195,12 +197,12 @@ int numba_attempt_nocopy_reshape(std::intptr_t ndim, const std::intptr_t* dims, 
   return 1;
 }
 
-// ---- BLAS: of whatever library the loader hands over, or of the library that this is a part of.
+// ---- BLAS: from the library that the loader provides, or from the library that contains this code.
 
 static pk_blas handed_over;
 static const pk_blas* blas = &pk_library_blas;
 
-// Large arrays are handed over to the plain NumPy run, where that has been found to take less time.
+// The plain NumPy run, to which large arrays are passed where it has proved faster.
 static pk_kernel_fn plain;
 static int32_t n_tensors;
 static int64_t fewest_elements;
@@ -249,7 +251,7 @@ int numba_xxgemv(char kind, char trans, std::intptr_t m, std::intptr_t n, const 
                  std::intptr_t lda, const void* x, const void* beta, void* y) {
   const std::intptr_t length = trans == 'n' ? m : n;
   if (length == 0) return 0;
-  if (m == 0 || n == 0) {  // an empty sum, which gemv itself would leave unwritten
+  if (m == 0 || n == 0) {  // an empty sum, which gemv does not write
     std::memset(y, 0, static_cast<std::size_t>(length) * (kind == 's' ? sizeof(float) : sizeof(double)));
     return 0;
   }
@@ -269,9 +271,8 @@ int numba_xxdot(char kind, char /*conjugate*/, std::intptr_t n, const void* x, c
   return 0;
 }
 
-// Compiled code refers to these only on its way to report an error: of a function above, which reports none, or that
-// an exception's details cannot be handed to Python. The status tells that there was an exception; its details come
-// from the plain NumPy run.
+// Compiled code calls these only to report errors: of a function above, which has none to report, or a failure to pass
+// an exception's details to Python. The status shows that there was an exception; the plain NumPy run gives details.
 void* PyExc_RuntimeError;
 void PyErr_SetString(void* /*type*/, const char* /*message*/) {}
 void numba_gil_ensure(void* /*state*/) {}

@@ -1,4 +1,4 @@
-// Times calls of a kernel, and memory copies to compare them with, without anything else in between.
+// Times calls of a kernel, and memory copies for comparison, with no other work in between.
 #include <chrono>
 #include <cstring>
 
@@ -10,14 +10,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The compiler cannot know where it points, so it leaves out no copy and writes none inline.
+// Volatile, so that the compiler neither removes nor inlines the copies.
 void* (*volatile copy)(void*, const void*, size_t) = std::memcpy;
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 }  // namespace
 
-// The seconds that `calls` calls take; -1 as soon as one fails.
+// Returns the seconds that `calls` calls take, or -1 as soon as one fails.
 PK_EXPORT double pk_time_kernel(const pk_kernel* kernel, void* const* data, const int64_t* dims,
                                 const pk_scalar* scalars, int64_t elements, int64_t calls) {
   int64_t detail[PK_DETAIL_SIZE];

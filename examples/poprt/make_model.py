@@ -1,4 +1,4 @@
-"""Writes model.onnx: SoftThreshold, then a sum over each row."""
+"""Write model.onnx: SoftThreshold, then a sum over each row."""
 
 import onnx
 from onnx import TensorProto, helper

@@ -1,4 +1,4 @@
-"""The shape of what SoftThreshold gives: that of its input."""
+"""The shape function of SoftThreshold: the output has the shape of the input."""
 
 from onnx import helper
 from poprt.passes import ShapeFunc, get_dtype, get_shape, register_shape_func

@@ -1,4 +1,4 @@
-// An op for PopRT in C++: it pulls numbers towards zero, by as much as its attribute `threshold` says, and no further.
+// An op for PopRT in C++: it moves numbers towards zero by its attribute `threshold`, and stops at zero.
 #include <memory>
 
 #include <popart/op.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 const popart::OperatorIdentifier kSoftThreshold(popart::Domain::ai_graphcore, "SoftThreshold", 1);
 
-// What the op is: one output, which is as its input.
+// The op: one output, of the shape and type of its input.
 class SoftThreshold : public popart::Op {
  public:
   SoftThreshold(const popart::OperatorIdentifier& id, float threshold, const popart::Op::Settings& settings)
@@ -28,7 +28,7 @@ class SoftThreshold : public popart::Op {
   const float threshold;
 };
 
-// What it computes: sign(x) max(|x| - threshold, 0).
+// The computation: sign(x) max(|x| - threshold, 0).
 class SoftThresholdOpx : public popart::popx::Opx {
  public:
   SoftThresholdOpx(popart::Op* op, popart::popx::Devicex* device) : popart::popx::Opx(op, device) {
@@ -42,7 +42,7 @@ class SoftThresholdOpx : public popart::popx::Opx {
   }
 };
 
-// How both are found: the first by the names in a model, the second by the op.
+// The registrations: PopART finds the op by its name in a model, and the computation by the op.
 const popart::OpDefinition::DataTypes kFloats = {popart::DataType::FLOAT16, popart::DataType::FLOAT};
 const popart::OpCreator<SoftThreshold> kCreator(
     popart::OpDefinitions({{kSoftThreshold, popart::OpDefinition({{"x", kFloats}}, {{"y", kFloats}},

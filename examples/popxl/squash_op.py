@@ -9,7 +9,7 @@ from popxl.tensor import Tensor
 
 @op_debug_context
 def squash(x: Tensor, steepness: float = 1.0) -> Tensor:
-    """``x / (1 + steepness * abs(x))`` of every element."""
+    """Return ``x / (1 + steepness * abs(x))``, element by element."""
     context = get_current_context()
     graph = context.graph
     check_in_graph(graph, x=x)

@@ -1,7 +1,7 @@
 // cppimport
 //
 // An op for PopXL in C++: it squashes numbers into (-1 / steepness, 1 / steepness), as x / (1 + steepness |x|).
-// The first line has `import squash_op_impl` compile this file, as the last ones say.
+// Because of the first line, `import squash_op_impl` compiles this file, with the settings in the last lines.
 #include <map>
 #include <memory>
 #include <vector>
@@ -21,7 +21,7 @@ namespace pe = popops::expr;
 
 namespace {
 
-// What both ops have in common: their attributes.
+// The attributes, which both ops share.
 struct SquashParams {
   float steepness = 1.0f;
 
@@ -34,7 +34,7 @@ struct SquashParams {
   }
 };
 
-// The gradient: of the output's gradient and the input, the gradient of the input.
+// The gradient op: it computes the input's gradient from the output's gradient and the input.
 class SquashGradOp : public popart::ParameterizedOp<SquashGradOp, SquashParams> {
  public:
   using ParameterizedOp::ParameterizedOp;
@@ -80,7 +80,7 @@ pe::Add scale(float steepness, const pe::PlaceHolder& x) {
   return pe::Add(pe::Const(1.0f), pe::Mul(pe::Const(steepness), pe::Abs(x)));
 }
 
-// What they compute.
+// The computations.
 class SquashOpx : public popart::popx::Opx {
  public:
   SquashOpx(popart::Op* op, popart::popx::Devicex* device) : popart::popx::Opx(op, device) {

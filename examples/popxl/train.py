@@ -1,4 +1,4 @@
-"""Train a network of two layers with an op of one's own in between, on points inside and outside of a ring.
+"""Train a network of two layers with a custom op in between, on points inside and outside of a ring.
 
 python -m pykernels run train.py
 """
@@ -16,7 +16,7 @@ STEEPNESS, LEARNING_RATE = 0.5, 0.5
 
 
 class Layers(popxl.Module):
-    """Points to the classes' scores."""
+    """Map points to the scores of the classes."""
 
     def build(self, x):
         self.w1 = popxl.graph_input((FEATURES, HIDDEN), popxl.float32, "w1")
@@ -27,7 +27,7 @@ class Layers(popxl.Module):
 
 
 class Training(NamedTuple):
-    """An IR that makes one step, its streams, and the weights by name."""
+    """Return an IR for one step, its streams, and the weights by name."""
 
     ir: popxl.Ir
     points: popxl.HostToDeviceStream

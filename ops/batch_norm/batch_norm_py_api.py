@@ -7,6 +7,13 @@ import numpy as np
 
 import pykernels
 
+_batch_norm = (
+    pykernels.user_op_builder("batch_norm")
+    .Op("batch_norm_forward")
+    .Output("y")
+    .Function("x", "gamma", "beta", "moving_mean", "moving_var")
+)
+
 
 def batch_norm(
     x: Any,
@@ -20,8 +27,8 @@ def batch_norm(
 ) -> Any:
     """Batch normalization, ``gamma * (x - mean) / sqrt(var + eps) + beta`` (Ioffe and Szegedy, arXiv 1502.03167).
 
-    In training the mean and the (biased) variance are those of the batch, and the moving ones follow them:
-    ``moving = momentum * moving + (1 - momentum) * batch``. Otherwise they are the moving ones.
+    In training, the mean and the (biased) variance are those of the batch, and the moving statistics follow them:
+    ``moving = momentum * moving + (1 - momentum) * batch``. Otherwise they are the moving statistics.
 
     Parameters
     ----------
@@ -32,9 +39,9 @@ def batch_norm(
     moving_mean, moving_var : tensor
         Auxiliary states, one number for each channel, changed in place in training.
     eps : float
-        Keeps the divisor away from 0.
+        Added to the variance, so that the divisor is not 0.
     momentum : float
-        How much of the moving statistics stays.
+        The share of the moving statistics that stays.
     axis : int
         The axis of the channels.
 
@@ -43,22 +50,7 @@ def batch_norm(
     tensor
         Of the same kind, shape and dtype as `x`.
     """
-    return (
-        pykernels.user_op_builder("batch_norm")
-        .Op("batch_norm_forward")
-        .Input("x", [x])
-        .Input("gamma", [gamma])
-        .Input("beta", [beta])
-        .Input("moving_mean", [moving_mean])
-        .Input("moving_var", [moving_var])
-        .Output("y")
-        .Attr("eps", eps)
-        .Attr("momentum", momentum)
-        .Attr("axis", axis)
-        .Build()
-        .InferAndTryRun()
-        .SoleOutputBlob()
-    )
+    return _batch_norm(x, gamma, beta, moving_mean, moving_var, eps=eps, momentum=momentum, axis=axis)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

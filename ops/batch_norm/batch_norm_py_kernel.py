@@ -1,13 +1,13 @@
 import numpy as np
 
-# Scratch memory is one array of rows for each dtype: what an array costs is more than what a few elements do.
+# One array of rows per dtype serves as scratch memory, since another array costs more than a few elements.
 
 
 def forward(args, outs, *, eps, momentum, axis, is_train):
     (x, gamma, beta, moving_mean, moving_var), (y,) = args, outs
     shape = _blocks(x.shape, axis)
     blocks = x.reshape(shape)
-    # From a batch without elements nothing is learnt.
+    # An empty batch does not change the moving statistics.
     learns = is_train and x.size > 0
     stats = _statistics(blocks, learns)
     mean, var = stats[0], stats[1]
@@ -35,7 +35,7 @@ def backward(args, outs, *, eps, axis, is_train):
         for c in range(gamma.size):
             mean[c], var[c] = moving_mean[c], moving_var[c]
     _add_sums(blocks, dy_blocks, mean, along, total)
-    # dx is a * dy + b * x + d. It depends on x since, in training, the statistics do.
+    # dx is a * dy + b * x + d. It depends on x because the statistics do, in training.
     factors = np.empty((3, gamma.size), gamma.dtype)
     a, b, d = factors[0], factors[1], factors[2]
     n = shape[0] * shape[2]
@@ -56,7 +56,7 @@ def _statistics(blocks, learns):
     stats = np.zeros((4, channels))
     if learns:
         n = outer * inner
-        # The first value of a channel is near its mean: from there, one pass finds the variance as exactly as two.
+        # A channel's first value is near its mean: relative to it, one pass computes the variance as exactly as two.
         near, mean, var = stats[2], stats[0], stats[1]
         for c in range(channels):
             near[c] = blocks[0, c, 0]
@@ -67,7 +67,7 @@ def _statistics(blocks, learns):
     return stats
 
 
-# Where the channels lie side by side in memory, the loops go along them.
+# If the channels lie side by side in memory, the loops run along them.
 
 
 def _add_moments(blocks, near, sums, squares):

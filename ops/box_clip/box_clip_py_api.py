@@ -6,6 +6,8 @@ import numpy as np
 
 import pykernels
 
+_box_clip = pykernels.user_op_builder("box_clip").Op("box_clip_forward").Output("y").Function("boxes")
+
 
 def box_clip(boxes: Any, height: float, width: float) -> Any:
     """Move the corners of boxes that lie outside of an image to its border.
@@ -18,25 +20,15 @@ def box_clip(boxes: Any, height: float, width: float) -> Any:
     boxes : tensor
         Floating point, of shape ``(..., 4)``: ``(x1, y1, x2, y2)``.
     height, width : float
-        The size of the image, in the unit of the boxes. Where the last pixel, not the border, is the limit, give
-        each less 1.
+        The size of the image, in the unit of the boxes. Subtract 1 from each to clip to the last pixel instead of
+        the border.
 
     Returns
     -------
     tensor
         Of the same kind, shape and dtype as `boxes`.
     """
-    return (
-        pykernels.user_op_builder("box_clip")
-        .Op("box_clip_forward")
-        .Input("boxes", [boxes])
-        .Output("y")
-        .Attr("height", height)
-        .Attr("width", width)
-        .Build()
-        .InferAndTryRun()
-        .SoleOutputBlob()
-    )
+    return _box_clip(boxes, height=height, width=width)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import numpy as np
 
 import pykernels
 
+_dense = pykernels.user_op_builder("dense").Op("dense_forward").Output("y").Function("data", "weight")
+
 
 def dense(data: Any, weight: Any, bias: float = 0.0) -> Any:
     """Fully connected layer, ``data @ weight.T + bias``.
@@ -25,17 +27,7 @@ def dense(data: Any, weight: Any, bias: float = 0.0) -> Any:
     tensor
         Of shape ``(rows, outputs)``, of the same kind and dtype as `data`.
     """
-    return (
-        pykernels.user_op_builder("dense")
-        .Op("dense_forward")
-        .Input("data", [data])
-        .Input("weight", [weight])
-        .Output("y")
-        .Attr("bias", bias)
-        .Build()
-        .InferAndTryRun()
-        .SoleOutputBlob()
-    )
+    return _dense(data, weight, bias=bias)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ def forward(args, outs, *, p, seed, is_train):
     keep = x.dtype.type(1 / (1 - p) if is_train else 1)
     state = _mix(np.uint64(seed))
     for i in pykernels.prange(x.size):
-        # 53 bits of the hash are a number from 0 to less than 1, exactly.
+        # 53 bits of the hash make a number from 0 to less than 1, exactly.
         bits = _mix(state + np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15))
         is_kept = not is_train or np.float64(bits >> np.uint64(11)) * 2.0**-53 >= p
         mask_flat[i] = keep if is_kept else 0

@@ -7,16 +7,18 @@ import numpy as np
 
 import pykernels
 
+_embedding = pykernels.user_op_builder("embedding").Op("embedding_forward").Output("y").Function("indices", "weight")
+
 
 def embedding(indices: Any, weight: Any) -> Any:
     """Rows of a table, ``weight[indices]``, as MXNet's ``Embedding``.
 
-    The gradient of a row is the sum of the gradients of all places where it is used.
+    The gradient of a row is the sum of the gradients of all its uses.
 
     Parameters
     ----------
     indices : tensor
-        Of any shape: the numbers of rows, from 0 on, in integers or in floating point; without a gradient.
+        Of any shape: row numbers, starting at 0, in integers or in floating point; without a gradient.
     weight : tensor
         Floating point, of shape ``(rows, columns)``; it can be learned.
 
@@ -28,18 +30,9 @@ def embedding(indices: Any, weight: Any) -> Any:
     Raises
     ------
     KernelError
-        An index is negative, or not less than the number of rows, or no whole number.
+        An index is negative, not less than the number of rows, or not an integer.
     """
-    return (
-        pykernels.user_op_builder("embedding")
-        .Op("embedding_forward")
-        .Input("indices", [indices])
-        .Input("weight", [weight])
-        .Output("y")
-        .Build()
-        .InferAndTryRun()
-        .SoleOutputBlob()
-    )
+    return _embedding(indices, weight)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def backward(args, outs):
 def _row_of(index, rows):
     row = int(index)
     if row != index:
-        raise ValueError("an index is no whole number")
+        raise ValueError("an index is not a whole number")
     if row < 0 or row >= rows:
         raise IndexError(f"index {row} is out of range: weight has {rows} rows")
     return row

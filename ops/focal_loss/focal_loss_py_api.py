@@ -6,12 +6,16 @@ import numpy as np
 
 import pykernels
 
+_focal_loss = (
+    pykernels.user_op_builder("focal_loss").Op("focal_loss_forward").Output("loss").Function("logits", "targets")
+)
+
 
 def focal_loss(logits: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.0) -> Any:
-    """Sigmoid focal loss, element by element: a cross entropy that counts what is right already for little.
+    """Sigmoid focal loss, element by element: a cross entropy in which elements that are predicted well count little.
 
     ``-a * (1 - p)**gamma * log(p)`` (Lin et al., "Focal Loss for Dense Object Detection", arXiv:1708.02002), where
-    ``p = sigmoid(logits), a = alpha`` for targets of 1, and ``p = 1 - sigmoid(logits), a = 1 - alpha`` for those of 0.
+    ``p = sigmoid(logits), a = alpha`` for a target of 1, and ``p = 1 - sigmoid(logits), a = 1 - alpha`` for 0.
 
     Parameters
     ----------
@@ -20,9 +24,9 @@ def focal_loss(logits: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.
     targets : tensor
         Of the shape of `logits`, each 0 or 1, in integers or floating point; without a gradient.
     alpha : float
-        The weight of targets of 1, from 0 to 1.
+        The weight of targets that are 1, from 0 to 1.
     gamma : float
-        How much what is right already counts for less, not negative; with 0 this is the weighted cross entropy.
+        How much less well-predicted elements count, not negative; with 0 this is the weighted cross entropy.
 
     Returns
     -------
@@ -34,18 +38,7 @@ def focal_loss(logits: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.
     KernelError
         A target is neither 0 nor 1.
     """
-    return (
-        pykernels.user_op_builder("focal_loss")
-        .Op("focal_loss_forward")
-        .Input("logits", [logits])
-        .Input("targets", [targets])
-        .Output("loss")
-        .Attr("alpha", alpha)
-        .Attr("gamma", gamma)
-        .Build()
-        .InferAndTryRun()
-        .SoleOutputBlob()
-    )
+    return _focal_loss(logits, targets, alpha=alpha, gamma=gamma)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -7,9 +7,13 @@ import numpy as np
 
 import pykernels
 
+_layer_norm = (
+    pykernels.user_op_builder("layer_norm").Op("layer_norm_forward").Output("y").Function("x", "gamma", "beta")
+)
+
 
 def layer_norm(x: Any, gamma: Any, beta: Any, axis: int = -1, eps: float = 1e-5) -> Any:
-    """Layer normalization: every row is shifted and scaled to mean 0 and variance 1, then by what is learned.
+    """Layer normalization: shift and scale every row to mean 0 and variance 1, then by `gamma` and `beta`.
 
     ``gamma * (x - mean) / sqrt(variance + eps) + beta`` along the last axis (Ba et al., "Layer Normalization",
     arXiv:1607.06450).
@@ -21,7 +25,7 @@ def layer_norm(x: Any, gamma: Any, beta: Any, axis: int = -1, eps: float = 1e-5)
     gamma, beta : tensor
         Of the length of the last axis of `x`, and its dtype; they can be learned.
     axis : int
-        The axis that is normalized: the last one, which -1 says.
+        The axis to normalize: the last one, or -1, which means the same.
     eps : float
         Added to the variance, not negative.
 
@@ -30,19 +34,7 @@ def layer_norm(x: Any, gamma: Any, beta: Any, axis: int = -1, eps: float = 1e-5)
     tensor
         Of the same kind, shape and dtype as `x`.
     """
-    return (
-        pykernels.user_op_builder("layer_norm")
-        .Op("layer_norm_forward")
-        .Input("x", [x])
-        .Input("gamma", [gamma])
-        .Input("beta", [beta])
-        .Output("y")
-        .Attr("axis", axis)
-        .Attr("eps", eps)
-        .Build()
-        .InferAndTryRun()
-        .SoleOutputBlob()
-    )
+    return _layer_norm(x, gamma, beta, axis=axis, eps=eps)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from typing import Any
 
 import pykernels
 
+_leaky_relu = pykernels.user_op_builder("leaky_relu").Op("leaky_relu_forward").Output("y").Function("x")
+
 
 def leaky_relu(x: Any, alpha: float = 0.01) -> Any:
     """Leaky rectified linear unit: `x` where it is positive, ``alpha * x`` elsewhere.
@@ -20,13 +22,4 @@ def leaky_relu(x: Any, alpha: float = 0.01) -> Any:
     tensor
         Of the same kind, shape and dtype as `x`.
     """
-    return (
-        pykernels.user_op_builder("leaky_relu")
-        .Op("leaky_relu_forward")
-        .Input("x", [x])
-        .Output("y")
-        .Attr("alpha", alpha)
-        .Build()
-        .InferAndTryRun()
-        .SoleOutputBlob()
-    )
+    return _leaky_relu(x, alpha=alpha)

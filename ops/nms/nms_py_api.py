@@ -6,6 +6,8 @@ import numpy as np
 
 import pykernels
 
+_nms = pykernels.user_op_builder("nms").Op("nms_forward").Output("indices").Output("count").Function("boxes", "scores")
+
 
 def nms(
     boxes: Any,
@@ -27,7 +29,7 @@ def nms(
     scores : tensor
         Of shape ``(boxes,)`` and the dtype of `boxes`.
     iou_threshold : float
-        The largest intersection over union at which both boxes stay, from 0 to 1.
+        The largest intersection over union at which both boxes are kept, from 0 to 1.
     score_threshold : float
         Only boxes whose score is above it count.
     max_output : int
@@ -39,20 +41,7 @@ def nms(
         ``indices``, int32 of shape ``(boxes,)``: the numbers of the kept boxes, best first, then -1 to the end; and
         ``count``, int32 of shape ``(1,)``: how many are kept.
     """
-    return (
-        pykernels.user_op_builder("nms")
-        .Op("nms_forward")
-        .Input("boxes", [boxes])
-        .Input("scores", [scores])
-        .Output("indices")
-        .Output("count")
-        .Attr("iou_threshold", iou_threshold)
-        .Attr("score_threshold", score_threshold)
-        .Attr("max_output", max_output)
-        .Build()
-        .InferAndTryRun()
-        .RemoteBlobList()
-    )
+    return _nms(boxes, scores, iou_threshold=iou_threshold, score_threshold=score_threshold, max_output=max_output)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -6,9 +6,9 @@ def forward(args, outs, *, iou_threshold, score_threshold, max_output):
     n = len(scores)
     limit = n if max_output < 0 else max_output
     iou = boxes.dtype.type(iou_threshold)
-    # A stable sort, so that of equal scores the first box comes first.
+    # The sort is stable: of boxes with equal scores, the first comes first.
     order = _sorted(scores, score_threshold)
-    # The boxes that are kept, and what overlaps are compared with: without a division, which may be by 0.
+    # The kept boxes, and their terms of the threshold. Comparing without a division avoids a division by 0.
     kept, thresholds = np.empty((n, 4), boxes.dtype), np.empty(n, boxes.dtype)
     c = 0
     for at in range(len(order)):
@@ -36,7 +36,7 @@ def forward(args, outs, *, iou_threshold, score_threshold, max_output):
 
 
 def _sorted(scores, least):
-    """The places of the scores above `least`, from the highest on; those of equal ones in their order."""
+    """Positions of the scores above `least`, highest first, equal scores in their order."""
     places, m = np.empty(len(scores), np.int64), 0
     for i in range(len(scores)):
         if scores[i] > least:

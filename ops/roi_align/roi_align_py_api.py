@@ -7,6 +7,8 @@ import numpy as np
 
 import pykernels
 
+_roi_align = pykernels.user_op_builder("roi_align").Op("roi_align_forward").Output("y").Function("data", "rois")
+
 
 def roi_align(
     data: Any,
@@ -17,9 +19,9 @@ def roi_align(
     sampling_ratio: int = -1,
     aligned: bool = False,
 ) -> Any:
-    """Regions of images, each cut into bins of equal size of which the mean is taken, without rounding to pixels.
+    """Cut regions of images into bins of equal size and take each bin's mean, without rounding to pixels.
 
-    A bin's mean is that of samples at equal distances, each interpolated from the four pixels around it (He et al.,
+    A bin's mean is the mean of equally spaced samples, each interpolated from the four pixels around it (He et al.,
     "Mask R-CNN", arXiv:1703.06870, section 3), as MXNet's ``contrib.ROIAlign``. Samples more than a pixel outside of
     the image are 0.
 
@@ -30,13 +32,13 @@ def roi_align(
     rois : tensor
         Of shape ``(regions, 5)`` and the dtype of `data`: ``(image, x1, y1, x2, y2)``; without a gradient.
     pooled_height, pooled_width : int
-        How many bins a region is cut into.
+        The number of bins of a region along each axis.
     spatial_scale : float
-        What coordinates are multiplied by: the size of `data` over that of the image in which regions are measured.
+        The factor of coordinates: the size of `data` divided by that of the image in which regions are measured.
     sampling_ratio : int
-        How many samples a bin takes along each axis; -1 or 0 for about one per pixel.
+        The number of samples of a bin along each axis; -1 or 0 for about one per pixel.
     aligned : bool
-        Whether the centre of the first pixel is at 0.5, not at 0. Otherwise regions are at least one pixel large.
+        Whether the centre of the first pixel is at 0.5 rather than 0. If False, regions are at least one pixel large.
 
     Returns
     -------
@@ -46,23 +48,17 @@ def roi_align(
     Raises
     ------
     KernelError
-        A region is of an image that is not there (also where MXNet takes -1 for padding), not finite, or, if `aligned`,
-        empty.
+        A region is of an image that does not exist (MXNet takes -1 for padding, this op does not), is not finite, or,
+        if `aligned`, is empty.
     """
-    return (
-        pykernels.user_op_builder("roi_align")
-        .Op("roi_align_forward")
-        .Input("data", [data])
-        .Input("rois", [rois])
-        .Output("y")
-        .Attr("pooled_height", pooled_height)
-        .Attr("pooled_width", pooled_width)
-        .Attr("spatial_scale", spatial_scale)
-        .Attr("sampling_ratio", sampling_ratio)
-        .Attr("aligned", aligned)
-        .Build()
-        .InferAndTryRun()
-        .SoleOutputBlob()
+    return _roi_align(
+        data,
+        rois,
+        pooled_height=pooled_height,
+        pooled_width=pooled_width,
+        spatial_scale=spatial_scale,
+        sampling_ratio=sampling_ratio,
+        aligned=aligned,
     )
 
 

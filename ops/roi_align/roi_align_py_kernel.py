@@ -17,7 +17,7 @@ def forward(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling_
         line = np.empty(last + 1 - first)
         for c in range(channels):
             for i in range(pooled_height):
-                # First along the height, for all columns at once; what is left is along the width.
+                # Interpolate along the height first, for all columns at once, then along the width.
                 line[:] = 0
                 for k in range(rows.shape[1]):
                     _add(line, row_weights[i, k], data[b, c, rows[i, k], first : first + line.size])
@@ -57,7 +57,7 @@ def _add(target, weight, values):
 def _image_of(number, r, batch):
     b = int(number)
     if b != number:
-        raise ValueError(f"the image of rois[{r}] is no whole number")
+        raise ValueError(f"the image of rois[{r}] is not a whole number")
     if b < 0 or b >= batch:
         raise IndexError(f"rois[{r}] is of image {b}, but data holds images 0 to {batch - 1}")
     return b

@@ -4,7 +4,6 @@ from typing import Any
 
 import pykernels
 
-# Described once: the calls that do it take longer than the op on a few elements.
 _sigmoid = pykernels.user_op_builder("sigmoid").Op("sigmoid_forward").Output("y").Function("x")
 
 

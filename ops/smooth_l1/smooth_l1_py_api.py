@@ -4,6 +4,8 @@ from typing import Any
 
 import pykernels
 
+_smooth_l1 = pykernels.user_op_builder("smooth_l1").Op("smooth_l1_forward").Output("y").Function("x")
+
 
 def smooth_l1(x: Any, scalar: float = 1.0) -> Any:
     """Smooth L1 loss, element by element: a parabola near 0, the absolute value away from it.
@@ -14,7 +16,7 @@ def smooth_l1(x: Any, scalar: float = 1.0) -> Any:
     Parameters
     ----------
     x : tensor
-        Floating point, of any shape: a prediction less its target.
+        Floating point, of any shape: a prediction minus its target.
     scalar : float
         The sigma of the literature, greater than 0: the larger, the narrower the parabola.
 
@@ -23,13 +25,4 @@ def smooth_l1(x: Any, scalar: float = 1.0) -> Any:
     tensor
         Of the same kind, shape and dtype as `x`.
     """
-    return (
-        pykernels.user_op_builder("smooth_l1")
-        .Op("smooth_l1_forward")
-        .Input("x", [x])
-        .Output("y")
-        .Attr("scalar", scalar)
-        .Build()
-        .InferAndTryRun()
-        .SoleOutputBlob()
-    )
+    return _smooth_l1(x, scalar=scalar)

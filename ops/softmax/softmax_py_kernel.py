@@ -27,7 +27,7 @@ def backward(args, outs, *, axis):
 
 
 def _softmax_of_row(x, y):
-    # Subtracting the largest element leaves the result as it is, and exp cannot overflow.
+    # Subtracting the largest element does not change the result, and exp cannot overflow.
     top = x.dtype.type(-np.inf)
     for k in range(x.size):
         top = max(top, x[k])

@@ -7,24 +7,32 @@ import numpy as np
 
 import pykernels
 
+_softmax_cross_entropy = (
+    pykernels.user_op_builder("softmax_cross_entropy")
+    .Op("softmax_cross_entropy_forward")
+    .Output("loss")
+    .Output("probability")
+    .Function("logits", "labels")
+)
+
 
 def softmax_cross_entropy(logits: Any, labels: Any, need_top_grad: bool = True) -> Any:
-    """Softmax and the cross entropy of its result with labels, row by row.
+    """Softmax, and the cross entropy of its result with labels, row by row.
 
     ``probability = exp(logits) / sum(exp(logits))`` and ``loss = -log(probability[label])`` (Goodfellow et al., "Deep
-    Learning", section 6.2.2.3), the loss computed from the logits, so that it stays finite where a probability
-    vanishes.
+    Learning", section 6.2.2.3), with the loss computed from the logits, so that it stays finite where a
+    probability vanishes.
 
     Parameters
     ----------
     logits : tensor
         Floating point, of shape ``(rows, classes)``.
     labels : tensor
-        Of shape ``(rows,)``: the class of each row, from 0 on, in integers or in floating point; without a gradient.
+        Of shape ``(rows,)``: the class of each row, from 0, in integers or in floating point; without a gradient.
     need_top_grad : bool
         True for the ordinary chain rule. False makes this the end of a network, as ``need_top_grad=False`` of MXNet's
         custom operators does: the gradient is that of the sum of all losses, ``probability - onehot(label)``,
-        whatever comes in from above.
+        and ignores the gradient of the output.
 
     Returns
     -------
@@ -34,20 +42,9 @@ def softmax_cross_entropy(logits: Any, labels: Any, need_top_grad: bool = True) 
     Raises
     ------
     KernelError
-        A label is no class.
+        A label is not one of the classes.
     """
-    return (
-        pykernels.user_op_builder("softmax_cross_entropy")
-        .Op("softmax_cross_entropy_forward")
-        .Input("logits", [logits])
-        .Input("labels", [labels])
-        .Output("loss")
-        .Output("probability")
-        .Attr("need_top_grad", need_top_grad)
-        .Build()
-        .InferAndTryRun()
-        .RemoteBlobList()
-    )
+    return _softmax_cross_entropy(logits, labels, need_top_grad=need_top_grad)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ def forward(args, outs):
     rows, classes = logits.shape
     for i in pykernels.prange(rows):
         label = _class_of(labels[i], i, classes)
-        # Subtracting the largest element leaves the result as it is, and exp cannot overflow.
+        # Subtracting the largest element does not change the result, and exp cannot overflow.
         top = logits.dtype.type(-np.inf)
         for k in range(classes):
             top = max(top, logits[i, k])
@@ -47,7 +47,7 @@ def backward_of_sum(args, outs):
 def _class_of(label, i, classes):
     number = int(label)
     if number != label:
-        raise ValueError(f"labels[{i}] is no whole number")
+        raise ValueError(f"labels[{i}] is not a whole number")
     if number < 0 or number >= classes:
         raise IndexError(f"labels[{i}] is {number}, but the classes are 0 to {classes - 1}")
     return number

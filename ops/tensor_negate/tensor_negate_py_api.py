@@ -4,6 +4,8 @@ from typing import Any
 
 import pykernels
 
+_tensor_negate = pykernels.user_op_builder("tensor_negate").Op("tensor_negate_forward").Output("y").Function("x")
+
 
 def tensor_negate(x: Any) -> Any:
     """Negation, ``-x``, element by element.
@@ -16,7 +18,6 @@ def tensor_negate(x: Any) -> Any:
     Returns
     -------
     tensor
-        Of the same kind, shape and dtype as `x`. Whole numbers without a sign wrap around, as in NumPy.
+        Of the same kind, shape and dtype as `x`. Unsigned integers wrap around, as in NumPy.
     """
-    op = pykernels.user_op_builder("tensor_negate").Op("tensor_negate_forward").Input("x", [x]).Output("y").Build()
-    return op.InferAndTryRun().SoleOutputBlob()
+    return _tensor_negate(x)

@@ -1,1 +1,1 @@
-"""Modules that everything else stands on: errors, dtypes, the C ABI, locks."""
+"""Modules that every other package uses: errors, dtypes, the C ABI, locks."""

@@ -1,52 +1,18 @@
-"""The two C ABIs of ``cpp_defs/include/pykernels`` as ctypes structures, and values into and out of them."""
+"""Declare the two C ABIs of ``cpp_defs/include/pykernels`` as ctypes structures; encode and decode attributes."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_void_p
 from enum import IntEnum, IntFlag
 from typing import Any
 
-__all__ = [
-    "DEFINITION_ABI",
-    "DETAIL_SIZE",
-    "ERROR_SIZE",
-    "KERNEL_ABI",
-    "MAX_NDIM",
-    "SCALAR_IS_TRAIN",
-    "Argument",
-    "Attr",
-    "AttrType",
-    "Attribute",
-    "Definition",
-    "ExplainFn",
-    "Gradient",
-    "GradientFn",
-    "InferFn",
-    "Instance",
-    "Kernel",
-    "KernelFlag",
-    "KernelFn",
-    "Op",
-    "OpFlag",
-    "PlanSink",
-    "ResolveFn",
-    "SbpFn",
-    "SbpSink",
-    "Services",
-    "Status",
-    "Tensor",
-    "decode_attr",
-    "encode_attr",
-]
-
 DEFINITION_ABI = 1
-KERNEL_ABI = 2
+KERNEL_ABI = 3
 MAX_NDIM = 20
 DETAIL_SIZE = 2 + MAX_NDIM
 SCALAR_IS_TRAIN = -1
-#: Room that callers give for an error text, in bytes.
+#: Size of the buffer that callers provide for an error text, in bytes.
 ERROR_SIZE = 8192
 
 
@@ -188,7 +154,7 @@ class PlanSink(ctypes.Structure):
 
 
 SbpSink = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_char_p, c_int32, c_int32, c_int64)
-# Error texts are plain addresses here, because a callback must be able to write into them.
+# Error buffers are plain addresses here, because a callback must be able to write into them.
 InferFn = ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(Instance), c_void_p, c_size_t)
 GradientFn = ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(Instance), POINTER(PlanSink), c_void_p, c_size_t)
 SbpFn = ctypes.CFUNCTYPE(c_int32, c_int32, POINTER(Instance), SbpSink, c_void_p, c_void_p, c_size_t)
@@ -213,7 +179,6 @@ class Kernel(ctypes.Structure):
         ("flags", c_uint32),
         ("n_scalars", c_int32),
         ("scalars", POINTER(c_int32)),
-        ("id", c_int64),
         ("ranks", POINTER(c_int32)),
     ]
 
@@ -248,7 +213,7 @@ _INTEGER_LISTS = {AttrType.SHAPE, AttrType.LIST_INT32, AttrType.LIST_INT64, Attr
 
 
 def encode_attr(name: str, type_: AttrType, value: Any) -> Attr:
-    """An ``Attr`` that holds `value`; it keeps alive what it points to.
+    """Return an ``Attr`` that holds `value` and keeps alive what it points to.
 
     Parameters
     ----------
@@ -274,27 +239,8 @@ def encode_attr(name: str, type_: AttrType, value: Any) -> Attr:
     return attr
 
 
-def _list_decoder(type_: AttrType) -> Callable[[Attr], tuple[Any, ...]]:
-    if type_ is AttrType.LIST_FLOAT:
-        return lambda attr: tuple(attr.reals[: attr.count])
-    if type_ is AttrType.LIST_STRING:
-        return lambda attr: tuple(attr.texts[i].decode() for i in range(attr.count))
-    if type_ in _INTEGER_LISTS:
-        return lambda attr: tuple(attr.integers[: attr.count])
-    return _decode_shapes
-
-
-def _decode_shapes(attr: Attr) -> tuple[tuple[int, ...], ...]:
-    shapes, at = [], 0
-    for _ in range(attr.count):
-        ndim = attr.integers[at]
-        shapes.append(tuple(attr.integers[at + 1 : at + 1 + ndim]))
-        at += 1 + ndim
-    return tuple(shapes)
-
-
 def decode_attr(attr: Attr) -> Any:
-    """The Python value of an ``Attr``: int, float, bool, str, or a tuple for shapes and lists."""
+    """Return the Python value of an ``Attr``: int, float, bool, str, or a tuple for shapes and lists."""
     type_ = AttrType(attr.type)
     if type_ is AttrType.BOOL:
         return bool(attr.integer)
@@ -304,4 +250,15 @@ def decode_attr(attr: Attr) -> Any:
         return float(attr.real)
     if type_ is AttrType.STRING:
         return attr.text.decode()
-    return _list_decoder(type_)(attr)
+    if type_ is AttrType.LIST_FLOAT:
+        return tuple(attr.reals[: attr.count])
+    if type_ is AttrType.LIST_STRING:
+        return tuple(attr.texts[i].decode() for i in range(attr.count))
+    if type_ in _INTEGER_LISTS:
+        return tuple(attr.integers[: attr.count])
+    shapes, at = [], 0
+    for _ in range(attr.count):
+        ndim = attr.integers[at]
+        shapes.append(tuple(attr.integers[at + 1 : at + 1 + ndim]))
+        at += 1 + ndim
+    return tuple(shapes)

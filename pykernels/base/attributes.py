@@ -1,7 +1,7 @@
-"""Attribute values: from Python values or strings to the one form that every part of pykernels uses.
+"""Convert attribute values from Python values or strings to the form that all of pykernels uses.
 
-That form is the one of `abi.decode_attr`: int, float, bool, str, OneFlow's number for a dtype, and tuples of these for
-shapes and lists. A float attribute is a 32-bit float; it is held as the Python float with the same shortest decimal, so
+This is the form of `abi.decode_attr`: int, float, bool, str, OneFlow's number for a dtype, and tuples of these for
+shapes and lists. A float attribute is a 32-bit float, stored as the Python float with the same shortest decimal, so
 that 0.1 stays 0.1 and every framework computes with the same number.
 """
 
@@ -19,8 +19,6 @@ import numpy as np
 from pykernels.base import dtypes
 from pykernels.base.abi import AttrType
 from pykernels.base.errors import CallError
-
-__all__ = ["format_value", "parse_value", "sample_value", "type_name"]
 
 _NAMES = {
     AttrType.INT32: "int32",
@@ -53,24 +51,24 @@ _NUMPY_CLASS = re.compile(r"<class 'numpy\.(\w+)'>")
 
 
 def type_name(type_: AttrType) -> str:
-    """How messages and schemas call an attribute type."""
+    """Return the name of an attribute type in messages and schemas."""
     return _NAMES[type_]
 
 
 def parse_value(type_: AttrType, value: Any) -> Any:
-    """The value of an attribute of type `type_` that `value` stands for.
+    """Convert `value` to an attribute value of type `type_`.
 
     Parameters
     ----------
     type_ : AttrType
         The type that the definition declares.
     value : object
-        A Python or NumPy value, or the string that a framework made of one.
+        A Python or NumPy value, or the string into which a framework converted one.
 
     Raises
     ------
     ValueError
-        It stands for no such value; the text says why not.
+        The value does not have that type; the message says why.
     """
     if type_ in _ITEMS:
         return _parse_list(type_, value)
@@ -81,7 +79,7 @@ def _parse_integer(bits: int) -> Callable[[Any], int]:
     def parse(value: Any) -> int:
         if isinstance(value, str):
             if not _INTEGER.fullmatch(value.strip()):
-                raise ValueError("it is no integer")
+                raise ValueError("it is not an integer")
             number = int(value)
         elif isinstance(value, bool | np.bool_):
             raise ValueError("it is a bool")
@@ -89,9 +87,9 @@ def _parse_integer(bits: int) -> Callable[[Any], int]:
             try:
                 number = operator.index(value)
             except TypeError:
-                raise ValueError("it is no integer") from None
+                raise ValueError("it is not an integer") from None
         if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
-            raise ValueError(f"it does not fit {bits} bits")
+            raise ValueError(f"it does not fit in {bits} bits")
         return number
 
     return parse
@@ -114,21 +112,21 @@ def _parse_double(value: Any) -> float:
             return float(value)
         except (ValueError, OverflowError):
             pass
-    raise ValueError("it is no number")
+    raise ValueError("it is not a number")
 
 
 def _parse_float(value: Any) -> float:
     exact = _parse_double(value)
-    # The zeros of both signs are equal, so one of them would be remembered for both.
+    # 0.0 and -0.0 compare equal, so the cache would return one for the other.
     return _shortest(exact) if exact else exact
 
 
-@functools.lru_cache(maxsize=1024)  # a search that takes longer than calling an op
+@functools.lru_cache(maxsize=1024)  # the search takes longer than a call of an op
 def _shortest(exact: float) -> float:
     with np.errstate(over="ignore"):
         single = np.float32(exact)
     if np.isinf(single) and not np.isinf(exact):
-        raise ValueError("it does not fit a 32-bit float")
+        raise ValueError("it does not fit in a 32-bit float")
     for digits in range(6, 10):
         decimal = float(f"{float(single):.{digits}g}")
         if np.float32(decimal) == single:
@@ -139,9 +137,9 @@ def _shortest(exact: float) -> float:
 def _parse_string(value: Any) -> str:
     if isinstance(value, str):
         if "\0" in value:
-            raise ValueError("it holds a null character")
+            raise ValueError("it contains a null character")
         return str(value)
-    raise ValueError("it is no string")
+    raise ValueError("it is not a string")
 
 
 def _parse_dtype(value: Any) -> int:
@@ -154,11 +152,11 @@ def _parse_dtype(value: Any) -> int:
         try:
             return dtypes.number_of(dtypes.from_number(value))
         except KeyError:
-            raise ValueError("it is no number of a data type") from None
+            raise ValueError("it is not the number of a data type") from None
     try:
         return dtypes.number_of(value)
     except (TypeError, CallError):
-        raise ValueError("it is no data type that ops know") from None
+        raise ValueError("it is not a data type that ops support") from None
 
 
 def _parse_list(type_: AttrType, value: Any) -> tuple[Any, ...]:
@@ -167,13 +165,13 @@ def _parse_list(type_: AttrType, value: Any) -> tuple[Any, ...]:
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         value = (value,)
     if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str | bytes):
-        raise ValueError("it is no tuple or list")
+        raise ValueError("it is not a tuple or list")
     items = []
     for number, item in enumerate(value):
         try:
             items.append(parse_value(_ITEMS[type_], item))
         except ValueError as error:
-            raise ValueError(f"item {number}, {item!r}, is no {type_name(_ITEMS[type_])}: {error}") from None
+            raise ValueError(f"item {number}, {item!r}, is not of type {type_name(_ITEMS[type_])}: {error}") from None
     return tuple(items)
 
 
@@ -196,7 +194,7 @@ _PARSERS: dict[AttrType, Callable[[Any], Any]] = {
 
 
 def format_value(type_: AttrType, value: Any) -> str:
-    """`value` as schemas and messages show it, in a form that `parse_value` reads."""
+    """Format `value` for schemas and messages, in a form that `parse_value` reads."""
     if type_ is AttrType.DTYPE:
         return dtypes.dtype_name(value)
     if type_ is AttrType.LIST_DTYPE:
@@ -205,7 +203,7 @@ def format_value(type_: AttrType, value: Any) -> str:
 
 
 def sample_value(type_: AttrType) -> Any:
-    """Some value of type `type_`, for trying a definition out."""
+    """Return some value of type `type_`, to try a definition with."""
     if type_ in _ITEMS:
         return (sample_value(_ITEMS[type_]),)
     samples: dict[AttrType, Any] = {AttrType.BOOL: True, AttrType.STRING: "", AttrType.DTYPE: 2}

@@ -1,4 +1,4 @@
-"""Python code, instruction by instruction."""
+"""Iterate over the instructions, names and nested code of Python code objects."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import dis
 import types
 from collections.abc import Iterator
 
-__all__ = ["codes", "instructions", "names"]
-
 
 def instructions(code: types.CodeType) -> Iterator[tuple[dis.Instruction, int]]:
-    """The instructions of a code object, each with its line; not those of the functions within."""
+    """Yield the instructions of a code object with their lines, without those of nested functions."""
     lines = dict(dis.findlinestarts(code))
     line = code.co_firstlineno
     for instruction in dis.get_instructions(code):
@@ -20,13 +18,13 @@ def instructions(code: types.CodeType) -> Iterator[tuple[dis.Instruction, int]]:
 
 
 def names(code: types.CodeType) -> Iterator[str]:
-    """The names of globals and attributes in a code object, and in those of the functions within."""
+    """Yield the names of globals and attributes in a code object and its nested functions."""
     for each in codes(code):
         yield from each.co_names
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A code, and those of the functions and classes in it."""
+    """Yield a code object and those of the functions and classes in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -7,11 +7,9 @@ from collections.abc import Callable
 
 from pykernels.base.errors import PykernelsError
 
-__all__ = ["answer", "text_of", "write_text"]
-
 
 def write_text(address: int | None, size: int, text: str) -> None:
-    """Write `text` as a C string into `size` bytes at `address`, cut if it is too long."""
+    """Write `text` as a C string into `size` bytes at `address`, truncated if it is too long."""
     if address and size:
         raw = text.encode(errors="replace").replace(b"\0", b"")[: size - 1]
         # Cut between characters, not inside one.
@@ -20,7 +18,7 @@ def write_text(address: int | None, size: int, text: str) -> None:
 
 
 def text_of(problem: BaseException, otherwise: str = "") -> str:
-    """What went wrong, with a code, whatever it is; `otherwise` begins the text of what is no `PykernelsError`."""
+    """Return the message of an exception with its code; `otherwise` precedes it if it is not a `PykernelsError`."""
     if isinstance(problem, PykernelsError):
         return str(problem)
     return str(PykernelsError(f"{otherwise}{type(problem).__name__}: {problem}"))
@@ -32,12 +30,12 @@ def answer(
     size: int,
     otherwise: str,
 ) -> int:
-    """Let a callback of C's do something, and return 0, or 1 with what went wrong written into `size` bytes at `error`.
+    """Call `act` for a C callback; return 0, or 1 after writing the error's text into `size` bytes at `error`.
 
     Parameters
     ----------
     otherwise : str
-        What the text begins with where something else than a `PykernelsError` is raised.
+        The beginning of the text if the exception is not a `PykernelsError`.
     """
     try:
         act()

@@ -1,12 +1,10 @@
-"""Element types: OneFlow's ``DataType`` numbers, which the C ABIs use, and NumPy's dtypes."""
+"""Convert between NumPy's dtypes and OneFlow's ``DataType`` numbers, which the C ABIs use."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from pykernels.base.errors import CallError
-
-__all__ = ["dtype_name", "from_number", "known", "number_of"]
 
 _NUMBERS: dict[np.dtype, int] = {
     np.dtype(np.float32): 2,
@@ -28,18 +26,12 @@ _DTYPES = {number: dtype for dtype, number in _NUMBERS.items()}
 
 
 def known() -> list[np.dtype]:
-    """Every dtype that ops can take."""
+    """Return every dtype that ops can take."""
     return list(_NUMBERS)
 
 
 def number_of(dtype: np.dtype | type | str) -> int:
-    """OneFlow's number of a NumPy dtype.
-
-    Raises
-    ------
-    CallError
-        The dtype has no number, so no op can take it.
-    """
+    """Return OneFlow's number for a NumPy dtype; raise `CallError` if it has none, so that no op can take it."""
     wanted = np.dtype(dtype)
     try:
         return _NUMBERS[wanted]
@@ -49,12 +41,12 @@ def number_of(dtype: np.dtype | type | str) -> int:
 
 
 def from_number(number: int) -> np.dtype:
-    """The NumPy dtype of OneFlow's number; `KeyError` if NumPy has none."""
+    """Return the NumPy dtype for OneFlow's number; raise `KeyError` if NumPy has none."""
     return _DTYPES[number]
 
 
 def dtype_name(number: int) -> str:
-    """A name for messages, also for numbers that NumPy has no dtype for."""
+    """Return a name for messages, also for numbers without a NumPy dtype."""
     if number == 0:
         return "unknown"
     return str(_DTYPES[number]) if number in _DTYPES else f"OneFlow data type {number}"

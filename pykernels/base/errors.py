@@ -1,17 +1,18 @@
-"""Every error and warning that pykernels raises: a kind for each place where something can go wrong.
+"""Define every error and warning that pykernels raises, one class for each place where something can go wrong.
 
-Each message says what is wrong, where, and what to do about it. Each kind has a code that stays the same whatever the
-messages say, and a docstring, of which the page ``docs/errors.md`` is made: when it comes, and what helps.
+Each message says what is wrong, where, and what to do about it. Each class has a code, which stays the same when
+messages change, and a docstring that says when the error occurs and what helps; ``docs/errors.md`` is made of these
+docstrings.
 
-The code stands behind the first line of a message, wherever that is read: in a traceback, on the command line, in an
-exception of a framework's.
+The code stands at the end of a message's first line wherever the message appears: in a traceback, on the command line,
+in a framework's exception. Later lines quote others: a source excerpt or a framework's text. ``registry/host/error.h``
+adds codes in C++.
 """
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
-
-from pykernels.base.codes import with_code
 
 __all__ = [
     "BuildError",
@@ -28,38 +29,41 @@ __all__ = [
 ]
 
 
+_CODE = re.compile(r" \[PK\d{3}\]")
+
+
 class PykernelsError(Exception):
     """Base of every error that pykernels raises.
 
-    Catch it to catch them all. By itself it tells of what should not happen: a framework gives another array than was
-    agreed, or memory is full.
+    Catch it to catch them all. pykernels raises this class itself when something unexpected happens: a framework passes
+    an array that does not match what it announced, or memory is full.
 
     Attributes
     ----------
     code : str
-        Such as ``PK300``; it stands behind the first line of the message.
+        Such as ``PK300``; it stands at the end of the message's first line.
     """
 
     code: ClassVar[str] = "PK000"
 
     def __str__(self) -> str:
-        return with_code(super().__str__(), self.code)
+        return _with_code(super().__str__(), self.code)
 
 
 class LoadError(PykernelsError):
     """An op folder or a library cannot be loaded: a file is missing, does not parse, or does not execute.
 
-    The message begins with the file, and the line where there is one. `python -m pykernels list FOLDER` shows every
-    folder that cannot be loaded at once.
+    The message begins with the file, and the line if one is known. `python -m pykernels list FOLDER` shows all folders
+    that cannot be loaded.
     """
 
     code = "PK100"
 
 
 class ClashError(LoadError):
-    """Two folders define an op of one name.
+    """Two folders define an op with the same name.
 
-    The message names both owners: folders, and the installed packages that they come with. Rename one of them,
+    The message names both folders and the installed packages that they belong to. Rename one of them,
     uninstall one of the packages, or load the one that you want by its path.
     """
 
@@ -67,10 +71,11 @@ class ClashError(LoadError):
 
 
 class PackageError(LoadError):
-    """A package of ops carries compiled objects that do not fit: other files, other versions, or damaged.
+    """A package of ops contains compiled objects that cannot be used: for other files or versions, or damaged.
 
-    Its author builds the wheel again with `python -m pykernels build --wheel`; `pip install --force-reinstall` mends a
-    damaged one. With a compiler at hand, removing the folder that the message names lets the ops be compiled here.
+    The package's author can rebuild the wheel with `python -m pykernels build --wheel`; `pip install --force-reinstall`
+    repairs a damaged one. If you have a compiler, remove the folder that the message names, and the ops are compiled on
+    your machine.
     """
 
     code = "PK102"
@@ -79,8 +84,8 @@ class PackageError(LoadError):
 class DefinitionError(PykernelsError):
     """A definition is wrong: it does not compile, cannot infer, or disagrees with its kernel or gradient.
 
-    The message begins with file and line of the definition. `python -m pykernels list` compiles every definition and
-    compares it with its kernel.
+    The message begins with the file and line of the definition. `python -m pykernels list` compiles every definition
+    and compares it with its kernel.
     """
 
     code = "PK200"
@@ -89,8 +94,8 @@ class DefinitionError(PykernelsError):
 class KernelError(PykernelsError):
     """A kernel is wrong or has failed: it raised, uses a framework, or returned the wrong count, shape or dtype.
 
-    The message names the op, and file and line of the kernel. Kernels are plain NumPy code, so the function can be
-    called with NumPy arrays in a debugger.
+    The message names the op and the kernel's file and line. Kernels are plain NumPy code, so you can call the function
+    with NumPy arrays in a debugger.
     """
 
     code = "PK300"
@@ -100,14 +105,14 @@ class CallError(PykernelsError, ValueError):
     """An op was called wrongly: unknown op, wrong inputs, or an unknown, missing or malformed attribute.
 
     The message shows what was given and what the op takes; `python -m pykernels describe OP` and `help` of a loaded op
-    show the same. It is a `ValueError` as well.
+    show the same. It is also a `ValueError`.
     """
 
     code = "PK400"
 
 
 class BuildError(PykernelsError):
-    """Something cannot be built: there is no compiler, the compiler failed, or what is asked for cannot be compiled.
+    """Something cannot be built: there is no compiler, it failed, or it cannot compile what was requested.
 
     `python -m pykernels doctor` tries the compilers and says what to install.
     """
@@ -118,7 +123,7 @@ class BuildError(PykernelsError):
 class CompileFailed(BuildError):
     """The compiler refused a source file; `output` is what it printed.
 
-    The message holds the compiler's own. If the source is not yours, `python -m pykernels doctor` tells whether the
+    The message includes the compiler's own. If the source is not yours, `python -m pykernels doctor` says whether the
     compiler is too old.
     """
 
@@ -129,13 +134,13 @@ class CompileFailed(BuildError):
         self.output = output
 
     def __str__(self) -> str:
-        return with_code(f"{self.args[0]}:\n{self.output.rstrip()}", self.code)
+        return _with_code(f"{self.args[0]}:\n{self.output.rstrip()}", self.code)
 
 
 class CacheError(PykernelsError):
     """The cache directory cannot be used: it is read-only, full, or locked by another process for too long.
 
-    Make room, or set `PYKERNELS_CACHE` to a directory that can be written; `python -m pykernels cache` shows where it
+    Free some space, or set `PYKERNELS_CACHE` to a writable directory; `python -m pykernels cache` shows where the cache
     is and how large.
     """
 
@@ -143,7 +148,7 @@ class CacheError(PykernelsError):
 
 
 class PykernelsWarning(UserWarning):
-    """Something works, but not as it should: a kernel that runs as Python, arguments read by position.
+    """Something works, but not as intended: a kernel runs as Python, or arguments are read by position.
 
     The message gives the reason; `python -m pykernels explain OP` shows what each kernel was compiled to.
     """
@@ -151,4 +156,14 @@ class PykernelsWarning(UserWarning):
     code: ClassVar[str] = "PK900"
 
     def __str__(self) -> str:
-        return with_code(super().__str__(), self.code)
+        return _with_code(super().__str__(), self.code)
+
+
+def _with_code(message: str, code: str) -> str:
+    """Return the message with `code` at the end of its first line, before a colon that introduces the other lines.
+
+    Codes of messages that this one quotes are removed: only the error that is raised says what helps.
+    """
+    first, newline, rest = _CODE.sub("", message).partition("\n")
+    colon = ":" if first.endswith(":") else ""
+    return f"{first.removesuffix(':')} [{code}]{colon}{newline}{rest}"

@@ -1,7 +1,7 @@
-"""Fork with work in flight: the frameworks that ops have been entered into finish theirs first.
+"""Let frameworks finish their pending work before a fork.
 
-Installed by itself as soon as a framework is plugged in, for every fork that Python makes (``os.fork``,
-``multiprocessing``). Nothing here imports a framework.
+This takes effect when the first framework is plugged in, for every fork that Python makes (``os.fork``,
+``multiprocessing``). This module imports no framework.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["before_fork", "forbidden", "is_forbidden", "synchronize", "synchroni
 _drains: list[Callable[[], None]] = []
 _stops: list[Callable[[], None]] = []
 
-#: The threads in a `forbidden` block, by number: threads of frameworks keep no thread-local data of Python's.
+#: The identifiers of the threads in a `forbidden` block: frameworks' threads do not keep Python's thread-local data.
 threads_in_kernels: set[int] = set()
 
 
@@ -34,11 +34,11 @@ def before_fork(drain: Callable[[], None], stop: Callable[[], None] | None = Non
     drain : callable
         Waits until the framework has nothing pending.
     stop : callable, optional
-        Ends the framework's threads; called when every framework has been drained.
+        Ends the framework's threads; called once every framework has been drained.
     """
     if not _drains:
         locks.preparations.append(synchronize)
-        # Thereafter a framework runs nothing more, which other threads might wait for.
+        # Last, because a stopped framework runs nothing more that other threads may wait for.
         locks.last_steps.append(_stop)
     _drains.append(drain)
     if stop is not None:
@@ -48,14 +48,14 @@ def before_fork(drain: Callable[[], None], stop: Callable[[], None] | None = Non
 def synchronize() -> None:
     """Wait until no op is pending in any framework.
 
-    A failure that nobody has waited for yet becomes a `PykernelsWarning`.
+    A failure that has not been reported yet becomes a `PykernelsWarning`.
     """
     _call_all(_drains)
 
 
 @contextlib.contextmanager
 def synchronized() -> Iterator[None]:
-    """Wait first, for a block that forks where Python does not notice, as native libraries do.
+    """Wait until no op is pending, then run a block that forks unnoticed by Python, as native libraries do.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def synchronized() -> Iterator[None]:
 def forbidden() -> Iterator[None]:
     """Refuse every fork that this thread makes in a block, with a `KernelError`.
 
-    For kernels that run as Python: a fork waits for what is pending, so for the kernel that makes it.
+    For kernels that run as Python: a fork waits for pending kernels, so a kernel that forks would wait for itself.
     """
     _install_audit_hook()
     thread = threading.get_ident()
@@ -84,7 +84,7 @@ def forbidden() -> Iterator[None]:
 
 
 def is_forbidden() -> bool:
-    """Whether this thread is in a `forbidden` block: it runs a kernel."""
+    """Return whether this thread is in a `forbidden` block, and therefore runs a kernel."""
     return threading.get_ident() in threads_in_kernels
 
 
@@ -93,7 +93,7 @@ def _stop() -> None:
 
 
 def _call_all(functions: Sequence[Callable[[], None]]) -> None:
-    """Call one after the other, also when one has raised; a thread that is left running would block the fork."""
+    """Call the functions in turn, even if one raises: a thread that is left running would block the fork."""
     with contextlib.ExitStack() as stack:
         for function in reversed(functions):
             stack.callback(function)
@@ -101,14 +101,14 @@ def _call_all(functions: Sequence[Callable[[], None]]) -> None:
 
 @functools.lru_cache(maxsize=1)
 def _install_audit_hook() -> None:
-    # Hooks of os.register_at_fork cannot refuse a fork; this one can, but can never be taken away again.
+    # Hooks of os.register_at_fork cannot refuse a fork. An audit hook can, but can never be removed.
     sys.addaudithook(_refuse_forks)
-    # The other threads are not there in the child, where their numbers are given anew.
+    # The other threads do not exist in the child, where their identifiers are used again.
     os.register_at_fork(after_in_child=threads_in_kernels.clear)
 
 
 _FORKS = frozenset({"os.fork", "os.forkpty", "subprocess.Popen"})
-# The parameters with which Popen does not use vfork, which runs nothing of a framework's; under their inner names.
+# The parameters of Popen, by their inner names, with which it forks. Otherwise it uses vfork, which is harmless here.
 _FORKING = {"preexec_fn": "preexec_fn", "uid": "user", "gid": "group", "gids": "extra_groups"}
 
 
@@ -116,12 +116,12 @@ def _refuse_forks(event: str, _: tuple[Any, ...]) -> None:
     if event not in _FORKS or not is_forbidden():
         return
     if event == "subprocess.Popen":
-        given = sys._getframe(1).f_locals  # which the event does not tell
+        given = sys._getframe(1).f_locals  # the event does not include them
         forking = [name for inner, name in _FORKING.items() if given.get(inner) is not None]
         if not forking:
             return
         event = f"{event} with {forking[0]}"
     raise KernelError(
-        f"{event} in a kernel: a fork waits until all kernels have ended. Fork where the op is called; a kernel may "
-        f"start programs with subprocess, without {', '.join(_FORKING.values())}"
+        f"{event} in a kernel: a fork waits until all kernels have ended. Fork in the code that calls the op; a kernel "
+        f"may start programs with subprocess, but without {', '.join(_FORKING.values())}"
     )

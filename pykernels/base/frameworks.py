@@ -1,4 +1,4 @@
-"""The frameworks that ops run in: one record each, and a package of `pykernels.frameworks` for it."""
+"""List the frameworks that ops run in: one record each, and a package of `pykernels.frameworks` for it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from typing import Any
 
 from pykernels.base.paths import PACKAGE
 
-__all__ = ["FRAMEWORKS", "Framework"]
-
 
 @dataclass(frozen=True)
 class Framework:
-    """A framework.
+    """A framework that ops run in.
 
     Attributes
     ----------
     package, title : str
-        ``torch``, ``PyTorch``.
+        Such as ``torch`` and ``PyTorch``.
     install : str
-        How it is installed.
+        The command that installs it.
     versions : tuple of str
-        What the versions begin with that ops are tested with.
+        The prefixes of the versions that ops are tested with.
     """
 
     package: str
@@ -31,7 +29,7 @@ class Framework:
     versions: tuple[str, ...]
 
     def has(self, part: str) -> bool:
-        """Whether the framework's package has a module of this name: plugin, registrar, check or bench."""
+        """Return whether the framework's package has a module of this name: plugin, registrar, check or bench."""
         return (PACKAGE / "frameworks" / self.package / f"{part}.py").is_file()
 
     def module(self, part: str) -> Any:
@@ -39,7 +37,7 @@ class Framework:
         return importlib.import_module(f"pykernels.frameworks.{self.package}.{part}")
 
 
-#: By package.
+#: The frameworks by package name.
 FRAMEWORKS = {
     each.package: each
     for each in (

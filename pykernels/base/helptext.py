@@ -1,4 +1,4 @@
-"""Texts of `help` for objects that have more to say than their class."""
+"""Give objects their own `help` texts."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["InstanceHelp", "shown_signature"]
-
 
 class InstanceHelp:
-    """As the ``__doc__`` of a class: its own docstring, and for each of its objects what `tell` returns."""
+    """The ``__doc__`` of a class: the class's docstring, and for each instance what `describe` returns."""
 
-    def __init__(self, text: str | None, tell: Callable[[Any], str]) -> None:
+    def __init__(self, text: str | None, describe: Callable[[Any], str]) -> None:
         self._text = text
-        self._tell = tell
+        self._describe = describe
 
     def __get__(self, instance: Any, owner: type) -> str | None:
-        return self._text if instance is None else self._tell(instance)
+        return self._text if instance is None else self._describe(instance)
 
 
 def shown_signature(function: Callable[..., Any]) -> str:
-    """The signature of a function, with annotations as they are written."""
+    """Return the signature of a function, with evaluated annotations if possible."""
     try:
         return str(inspect.signature(function, eval_str=True))
-    except Exception:  # whatever an annotation raises that only type checkers read
+    except Exception:  # annotations that only type checkers read may raise anything
         return str(inspect.signature(function))

@@ -13,20 +13,18 @@ if TYPE_CHECKING:
 else:
     Loader = object  # importlib.abc imports much of the standard library from Python 3.12 on
 
-__all__ = ["after_import", "is_imported"]
-
 _callbacks: dict[str, list[Callable[[], object]]] = {}
 
 
 def after_import(package: str, callback: Callable[[], object]) -> None:
-    """Call `callback` whenever `package` is imported from now on; one that is imported already is not waited for.
+    """Call `callback` whenever `package` is imported from now on; a package that is already imported triggers no call.
 
     Parameters
     ----------
     package : str
         A top-level package.
     callback : callable
-        Called at the end of the import; what it raises is raised there.
+        Called at the end of the import, which raises what the callback raises.
     """
     _callbacks.setdefault(package, []).append(callback)
     if _watcher not in sys.meta_path:
@@ -34,13 +32,13 @@ def after_import(package: str, callback: Callable[[], object]) -> None:
 
 
 def is_imported(package: str) -> bool:
-    """Whether `package` is imported, to the end; a mere folder of that name is no package."""
+    """Return whether the import of `package` is complete; a folder without ``__init__.py`` does not count."""
     spec = getattr(sys.modules.get(package), "__spec__", None)
     return spec is not None and spec.origin is not None and not getattr(spec, "_initializing", False)
 
 
 class _Watcher:
-    """Finds nothing itself: lets the others find a package, and has the callbacks called after its import."""
+    """A finder that lets the others find a package and adds the callbacks to its import."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
@@ -50,14 +48,14 @@ class _Watcher:
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(fullname, path, target)
             if spec is not None:
-                if spec.loader is not None and spec.origin is not None:  # else it is a mere folder of that name
+                if spec.loader is not None and spec.origin is not None:  # else it is a folder without __init__.py
                     spec.loader = _Announcing(spec.loader, fullname)
                 return spec
         return None
 
 
 class _Announcing(Loader):
-    """A package's own loader, followed by the callbacks."""
+    """A loader that runs a package's own loader and then the callbacks."""
 
     def __init__(self, loader: Any, package: str) -> None:
         self._loader = loader

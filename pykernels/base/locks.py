@@ -1,7 +1,8 @@
-"""Locks that are safe at a fork: a process forks once no other thread holds one.
+"""Provide locks that are safe across forks: a fork waits until no other thread holds one.
 
-A forked child has none of the other threads. What one of them held would stay held there for ever, and what it was
-building would stay half built, in LLVM as well. So a fork waits, and nothing new begins until it is over.
+A forked child has none of the other threads. A lock that one of them holds would stay held in the child for ever, and
+what it is building, even inside LLVM, would stay half built. So a fork waits, and no thread takes a lock until the fork
+is over.
 """
 
 from __future__ import annotations
@@ -17,30 +18,28 @@ from typing import Any, Generic, TypeVar, overload
 
 from pykernels.base.errors import PykernelsError
 
-__all__ = ["LONGEST", "Lock", "last_steps", "once", "preparations"]
-
 T = TypeVar("T")
 
-#: How long a fork waits for other threads, in seconds. What is held for longer cannot be used in the child.
+#: How long a fork waits for other threads, in seconds. Locks that are held for longer cannot be used in the child.
 LONGEST = 120.0
 _PAUSE = 0.01
 
-# How many locks each thread holds, by its number. A thread changes its own number, under the gate if it becomes or
-# ceases to be zero; a fork has the gate from when all the others' are.
+# The number of locks that each thread holds, by thread identifier. A thread changes only its own count, and takes the
+# gate to change it from or to zero. A fork keeps the gate once all the other counts are zero.
 _held: dict[int, int] = {}
 _gate = threading.Condition()
 _locks: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
 class Lock:
-    """A lock for ``with``, which a thread may take again.
+    """A reentrant lock for ``with``.
 
     Parameters
     ----------
     purpose : str
-        What a thread that holds it does, for messages: "building kernels".
+        What its holder does, for messages: "building kernels".
     others : callable, optional
-        Gives locks of other packages that its holder takes, as other threads may, for which forks wait as well.
+        Returns locks of other packages that a holder takes; forks wait for these as well.
     """
 
     def __init__(self, purpose: str, others: Callable[[], Iterable[Any]] = tuple) -> None:
@@ -56,8 +55,8 @@ class Lock:
         if self._lost:
             raise PykernelsError(
                 f"process {os.getpid()} was forked while another thread had been {self._purpose} for more than "
-                f"{LONGEST:.0f} s, which nothing here can end. Fork before that begins or after it, or start workers "
-                "with the multiprocessing method 'spawn'"
+                f"{LONGEST:.0f} s, and this process cannot continue that. Fork before that begins or after it ends, or "
+                "start workers with the multiprocessing method 'spawn'"
             )
         thread = threading.get_ident()
         if thread in _held:
@@ -82,9 +81,9 @@ class Lock:
 
 
 class once(Generic[T]):  # noqa: N801 (as `property`)
-    """An attribute that is computed when it is first read, by one thread.
+    """An attribute that one thread computes on first access.
 
-    It is `functools.cached_property`, whose lock, before Python 3.12, is not one of these.
+    Like `functools.cached_property`, whose lock, before Python 3.12, is not safe across forks.
     """
 
     def __init__(self, function: Callable[[Any], T]) -> None:
@@ -120,17 +119,18 @@ def _other_holders() -> set[int]:
     return set(_held) - {threading.get_ident()}
 
 
-#: What to do before each fork: at first, and at last, when no other thread holds a lock. Locks can be taken meanwhile.
+#: Callbacks before each fork: the first ones, which may take locks, and the last ones, when no other thread holds a
+#: lock.
 preparations: list[Callable[[], None]] = []
 last_steps: list[Callable[[], None]] = []
 
-# What the thread that forks has taken of other packages, and the locks for which it could not.
+# The other packages' locks that the forking thread has taken, and our locks for which it could not take them.
 _taken: list[Any] = []
 _given_up: list[Lock] = []
 
 
 def _begin_fork() -> None:
-    with contextlib.ExitStack() as stack:  # all of them, also when one has raised
+    with contextlib.ExitStack() as stack:  # runs all of them, even if one raises
         stack.callback(_close_gate)
         for step in last_steps:
             stack.callback(step)
@@ -146,11 +146,11 @@ def _wait() -> None:
 
 
 def _close_gate() -> None:
-    """Take the gate when no other thread holds a lock, and the locks of other packages with it."""
+    """Take the gate once no other thread holds a lock, and the other packages' locks with it."""
     _gate.acquire()
     end = time.monotonic() + LONGEST
     while True:
-        # The gate is open while this waits: what a thread waits for may be another one that needs a lock.
+        # The gate is open during this wait, since a holder may wait for a thread that needs a lock.
         _gate.wait_for(lambda: not _other_holders(), max(0.0, end - time.monotonic()))
         for lock in list(_locks):
             for other in lock._others():
@@ -161,7 +161,7 @@ def _close_gate() -> None:
         if not _given_up or time.monotonic() >= end:
             return
         _let_others_go()
-        _gate.wait(_PAUSE)  # for who holds them, and now needs a lock of ours
+        _gate.wait(_PAUSE)  # their holder may need one of our locks to go on
 
 
 def _let_others_go() -> None:

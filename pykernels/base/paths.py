@@ -1,10 +1,8 @@
-"""Where the data folders lie: inside the package in an install, beside it in a checkout."""
+"""Locate the data folders: inside the package when installed, beside it in a checkout."""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-__all__ = ["CPP_DEFS", "OPS", "PACKAGE", "REGISTRY"]
 
 #: The package's own folder.
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -15,9 +13,15 @@ def _folder(name: str) -> Path:
     return installed if installed.is_dir() else PACKAGE.parent / name
 
 
-#: The op folders that ship with the library.
+def shown(path: Path) -> Path:
+    """Return a path for users, relative to the current directory if it lies in that."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+#: The op folders that ship with pykernels.
 OPS = _folder("ops")
-#: The C++ sources that enter ops into each framework.
+#: The C++ sources of the registrars, which register ops in each framework.
 REGISTRY = _folder("registry")
-#: The headers that definitions are written against, and the C ABIs.
+#: The headers that definitions include, and the C ABIs.
 CPP_DEFS = _folder("cpp_defs")

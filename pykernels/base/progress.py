@@ -1,4 +1,4 @@
-"""Progress bars of long work, shown to a person at a terminal and nowhere else."""
+"""Show progress bars of long work, only at a terminal."""
 
 from __future__ import annotations
 
@@ -8,41 +8,39 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["Bar", "bar", "be_silent"]
-
-# A terminal has room for one bar; whoever has it shows it.
+# Held while a bar is shown: a terminal has room for one.
 _shown = threading.Lock()
 
 
 class Bar:
-    """A bar, or what stands for one where none is shown; its methods may be called by any thread."""
+    """A progress bar, or a stand-in where none is shown; any thread may call its methods."""
 
     def __init__(self, progress: Any = None, task: Any = None) -> None:
         self._progress = progress
         self._task = task
 
     def begin(self, what: str) -> None:
-        """Say what is done now."""
+        """Show what the work does now."""
         if self._progress is not None:
             self._progress.update(self._task, description=what)
 
     def advance(self, *_: object) -> None:
-        """Count a step as done; also what a future calls."""
+        """Count a step as done; usable as a future's callback."""
         if self._progress is not None:
             self._progress.advance(self._task)
 
 
 @contextlib.contextmanager
 def bar(what: str, total: int) -> Iterator[Bar]:
-    """Show a bar of `total` steps on the standard error output, with the time that has passed, until the block ends.
+    """Show a bar of `total` steps and the elapsed time on standard error until the block ends.
 
-    Nothing is shown where that is no terminal, or where a bar is shown already. Colours respect ``NO_COLOR``.
+    Nothing is shown if standard error is not a terminal, or if another bar is shown already. ``NO_COLOR`` is respected.
     """
     if not sys.stderr.isatty() or not _shown.acquire(blocking=False):
         yield Bar()
         return
     try:
-        from rich.console import Console  # not above: what takes no time needs none
+        from rich.console import Console  # imported here: short work needs no bar
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -53,5 +51,5 @@ def bar(what: str, total: int) -> Iterator[Bar]:
 
 
 def be_silent() -> None:
-    """Show no bars in this process: another one shows them."""
+    """Show no bars in this process, because another process shows them."""
     _shown.acquire(blocking=False)

@@ -1,4 +1,4 @@
-"""Run a Python file of an op folder, as a module whose name no other file shares."""
+"""Run a Python file of an op folder as a module with a unique name."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ from pathlib import Path
 from pykernels.base.bytecode import codes, instructions, names
 from pykernels.base.errors import LoadError
 
-__all__ = ["SOURCE", "compiled", "execute"]
-
-#: In the namespace of a kernel file, or of a helper's: its content as it was when it was loaded.
+#: The name, in the namespace of a kernel file or its helper, of the file's content at the time of loading.
 SOURCE = "__pykernels_source__"
-# How long a file may take, in seconds.
+# How long a file may run, in seconds.
 _LONGEST = 120.0
 
 
 def execute(path: Path) -> types.ModuleType:
-    """Execute a Python file of an op folder as a module whose name no other file shares.
+    """Execute a Python file of an op folder as a module with a unique name.
 
-    Files beside it can be imported by their plain names, without staying importable for anybody else.
+    The file can import the files beside it by their plain names; others cannot.
 
     Raises
     ------
@@ -37,7 +35,7 @@ def execute(path: Path) -> types.ModuleType:
         source = path.read_bytes()
     except OSError as error:
         raise LoadError(f"{path} cannot be read: {error.strerror}") from error
-    # numba and pickle look modules up by name, so two files must never share one.
+    # numba and pickle look modules up by name, so two files must never share a name.
     name = f"pykernels_op_{hashlib.sha256(str(path).encode() + b'|' + source).hexdigest()[:16]}.{path.stem}"
     module = types.ModuleType(name)
     module.__file__ = str(path)
@@ -54,21 +52,18 @@ def execute(path: Path) -> types.ModuleType:
         raise
     except _Endless as error:
         raise LoadError(
-            f"{_line_of(error, path)}: the file has run for more than {_LONGEST:.0f} s, and was stopped here"
+            f"{_line_of(error, path)}: the file ran for more than {_LONGEST:.0f} s and was stopped here"
         ) from None
-    except (Exception, SystemExit) as error:  # an op that is loaded does not end a program
+    except (Exception, SystemExit) as error:  # loading an op must not end a program
         raise LoadError(f"{_line_of(error, path)}: {type(error).__name__}: {error}") from error
     return module
 
 
 @functools.lru_cache(maxsize=1024)
 def compiled(source: bytes, path: Path) -> types.CodeType:
-    """The code of a Python file, which is compiled once to be checked and to be executed.
+    """Compile a Python file, once for both checking and executing it.
 
-    Raises
-    ------
-    SyntaxError, ValueError
-        It does not parse.
+    This raises `SyntaxError` or `ValueError` if the file does not parse.
     """
     code: types.CodeType = compile(source, str(path), "exec", dont_inherit=True)
     return code
@@ -76,7 +71,7 @@ def compiled(source: bytes, path: Path) -> types.CodeType:
 
 @contextlib.contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Let plain imports find the files of `folder`, afresh, and forget them afterwards."""
+    """Let plain imports load the files of `folder` anew, and forget these modules afterwards."""
     before = set(sys.modules)
     sys.path.insert(0, str(folder))
     dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
@@ -92,7 +87,7 @@ def _importable(folder: Path) -> Iterator[None]:
 
 
 class _Endless(BaseException):
-    """Ends what runs for too long."""
+    """Raised in a file that runs for too long."""
 
 
 @contextlib.contextmanager
@@ -116,7 +111,7 @@ def _limited() -> Iterator[None]:
 
 
 def _line_of(error: BaseException, path: Path) -> str:
-    import traceback  # not above: few files raise
+    import traceback  # imported here: few files raise
 
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path)]
@@ -124,19 +119,13 @@ def _line_of(error: BaseException, path: Path) -> str:
 
 
 def _check_stays(file: types.CodeType) -> None:
-    """Check that a file of an op folder, whose code this is, does not name ``os._exit``.
-
-    Raises
-    ------
-    LoadError
-        It does; the message has its file and line.
-    """
+    """Raise `LoadError` if the code of an op folder's file names ``os._exit``."""
     if "_exit" not in names(file):
         return
     for code in codes(file):
         for instruction, line in instructions(code):
             if instruction.argval == "_exit":
                 raise LoadError(
-                    f"{code.co_filename}:{line}: os._exit ends the process, of whoever loads or calls the op, without "
-                    "a word. Raise an error instead"
+                    f"{code.co_filename}:{line}: os._exit ends the process that loads or calls the op without a "
+                    "message. Raise an error instead"
                 )

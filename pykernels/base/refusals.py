@@ -1,4 +1,4 @@
-"""Our errors that are built-in errors, too, for callers that expect those."""
+"""Define our errors that are also built-in errors, for callers that expect those."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["FailedKernel", "MissingName", "NoGradient", "NotProvided", "RefusedC
 
 
 class RefusedCall(CallError, RuntimeError):
-    """An op, or what it is called in, was used wrongly."""
+    """An op, or the framework that calls it, was used wrongly."""
 
 
 class WrongType(CallError, TypeError):
-    """A function was given something of another type."""
+    """An argument has the wrong type."""
 
 
 class MissingName(LoadError, AttributeError):
@@ -20,12 +20,12 @@ class MissingName(LoadError, AttributeError):
 
 
 class NoGradient(DefinitionError, RuntimeError):
-    """A gradient is asked for that the definition does not have."""
+    """The definition does not have the requested gradient."""
 
 
 class NotProvided(DefinitionError, NotImplementedError):
-    """A method or a derivative is asked for that a class or a definition does not have."""
+    """A class or definition does not have the requested method or derivative."""
 
 
 class FailedKernel(KernelError, RuntimeError):
-    """A kernel has failed since the framework was last waited for."""
+    """A kernel has failed since the caller last waited for the framework."""

@@ -1,5 +1,3 @@
-"""The version of pykernels, which its metadata takes from here."""
-
-__all__ = ["__version__"]
+"""Define the version of pykernels; the package metadata reads it from here."""
 
 __version__ = "0.1.0"

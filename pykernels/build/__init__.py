@@ -1,1 +1,1 @@
-"""Tools that make machine code, and the cache that keeps it."""
+"""Compile and link machine code, and cache it on disk."""

@@ -1,8 +1,8 @@
-"""Built things on disk: keyed by everything they depend on, written atomically, checked when read.
+"""Cache built artefacts on disk: keyed by everything they depend on, written atomically, verified when read.
 
-An entry is a folder ``<kind>/<key>/`` with the artefact and ``manifest.json``, which holds the facts about it and a
-digest of all: of its kind and key, of the facts and of the artefact. Whatever does not fit its digest is built again,
-so a damaged entry heals itself. Nothing is loaded from a directory that others may write to.
+An entry is a folder ``<kind>/<key>/`` with the artefact and ``manifest.json``, which contains facts about the artefact
+and a digest of the kind, the key, the facts and the artefact. An entry that does not match its digest is rebuilt.
+Nothing is loaded from a directory that other users may write to.
 """
 
 from __future__ import annotations
@@ -23,33 +23,28 @@ from typing import Any
 
 from pykernels.base.errors import CacheError, PykernelsWarning
 
-__all__ = ["Entry", "Usage", "build", "clear", "digest", "directory", "recorded", "usage"]
-
 #: How long to wait for another process that builds the same entry, in seconds.
 LOCK_TIMEOUT = 300.0
-#: How long `clear` leaves what it takes out of use for those who have found it already, in seconds.
+#: How long `clear` keeps the files of removed entries for processes that have already found them, in seconds.
 GRACE = 1.0
 
 _MANIFEST = "manifest.json"
 # How often to look whether another process has ended, in seconds.
 _INTERVAL = 0.05
-# The kinds of what is being built, for whoever has asked with `recorded`.
+# The kinds of the entries that are built in a `recorded` block.
 _record: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("_record", default=None)
 
 
+@dataclass(frozen=True)
 class Entry:
-    """A built artefact: its `path`, and the `facts` that its builder wrote beside it."""
+    """A built artefact: its `path`, and the `facts` that its builder stored beside it."""
 
-    def __init__(self, path: Path, facts: dict[str, Any]) -> None:
-        self.path = path
-        self.facts = facts
-
-    def __repr__(self) -> str:
-        return f"Entry({str(self.path)!r})"
+    path: Path
+    facts: dict[str, Any]
 
 
 def directory() -> Path:
-    """The cache directory: ``$PYKERNELS_CACHE``, else ``pykernels`` in the user's cache directory.
+    """Return the cache directory: ``$PYKERNELS_CACHE``, else ``pykernels`` in the user's cache directory.
 
     Raises
     ------
@@ -59,16 +54,16 @@ def directory() -> Path:
     chosen = os.environ.get("PYKERNELS_CACHE")
     if chosen:
         return Path(chosen).absolute()
-    import platformdirs  # not above: it takes a tenth of a warm start
+    import platformdirs  # imported here: it takes a tenth of a warm start
 
     try:
         return Path(platformdirs.user_cache_dir("pykernels"))
     except RuntimeError as error:
-        raise CacheError(f"there is no cache directory: {error}; or set PYKERNELS_CACHE to a directory") from error
+        raise CacheError(f"no cache directory was found: {error}; or set PYKERNELS_CACHE to a directory") from error
 
 
 def digest(parts: Iterable[str | bytes | Path]) -> str:
-    """A key for `parts`, in order; a `Path` stands for the content of the file."""
+    """Return a key for `parts`, in order; a `Path` stands for the content of its file."""
     total = hashlib.sha256()
     for part in parts:
         raw = part.read_bytes() if isinstance(part, Path) else part.encode() if isinstance(part, str) else part
@@ -78,7 +73,7 @@ def digest(parts: Iterable[str | bytes | Path]) -> str:
 
 
 def build(kind: str, key: str, filename: str, make: Callable[[Path], dict[str, Any]]) -> Entry:
-    """The entry for `key`, made by ``make(path)`` if there is none yet.
+    """Return the entry for `key`; build it with ``make(path)`` if there is none yet.
 
     Parameters
     ----------
@@ -89,18 +84,18 @@ def build(kind: str, key: str, filename: str, make: Callable[[Path], dict[str, A
     filename : str
         The artefact's file name.
     make : callable
-        Writes the artefact to the path that it is given and returns facts to keep beside it (JSON).
+        Writes the artefact to the given path and returns facts to store beside it (JSON).
 
     Raises
     ------
     CacheError
-        Others may write to the directory. Or the entry is not there and cannot be written: the directory is read-only,
-        the disk is full, or another process has held the lock for too long.
+        Other users may write to the directory. Or the entry does not exist and cannot be written: the directory is
+        read-only, the disk is full, or another process has held the lock for too long.
 
     Warns
     -----
     PykernelsWarning
-        The entry was damaged, and is built again.
+        The entry was damaged and is rebuilt.
     """
     _check_owner(directory())
     home = directory() / kind / key
@@ -114,7 +109,7 @@ def build(kind: str, key: str, filename: str, make: Callable[[Path], dict[str, A
             entry = _read(home, filename)
             if entry is None:
                 if (home / _MANIFEST).exists():
-                    warnings.warn(f"{home} was damaged, and is built again", PykernelsWarning, stacklevel=3)
+                    warnings.warn(f"{home} was damaged and is rebuilt", PykernelsWarning, stacklevel=3)
                 entry = _write(home, filename, make)
                 built = _record.get()
                 if built is not None:
@@ -126,7 +121,7 @@ def build(kind: str, key: str, filename: str, make: Callable[[Path], dict[str, A
 
 @contextlib.contextmanager
 def recorded() -> Iterator[list[str]]:
-    """The kinds of the entries that the block builds in this thread, one for each; none for what was there already."""
+    """Yield a list to which each entry that the block builds in this thread adds its kind."""
     built: list[str] = []
     token = _record.set(built)
     try:
@@ -137,28 +132,28 @@ def recorded() -> Iterator[list[str]]:
 
 @dataclass(frozen=True)
 class Usage:
-    """How many entries there are of a kind, and how many bytes they take."""
+    """The number of entries of a kind, and their size in bytes."""
 
     entries: int
     size: int
 
 
 def usage() -> dict[str, Usage]:
-    """What is in the cache, by kind."""
+    """Return the usage of the cache by kind."""
     return {kind.name: _measure(kind) for kind in _kinds()}
 
 
 def clear() -> tuple[int, int]:
-    """Remove every entry that no process is building; safe while other processes use the cache.
+    """Remove every entry that no process is building, even while other processes use the cache.
 
-    What they have loaded stays loaded, and what they need next is built again. An entry first loses its manifest, so
-    that nobody finds it any more, and its files only after `GRACE`, when those who had found it have loaded it. Locks
-    stay, since one that is removed while it is waited for locks nothing.
+    What other processes have loaded stays loaded, and what they need next is rebuilt. An entry first loses its
+    manifest, so that no process finds it any more. Its files follow after `GRACE`, when processes that found it before
+    have loaded it. Lock files stay: a lock file that is removed while a process waits for it locks nothing.
 
     Returns
     -------
     removed, kept : int
-        How many entries are gone, and how many are not because a process is building them.
+        The number of removed entries, and of those kept because a process is building them.
 
     Raises
     ------
@@ -193,10 +188,10 @@ def _kinds() -> list[Path]:
 
 
 def _measure(kind: Path) -> Usage:
-    """The entries and the bytes of all files in a kind's folder, while others may be changing it."""
+    """Measure a kind's folder, which other processes may be changing."""
     entries, size = 0, 0
     for folder, _, files in os.walk(kind):
-        # A folder with a dot in its name is being written.
+        # A dot in a folder's name means that it is being written.
         entries += _MANIFEST in files and "." not in Path(folder).name
         for name in files:
             with contextlib.suppress(FileNotFoundError):
@@ -207,28 +202,28 @@ def _measure(kind: Path) -> Usage:
 def _not_writable(error: OSError, path: Path) -> CacheError:
     return CacheError(
         f"the cache directory {directory()} cannot be written: {error.strerror or error} "
-        f"({error.filename or path}). Make room or make it writable, or set PYKERNELS_CACHE to another directory"
+        f"({error.filename or path}). Free some space or make it writable, or set PYKERNELS_CACHE to another directory"
     )
 
 
 def _check_owner(path: Path) -> None:
-    """Refuse a cache directory in which another user may have put what is loaded into this process."""
+    """Refuse a cache directory in which another user may have placed code that this process would load."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
-        return  # it is made so that its owner alone may write to it
+        return  # it is created so that only its owner may write to it
     except OSError as error:
         raise _not_writable(error, path) from error
-    by_group = found.st_mode & stat.S_IWGRP and found.st_gid != os.getegid()
-    if found.st_mode & stat.S_IWOTH or by_group:
-        wrong, mend = "other users may write to it", f"Take that away (chmod go-w {path})"
-    elif found.st_uid not in (os.geteuid(), 0) and not os.environ.get("PYKERNELS_CACHE"):
-        wrong, mend = f"it belongs to user {found.st_uid}", f"Set PYKERNELS_CACHE to {path} if you trust that user"
+    by_group = status.st_mode & stat.S_IWGRP and status.st_gid != os.getegid()
+    if status.st_mode & stat.S_IWOTH or by_group:
+        reason, cure = "other users may write to it", f"Remove that permission (chmod go-w {path})"
+    elif status.st_uid not in (os.geteuid(), 0) and not os.environ.get("PYKERNELS_CACHE"):
+        reason, cure = f"it belongs to user {status.st_uid}", f"Set PYKERNELS_CACHE to {path} if you trust that user"
     else:
         return
     raise CacheError(
-        f"nothing is loaded from the cache directory {path}, since {wrong}. {mend}, or set PYKERNELS_CACHE to another "
-        f"directory"
+        f"pykernels loads nothing from the cache directory {path}, since {reason}. {cure}, or set PYKERNELS_CACHE to "
+        "another directory"
     )
 
 
@@ -243,12 +238,12 @@ def _read(home: Path, filename: str) -> Entry | None:
 
 
 def _seal(home: Path, facts: dict[str, Any], path: Path) -> str:
-    """What tells that an entry is the one that was written, for its key."""
+    """Return the digest that shows that an entry is intact and belongs to its key."""
     return digest([home.parent.name, home.name, json.dumps(facts, sort_keys=True), path])
 
 
 def _write(home: Path, filename: str, make: Callable[[Path], dict[str, Any]]) -> Entry:
-    import tempfile  # not above, with shutil: only who writes needs them
+    import tempfile  # imported here, like shutil: only writing needs them
 
     _remove_remains(home)
     scratch = Path(tempfile.mkdtemp(prefix=f"{home.name}.", dir=home.parent))
@@ -258,7 +253,7 @@ def _write(home: Path, filename: str, make: Callable[[Path], dict[str, Any]]) ->
         manifest = {"digest": _seal(home, facts, path), "facts": facts}
         (scratch / _MANIFEST).write_text(json.dumps(manifest))
         scratch.chmod(0o755)
-        # Only a damaged entry can be in the way, since the lock is ours.
+        # We hold the lock, so only a damaged entry can be in the way.
         _remove(home)
         scratch.rename(home)
     finally:
@@ -273,14 +268,14 @@ def _remove(folder: Path, *, ignore_errors: bool = True) -> None:
 
 
 def _remove_remains(home: Path) -> None:
-    """Remove what processes have left that were killed while they built an entry; its lock must be ours."""
+    """Remove what killed processes have left of an entry; the caller must hold its lock."""
     for scratch in home.parent.glob(f"{home.name}.*"):
         if scratch.is_dir():
             _remove(scratch)
 
 
 class _Lock:
-    """The lock of an entry between processes; waiting is bounded, and its owner is named when that is exceeded."""
+    """The lock of an entry between processes; a wait that takes too long raises an error that names the owner."""
 
     def __init__(self, home: Path, timeout: float) -> None:
         self._timeout = timeout
@@ -296,7 +291,7 @@ class _Lock:
                 os.close(self._descriptor)
                 raise CacheError(
                     f"another process has been building {self._owner.stem} for more than {self._timeout:.0f} s: "
-                    f"{self._describe_owner()}. If it hangs, end it; the lock goes with it ({self._path})"
+                    f"{self._describe_owner()}. If it hangs, end it; that releases the lock ({self._path})"
                 )
             time.sleep(_INTERVAL)
         self._owner.write_text(str(os.getpid()))
@@ -315,4 +310,4 @@ class _Lock:
         try:
             return f"process {int(self._owner.read_text())}"
         except (OSError, ValueError):
-            return "its process is not known"
+            return "its process is unknown"

@@ -1,35 +1,29 @@
-"""Machine code of a kernel, linked with the part of the runtime that it needs."""
+"""Link a kernel's machine code with the parts of the runtime that it needs."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pykernels.base.paths import CPP_DEFS
-from pykernels.build import cache
-from pykernels.build.toolchain import compiler, run
+from pykernels.build import cache, toolchain
 
-__all__ = ["ENTRY", "LOADABLE", "RELOCATABLE", "RUNTIME", "link"]
-
-#: The name of a compiled kernel's function of the ABI.
+#: The name of the ABI function of a compiled kernel.
 ENTRY = "pk_kernel_run"
-#: The file names of what a process loads, and of what a library is linked from.
+#: The file names of a kernel that a process loads, and of one that is linked into a library.
 LOADABLE, RELOCATABLE = "kernel.so", "kernel.o"
 _FOLDER = CPP_DEFS / "runtime"
-#: The parts of the runtime: of each the file to compile, and what it includes.
+#: The parts of the runtime: the file of each to compile, and the headers that it includes.
 RUNTIME = {
     name: (_FOLDER / f"{name}.cpp", *sorted((_FOLDER / name).glob("*.h")))
     for name in ("copying", "elementwise", "fused", "kernel_runtime")
 }
 
-_HEADERS = sorted((CPP_DEFS / "include" / "pykernels").glob("*.h"))
-_FLAGS = ("-fPIC", "-std=c++17", "-O3", "-fvisibility=hidden")
+_INCLUDE = CPP_DEFS / "include"
 
 
 def link(code: bytes, parts: Sequence[str], libraries: Sequence[str], output: Path, what: str) -> None:
-    """Link machine code with parts of the runtime, which are compiled once and kept in the cache.
+    """Link machine code with parts of the runtime, which are compiled once and cached.
 
     Parameters
     ----------
@@ -40,9 +34,9 @@ def link(code: bytes, parts: Sequence[str], libraries: Sequence[str], output: Pa
     libraries : sequence of str
         Paths, or ``-l`` and a name.
     output : Path
-        Called `LOADABLE` or `RELOCATABLE`; the latter still needs the libraries.
+        Its name is `LOADABLE` or `RELOCATABLE`; a relocatable file still needs the libraries.
     what : str
-        For the message if it fails.
+        What is linked, for the message if it fails.
 
     Raises
     ------
@@ -56,22 +50,14 @@ def link(code: bytes, parts: Sequence[str], libraries: Sequence[str], output: Pa
     flags = ["-shared", "-Wl,--exclude-libs,ALL", *libraries]
     if output.name == RELOCATABLE:
         flags = ["-r", "-nostdlib"]
-    run(
-        [*compiler().command, str(object_path), *(str(_compiled(part)) for part in parts), "-o", str(output), *flags],
+    toolchain.run(
+        [*toolchain.compiler(), str(object_path), *(str(_compiled(part)) for part in parts), "-o", str(output), *flags],
         what=what,
     )
     object_path.unlink()
 
 
-@functools.cache
-def _key(part: str) -> str:
-    return cache.digest([*RUNTIME[part], *_HEADERS, *_FLAGS])
-
-
 def _compiled(part: str) -> Path:
-    def make(path: Path) -> dict[str, Any]:
-        include, source = f"-I{CPP_DEFS / 'include'}", str(RUNTIME[part][0])
-        run([*compiler().command, *_FLAGS, include, "-c", source, "-o", str(path)], what=source)
-        return {}
-
-    return cache.build("runtime", _key(part), f"{part}.o", make).path
+    source, *headers = RUNTIME[part]
+    key = (cache.digest(headers),)
+    return toolchain.build_object(part, source, kind="runtime", flags=("-O3",), include=(_INCLUDE,), key=key)

@@ -1,4 +1,4 @@
-"""Write the files of a command all at once, or none of them."""
+"""Write the output files of a command: all of them, or none."""
 
 from __future__ import annotations
 
@@ -11,32 +11,24 @@ from pathlib import Path
 
 from pykernels.base.errors import BuildError
 
-__all__ = ["replacing"]
-
 
 @contextmanager
 def replacing(outputs: Sequence[Path]) -> Iterator[Mapping[Path, Path]]:
-    """Temporary files that take the place of `outputs` at the end of the block, all or none.
-
-    Raises
-    ------
-    BuildError
-        One cannot be written where it is to be.
-    """
+    """Yield temporary files that replace `outputs` at the end of the block: all, or none and a `BuildError`."""
     for output in outputs:
         if output.is_dir():
             raise BuildError(f"{output} cannot be written: it is a directory")
         if output.exists() and not output.is_file():
-            # To replace a device would take it from the whole system.
-            raise BuildError(f"{output} cannot be written: it is no regular file")
+            # Replacing a device file would remove it for the whole system.
+            raise BuildError(f"{output} cannot be written: it is not a regular file")
     try:
         folder = Path(tempfile.mkdtemp(prefix=".pykernels-", dir=outputs[0].parent))
     except OSError as error:
         raise BuildError(f"{outputs[0]} cannot be written: {error.strerror}") from error
     try:
-        made = {output: folder / output.name for output in outputs}
-        yield made
-        for output, file in made.items():
+        temporary = {output: folder / output.name for output in outputs}
+        yield temporary
+        for output, file in temporary.items():
             os.replace(file, output)
     except OSError as error:
         raise BuildError(f"{error.filename or outputs[0]} cannot be written: {error.strerror}") from error

@@ -1,8 +1,9 @@
-"""What is compiled already in a package of ops: found by content, checked, and used in place of compilers.
+"""Find the compiled objects that a package of ops ships, verify them, and use them instead of compiling.
 
-A folder of op folders may hold a folder ``compiled``, which ``python -m pykernels build --wheel`` makes: the objects of
-the ops, registrars of frameworks, and a manifest with a digest of each, of the files of the ops that their objects were
-made of, and of what the registrars are made for (`frameworks.registrar_libraries` finds them).
+A folder of op folders may contain a folder ``compiled``, written by ``python -m pykernels build --wheel``: the ops'
+objects, registrars of frameworks (which `frameworks.registrar_libraries` finds), and a manifest. The manifest has a
+digest of each object and registrar, digests of the op files that the objects were built from, and what the registrars
+were built for.
 """
 
 from __future__ import annotations
@@ -24,28 +25,16 @@ from pykernels.base.errors import BuildError, PackageError, PykernelsWarning
 from pykernels.base.version import __version__
 from pykernels.build import cache, machine, toolchain
 
-__all__ = [
-    "FOLDER",
-    "MANIFEST",
-    "ShippedRegistrar",
-    "Store",
-    "contents",
-    "made_for",
-    "offer",
-    "store_of",
-    "stores",
-]
-
-#: The folder beside the op folders, and the file in it that says what it holds.
+#: The folder beside the op folders, and the file in it that lists its content.
 FOLDER, MANIFEST = "compiled", "manifest.json"
-#: What lets a program ignore these folders, to compile for the processor at hand.
+#: The environment variable that, set to 0, makes a program ignore these folders and compile for its own processor.
 _VARIABLE = "PYKERNELS_SHIPPED"
-# What reading a manifest raises that is not there or not one.
+# The errors of reading a manifest that is missing or malformed.
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
-# The folders of op folders that ops have been loaded from, in order.
+# The folders of op folders from which ops have been loaded, in order.
 _collections: dict[Path, None] = {}
-# Raised with every change of what manifests say, the facts of kernels included.
-_FORMAT = 2
+# Increased with every change of the manifest's format, which includes the facts of kernels.
+_FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -55,12 +44,12 @@ class ShippedRegistrar:
     Attributes
     ----------
     framework : str
-        The package that it is for, such as ``oneflow``.
+        The framework's package, such as ``oneflow``.
     path : Path
     digest : str
-        Of its content.
+        The digest of the file's content.
     made_for : dict of str to str
-        Versions, and whatever else has to be the same.
+        Versions, and everything else that must match.
     """
 
     framework: str
@@ -69,7 +58,7 @@ class ShippedRegistrar:
     made_for: dict[str, str]
 
     def is_intact(self) -> bool:
-        """Whether the file is as it was made."""
+        """Return whether the file is unchanged."""
         return _is_intact(self.path, self.digest)
 
 
@@ -81,13 +70,13 @@ class Store:
     folder : Path
         The folder.
     manifest : dict
-        What its manifest says.
+        The content of its manifest.
 
     Attributes
     ----------
     folder : Path
     pykernels : str
-        The version that made it.
+        The version of pykernels that wrote it.
     registrars : tuple of ShippedRegistrar
     """
 
@@ -102,7 +91,7 @@ class Store:
 
     @classmethod
     def read(cls, folder: Path) -> Store:
-        """The store in a folder.
+        """Read the store in a folder.
 
         Raises
         ------
@@ -112,13 +101,18 @@ class Store:
         return cls(folder, json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
 
     def find(self, op_folder: Path, parts: Sequence[str | bytes]) -> tuple[Path, dict[str, Any]] | None:
-        """An object and its facts by what it was made of; None if there is none."""
+        """Return the object built from `parts` and its facts, or None if there is none."""
         objects = self._manifest["ops"].get(op_folder.name, {}).get("objects", {})
         entry = objects.get(cache.digest(parts))
         return None if entry is None else (self.folder / entry["file"], entry["facts"])
 
+    def specialize_on(self, op_folder: Path, parts: Sequence[str | bytes]) -> str | None:
+        """Return the name of the number that kernels with these parts are specialized on; None if there is none."""
+        names: dict[str, str] = self._manifest["ops"].get(op_folder.name, {}).get("specialize_on", {})
+        return names.get(cache.digest(parts))
+
     def problem(self, op_folder: Path) -> str:
-        """Why the objects of an op cannot be used; empty if they can, or there are none."""
+        """Return why the objects of an op cannot be used; empty if they can, or if there are none."""
         known = self._manifest["ops"].get(op_folder.name)
         if known is None:
             return ""
@@ -126,20 +120,20 @@ class Store:
         for what in ("manifest format", "kernel ABI", "definition ABI"):
             if made.get(what) != wanted[what]:
                 return (
-                    f"they are made for {what} {made.get(what)} (of pykernels {self.pykernels}), and this is "
+                    f"they were built for {what} {made.get(what)} (of pykernels {self.pykernels}), but this is "
                     f"{wanted[what]} (of pykernels {__version__})"
                 )
         if made["machine"] != wanted["machine"]:
-            return f"they are made for machine {made['machine']}, and this is {wanted['machine']}"
+            return f"they were built for machine {made['machine']}, but this is {wanted['machine']}"
         if machine.is_newer(made["libc"], wanted["libc"]):
-            return f"they are made for {made['libc']}, and this is {wanted['libc']}"
-        lacking = [flag for flag in made["flags"] if flag not in machine.processor_flags()]
-        if lacking:
-            return f"they are made for {made['cpu']}, and this processor has no {', '.join(lacking)}"
-        found = contents(op_folder)
-        changed = sorted(name for name in {*found, *known["files"]} if found.get(name) != known["files"].get(name))
+            return f"they were built for {made['libc']}, but this is {wanted['libc']}"
+        missing = [flag for flag in made["flags"] if flag not in machine.processor_flags()]
+        if missing:
+            return f"they were built for {made['cpu']}, but this processor lacks {', '.join(missing)}"
+        present = contents(op_folder)
+        changed = sorted(name for name in {*present, *known["files"]} if present.get(name) != known["files"].get(name))
         if changed:
-            return f"{op_folder / changed[0]} is not the file that they were made of"
+            return f"{op_folder / changed[0]} is not the file that they were built from"
         for entry in known["objects"].values():
             file = self.folder / entry["file"]
             if not _is_intact(file, entry["digest"]):
@@ -148,29 +142,29 @@ class Store:
 
 
 def offer(collections: Iterable[Path]) -> None:
-    """Let what came with these folders of op folders be found by `stores`."""
+    """Let `stores` find the stores of these collections."""
     _collections.update(dict.fromkeys(collections))
 
 
 def stores() -> Iterator[Store]:
-    """The stores beside the ops that have been loaded, whether or not the objects of these ops can be used."""
+    """Yield the stores beside the loaded ops, whether or not their objects can be used."""
     for collection in () if os.environ.get(_VARIABLE) == "0" else tuple(_collections):
-        with contextlib.suppress(*_UNREADABLE):  # which an op says that needs it
+        with contextlib.suppress(*_UNREADABLE):  # `store_of` reports it when an op needs the store
             yield Store.read(collection / FOLDER)
 
 
 def store_of(op_folder: Path) -> Store | None:
-    """The store beside an op folder whose objects of this op can be used; None if there is none.
+    """Return the store beside an op folder if the op can use its objects, otherwise None.
 
     Raises
     ------
     PackageError
-        There is one that cannot be used, and no compiler to make objects here.
+        The store cannot be used, and there is no compiler.
 
     Warns
     -----
     PykernelsWarning
-        There is one that cannot be used; what is needed is compiled here.
+        The store cannot be used; the op is compiled on this machine.
     """
     folder = op_folder.parent / FOLDER
     if os.environ.get(_VARIABLE) == "0" or not (folder / MANIFEST).is_file():
@@ -180,7 +174,7 @@ def store_of(op_folder: Path) -> Store | None:
 
 @functools.lru_cache(maxsize=1024)
 def _checked(op_folder: Path, stamps: tuple[Any, ...]) -> Store | None:
-    """The store, checked once for each state of the files."""
+    """Return the store, checked once for each state of the files."""
     folder = op_folder.parent / FOLDER
     store: Store | None = None
     try:
@@ -190,16 +184,16 @@ def _checked(op_folder: Path, stamps: tuple[Any, ...]) -> Store | None:
         problem = f"{folder / MANIFEST} cannot be read: {type(error).__name__}: {error}"
     if not problem:
         return store
-    said = f"op {op_folder.name!r}: the compiled objects in {folder} cannot be used: {problem}"
+    message = f"op {op_folder.name!r}: the compiled objects in {folder} cannot be used: {problem}"
     try:
         toolchain.compiler()
     except BuildError as error:
         raise PackageError(
-            f"{said}. There is no other way to run it, since {error}; or build the wheel again: "
+            f"{message}. The op cannot be compiled either, since {error}. Or build the wheel again: "
             f"python -m pykernels build --wheel"
         ) from None
     warnings.warn(
-        f"{said}. It is compiled here instead; to be rid of this, build the wheel again, or remove that folder",
+        f"{message}. It is compiled on this machine instead; to avoid that, build the wheel again or remove the folder",
         PykernelsWarning,
         stacklevel=2,
     )
@@ -207,13 +201,13 @@ def _checked(op_folder: Path, stamps: tuple[Any, ...]) -> Store | None:
 
 
 def contents(op_folder: Path) -> dict[str, str]:
-    """The digest of each file of an op folder that the op consists of."""
+    """Return the digest of each of the op's files in its folder."""
     files = sorted(p for p in op_folder.rglob("*") if p.suffix in {".py", ".cpp", ".h", ".hpp", ".inl"})
     return {str(p.relative_to(op_folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
 def made_for(cpu: str) -> dict[str, Any]:
-    """What objects that are made here for a processor depend on."""
+    """Return what objects depend on that this machine compiles for the processor `cpu`."""
     return {
         "manifest format": _FORMAT,
         "kernel ABI": abi.KERNEL_ABI,

@@ -1,4 +1,4 @@
-"""The C++ compiler: found, tried, and run into the cache."""
+"""Find the C++ compiler, try it, and compile into the cache."""
 
 from __future__ import annotations
 
@@ -10,36 +10,26 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pykernels.base import paths, progress
 from pykernels.base.errors import BuildError, CompileFailed
 from pykernels.build import cache
 
-__all__ = ["Compiler", "announce", "build_object", "build_shared", "compiler", "headers", "run"]
-
 _CANDIDATES = ("g++", "c++", "clang++")
 _COMMON_FLAGS = (
     "-fPIC",
     "-std=c++17",
     "-fvisibility=hidden",
-    # Who includes what is listed, see `_build`.
+    # List the included files, see `_build`.
     "-MMD",
-    # What objects say of places in our own sources does not depend on where these lie.
+    # Source locations in objects must not depend on where our sources lie.
     *(f"-fmacro-prefix-map={folder}={folder.name}" for folder in (paths.REGISTRY, paths.CPP_DEFS)),
 )
 
 
-@dataclass(frozen=True)
-class Compiler:
-    """A C++ compiler: the `command` that runs it."""
-
-    command: tuple[str, ...]
-
-
-def compiler() -> Compiler:
-    """The C++ compiler: ``$CXX``, else the first of g++, c++ and clang++ on the PATH.
+def compiler() -> tuple[str, ...]:
+    """Return the command of the C++ compiler: ``$CXX``, else the first of g++, c++ and clang++ on the PATH.
 
     Raises
     ------
@@ -50,19 +40,19 @@ def compiler() -> Compiler:
 
 
 @functools.lru_cache(maxsize=8)
-def _find(chosen: str, path: str) -> Compiler:
-    import shlex  # not above, with shutil: what is in the cache needs no compiler
+def _find(chosen: str, path: str) -> tuple[str, ...]:
+    import shlex  # imported here, like shutil: cached files need no compiler
     import shutil
 
     command = shlex.split(chosen) if chosen else [name for name in _CANDIDATES if shutil.which(name, path=path)][:1]
     if not command or not shutil.which(command[0], path=path):
-        what = f"$CXX names {chosen!r}, which is not on the PATH" if chosen else "no C++ compiler is on the PATH"
-        raise BuildError(f"{what}. Install one (Debian, Ubuntu: apt install g++) or set CXX to its path")
+        problem = f"$CXX names {chosen!r}, which is not on the PATH" if chosen else "no C++ compiler is on the PATH"
+        raise BuildError(f"{problem}. Install one (Debian, Ubuntu: apt install g++) or set CXX to its path")
     try:
         subprocess.run([*command, "--version"], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise BuildError(f"the C++ compiler {' '.join(command)!r} does not run: {error}") from error
-    return Compiler(tuple(command))
+    return tuple(command)
 
 
 def build_shared(
@@ -83,31 +73,31 @@ def build_shared(
     Parameters
     ----------
     name : str
-        The file name without its ending; `sources` of one name are told apart by content.
+        The file name without its ending; the content distinguishes `sources` with the same name.
     sources : sequence of Path
         Compiled and linked together.
     kind : str
-        The cache's kind of entry.
+        The kind of cache entry.
     flags : sequence of str
-        Added to the common ones.
+        Added to the common flags.
     include : sequence of Path
-        Folders of headers. Every header in them counts for the key, so name only folders of our own here; folders of
-        others go into `flags`, with what identifies them in `key`.
+        Folders of headers. Every header in them is part of the key, so pass only our own folders here; pass others in
+        `flags`, and what identifies them in `key`.
     objects : sequence of callable
-        Give the paths of objects that are linked with the sources, and may build them; `key` tells them apart.
+        Return the paths of objects to link with the sources, and may build them; `key` must distinguish them.
     libraries : sequence of str
-        What the linker is told after all objects.
+        Arguments of the linker after all objects.
     key : sequence of str
-        Whatever else the result depends on.
+        Everything else that the result depends on.
     is_movable : bool
-        Whether the folder of the sources does not matter: ``__FILE__`` is then relative to it.
+        Whether the result is independent of the sources' folder: ``__FILE__`` is then relative to it.
     shows_progress : bool
-        Whether there is a bar at a terminal if there are several parts.
+        Whether to show a bar at a terminal if there are several parts.
 
     Raises
     ------
     CompileFailed
-        The compiler refused the sources; `.output` is what it said.
+        The compiler refused the sources; `.output` is what it printed.
     BuildError
         There is no compiler.
     CacheError
@@ -119,11 +109,11 @@ def build_shared(
         command = _command(sources, flags, include, is_movable)
         if len(sources) == 1 and not objects:
             return _compile([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], output, name)
-        from concurrent.futures import ThreadPoolExecutor  # not above: few programs build anything
+        from concurrent.futures import ThreadPoolExecutor  # imported here: few programs build anything
 
         made = [output.with_name(f"{number}.o") for number in range(len(sources))]
-        told, steps = f"pykernels: building the {name.replace('_', ' ')}, once", len(sources) + len(objects) + 1
-        with progress.bar(told, steps) if shows_progress else contextlib.nullcontext(progress.Bar()) as bar:
+        message, steps = f"pykernels: building the {name.replace('_', ' ')}, once", len(sources) + len(objects) + 1
+        with progress.bar(message, steps) if shows_progress else contextlib.nullcontext(progress.Bar()) as bar:
             with ThreadPoolExecutor(os.cpu_count()) as pool:
                 waiting = [pool.submit(build) for build in objects]
                 compiling = [
@@ -154,7 +144,7 @@ def build_object(
     key: Sequence[str] = (),
     is_movable: bool = False,
 ) -> Path:
-    """Compile a C++ source into a relocatable object in the cache; as `build_shared` otherwise."""
+    """Compile a C++ source into a relocatable object in the cache; otherwise like `build_shared`."""
 
     def make(output: Path) -> list[Path]:
         command = _command([source], flags, include, is_movable)
@@ -173,14 +163,14 @@ def _build(
     include: Sequence[Path],
     make: Callable[[Path], list[Path]],
 ) -> Path:
-    """What `make` writes, from the cache if all files that it included then are as they were.
+    """Return the file that `make` writes, from the cache if all the files that it included are unchanged.
 
-    Which these are is known when the sources have been compiled, so an entry says it, and one of a key with the
-    contents of these files says what they include now. Our own files and `include` are in the key already; others are
-    named relative to `folder`, if there is one.
+    The included files are known only after compilation. So each entry lists them, and the key of the next entry adds
+    their content; an entry that lists no new file is the result. Our own files and `include` are in the key already;
+    other files are named relative to `folder`, if there is one.
     """
     own = (paths.REGISTRY, paths.CPP_DEFS, *include)
-    built: list[cache.Entry] = []  # by this call, of which the last is like the next
+    built: list[cache.Entry] = []  # by this call; the next entry has the content of the last
 
     def write(output: Path) -> dict[str, list[str]]:
         if built:
@@ -205,12 +195,12 @@ def _build(
 def _content_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError:  # the compiler tells that it is gone
+    except OSError:  # the compiler reports that it is missing
         return b""
 
 
 def _compile(command: Sequence[str], output: Path, what: str) -> list[Path]:
-    """Run a compiler, which lists the files that it has included; not those of the system."""
+    """Run a compiler and return the files that it has included, without those of the system."""
     listed = output.with_name(f"{output.name}.d")
     run([*command, "-MF", str(listed)], what=what)
     text = listed.read_text(errors="surrogateescape").partition(": ")[2].replace("\\\n", " ")
@@ -222,25 +212,25 @@ def _compile(command: Sequence[str], output: Path, what: str) -> list[Path]:
 
 def _command(sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], is_movable: bool) -> list[str]:
     names = [f"-fmacro-prefix-map={source.parent}/=" for source in sources] if is_movable else []
-    return [*compiler().command, *_COMMON_FLAGS, *names, *flags, *(f"-I{folder}" for folder in include)]
+    return [*compiler(), *_COMMON_FLAGS, *names, *flags, *(f"-I{folder}" for folder in include)]
 
 
 def _key(
     sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], others: Sequence[str], is_movable: bool
 ) -> str:
-    # Which compiler it was does not matter behind a C ABI, so what is in the cache needs none; a choice is respected.
+    # Behind a C ABI any compiler will do, so cached files need none; only a compiler that the user chose is in the key.
     chosen = os.environ.get("CXX", "")
     names = [source.name if is_movable else str(source) for source in sources]
     return cache.digest([chosen, *_COMMON_FLAGS, *flags, *others, *names, *sources, *map(headers, include)])
 
 
 def headers(folder: Path) -> str:
-    """A digest of the headers in a folder, which are read again only when one of them has changed."""
+    """Return a digest of the headers in a folder; they are read again only when one has changed."""
     return _content(tuple(sorted(_stamps(str(folder)))))
 
 
 def _stamps(folder: str) -> Iterator[tuple[str, int, int, int]]:
-    """Each header in a folder, and what changes when it does."""
+    """Yield the path, times and size of each header in a folder."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():
@@ -256,19 +246,19 @@ def _content(stamps: tuple[tuple[str, int, int, int], ...]) -> str:
 
 
 def announce(what: str) -> None:
-    """Tell a person at a terminal why nothing happens for some seconds."""
+    """Explain at a terminal why nothing happens for some seconds."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"pykernels: {what}\n")  # at once, from whichever thread
+        sys.stderr.write(f"pykernels: {what}\n")  # in one write, from any thread
 
 
 def run(command: Sequence[str], *, what: str) -> str:
-    """What a compiler or linker command prints; `CompileFailed` with it if the command fails."""
-    # In English and without terminal colours, so that messages can be read and cut.
+    """Run a compiler or linker and return what it prints; raise `CompileFailed` with that if it fails."""
+    # In English and without colours, so that messages can be parsed.
     environment = {**os.environ, "LC_ALL": "C", "GCC_COLORS": "", "TERM": "dumb"}
     done = subprocess.run(list(command), capture_output=True, text=True, env=environment, errors="replace")
     if done.returncode != 0:
         output = done.stderr or done.stdout
         if os.strerror(errno.ENOSPC) in output:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # which is the cache's to report
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # the cache reports it
         raise CompileFailed(f"{what} does not compile", output)
     return done.stdout + done.stderr

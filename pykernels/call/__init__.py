@@ -1,1 +1,1 @@
-"""Calls of ops, from an API function to the framework of its inputs."""
+"""Calls of ops: from an API function to the framework of its inputs."""

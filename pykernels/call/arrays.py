@@ -1,4 +1,4 @@
-"""A call of a kernel on arrays, in the terms of the kernel ABI."""
+"""Call a kernel on arrays through the kernel ABI."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ import numpy as np
 from pykernels.base import abi
 from pykernels.base.errors import KernelError
 from pykernels.define.definition import OpDef
-from pykernels.define.instance import TensorSpec, make_instance
+from pykernels.define.instance import make_instance, specs_of
 from pykernels.kernel import python_form, service
 from pykernels.kernel.build import BuiltKernel
-
-__all__ = ["ArrayCall", "KernelCall"]
 
 
 class _Scalar(ctypes.Union):
@@ -25,7 +23,7 @@ class _Scalar(ctypes.Union):
 
 
 class ArrayCall:
-    """A kernel and arrays as it wants them; can be run any number of times.
+    """A kernel and the arrays that it takes; it can run any number of times.
 
     Parameters
     ----------
@@ -39,9 +37,9 @@ class ArrayCall:
     ----------
     kernel : BuiltKernel
     data, dims, scalars : ctypes array
-        The arguments of the ABI of these names.
+        The arguments of the ABI with these names.
     elements : int
-        The end of the range of elements, which begins at 0.
+        The number of elements, which is the end of the range that starts at 0.
     """
 
     def __init__(
@@ -52,7 +50,7 @@ class ArrayCall:
         scalars: ctypes.Array[_Scalar] | None = None,
     ) -> None:
         self.kernel = kernel
-        # Kept, since the ABI only has their addresses.
+        # Keep the arrays alive, since the ABI only has their addresses.
         self._arrays = [*inputs, *outputs]
         self.data = (ctypes.c_void_p * max(1, len(self._arrays)))(*(a.ctypes.data for a in self._arrays))
         dims = [n for a in self._arrays for n in a.shape]
@@ -61,7 +59,7 @@ class ArrayCall:
         self.elements = math.prod(outputs[0].shape) if outputs else 0
 
     def run(self, begin: int = 0, end: int | None = None) -> None:
-        """Run the kernel, for a range of elements if it can be computed in pieces; `KernelError` if it fails."""
+        """Run the kernel, on a range of elements if it can run in pieces; raise `KernelError` if it fails."""
         detail = (ctypes.c_int64 * abi.DETAIL_SIZE)()
         scalars = ctypes.addressof(self.scalars)
         end = self.elements if end is None else end
@@ -71,7 +69,7 @@ class ArrayCall:
             raise KernelError(service.explain(self.kernel, status, self.data, self.dims, scalars, detail))
 
     def plain(self) -> Callable[[], Any]:
-        """The same as a call of the user's function by plain NumPy, which returns what that returns."""
+        """Return a function that makes the same call of the user's function by plain NumPy."""
         function = self.kernel.function
         args, outs, keywords = python_form.read_arguments(
             self.kernel.signature, self.data, self.dims, ctypes.addressof(self.scalars)
@@ -87,10 +85,10 @@ class KernelCall(ArrayCall):
     Parameters
     ----------
     op : OpDef
-    number : int
-        The number under which the op's kernels are resolved.
+    kernel_id : int
+        The id of the op's kernel.
     inputs, outputs : sequence of sequence of ndarray
-        The arrays of each argument, as `ArrayCall` takes them.
+        The arrays of each argument, as for `ArrayCall`.
     attributes : mapping
         A value for every attribute of the definition.
     is_train : bool
@@ -105,21 +103,17 @@ class KernelCall(ArrayCall):
     def __init__(
         self,
         op: OpDef,
-        number: int,
+        kernel_id: int,
         inputs: Sequence[Sequence[np.ndarray]],
         outputs: Sequence[Sequence[np.ndarray]],
         attributes: Mapping[str, Any],
         *,
         is_train: bool = False,
     ) -> None:
-        instance = make_instance(op, _specs(inputs), _specs(outputs), attributes)
-        kernel = service.resolve(number, instance)
+        instance = make_instance(op, specs_of(inputs), specs_of(outputs), attributes)
+        kernel = service.resolve(kernel_id, instance)
         scalars = _scalars(kernel.struct, instance, is_train)
         super().__init__(kernel, list(chain(*inputs)), list(chain(*outputs)), scalars)
-
-
-def _specs(groups: Sequence[Sequence[np.ndarray]]) -> list[list[TensorSpec]]:
-    return [[TensorSpec(a.shape, a.dtype) for a in group] for group in groups]
 
 
 def _scalars(kernel: abi.Kernel, instance: abi.Instance, is_train: bool) -> ctypes.Array[_Scalar]:

@@ -1,4 +1,4 @@
-"""One call for every framework: OneFlow's ``user_op_builder``, which runs where its inputs live."""
+"""Build a call of an op with the interface of OneFlow's ``user_op_builder``; it runs in the framework of its inputs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from pykernels.base.refusals import WrongType
 from pykernels.call.plan import Plan, find_plan
 from pykernels.load import loaded
 
-__all__ = ["UserOp", "UserOpBuilder", "user_op_builder"]
-
 
 def user_op_builder(op_name: str) -> UserOpBuilder:
     """Begin a call of an op, as OneFlow's ``flow.user_op_builder``.
@@ -20,7 +18,7 @@ def user_op_builder(op_name: str) -> UserOpBuilder:
     Parameters
     ----------
     op_name : str
-        A name for this use of the op, for messages.
+        A name for this use of the op in messages.
 
     Examples
     --------
@@ -39,9 +37,9 @@ def user_op_builder(op_name: str) -> UserOpBuilder:
 
 
 class UserOpBuilder:
-    """Collects what a call of an op needs; every method but `Build` returns the builder."""
+    """Collect the parts of a call of an op; every method except `Build` returns the builder."""
 
-    # A call of a small op takes as long as this Python code, so there is as little of it as can be.
+    # A small op takes no longer than this Python code, so the code is as short as possible.
     __slots__ = ("_attributes", "_counts", "_name", "_tensors", "_type")
 
     def __init__(self, op_name: str) -> None:
@@ -53,10 +51,10 @@ class UserOpBuilder:
 
     def __repr__(self) -> str:
         counts = zip(self._counts[::2], self._counts[1::2])
-        told = [f"{name}[{abs(int(count))}]{'' if int(count) > 0 else ' out'}" for name, count in counts]
-        told += [f"{name}={value!r}" for name, value in (self._attributes or {}).items()]
+        parts = [f"{name}[{abs(int(count))}]{'' if int(count) > 0 else ' out'}" for name, count in counts]
+        parts += [f"{name}={value!r}" for name, value in (self._attributes or {}).items()]
         op = repr(self._type) if self._type else "no op yet"
-        return f"UserOpBuilder({self._name!r}, {op}: {', '.join(told) or 'nothing given'})"
+        return f"UserOpBuilder({self._name!r}, {op}: {', '.join(parts) or 'nothing given'})"
 
     def Op(self, op_type_name: str) -> UserOpBuilder:
         """Choose the op type, such as ``relu_forward``."""
@@ -87,7 +85,7 @@ class UserOpBuilder:
         return self
 
     def Attr(self, attr_name: str, attr_value: Any, attr_type_name: str | None = None) -> UserOpBuilder:
-        """Set an attribute. `attr_type_name` is accepted as in OneFlow and ignored: the definition has the type."""
+        """Set an attribute. Ignore `attr_type_name`, which OneFlow's method takes: the definition has the type."""
         if self._attributes is None:
             self._attributes = {}
         self._attributes[attr_name] = attr_value
@@ -101,57 +99,66 @@ class UserOpBuilder:
         CallError
             The op, an input, an output or an attribute is unknown, missing or malformed.
         """
-        # `find_plan` would do, but is a Python call more.
+        # `find_plan` would do the same, with one more Python call.
         plan = loaded.plans.get((self._type, *self._counts)) if self._attributes is None else None
         return UserOp(plan or self._find_plan(), self._tensors)
 
     def Function(self, *input_names: str) -> Callable[..., Any]:
-        """What calls the op as it has been described so far, any number of times, on one tensor for each input named.
+        """Prepare calls of the op as described so far, on one tensor for each named input.
 
-        Describing a call takes longer than a small op does. An API file that is run for such tensors can do it once,
-        before its functions; the op is looked up when it is called, as `Build` does.
+        An API file prepares its calls once, before its functions, because describing a call takes half as long as
+        a prepared call on a few elements. Each call looks the op up, as `Build` does.
 
         Returns
         -------
         callable
-            Takes the tensors in the order of the names and returns the one output. It raises what `Build`,
-            `InferAndTryRun` and `SoleOutputBlob` raise, and `TypeError` for another number of tensors.
+            Takes the tensors in the order of the names, and further attributes as keywords. It returns the output, or a
+            tuple of several. It raises the errors of `Build` and `InferAndTryRun`, and `TypeError` for a wrong number
+            of tensors.
 
         Examples
         --------
-        >>> relu = pykernels.user_op_builder("relu").Op("relu_forward").Output("y").Function("x")
-        >>> y = relu(x)
+        >>> leaky_relu = pykernels.user_op_builder("act").Op("leaky_relu_forward").Output("y").Function("x")
+        >>> y = leaky_relu(x, alpha=0.1)
         """
-        described = copy.copy(self)  # which stays as it is now
-        described._attributes = None if self._attributes is None else dict(self._attributes)
+        described = copy.copy(self)  # later changes of the builder do not affect it
         for name in input_names:
             described.Input(name, [None])
-        find_plan, n_inputs = described._find_plan, len(described._tensors)
-        plan: Plan | None = None
+        op_type, counts, n_inputs = described._require_op(), described._counts, len(described._tensors)
+        fixed = dict(self._attributes or {})
+        plan: Plan | None = None  # for calls without further attributes
         plans: Any = None
 
-        def function(*tensors: Any) -> Any:
+        def function(*tensors: Any, **attributes: Any) -> Any:
             nonlocal plan, plans
-            if plan is None or plans is not loaded.plans:
+            if attributes:
+                called = find_plan(op_type, counts, {**fixed, **attributes})
+            elif plan is not None and plans is loaded.plans:
+                called = plan
+            else:
                 now = loaded.plans
-                plan = find_plan()
+                plan = called = find_plan(op_type, counts, fixed)
                 plans = now
             if len(tensors) != n_inputs:
-                raise WrongType(f"op {plan.op.name!r} is called with {len(tensors)} tensors, not {n_inputs}")
+                raise WrongType(f"op {called.op.name!r} is called with {len(tensors)} tensors, not {n_inputs}")
             kinds = type(tensors[0]) if n_inputs == 1 else tuple(map(type, tensors))
-            results = (plan.calls.get(kinds) or plan.bind(tensors))(*tensors)
-            return results[0] if len(results) == 1 else UserOp(plan, tensors, results).SoleOutputBlob()
+            results = (called.calls.get(kinds) or called.bind(tensors))(*tensors)
+            if len(results) == 1:
+                return results[0]
+            blobs = UserOp(called, tensors, results).RemoteBlobList()
+            return blobs[0] if len(blobs) == 1 else blobs
 
-        function.__name__ = function.__qualname__ = self._type
-        function.__doc__ = f"Call the op type {self._type} on {', '.join(input_names) or 'nothing'}."
-        # For those who call the op in another way (`frameworks.oneflow.shortcuts`).
-        vars(function)["described"] = described
+        function.__name__ = function.__qualname__ = op_type
+        function.__doc__ = f"Call the op type {op_type} on {', '.join(input_names) or 'nothing'}."
         return function
 
     def _find_plan(self) -> Plan:
+        return find_plan(self._require_op(), self._counts, self._attributes)
+
+    def _require_op(self) -> str:
         if not self._type:
             raise CallError(f"op {self._name!r}: call .Op(op_type_name) before .Build()")
-        return find_plan(self._type, self._counts, self._attributes)
+        return self._type
 
 
 class UserOp:
@@ -175,7 +182,7 @@ class UserOp:
         CallError
             The inputs do not fit the op.
         KernelError
-            The kernel failed (frameworks raise errors of their own kind, some at the next synchronisation).
+            The kernel failed (frameworks raise errors of their own types, some of them at the next synchronisation).
         """
         tensors, plan = self._tensors, self._plan
         kinds = type(tensors[0]) if len(tensors) == 1 else tuple(map(type, tensors))
@@ -183,17 +190,17 @@ class UserOp:
         return self
 
     def RemoteBlobList(self) -> tuple[Any, ...]:
-        """The outputs that were asked for, in that order."""
+        """Return the requested outputs, in the order of the requests."""
         results = self._done()
         return tuple([tensor for _, positions in self._plan.outputs for tensor in results[positions]])
 
     def RemoteBlobDict(self) -> dict[str, list[Any]]:
-        """The outputs that were asked for, by argument."""
+        """Return the requested outputs by argument."""
         results = self._done()
         return {name: list(results[positions]) for name, positions in self._plan.outputs}
 
     def SoleOutputBlob(self) -> Any:
-        """The one output.
+        """Return the only output.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Plans of calls: work out once what is the same in every call of a form, and remember it."""
+"""Plans of calls: compute once what all calls of the same form share, and cache it."""
 
 from __future__ import annotations
 
@@ -11,40 +11,34 @@ from pykernels.base.refusals import WrongType
 from pykernels.define.definition import OpDef
 from pykernels.load import discovery, loaded, plugins
 
-__all__ = ["Plan", "find_plan"]
-
-#: How many plans are remembered, so that an attribute that always changes cannot fill the memory.
+#: The most plans in the cache, so that an attribute that changes in every call cannot fill the memory.
 _MOST_PLANS = 1024
-#: The values of attributes that are known by their type and what they equal.
+#: The types of attributes whose values are identified by type and equality.
 _PLAIN = frozenset({bool, int, float, str, type(None)})
 
 _Call = Callable[..., Sequence[Any]]
 
 
 class Plan:
-    """A form of call of an op: how many tensors for which arguments, with which attributes.
+    """A form in which an op is called: the number of tensors of each argument, and the attributes.
 
     Parameters
     ----------
     op_type : str
         The op type; the name of a folder stands for its forward op.
     counts : sequence of str and int
-        In turn the name of an argument and how many tensors it stands for, as a negative number for outputs. Of two
-        entries for one argument the last counts.
+        Alternately the name of an argument and its number of tensors, which is negative for outputs. The last of
+        several entries for an argument counts.
     attributes : mapping, optional
-        What is given of the attributes.
+        The attributes that the call gives.
 
     Attributes
     ----------
     op : OpDef
     outputs : list of tuple
-        The name of each output that is asked for, in that order, and its positions among all results.
-    n_results : int
-        How many tensors the op gives.
-    is_whole : bool
-        Whether all of them are asked for, in that order.
+        The name of each requested output, in the order of the requests, and its positions among all results.
     calls : dict
-        What `bind` has given, by the type of the one tensor, or by the tuple of the types of several.
+        The results of `bind`, by the type of the tensor, or by the tuple of types if there are several.
 
     Raises
     ------
@@ -59,8 +53,6 @@ class Plan:
         "_module",
         "_order",
         "calls",
-        "is_whole",
-        "n_results",
         "op",
         "outputs",
     )
@@ -86,24 +78,18 @@ class Plan:
         _check_names(self.op, "output", outputs, [a.name for a in self.op.outputs])
         self._attributes = self.op.parse_attributes(attributes or {})
         self._inputs = [inputs.get(argument.name, range(0)) for argument in self.op.inputs]
-        # An optional output that nobody has asked for is left out.
+        # An optional output that is not requested is left out.
         self._counts = [outputs.get(a.name, 0 if a.optional else a.count) for a in self.op.outputs]
         self.outputs = list(_slices(outputs or [a.name for a in self.op.outputs], self.op, self._counts))
-        self.n_results = sum(self._counts)
-        asked = [position for _, positions in self.outputs for position in range(positions.start, positions.stop)]
-        self.is_whole = asked == list(range(self.n_results))
         order = [position for positions in self._inputs for position in positions]
-        # None where the tensors come in the order of the definition.
+        # None if the tensors come in the order of the definition.
         self._order = None if order == list(range(n_given)) else order
         self.calls: dict[Any, _Call] = {}
 
     def bind(self, tensors: Sequence[Any]) -> _Call:
-        """What calls the op on tensors of the types of these; `calls` has it from then on.
+        """Return the function that calls the op on tensors of these types, and store it in `calls`.
 
-        Raises
-        ------
-        CallError
-            They are no tensors of one framework.
+        This raises `CallError` if the values are not tensors of one framework.
         """
         groups = [[tensors[position] for position in positions] for positions in self._inputs]
         call = plugins.bind(self._module, self.op.name, groups, self._attributes, self._counts)
@@ -114,13 +100,13 @@ class Plan:
 
 
 def find_plan(op_type: str, counts: Sequence[str | int], attributes: Mapping[str, Any] | None) -> Plan:
-    """The `Plan` of these parameters, a new one or one of an equal call before."""
-    # Of the ops that are loaded now: whatever changes them begins another dictionary.
+    """Return the `Plan` of these parameters, a new one or that of an equal earlier call."""
+    # The plans belong to the ops that are loaded now: loading or unloading ops replaces this dictionary.
     plans = loaded.plans
     try:
-        key = (op_type, *counts) if attributes is None else (op_type, *counts, *_keys(attributes))
+        key = (op_type, *counts, *attributes, *map(_key, attributes.values())) if attributes else (op_type, *counts)
         plan: Plan | None = plans.get(key)
-    except TypeError:  # an argument's name, say, that cannot be hashed, or a value that is not remembered
+    except TypeError:  # a name that cannot be hashed, for example, or a value that cannot be cached
         return Plan(op_type, counts, attributes)
     if plan is None:
         plan = Plan(op_type, counts, attributes)
@@ -130,17 +116,11 @@ def find_plan(op_type: str, counts: Sequence[str | int], attributes: Mapping[str
     return plan
 
 
-def _keys(attributes: Mapping[str, Any]) -> Iterator[Any]:
-    """What tells these attributes from others, also from equal ones such as ``1`` and ``1.0``."""
-    for name, value in attributes.items():
-        yield name
-        yield _key(value)
-
-
 def _key(value: Any) -> Any:
+    """Return a key that distinguishes an attribute's value even from equal ones, as ``1`` from ``1.0``."""
     kind = type(value)
     if kind in _PLAIN:
-        # The zeros of both signs are equal.
+        # Zeros of both signs are equal.
         return (kind, value) if kind is not float or value else (kind, 0, math.copysign(1, value))
     if kind is tuple or kind is list:
         return (kind, *map(_key, value))

@@ -1,4 +1,4 @@
-"""What an op runs in a training step: the kernel of its forward pass, then those of its gradient."""
+"""Run an op's training step on arrays: the kernel of its forward pass, then those of its gradient."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 from pykernels.base.errors import DefinitionError
 from pykernels.call.arrays import KernelCall
-from pykernels.define.definition import OpDef, TensorSpec
+from pykernels.define.definition import OpDef
+from pykernels.define.gradient_plan import blobs
+from pykernels.define.instance import specs_of
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample, draw
-
-__all__ = ["Gradient", "Step", "forward_step", "gradient", "gradient_steps"]
 
 _Groups = Sequence[Sequence[np.ndarray]]
 
@@ -32,9 +32,9 @@ class Step:
     attributes : mapping
         Every attribute.
     call : KernelCall
-        Runs the kernel on them.
+        Runs the kernel on the arrays.
     is_train : bool
-        Whether it does so as in training.
+        Whether it runs as in training.
     """
 
     op: OpDef
@@ -51,12 +51,12 @@ class Step:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all arrays, each of which is read or written at least once."""
+        """The number of bytes of all arrays, each of which the kernel reads or writes at least once."""
         return sum(array.nbytes for array in chain(*self.inputs, *self.outputs))
 
     @property
     def elements(self) -> int:
-        """Those of the largest array."""
+        """The number of bytes of the largest array."""
         return max((array.size for array in chain(*self.inputs, *self.outputs)), default=0)
 
 
@@ -67,11 +67,11 @@ class Gradient:
     Attributes
     ----------
     steps : list of Step
-        In an order in which they can run.
+        The steps in an order in which they can run.
     seeds : sequence of sequence of ndarray
-        The gradients of the outputs of the op, from which it begins.
+        The gradients of the op's outputs, from which the steps start.
     bound : dict
-        The gradient of each input (argument, index) that has one, which the steps compute.
+        The gradient that the steps compute for each differentiable input (argument, index).
     """
 
     steps: list[Step]
@@ -80,53 +80,47 @@ class Gradient:
 
 
 def forward_step(module: OpModule, sample: Sample, *, is_train: bool = True) -> Step:
-    """The forward pass of an op; its kernel is built here, and not run yet.
+    """Return the forward pass of an op; build its kernel, but do not run it.
 
     Raises
     ------
     PykernelsError
-        The definition refuses the arguments, or there is no kernel for them.
+        The definition refuses the arguments, or no kernel can be built for them.
     """
     return _step(module, module.forward, sample.inputs, sample.attributes, None, is_train)
 
 
 def gradient_steps(module: OpModule, forward: Step) -> list[Step]:
-    """The steps of `gradient`; none if `forward` has no gradient. Raises what that raises."""
+    """Return the steps of `gradient`, none if `forward` has no gradient; raise the errors of `gradient`."""
     return [] if forward.op.gradient is None else gradient(module, forward).steps
 
 
 def gradient(module: OpModule, forward: Step) -> Gradient:
-    """The ops that the definition wants for the gradient of `forward`, with random gradients of its outputs.
+    """Return the gradient of `forward` that the definition registers, with random gradients of the outputs.
 
-    Their inputs are the arrays of `forward`, so run that first where values matter.
+    Its ops read the arrays of `forward`, so run `forward` first if values matter.
 
     Raises
     ------
     PykernelsError
-        As `forward_step`, or the gradient asks for an op that the folder does not define.
+        As for `forward_step`, or the gradient names an op that the folder does not define.
     """
-    inputs, outputs = ([[_spec(a) for a in group] for group in groups] for groups in (forward.inputs, forward.outputs))
-    plan = forward.op.plan_gradient(inputs, forward.attributes, outputs=outputs)
+    plan = forward.op.plan_gradient(specs_of(forward.inputs), forward.attributes, outputs=specs_of(forward.outputs))
     seeds = [[draw(a.shape, a.dtype, 100 + i) for i, a in enumerate(group)] for group in forward.outputs]
-    blobs: dict[str, np.ndarray] = {}
-    for argument, group in zip(forward.op.inputs, forward.inputs):
-        blobs |= {f"I/{argument.name}/{i}": array for i, array in enumerate(group)}
-    for argument, group, given in zip(forward.op.outputs, forward.outputs, seeds):
-        blobs |= {f"O/{argument.name}/{i}": array for i, array in enumerate(group)}
-        blobs |= {f"D/{argument.name}/{i}": array for i, array in enumerate(given)}
-    steps = []
-    for planned in plan.ops:
-        op = module.definition.ops.get(planned.type)
-        if op is None:
-            raise DefinitionError(f"the gradient of {forward.op.name} asks for op {planned.type}, which is another's")
-        read = [[blobs[blob] for argument, blob in planned.inputs if argument == each.name] for each in op.inputs]
-        wanted = dict(planned.outputs)
-        counts = [wanted.get(argument.name, 0 if argument.optional else argument.count) for argument in op.outputs]
-        step = _step(module, op, read, op.parse_attributes(planned.attributes), counts, forward.is_train)
-        for argument, group in zip(op.outputs, step.outputs):
-            blobs |= {f"{planned.name}/{argument.name}_{i}": array for i, array in enumerate(group)}
-        steps.append(step)
-    return Gradient(steps, seeds, {place: blobs[blob] for place, blob in plan.bindings.items()})
+    tensors = blobs("I", forward.op.inputs, forward.inputs)
+    tensors |= blobs("O", forward.op.outputs, forward.outputs) | blobs("D", forward.op.outputs, seeds)
+    steps: list[Step] = []
+
+    def find(op_type: str) -> OpDef:
+        if op_type not in module.definition.ops:
+            raise DefinitionError(f"the gradient of {forward.op.name} asks for op {op_type}, which is another's")
+        return module.definition.ops[op_type]
+
+    def call(op: OpDef, read: _Groups, attributes: Mapping[str, Any], counts: Sequence[int]) -> list[np.ndarray]:
+        steps.append(_step(module, op, read, attributes, counts, forward.is_train))
+        return list(chain(*steps[-1].outputs))
+
+    return Gradient(steps, seeds, plan.run(tensors.__getitem__, find, call))
 
 
 def _step(
@@ -137,12 +131,8 @@ def _step(
     counts: Sequence[int] | None,
     is_train: bool,
 ) -> Step:
-    inferred = op.infer([[_spec(a) for a in group] for group in inputs], attributes, counts=counts)
-    # Written to now, so that no page of theirs is new to the first who is timed.
+    inferred = op.infer(specs_of(inputs), attributes, counts=counts)
+    # Write to the arrays now, so that page faults do not slow down the first timed run.
     outputs = [[np.full(spec.shape or (), 1, spec.dtype) for spec in group] for group in inferred]
-    call = KernelCall(op, module.number(op.name), inputs, outputs, attributes, is_train=is_train)
+    call = KernelCall(op, module.kernel_id(op.name), inputs, outputs, attributes, is_train=is_train)
     return Step(op, inputs, outputs, attributes, call, is_train)
-
-
-def _spec(array: np.ndarray) -> TensorSpec:
-    return TensorSpec(array.shape, array.dtype)

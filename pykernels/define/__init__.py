@@ -1,1 +1,1 @@
-"""What an op is: its definition, and the readers of definitions in C++ and in Python."""
+"""Op definitions, and the readers of definitions in C++ and in Python."""

@@ -1,4 +1,4 @@
-"""C++ definitions: compiled against the stand-alone headers of cpp_defs, loaded and read."""
+"""Compile C++ definitions against the headers in cpp_defs, load them and read them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ from pykernels.build.diagnostics import first_error
 from pykernels.define.definition import Definition
 from pykernels.define.reader import read_definition
 
-__all__ = ["build_definition", "compile_object", "definition_parts", "load_cpp_def"]
-
-# A definition is compiled for the sake of a few calls, so what counts is the time that this takes, and the size,
-# which every process reads: -Og compiles as fast as -O0, to less than half of it. With -Bsymbolic, the standard
-# library's templates in it are never replaced by those of a framework that another compiler built.
+# A compiled definition serves only a few calls, so compile time matters, and so does size, because every process
+# loads it: -Og compiles as fast as -O0 and makes code of less than half the size. With -Bsymbolic, a definition never
+# uses the standard library's templates of a framework that another compiler built.
 _FLAGS = ("-Og", "-w", "-s", "-fvisibility-inlines-hidden", "-Wl,-Bsymbolic")
-# Compiled into an object of its own.
+# Compiled to a separate object, which all definitions share.
 _BOUNDARY = paths.CPP_DEFS / "runtime" / "definition_boundary.cpp"
 _INCLUDE = [paths.CPP_DEFS / "include"]
-#: How long a definition may take to register its ops, in seconds.
+#: The time limit, in seconds, for a definition to register its ops.
 _PROBE_TIMEOUT = 60.0
 _PROBE = """
 import contextlib, ctypes, sys
@@ -43,7 +41,7 @@ def load_cpp_def(path: Path) -> Definition:
     Raises
     ------
     DefinitionError
-        It does not exist, does not compile, or cannot be right.
+        The definition does not exist, does not compile, or is invalid.
     BuildError
         There is no compiler.
     CacheError
@@ -51,18 +49,18 @@ def load_cpp_def(path: Path) -> Definition:
     """
     path = Path(path).resolve()
     if not path.is_file():
-        raise DefinitionError(f"{path}: there is no such file")
+        raise DefinitionError(f"{path}: the file does not exist")
     store = shipped.store_of(path.parent)
-    found = None if store is None else store.find(path.parent, definition_parts(path))
-    if found is not None:
-        return _read(found[0], path)
+    compiled = None if store is None else store.find(path.parent, definition_parts(path))
+    if compiled is not None:
+        return _read(compiled[0], path)
     built = build_definition(path)
     _probe(built, path)
     return _read(built, path)
 
 
 def build_definition(path: Path) -> Path:
-    """The C++ definition at `path`, compiled; errors are those of `load_cpp_def`."""
+    """Compile the C++ definition at `path` to a shared object; raises the errors of `load_cpp_def`."""
     try:
         return toolchain.build_shared(
             path.stem,
@@ -84,12 +82,12 @@ def _build_boundary() -> Path:
 
 
 def definition_parts(path: Path) -> list[str | bytes]:
-    """What a compiled definition follows from, whatever compiles it."""
+    """Return everything that a compiled definition depends on, apart from the compiler."""
     return [str(abi.DEFINITION_ABI), path.read_bytes(), *_files_beside(path)]
 
 
 def compile_object(path: Path) -> Path:
-    """The C++ definition at `path`, which `load_cpp_def` has accepted, as a relocatable object in the cache.
+    """Compile the C++ definition at `path`, which `load_cpp_def` has accepted, to a relocatable object in the cache.
 
     Raises
     ------
@@ -102,7 +100,7 @@ def compile_object(path: Path) -> Path:
         path.stem,
         path,
         kind="definitions",
-        # With symbols that can be made local, so that several definitions can lie in one library.
+        # Symbols must be able to become local, so that one library can contain several definitions.
         flags=("-Og", "-w", "-fvisibility-inlines-hidden", "-fno-gnu-unique"),
         include=_INCLUDE,
         is_movable=True,
@@ -110,7 +108,7 @@ def compile_object(path: Path) -> Path:
 
 
 def _files_beside(path: Path) -> list[str | bytes]:
-    """Names and contents of what the definition may include from its own folder: all that is not Python."""
+    """Return the names and contents of the files that the definition may include: all in its folder except Python."""
     files = [file for file in sorted(path.parent.rglob("*")) if file.is_file() and file.suffix not in (".py", ".pyc")]
     return [part for file in files if file != path for part in (str(file.relative_to(path.parent)), file.read_bytes())]
 
@@ -131,10 +129,9 @@ def _read(built: Path, path: Path) -> Definition:
 
 
 def _probe(built: Path, path: Path) -> None:
-    """Load a freshly built definition in another process first, which may die of what this one must survive.
+    """Load a newly compiled definition in another process first, because it may crash the process.
 
-    Registration runs while the shared object is loaded; an exception there, from a helper of the definition, ends the
-    process.
+    Registration runs while the shared object is being loaded, when an exception ends the process.
     """
     passed = built.with_suffix(".loads")
     if passed.exists() or not sys.executable:
@@ -143,16 +140,16 @@ def _probe(built: Path, path: Path) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_PROBE_TIMEOUT)
     except subprocess.TimeoutExpired:
-        raise DefinitionError(f"{path}: registering its ops does not end within {_PROBE_TIMEOUT:.0f} s") from None
+        raise DefinitionError(f"{path}: registering its ops takes more than {_PROBE_TIMEOUT:.0f} s") from None
+    output = done.stderr.strip() or "no output"
     if done.returncode < 0:
-        said = done.stderr.strip() or "it said nothing"
-        how = signal.Signals(-done.returncode).name
-        raise DefinitionError(f"{path}: registering its ops ends the process ({how}): {said}")
+        signal_name = signal.Signals(-done.returncode).name
+        raise DefinitionError(f"{path}: registering its ops ends the process ({signal_name}): {output}")
     if not done.stdout.endswith("loaded\n"):
         raise DefinitionError(
-            f"{path}: registering its ops ends the process, with exit code {done.returncode}: "
-            f"{done.stderr.strip() or 'it said nothing'}. A definition may not call exit"
+            f"{path}: registering its ops ends the process, with exit code {done.returncode}: {output}. "
+            "A definition may not call exit"
         )
     with contextlib.suppress(OSError):
-        # A cache that is read-only: it is tried again next time.
+        # If the cache is read-only, the probe runs again next time.
         passed.touch()

@@ -1,14 +1,17 @@
-"""What ops declare: inputs, outputs and attributes."""
+"""The declarations of ops: inputs, outputs and attributes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pykernels.base import abi
-from pykernels.base.attributes import format_value, type_name
+from pykernels.base.attributes import format_value, parse_value, type_name
+from pykernels.base.errors import CallError
 
-__all__ = ["REQUIRED", "Argument", "Attribute", "Declaration"]
+# The maximum number of characters of a wrong value in a message.
+_MAX_SHOWN = 100
 
 
 class _Required:
@@ -22,19 +25,19 @@ REQUIRED: Any = _Required()
 
 @dataclass(frozen=True)
 class Argument:
-    """An input or output as an op declares it.
+    """The declaration of an input or output.
 
     Attributes
     ----------
     name : str
     count : int
-        How many tensors it stands for; the least number when `variadic`.
+        The number of its tensors; the minimum if `variadic`.
     variadic : bool
-        Whether it takes more than `count`.
+        Whether it may have more than `count` tensors.
     optional : bool
         Whether it may be left out.
     mutable : bool
-        Whether the kernel changes it in place: an auxiliary state, which has no gradient.
+        Whether the kernel changes it in place; it is then an auxiliary state and has no gradient.
     """
 
     name: str
@@ -45,11 +48,11 @@ class Argument:
 
     @property
     def repeated(self) -> bool:
-        """Whether it stands for several tensors, so that kernels get a tuple."""
+        """Whether it can have several tensors, which kernels receive as a tuple."""
         return self.variadic or self.count > 1
 
     def accepts(self, count: int) -> bool:
-        """Whether it can stand for `count` tensors."""
+        """Return whether it can have `count` tensors."""
         return count == self.count or (self.variadic and count > self.count) or (self.optional and count == 0)
 
     def __str__(self) -> str:
@@ -59,7 +62,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute as an op declares it; `default` is `REQUIRED` where there is none."""
+    """The declaration of an attribute; `default` is `REQUIRED` if it has none."""
 
     name: str
     type: abi.AttrType
@@ -67,7 +70,7 @@ class Attribute:
 
     @property
     def required(self) -> bool:
-        """Whether it must be given."""
+        """Whether every call must give it."""
         return self.default is REQUIRED
 
     def __str__(self) -> str:
@@ -77,14 +80,14 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Declaration:
-    """What an op type declares.
+    """The declaration of an op type.
 
     Attributes
     ----------
     name : str
         The op type name, such as ``relu_forward``.
     file, line : str, int
-        Where it is registered.
+        The place where it is registered.
     inputs, outputs : tuple of Argument
     attributes : tuple of Attribute
     """
@@ -97,9 +100,54 @@ class Declaration:
     attributes: tuple[Attribute, ...]
 
     def schema(self) -> str:
-        """The signature of the op, such as ``leaky_relu_forward(x, *, alpha: float = 0.01) -> y``."""
+        """Return the signature of the op, such as ``leaky_relu_forward(x, *, alpha: float = 0.01) -> y``."""
         inputs = [str(argument) for argument in self.inputs]
         attributes = [str(attribute) for attribute in self.attributes if attribute.name != "device_sub_tag"]
         outputs = ", ".join(str(argument) for argument in self.outputs)
         result = outputs if len(self.outputs) == 1 else f"({outputs})"
         return f"{self.name}({', '.join([*inputs, *(['*'] if attributes else []), *attributes])}) -> {result}"
+
+    def parse_attributes(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the value of every attribute, converted to its type, with defaults filled in.
+
+        Parameters
+        ----------
+        given : mapping
+            Values by name; strings are parsed according to the declared types.
+
+        Raises
+        ------
+        CallError
+            An attribute is unknown, missing or malformed.
+        """
+        known = {attribute.name: attribute for attribute in self.attributes}
+        for name in given:
+            if name not in known:
+                import difflib  # imported here because few calls need it
+
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"; did you mean '{close[0]}'?" if close else f"; it has: {', '.join(known) or 'none'}"
+                raise CallError(f"op {self.name} has no attribute '{name}'{hint}")
+        return {name: self._parse_attribute(attribute, given) for name, attribute in known.items()}
+
+    def _parse_attribute(self, attribute: Attribute, given: Mapping[str, Any]) -> Any:
+        if attribute.name not in given:
+            if attribute.required:
+                raise CallError(
+                    f"op {self.name} needs attribute '{attribute.name}' ({type_name(attribute.type)}): {self.schema()}"
+                )
+            return attribute.default
+        value = given[attribute.name]
+        try:
+            return parse_value(attribute.type, value)
+        except ValueError as error:
+            raise CallError(
+                f"attribute '{attribute.name}' of op {self.name} is of type {type_name(attribute.type)}, "
+                f"which {_shown(value)} is not: {error}"
+            ) from None
+
+
+def _shown(value: object) -> str:
+    """Return the repr of a value, shortened to one line for a message."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""`OpDef`: what an op is. Every framework and every kernel reads ops through it, however they were defined."""
+"""`OpDef`, the definition of an op. Frameworks and kernels read all ops through it, in C++ or in Python."""
 
 from __future__ import annotations
 
@@ -6,34 +6,28 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pykernels.base import abi, dtypes
-from pykernels.base.attributes import parse_value, type_name
 from pykernels.base.errors import CallError, DefinitionError
 from pykernels.base.helptext import InstanceHelp
-from pykernels.define.declared import Attribute, Declaration
+from pykernels.define.declared import Declaration
 from pykernels.define.gradient_plan import GradientPlan, PlanOp, PlanRecorder
-from pykernels.define.instance import NO_TENSORS, TensorSpec, arguments_of, make_instance, read_tensors
-
-if TYPE_CHECKING:
-    from pykernels.define.sbp import Sbp
+from pykernels.define.instance import NO_TENSORS, UNKNOWN, TensorSpec, arguments_of, make_instance, read_tensors
 
 __all__ = ["NOT_KNOWN_YET", "Definition", "GradientPlan", "OpDef", "PlanOp", "TensorSpec"]
 
-#: In the text of every error that says that shapes, or numbers of tensors, are needed first.
+#: Part of the message of every error about shapes or numbers of tensors that have not been inferred yet.
 NOT_KNOWN_YET = "is not known yet"
-#: What a function of a definition returns when the definition itself is wrong, rather than the use of the op.
+#: The return value of a definition's function if the definition itself is wrong, not the use of the op.
 _FAULT = 2
-# How many characters of a wrong value messages show.
-_MOST_SHOWN = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """The ops that one definition file registers, and the address of the ``pk_definition`` that it built.
+    """The ops that one definition file registers, and the address of its ``pk_definition``.
 
-    `keep` is whatever must live as long: the shared object, or the callbacks of a Python definition.
+    `keep` keeps alive what the address needs: the shared object, or the callbacks of a Python definition.
     """
 
     path: Path
@@ -43,11 +37,11 @@ class Definition:
 
     @property
     def functions(self) -> abi.Definition:
-        """The ``pk_definition`` itself."""
+        """The ``pk_definition`` at the address."""
         return abi.Definition.from_address(self.address)
 
     def file_of(self, registered: abi.Op | abi.Gradient) -> str:
-        """The file that an op or a gradient is registered in; definitions in C++ name it within their folder."""
+        """Return the file that registers an op or a gradient; C++ definitions give its path within their folder."""
         return str(self.path.parent / registered.file.decode())
 
 
@@ -73,56 +67,17 @@ class OpDef(Declaration):
     def __repr__(self) -> str:
         return f"OpDef({self.schema()!r})"
 
-    def parse_attributes(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The value of every attribute, typed and with defaults filled in.
-
-        Parameters
-        ----------
-        given : mapping
-            Values by name; strings are parsed by the type that the definition declares.
-
-        Raises
-        ------
-        CallError
-            An attribute is unknown, missing or malformed.
-        """
-        known = {attribute.name: attribute for attribute in self.attributes}
-        for name in given:
-            if name not in known:
-                import difflib  # not above: few calls need it
-
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean '{close[0]}'?" if close else f"; it has: {', '.join(known) or 'none'}"
-                raise CallError(f"op {self.name} has no attribute '{name}'{hint}")
-        return {name: self._parse_attribute(attribute, given) for name, attribute in known.items()}
-
-    def _parse_attribute(self, attribute: Attribute, given: Mapping[str, Any]) -> Any:
-        if attribute.name not in given:
-            if attribute.required:
-                raise CallError(
-                    f"op {self.name} needs attribute '{attribute.name}' ({type_name(attribute.type)}): {self.schema()}"
-                )
-            return attribute.default
-        value = given[attribute.name]
-        try:
-            return parse_value(attribute.type, value)
-        except ValueError as error:
-            raise CallError(
-                f"attribute '{attribute.name}' of op {self.name} is of type {type_name(attribute.type)}, "
-                f"which {_shown(value)} is not: {error}"
-            ) from None
-
     def check_inputs(self, inputs: Sequence[Sequence[TensorSpec]]) -> None:
-        """Raise `CallError` unless `inputs` has as many tensors for every argument as the op takes."""
+        """Raise `CallError` unless `inputs` has the right number of tensors for every argument."""
         if len(inputs) != len(self.inputs):
             raise CallError(
                 f"op {self.name} takes {len(self.inputs)} inputs, but {len(inputs)} were given: {self.schema()}"
             )
         for argument, tensors in zip(self.inputs, inputs, strict=True):
             if not argument.accepts(len(tensors)):
-                least = f"{argument.count}{' or more' if argument.variadic else ''}"
+                wanted = f"{argument.count}{' or more' if argument.variadic else ''}"
                 raise CallError(
-                    f"input '{argument.name}' of op {self.name} takes {least} tensors, but {len(tensors)} were given"
+                    f"input '{argument.name}' of op {self.name} takes {wanted} tensors, but {len(tensors)} were given"
                 )
 
     def infer(
@@ -132,7 +87,7 @@ class OpDef(Declaration):
         *,
         counts: Sequence[int] | None = None,
     ) -> list[list[TensorSpec]]:
-        """Shapes and dtypes of the outputs.
+        """Infer the shapes and dtypes of the outputs.
 
         Parameters
         ----------
@@ -141,19 +96,19 @@ class OpDef(Declaration):
         attributes : mapping
             Every attribute, as `parse_attributes` returns them.
         counts : sequence of int, optional
-            How many tensors every output stands for; by default the number that it declares.
+            The number of tensors of every output; by default the declared number.
 
         Returns
         -------
         list of list of TensorSpec
-            Per output argument.
+            One list for each output argument.
 
         Raises
         ------
         CallError
-            The definition refuses these inputs or attributes; the text is the definition's own.
+            The definition rejects these inputs or attributes; the message comes from the definition.
         DefinitionError
-            The definition itself is wrong: it leaves a shape unset, say.
+            The definition itself is wrong. For example, it leaves a shape unset.
         """
         return self.complete(inputs, attributes, counts=counts)[1]
 
@@ -164,9 +119,9 @@ class OpDef(Declaration):
         *,
         counts: Sequence[int] | None = None,
     ) -> tuple[list[list[TensorSpec]], list[list[TensorSpec]]]:
-        """The inputs, with what was unknown of them filled in where the definition can, and the outputs.
+        """Return the inputs, with unknown shapes and dtypes filled in where the definition can, and the outputs.
 
-        Parameters, results and errors are those of `infer`.
+        Parameters and errors are those of `infer`.
         """
         self.check_inputs(inputs)
         instance = make_instance(self, inputs, self._output_specs(counts), attributes)
@@ -179,7 +134,7 @@ class OpDef(Declaration):
         except KeyError as error:
             raise DefinitionError(
                 f"{self.file}:{self.line}: op {self.name} infers {dtypes.dtype_name(error.args[0])}, "
-                "which NumPy has no dtype for"
+                "for which NumPy has no dtype"
             ) from None
 
     def _output_specs(self, counts: Sequence[int] | None) -> list[list[TensorSpec]]:
@@ -190,8 +145,8 @@ class OpDef(Declaration):
             raise CallError(f"op {self.name} has {len(self.outputs)} outputs, not {len(counts)}: {self.schema()}")
         for argument, count in zip(self.outputs, counts, strict=True):
             if not argument.accepts(count):
-                raise CallError(f"output '{argument.name}' of op {self.name} cannot stand for {count} tensors")
-        return [[TensorSpec(None, None)] * count for count in counts]
+                raise CallError(f"output '{argument.name}' of op {self.name} cannot have {count} tensors")
+        return [[UNKNOWN] * count for count in counts]
 
     def plan_gradient(
         self,
@@ -201,24 +156,24 @@ class OpDef(Declaration):
         outputs: Sequence[Sequence[TensorSpec]] | None = None,
         name: str | None = None,
     ) -> GradientPlan:
-        """How the gradients of the op's inputs are computed.
+        """Plan how to compute the gradients of the op's inputs.
 
         Parameters
         ----------
         inputs : sequence of sequence of TensorSpec, or None
-            The forward inputs, of known or unknown shape; None asks for the plan before anything is known of them.
+            The forward inputs, of known or unknown shape; None if even the numbers of tensors are unknown.
         attributes : mapping
             Every attribute, as `parse_attributes` returns them.
         outputs : sequence of sequence of TensorSpec, optional
-            The forward outputs, where they have been inferred.
+            The forward outputs, if they have been inferred.
         name : str, optional
-            The name of this use of the op, with which the names of the plan's ops begin.
+            The name of this use of the op, which is the prefix of the names of the plan's ops.
 
         Raises
         ------
         DefinitionError
-            The op has no gradient, its gradient is wrong, or it depends on what is not known yet (`NOT_KNOWN_YET` is
-            then in the text).
+            The op has no gradient, its gradient is wrong, or the plan depends on something unknown (the message then
+            contains `NOT_KNOWN_YET`).
         """
         if self.gradient is None:
             raise DefinitionError(f"{self.file}:{self.line}: op {self.name} has no gradient")
@@ -229,54 +184,24 @@ class OpDef(Declaration):
             given, outputs = inputs, arguments_of(self.outputs) if outputs is None else outputs
         instance = make_instance(self, given, outputs or NO_TENSORS, attributes, name=name)
         recorder = PlanRecorder()
-        status, told = _ask(functions.gradient, self.gradient, ctypes.byref(instance), ctypes.byref(recorder.sink))
+        status, message = _run(functions.gradient, self.gradient, ctypes.byref(instance), ctypes.byref(recorder.sink))
         if status:
             at = functions.gradients[self.gradient]
-            raise DefinitionError(f"{self.definition.file_of(at)}:{at.line}: the gradient of op {self.name}: {told}")
+            raise DefinitionError(f"{self.definition.file_of(at)}:{at.line}: the gradient of op {self.name}: {message}")
         return recorder.plan()
 
-    def sbp(
-        self, inputs: Sequence[Sequence[TensorSpec]], attributes: Mapping[str, Any]
-    ) -> list[dict[tuple[str, int], Sbp]]:
-        """The ways in which the op can be distributed, as its SBP function lists them.
-
-        Returns
-        -------
-        list of dict
-            Of each signature, how every tensor (argument, index) is distributed: `Split`, `Broadcast` or `PartialSum`.
-            Empty if the op has no SBP function; that every tensor may be broadcast is not listed.
-
-        Raises
-        ------
-        CallError, DefinitionError
-            As in `infer`.
-        """
-        from pykernels.define.sbp import SbpRecorder  # not above: only programs on several devices need it
-
-        self.check_inputs(inputs)
-        instance = make_instance(self, inputs, arguments_of(self.outputs), attributes)
-        recorder = SbpRecorder()
-        self._call(self.definition.functions.sbp, self.index, ctypes.byref(instance), recorder.sink, None)
-        return recorder.signatures
-
     def _call(self, function: Callable[..., int], *args: Any) -> None:
-        status, told = _ask(function, *args)
+        status, message = _run(function, *args)
         if status == _FAULT:
             path = self.definition.path
-            is_placed = told.startswith(f"{path.name}:")  # of C++, with a line
-            raise DefinitionError(f"{path.parent}/{told}" if is_placed else f"op {self.name}: {told}")
+            has_place = message.startswith(f"{path.name}:")  # from C++, with a line
+            raise DefinitionError(f"{path.parent}/{message}" if has_place else f"op {self.name}: {message}")
         if status:
-            raise CallError(f"op {self.name}: {told}")
+            raise CallError(f"op {self.name}: {message}")
 
 
-def _shown(value: object) -> str:
-    """A value in a line of a message: arrays and the like would take many."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
-
-
-def _ask(function: Callable[..., int], *args: Any) -> tuple[int, str]:
-    """What a function of a definition returns, and what it tells."""
+def _run(function: Callable[..., int], *args: Any) -> tuple[int, str]:
+    """Call a function of a definition, and return its status and error message."""
     error = ctypes.create_string_buffer(abi.ERROR_SIZE)
     return function(*args, ctypes.addressof(error), abi.ERROR_SIZE), error.value.decode(errors="replace")
 

@@ -1,4 +1,4 @@
-"""One use of an op as the C ABI describes it: ``pk_instance``, built from and read back into Python."""
+"""Convert one use of an op between Python and the C ABI's ``pk_instance``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from pykernels.base import abi, dtypes
 from pykernels.base.errors import CallError
 from pykernels.define.declared import Argument, Declaration
 
-__all__ = ["NO_TENSORS", "TensorSpec", "arguments_of", "make_instance", "new_outputs", "read_tensors"]
-
 
 class TensorSpec(NamedTuple):
-    """Shape and dtype of a tensor; None where unknown."""
+    """The shape and dtype of a tensor; None if unknown."""
 
     shape: tuple[int, ...] | None
     dtype: np.dtype[Any] | None
@@ -25,8 +23,9 @@ class TensorSpec(NamedTuple):
         return f"{self.dtype or 'unknown dtype'}{list(self.shape) if self.shape is not None else '[unknown shape]'}"
 
 
+#: An unknown tensor.
 UNKNOWN = TensorSpec(None, None)
-#: Stands for the inputs of an op of which not even the number of tensors is known.
+#: The inputs of an op if even the numbers of tensors are unknown.
 NO_TENSORS: tuple[tuple[TensorSpec, ...], ...] = ()
 
 
@@ -38,7 +37,7 @@ def make_instance(
     *,
     name: str | None = None,
 ) -> abi.Instance:
-    """An ``Instance`` of `op`; it keeps alive what it points to.
+    """Return an ``Instance`` of `op`, which keeps alive what it points to.
 
     Parameters
     ----------
@@ -74,35 +73,38 @@ def _tensor(argument: str, index: int, spec: TensorSpec) -> abi.Tensor:
         tensor.dtype = dtypes.number_of(spec.dtype)
     if spec.shape is not None:
         if len(spec.shape) > abi.MAX_NDIM:
-            raise CallError(f"'{argument}' has {len(spec.shape)} axes; the most that an op can take are {abi.MAX_NDIM}")
+            raise CallError(f"'{argument}' has {len(spec.shape)} axes; the maximum is {abi.MAX_NDIM}")
         tensor.ndim = len(spec.shape)
         tensor.dims[: len(spec.shape)] = spec.shape
     return tensor
 
 
 def read_tensors(arguments: Iterable[Argument], tensors: Sequence[abi.Tensor]) -> list[list[TensorSpec]]:
-    """What `tensors` hold, per argument."""
-    found: dict[str, list[TensorSpec]] = {argument.name: [] for argument in arguments}
+    """Return the shapes and dtypes of `tensors`, grouped by argument."""
+    specs: dict[str, list[TensorSpec]] = {argument.name: [] for argument in arguments}
     for tensor in tensors:
-        shape = tuple(tensor.dims[: tensor.ndim]) if tensor.ndim >= 0 else None
-        dtype = dtypes.from_number(tensor.dtype) if tensor.dtype else None
-        found[tensor.argument.decode()].append(TensorSpec(shape, dtype))
-    return list(found.values())
+        specs[tensor.argument.decode()].append(read_tensor(tensor))
+    return list(specs.values())
 
 
-def arguments_of(arguments: Iterable[Argument], spec: TensorSpec = UNKNOWN) -> list[list[TensorSpec]]:
-    """`spec` for every tensor that `arguments` stand for when all are given, variadic ones with their least number."""
-    return [[spec] * argument.count for argument in arguments]
+def read_tensor(tensor: abi.Tensor) -> TensorSpec:
+    """Return the shape and dtype of `tensor`."""
+    shape = tuple(tensor.dims[: tensor.ndim]) if tensor.ndim >= 0 else None
+    return TensorSpec(shape, dtypes.from_number(tensor.dtype) if tensor.dtype else None)
+
+
+def arguments_of(arguments: Iterable[Argument]) -> list[list[TensorSpec]]:
+    """Return unknown tensors for `arguments`: optional ones present, variadic ones with their minimum number."""
+    return [[UNKNOWN] * argument.count for argument in arguments]
+
+
+def specs_of(groups: Iterable[Iterable[np.ndarray]]) -> list[list[TensorSpec]]:
+    """Return the shapes and dtypes of the arrays of each argument."""
+    return [[TensorSpec(array.shape, array.dtype) for array in group] for group in groups]
 
 
 def new_outputs(op: Declaration, inferred: Sequence[Sequence[TensorSpec]]) -> list[list[np.ndarray]]:
-    """New arrays for what `OpDef.infer` has returned, with elements that are not set.
-
-    Raises
-    ------
-    CallError
-        There is no memory for one.
-    """
+    """Return new, uninitialized arrays for the result of `OpDef.infer`; raise `CallError` if memory is full."""
     return [[_new(op, output, spec) for spec in specs] for output, specs in zip(op.outputs, inferred)]
 
 

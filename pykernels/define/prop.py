@@ -1,4 +1,4 @@
-"""`CustomOpProp`: an op described in MXNet's terms, as a class rather than a C++ file."""
+"""`CustomOpProp`, the base class of Python definitions, which describe ops in MXNet's terms."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ from pykernels.base.abi import AttrType
 from pykernels.base.attributes import parse_value, type_name
 from pykernels.define.declared import Attribute
 
-__all__ = ["CustomOpProp", "attributes_of"]
-
 Shape = Sequence[int]
 
 
 class CustomOpProp:
-    """Describes an op; the base class of the one class in a ``<op>_py_def.py``.
+    """Describes an op; each ``<op>_py_def.py`` contains one subclass.
 
-    The parameters of a subclass's constructor are the attributes of the op. Their types are those of the annotations
-    (``int``, ``float``, ``bool``, ``str``, ``tuple[int, ...]``, ``list[float]``, ``np.dtype``, or an
-    ``AttrType`` of `base.abi`), else those of the defaults; a parameter with neither is a string, as in MXNet.
+    The parameters of a subclass's constructor are the attributes of the op. An annotation gives the type of an
+    attribute (``int``, ``float``, ``bool``, ``str``, ``tuple[int, ...]``, ``list[float]``, ``np.dtype``, or an
+    ``AttrType`` of `base.abi`). Without an annotation, the default gives it; a parameter with neither is a string, as
+    in MXNet.
 
     Parameters
     ----------
     need_top_grad : bool
-        Whether the gradient depends on the gradients of the outputs. That of a loss that ends a network does not: it is
-        what the kernel computes, whatever comes in from above.
+        Whether the gradient depends on the gradients of the outputs. The gradient of a loss at the end of a network
+        does not: it is what the kernel computes, whatever gradients come from above.
 
     Attributes
     ----------
     split_for_each_axis : bool
-        Set it in the class of an elementwise op: over several devices OneFlow may then cut all tensors along any axis.
-        Else every device has the whole tensors.
+        Set it to True in the class of an elementwise op, so that OneFlow may split all tensors along any axis to
+        distribute them over several devices. Otherwise every device has the whole tensors.
     """
 
     split_for_each_axis = False
@@ -44,52 +43,55 @@ class CustomOpProp:
         self.need_top_grad_ = need_top_grad
 
     def list_arguments(self) -> Sequence[str]:
-        """The names of the inputs."""
+        """Return the names of the inputs."""
         return ["data"]
 
     def list_outputs(self) -> Sequence[str]:
-        """The names of the outputs."""
+        """Return the names of the outputs."""
         return ["output"]
 
     def list_auxiliary_states(self) -> Sequence[str]:
-        """The names of further inputs that ``forward`` changes in place, such as moving averages; after the others."""
+        """Return the names of further inputs that ``forward`` changes in place, such as moving averages.
+
+        They follow the other inputs.
+        """
         return []
 
     def infer_shape(self, in_shape: list[list[int]]) -> tuple[Sequence[Shape], ...]:
-        """The shapes of inputs and outputs.
+        """Return the shapes of inputs and outputs.
 
         Parameters
         ----------
         in_shape : list of list of int
-            The shapes of the inputs; an empty list where one is unknown (or that of a single number).
+            The shapes of the inputs. An empty list is an unknown shape or the shape of a scalar.
 
         Returns
         -------
         tuple of (input shapes, output shapes) or (input shapes, output shapes, state shapes)
-            Unknown input shapes may be completed. Those of states are needed where there are any.
+            Unknown input shapes may be filled in. An op with auxiliary states must return their shapes.
         """
         return in_shape, [in_shape[0]] * len(self.list_outputs()), []
 
     def infer_type(self, in_type: list[Any]) -> tuple[Sequence[Any], ...]:
-        """The dtypes of inputs and outputs, None where unknown; as for `infer_shape`."""
+        """Return the dtypes of inputs and outputs in the form of `infer_shape`; None is an unknown dtype."""
         first, states = in_type[0], self.list_auxiliary_states()
         return [first] * len(in_type), [first] * len(self.list_outputs()), [first] * len(states)
 
     def declare_backward_dependency(
         self, out_grad: list[int], in_data: list[int], out_data: list[int]
     ) -> Sequence[int]:
-        """Which tensors the gradient is computed from: a selection of the numbers that are handed in.
+        """Return the numbers of the tensors that the gradient depends on, selected from the arguments.
 
-        The backward kernel gets them in the order in which they are returned. Those of inputs may be left out.
+        The backward kernel receives the tensors in the order in which they are returned. Inputs may be left out.
         """
         return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
 
     def list_gradients(self) -> Sequence[str]:
-        """The names of the inputs that have a gradient; all, unless it is overridden.
+        """Return the names of the inputs that have a gradient; by default all of them.
 
-        The backward kernel returns one for each, in the order of `list_arguments`. An input that is not among them,
-        such as labels or indices, has none, and no array is made for it. Where there are no names, the op has no
-        gradient, and needs no backward kernel.
+        The backward kernel returns one gradient for each, in the order of `list_arguments`. Other inputs, such as
+        labels or indices, have no gradient, and no array is allocated for it. If the list is empty, the op has no
+        gradient and needs no backward kernel.
         """
         return self.list_arguments()
 
@@ -112,19 +114,13 @@ _LISTS = {
 
 
 def attributes_of(prop: type[CustomOpProp]) -> tuple[Attribute, ...]:
-    """The attributes that the constructor of `prop` declares.
-
-    Raises
-    ------
-    ValueError
-        A parameter is no attribute; the text names it.
-    """
+    """Return the attributes that the constructor of `prop` declares; raise `ValueError` if one is not allowed."""
     if prop.__init__ is CustomOpProp.__init__:
         return ()
     try:
         parameters = list(inspect.signature(prop.__init__, eval_str=True).parameters.values())[1:]
     except Exception as error:
-        # Whatever evaluating the text of an annotation raises.
+        # Evaluating the text of an annotation can raise any exception.
         raise ValueError(f"an annotation of its constructor cannot be read: {error}") from None
     return tuple(map(_attribute, parameters))
 
@@ -132,13 +128,13 @@ def attributes_of(prop: type[CustomOpProp]) -> tuple[Attribute, ...]:
 def _attribute(parameter: inspect.Parameter) -> Attribute:
     name = parameter.name
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-        raise ValueError(f"parameter '{parameter}' of its constructor is no attribute; give every attribute a name")
+        raise ValueError(f"parameter '{parameter}' of its constructor is not an attribute; give every attribute a name")
     has_default = parameter.default is not parameter.empty
     type_ = _type_of(parameter)
     if type_ is None:
         what = parameter.default if parameter.annotation is parameter.empty else parameter.annotation
         raise ValueError(
-            f"the type of attribute '{name}' cannot be told from {what!r}; annotate it with int, float, bool, str, "
+            f"the type of attribute '{name}' cannot be inferred from {what!r}; annotate it with int, float, bool, str, "
             "np.dtype, or a tuple or list of these"
         )
     if not has_default:

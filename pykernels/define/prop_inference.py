@@ -1,4 +1,4 @@
-"""What a `CustomOpProp` says of one use of its op: shapes and dtypes of the forward op and of its gradient."""
+"""Infer shapes and dtypes of the forward and backward ops that a `CustomOpProp` describes."""
 
 from __future__ import annotations
 
@@ -14,22 +14,19 @@ from pykernels.base.abi import MAX_NDIM, AttrType
 from pykernels.base.attributes import sample_value
 from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.declared import Attribute
-from pykernels.define.instance import TensorSpec
+from pykernels.define.instance import UNKNOWN, TensorSpec
 from pykernels.define.prop import CustomOpProp, attributes_of
 
-__all__ = ["AS_THE_FIRST", "Dependency", "PropOps"]
-
-#: In place of the number of a dtype: that of the first tensor that the gradient depends on.
+#: In place of a dtype number: the dtype of the first tensor that the gradient depends on.
 AS_THE_FIRST = 0
 
-_UNKNOWN = TensorSpec(None, None)
-# To see with whether types can be recovered: a number, and arrays whose axes are all different.
+# Inputs for testing whether types can be recovered: a scalar, and arrays whose axes all have different lengths.
 _PROBES = [TensorSpec((2, 3, 5, 7)[:ndim], np.dtype(np.float32)) for ndim in range(5)]
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """An input of the backward op: its name, the kind of its blob (D, I or O), and the forward argument it is of."""
+    """An input of the backward op: its name, the kind of its blob (D, I or O), and its forward argument."""
 
     name: str
     kind: str
@@ -37,12 +34,12 @@ class Dependency:
 
 
 class PropOps:
-    """The forward and backward op that a `CustomOpProp` class describes.
+    """The forward and backward ops that a `CustomOpProp` class describes.
 
     Raises
     ------
     DefinitionError
-        The class describes no op; the text says why, and leaves it to the caller to say where.
+        The class does not describe an op. The message gives the reason; the caller adds the place.
     """
 
     def __init__(self, prop: type[CustomOpProp]) -> None:
@@ -58,19 +55,19 @@ class PropOps:
         self.outputs = _names(described.list_outputs(), "list_outputs")
         if not self.outputs:
             raise DefinitionError("list_outputs names no output")
-        # As in MXNet, the gradient gets every state, and none has a gradient of its own.
+        # As in MXNet, the gradient receives every state, and states have no gradients.
         states = [Dependency(name, "I", name) for name in self.states]
         self.dependencies = self._dependencies(described, arguments) + states
         self.differentiable = self._differentiable(described)
         self.gradients = [f"d{name}" for name in self.differentiable]
-        # What the gradient does not depend on: the op of the gradient is told the types by attributes.
+        # The backward op receives the types of inputs that it does not depend on as attributes.
         given = {d.argument for d in self.dependencies if d.kind == "I"}
         self.types = {f"type_of_{name}": name for name in arguments if name not in given}
         self.split_for_each_axis = bool(prop.split_for_each_axis)
         self._check_names()
 
     def _describe(self) -> CustomOpProp:
-        """An instance to ask for names, which cannot depend on the values of attributes."""
+        """Return an instance that lists names, which cannot depend on the values of attributes."""
         values = {a.name: sample_value(a.type) if a.required else a.default for a in self.attributes}
         try:
             return self._instance(values)
@@ -105,7 +102,7 @@ class PropOps:
         unknown = [name for name in chosen if name not in self.arguments]
         if unknown:
             raise DefinitionError(
-                f"list_gradients returned {chosen!r}, but there is no input '{unknown[0]}'; inputs are "
+                f"list_gradients returned {chosen!r}, but '{unknown[0]}' is not an input; the inputs are "
                 f"{', '.join(self.arguments)}"
             )
         return [name for name in self.arguments if name in chosen]
@@ -128,25 +125,28 @@ class PropOps:
     def infer_forward(
         self, inputs: Sequence[TensorSpec], attributes: Mapping[str, Any]
     ) -> tuple[list[TensorSpec], list[TensorSpec]]:
-        """The inputs, completed, and the outputs; raises what the class raises, or `CallError`, `DefinitionError`."""
+        """Return the completed inputs and the outputs.
+
+        Raises the exceptions of the class, `CallError` or `DefinitionError`.
+        """
         prop = self._instance(attributes)
         in_shapes, out_shapes = self._infer_shapes(prop, [spec.shape for spec in inputs])
         in_types, out_types = self._infer_types(prop, [spec.dtype for spec in inputs])
         return list(map(TensorSpec, in_shapes, in_types)), list(map(TensorSpec, out_shapes, out_types))
 
     def infer_backward(self, given: Sequence[TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
-        """The gradients of the arguments, from the tensors that the gradient depends on."""
+        """Infer the gradients of the arguments from the tensors that the gradient depends on."""
         known = {(d.kind, d.argument): spec for d, spec in zip(self.dependencies, given, strict=True)}
         for attribute, name in self.types.items():
-            if told := attributes[attribute]:
-                dtype = given[0].dtype if told[0] == AS_THE_FIRST else dtypes.from_number(told[0])
-                known["I", name] = TensorSpec(tuple(told[1:]), dtype)
-        inputs = [known.get(("I", name), _UNKNOWN) for name in self.inputs]
-        if _UNKNOWN in inputs:
+            if type_ := attributes[attribute]:
+                dtype = given[0].dtype if type_[0] == AS_THE_FIRST else dtypes.from_number(type_[0])
+                known["I", name] = TensorSpec(tuple(type_[1:]), dtype)
+        inputs = [known.get(("I", name), UNKNOWN) for name in self.inputs]
+        if UNKNOWN in inputs:
             if not self._can_recover(attributes):
-                missing = self.inputs[inputs.index(_UNKNOWN)]
+                missing = self.inputs[inputs.index(UNKNOWN)]
                 raise DefinitionError(
-                    f"the shape of the gradient of '{missing}' cannot be told from what the gradient depends on "
+                    f"the shape of the gradient of '{missing}' cannot be inferred from what the gradient depends on "
                     f"({', '.join(d.name for d in self.dependencies)}); return the input, too, from "
                     "declare_backward_dependency"
                 )
@@ -154,24 +154,24 @@ class PropOps:
         outputs = self.infer_forward(inputs, attributes)[1]
         for name, output in zip(self.outputs, outputs, strict=True):
             for kind, shown in (("D", f"d{name}"), ("O", name)):
-                shape = known.get((kind, name), _UNKNOWN).shape
+                shape = known.get((kind, name), UNKNOWN).shape
                 if shape is not None and output.shape is not None and shape != output.shape:
                     raise CallError(f"'{shown}' has shape {shape}, but the output '{name}' has shape {output.shape}")
         return [spec for name, spec in zip(self.inputs, inputs, strict=True) if name in self.differentiable]
 
     def missing_types(self, attributes: Mapping[str, Any]) -> dict[str, str]:
-        """The attributes that the gradient needs to be told the types of inputs by, and the names of these."""
+        """Return the attributes that pass types of inputs to the gradient, with the names of the inputs."""
         return {} if not self.types or self._can_recover(attributes) else self.types
 
     def _can_recover(self, attributes: Mapping[str, Any]) -> bool:
-        """Whether what the gradient depends on tells the types of all inputs, for each probe that the class takes."""
+        """Return whether the gradient's dependencies determine all input types, for each probe that the class takes."""
         recovered = [self._recovers(probe, attributes) for probe in _PROBES]
         return True in recovered and False not in recovered
 
     def _recovers(self, first: TensorSpec, attributes: Mapping[str, Any]) -> bool | None:
-        """The same for a first input; None if the class does not take it, or wants to know the others."""
+        """Return the same for a given first input; None if the class rejects it or needs the other inputs."""
         try:
-            inputs, outputs = self.infer_forward([first] + [_UNKNOWN] * (len(self.inputs) - 1), attributes)
+            inputs, outputs = self.infer_forward([first] + [UNKNOWN] * (len(self.inputs) - 1), attributes)
         except Exception:  # whatever the class raises
             return None
         of = {("I", name): spec for name, spec in zip(self.inputs, inputs, strict=True)}
@@ -185,12 +185,12 @@ class PropOps:
             return False
 
     def _recover(self, known: Mapping[tuple[str, str], TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
-        """The forward inputs, of which the gradient does not depend on all.
+        """Return the types of all forward inputs, including those that the gradient does not depend on.
 
-        Either infer_shape completes them from the others, or the only one is like an output.
+        Either infer_shape fills them in from the others, or there is only one, which is like an output.
         """
-        inputs = [known.get(("I", name), _UNKNOWN) for name in self.inputs]
-        if inputs == [_UNKNOWN]:
+        inputs = [known.get(("I", name), UNKNOWN) for name in self.inputs]
+        if inputs == [UNKNOWN]:
             return [next(spec for (kind, _), spec in known.items() if kind != "I")]
         return self.infer_forward(inputs, attributes)[0]
 
@@ -202,7 +202,7 @@ class PropOps:
             return list(shapes), [None] * len(self.outputs)
         result = prop.infer_shape([list(shape or ()) for shape in arguments])
         ins, outs = self._two_lists(result, "infer_shape", _shape)
-        # An empty list stands for an unknown shape as well as for that of a single number.
+        # An empty list is either an unknown shape or the shape of a scalar.
         completed = [None if given is None and not new else new for given, new in zip(shapes, ins, strict=True)]
         _compare(self.inputs, shapes, completed, "shape", "infer_shape")
         return completed, [None if not out and None in completed else out for out in outs]
@@ -245,7 +245,7 @@ def _names(names: Any, method: str) -> list[str]:
 
 
 def _for_constructor(attribute: Attribute, value: Any) -> Any:
-    """A value as the constructor takes it: dtypes are NumPy's."""
+    """Convert a value to the form that the constructor takes: dtypes become NumPy's."""
     if attribute.type is AttrType.DTYPE:
         return dtypes.from_number(value)
     if attribute.type is AttrType.LIST_DTYPE:

@@ -1,6 +1,6 @@
-"""Python definitions: a ``<op>_py_def.py`` with one `CustomOpProp`, read without a compiler.
+"""Read Python definitions: a ``<op>_py_def.py`` with one `CustomOpProp`, which needs no compiler.
 
-They reach frameworks through the same ``pk_definition`` as C++ definitions do, built here with callbacks.
+Frameworks read them through the same ``pk_definition`` as C++ definitions; here it consists of callbacks.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from pykernels.base.errors import CallError, DefinitionError
 from pykernels.base.python_files import execute
 from pykernels.define.declared import Attribute
 from pykernels.define.definition import NOT_KNOWN_YET, Definition
-from pykernels.define.instance import TensorSpec
+from pykernels.define.instance import TensorSpec, read_tensor
 from pykernels.define.prop import CustomOpProp
 from pykernels.define.prop_inference import AS_THE_FIRST, PropOps
 from pykernels.define.reader import read_definition
-
-__all__ = ["CustomOpProp", "load_python_def"]
 
 _FORWARD, _BACKWARD = 0, 1
 _WRONGLY_USED, _WRONG = 1, 2
@@ -45,7 +43,7 @@ def load_python_def(path: Path, name: str) -> Definition:
     LoadError
         The file is missing, does not parse, or raises.
     DefinitionError
-        It does not define one subclass, or the class cannot be right.
+        It does not define exactly one subclass, or the class is invalid.
     """
     path = Path(path).resolve()
     prop = _sole_prop(vars(execute(path)), path)
@@ -75,11 +73,11 @@ def _line_of_class(prop: type[CustomOpProp], path: Path) -> int:
     try:
         return inspect.getsourcelines(prop)[1]
     except (OSError, TypeError):
-        return 1  # made without a class statement
+        return 1  # created without a class statement
 
 
 def _explain(error: BaseException, path: Path, otherwise: str) -> str:
-    """What went wrong, after the line of the definition where it did."""
+    """Return a message with the error and the line of the definition where it occurred."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     if isinstance(error, CallError | DefinitionError) and not frames:
         return f"{otherwise}: {error}"
@@ -88,7 +86,7 @@ def _explain(error: BaseException, path: Path, otherwise: str) -> str:
 
 
 class _PythonDefinition:
-    """A ``pk_definition`` whose functions ask a `PropOps`; holds everything that it points to."""
+    """A ``pk_definition`` whose functions call a `PropOps`; keeps alive everything that it points to."""
 
     def __init__(self, ops: PropOps, path: Path, line: int, name: str) -> None:
         self._ops = ops
@@ -141,16 +139,16 @@ class _PythonDefinition:
             attributes=(abi.Attribute * max(1, len(attributes)))(*attributes),
         )
 
-    # ---- the functions of pk_definition
+    # ---- The functions of pk_definition
 
     def _infer(self, op: int, pointer: Any, error: int, size: int) -> int:
         return self._guarded(error, size, lambda: self._infer_instance(op, pointer.contents))
 
     def _gradient(self, _: int, pointer: Any, sink: Any, error: int, size: int) -> int:
-        return self._guarded(error, size, lambda: self._tell_gradient(pointer.contents, sink.contents))
+        return self._guarded(error, size, lambda: self._send_gradient(pointer.contents, sink.contents))
 
     def _sbp(self, _: int, pointer: Any, sink: Any, user: Any, error: int, size: int) -> int:
-        return self._guarded(error, size, lambda: self._tell_sbp(pointer.contents, sink, user))
+        return self._guarded(error, size, lambda: self._send_sbp(pointer.contents, sink, user))
 
     def _guarded(self, error: int, size: int, function: Callable[[], None]) -> int:
         try:
@@ -165,8 +163,8 @@ class _PythonDefinition:
         outputs = instance.outputs[: instance.n_outputs]
         wanted = self._ops.inputs if op == _FORWARD else self._ops.dependencies
         if len(inputs) != len(wanted):
-            raise CallError(f"it takes {len(wanted)} inputs, but {len(inputs)} were given")
-        given = [_spec(tensor) for tensor in inputs]
+            raise CallError(f"the op takes {len(wanted)} inputs, but {len(inputs)} were given")
+        given = [read_tensor(tensor) for tensor in inputs]
         attributes = {attr.name.decode(): abi.decode_attr(attr) for attr in instance.attrs[: instance.n_attrs]}
         if op == _FORWARD:
             completed, inferred = self._ops.infer_forward(given, attributes)
@@ -175,20 +173,22 @@ class _PythonDefinition:
             inferred = self._ops.infer_backward(given, attributes)
         _write(outputs, inferred)
 
-    def _tell_sbp(self, instance: abi.Instance, sink: Any, user: Any) -> None:
-        """Split all tensors along each axis; nothing unless the definition says so."""
+    def _send_sbp(self, instance: abi.Instance, sink: Any, user: Any) -> None:
+        """Send one signature for each axis, which splits all tensors along it, if the definition allows it."""
         if not self._ops.split_for_each_axis:
             return
         inputs = instance.inputs[: instance.n_inputs]
         ranks = {tensor.ndim for tensor in inputs}
         if len(ranks) != 1:
-            raise CallError(f"split_for_each_axis is for inputs with as many axes, but theirs are {sorted(ranks)}")
+            raise CallError(
+                f"split_for_each_axis needs inputs with the same number of axes, but they have {sorted(ranks)}"
+            )
         tensors = [*inputs, *instance.outputs[: instance.n_outputs]]
         for axis in range(ranks.pop()):
             for tensor in tensors:
                 sink(user, axis, tensor.argument, tensor.index, ord("S"), axis)
 
-    def _tell_gradient(self, forward: abi.Instance, sink: abi.PlanSink) -> None:
+    def _send_gradient(self, forward: abi.Instance, sink: abi.PlanSink) -> None:
         name = b"%s_grad" % (forward.name or f"{self._name}_forward".encode())
         sink.op(sink.user, name, f"{self._name}_backward".encode())
         for dependency in self._ops.dependencies:
@@ -204,7 +204,7 @@ class _PythonDefinition:
             sink.bind(sink.user, argument.encode(), 0, b"%s/%s_0" % (name, gradient.encode()))
 
     def _types(self, forward: abi.Instance) -> dict[str, tuple[int, ...]]:
-        """The types of forward inputs that the gradient does not depend on, by the attributes that tell them."""
+        """Return the types of forward inputs that the gradient does not depend on, by their attributes."""
         attributes = {attr.name.decode(): abi.decode_attr(attr) for attr in forward.attrs[: forward.n_attrs]}
         inputs = {tensor.argument.decode(): tensor for tensor in forward.inputs[: forward.n_inputs]}
         outputs = {tensor.argument.decode(): tensor for tensor in forward.outputs[: forward.n_outputs]}
@@ -214,7 +214,7 @@ class _PythonDefinition:
             tensor = inputs.get(name)
             if tensor is None or tensor.ndim < 0 or not tensor.dtype:
                 raise DefinitionError(f"the shape or dtype of '{name}' {NOT_KNOWN_YET}")
-            # The same gradient serves for several dtypes where they follow from what it depends on.
+            # One gradient serves several dtypes if the dtype follows from its dependencies.
             dtype = AS_THE_FIRST if tensor.dtype in alike else tensor.dtype
             types[attribute] = (dtype, *tensor.dims[: tensor.ndim])
         return types
@@ -228,11 +228,6 @@ def _attribute(attribute: Attribute) -> abi.Attribute:
     if attribute.required:
         return abi.Attribute(initial=abi.Attr(name=attribute.name.encode(), type=attribute.type, count=1))
     return abi.Attribute(initial=abi.encode_attr(attribute.name, attribute.type, attribute.default), has_default=1)
-
-
-def _spec(tensor: abi.Tensor) -> TensorSpec:
-    shape = tuple(tensor.dims[: tensor.ndim]) if tensor.ndim >= 0 else None
-    return TensorSpec(shape, dtypes.from_number(tensor.dtype) if tensor.dtype else None)
 
 
 def _write(tensors: Sequence[abi.Tensor], specs: Sequence[TensorSpec]) -> None:

@@ -1,4 +1,4 @@
-"""Reads a ``pk_definition`` into `OpDef` objects, and refuses one that cannot be right."""
+"""Read a ``pk_definition`` into `OpDef` objects, and reject invalid ones."""
 
 from __future__ import annotations
 
@@ -14,30 +14,28 @@ from pykernels.define.declared import REQUIRED, Argument, Attribute
 from pykernels.define.definition import NOT_KNOWN_YET, Definition, OpDef
 from pykernels.define.instance import arguments_of
 
-__all__ = ["read_definition"]
-
 
 def read_definition(path: Path, address: int, keep: Any) -> Definition:
-    """The definition at `address`.
+    """Read the definition at `address`.
 
     Parameters
     ----------
     path : Path
-        The file it was built from.
+        The file of the definition.
     address : int
-        Of its ``pk_definition``.
+        The address of its ``pk_definition``.
     keep : object
-        What must live as long as the definition is used.
+        An object to keep alive as long as the definition is used.
 
     Raises
     ------
     DefinitionError
-        The definition cannot be right; the text names file, line, op and argument.
+        The definition is invalid; the message names file, line, op and argument.
 
     Warns
     -----
     PykernelsWarning
-        A gradient names an argument that the op does not declare, and was read by position.
+        A gradient uses the name of an argument that the op does not declare, and was read by position.
     """
     definition = Definition(path, address, keep)
     raw = definition.functions
@@ -53,7 +51,7 @@ def read_definition(path: Path, address: int, keep: Any) -> Definition:
         definition.ops[op.name] = op
     if not definition.ops:
         raise DefinitionError(
-            f'{path}: it registers no op: include "oneflow/core/framework/framework.h", and register one with '
+            f'{path} registers no op: include "oneflow/core/framework/framework.h", and register one with '
             "REGISTER_USER_OP"
         )
     _check_gradients(raw, definition)
@@ -92,7 +90,7 @@ def _read_op(raw: abi.Op, index: int, gradients: dict[str, int], definition: Def
         if state.mutable and not following.mutable:
             raise DefinitionError(
                 f"{_at(definition, raw)}: op {op.name} changes its input '{state.name}' in place, so "
-                f"'{following.name}' must come before it: inputs that are changed are the last"
+                f"'{following.name}' must come before it: inputs that the kernel changes must come last"
             )
     if abi.OpFlag.INFERS_SHAPE not in op.flags:
         raise DefinitionError(
@@ -133,17 +131,16 @@ def _check_gradients(raw: abi.Definition, definition: Definition) -> None:
             )
         if abi.OpFlag.NO_GRADIENT in op.flags:
             raise DefinitionError(
-                f"{_at(definition, gradient)}: op {name} is registered as having no gradient, and yet one is "
+                f"{_at(definition, gradient)}: op {name} is declared to have no gradient, but a gradient is "
                 "registered for it"
             )
         _try_gradient(op, gradient)
 
 
 def _try_gradient(op: OpDef, gradient: abi.Gradient) -> None:
-    """Plan the gradient once before shapes are known, so that what is wrong with it shows when it is loaded.
+    """Plan the gradient once before shapes are known, so that errors in it are reported when it is loaded.
 
-    A plan that depends on shapes, or on the value of a required attribute, may fail here; it is checked when it is
-    used.
+    A plan that depends on shapes, or on the value of a required attribute, may fail here; it is checked on use.
     """
     attributes = {a.name: sample_value(a.type) if a.required else a.default for a in op.attributes}
     try:
@@ -154,8 +151,8 @@ def _try_gradient(op: OpDef, gradient: abi.Gradient) -> None:
         raise
     if plan.notes:
         warnings.warn(
-            f"{_at(op.definition, gradient)}: {'; '.join(plan.notes)}. It is read by position, since the op has one "
-            "input and one output",
+            f"{_at(op.definition, gradient)}: {'; '.join(plan.notes)}. The gradient was read by position, because the "
+            "op has one input and one output",
             PykernelsWarning,
             stacklevel=2,
         )

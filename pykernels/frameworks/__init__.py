@@ -1,1 +1,1 @@
-"""The frameworks that ops are entered into, a package each."""
+"""The frameworks that run ops, with a package for each."""

@@ -1,4 +1,4 @@
-"""A call of an op with the results of NumPy, to compare frameworks with."""
+"""Cases: calls of an op with NumPy's results, with which frameworks are compared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.call.builder import user_op_builder
+from pykernels.load import discovery
+
 __all__ = ["Case", "NodeCase", "Outcome", "Way", "call", "strided"]
 
 #: An input (argument, index).
@@ -17,19 +20,20 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gives.
+    """The result of a call.
 
     Attributes
     ----------
     outputs : list of ndarray
     gradients : dict
-        By input (argument, index): of the sum of all outputs times their seeds. Empty where none are computed.
+        The gradients of the sum of all outputs times their seeds, by input (argument, index); empty if none are
+        computed.
     is_train : bool
-        Whether it is that of a training pass.
+        Whether it is the result of a training pass.
     states : list of ndarray or None
-        What the states are afterwards; None where they cannot be seen.
+        The states after the call; None if they are not visible.
     tolerance : float or None
-        By how much gradients may differ, if not by what dtypes allow: they are had in a roundabout way.
+        By how much gradients that are obtained indirectly may differ; None for what their dtypes allow.
     """
 
     outputs: list[np.ndarray]
@@ -41,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class NodeCase:
-    """An op of a gradient as a call of its own, outside of training."""
+    """An op of a gradient as a separate call, outside of training."""
 
     op_type: str
     inputs: list[list[np.ndarray]]
@@ -60,9 +64,9 @@ class Case:
     inputs : dict
         The arrays of each input argument.
     attributes : dict
-        The attributes that are not what the definition has for them.
+        The attributes whose values differ from the definition's defaults.
     counts : dict
-        How many tensors each output argument stands for.
+        The number of tensors of each output argument.
     seeds : list of ndarray
         The gradients of the outputs.
     places : list of (str, int)
@@ -70,13 +74,13 @@ class Case:
     states : list of str
         The input arguments that the op changes.
     expected : dict
-        What it gives in training (True) and outside (False).
+        The results in training (True) and outside of it (False).
     nodes : list of NodeCase
-        The op and those of its gradient.
+        The op and the ops of its gradient.
     function : tuple of str
-        The parameters of the function of the op's API file, if that is to be called in place of the op.
+        The parameters of the API file's function, if the case calls that instead of the op.
     is_strided : bool
-        Whether tensors are not to lie in memory element after element.
+        Whether tensors are not contiguous.
     in_graphs : bool
         Whether it is also called in graphs, which takes longer.
     """
@@ -96,12 +100,12 @@ class Case:
 
     @property
     def arrays(self) -> list[np.ndarray]:
-        """All arrays that go in."""
+        """All input arrays."""
         return list(chain(*self.inputs.values()))
 
     @property
     def has_training(self) -> bool:
-        """Whether it is known what the call gives in training."""
+        """Whether the result of the call in training is known."""
         return True in self.expected
 
 
@@ -109,18 +113,16 @@ Way = Callable[[], Outcome]
 
 
 def strided(array: np.ndarray) -> np.ndarray:
-    """The same numbers with others between them, those along the first axis closest together."""
+    """Return the same numbers with gaps between them, and with the smallest stride along the first axis."""
     return np.repeat(array.T[..., None], 2, axis=-1)[..., 0].T
 
 
 def call(case: Case, tensors: Mapping[str, Sequence[Any]]) -> list[Any]:
-    """The op, or the function of its API file, on tensors of a framework; the outputs, one after the other."""
+    """Call the op, or the function of its API file, on a framework's tensors; return the outputs as a list."""
     return _call_function(case, tensors) if case.function else _call_op(case, tensors)
 
 
 def _call_op(case: Case, tensors: Mapping[str, Sequence[Any]]) -> list[Any]:
-    from pykernels.call.builder import user_op_builder
-
     builder = user_op_builder("check").Op(case.op_type)
     for name, group in tensors.items():
         if group:
@@ -134,8 +136,6 @@ def _call_op(case: Case, tensors: Mapping[str, Sequence[Any]]) -> list[Any]:
 
 
 def _call_function(case: Case, tensors: Mapping[str, Sequence[Any]]) -> list[Any]:
-    from pykernels.load import discovery
-
     module = discovery.find_op(case.op_type)
     given: dict[str, Any] = {}
     for argument in module.forward.inputs:

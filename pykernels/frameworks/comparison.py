@@ -6,9 +6,9 @@ import numpy as np
 
 __all__ = ["TOLERANCES", "difference"]
 
-#: By how much results may differ, relative to their size, by the bytes of a real number.
+#: The relative tolerance of results, by the size in bytes of a real number.
 TOLERANCES = {2: 3e-3, 4: 3e-6, 8: 1e-13}
-# How much farther from the exact result than plain NumPy's another result may be.
+# How many times the distance between plain NumPy's result and the exact one another result may have.
 _FARTHER = 8
 
 
@@ -22,23 +22,23 @@ def difference(
     moved: np.ndarray | None = None,
     is_elementwise: bool = False,
 ) -> str | None:
-    """What is different, in words; None if nothing is.
+    """Return a message about the difference of two results; None if there is none.
 
     Parameters
     ----------
     name : str
-        What messages call the array.
+        The name of the array in messages.
     found, expected : ndarray
     exact : ndarray, optional
-        The same as `expected`, computed in a wider dtype. Where `expected` is far from it, as where a sum overflows in
-        one order but not in another, so may `found` be.
+        `expected`, computed in a wider dtype. `found` may be far from it where `expected` is, as where a sum overflows
+        in one order but not in another.
     allowed : float, optional
-        By how much each number may differ; by default what `TOLERANCES` says of its dtype.
+        By how much each number may differ; by default the tolerance of its dtype in `TOLERANCES`.
     moved : ndarray, optional
-        `exact`, had the inputs differed in their last digits: results may differ by more than that does from `exact`.
+        `exact` for inputs that differ in their last digits: results may differ by more than `moved` does from `exact`.
     is_elementwise : bool
-        Whether each number is a result of its own. Otherwise what is small may be what large ones have left of each
-        other, whose digits are few.
+        Whether each number is computed independently. Otherwise a small number may be the difference of large ones,
+        with few correct digits.
     """
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return f"{name} is {found.dtype}{list(found.shape)} instead of {expected.dtype}{list(expected.shape)}"
@@ -70,7 +70,7 @@ def _alike(
         ours, theirs = found.astype(wide), expected.astype(wide)
         limit = allowed
         if limit is None:
-            # Numbers of the size of the smallest normal one are as good as 0: their digits are few.
+            # Treat numbers close to the smallest normal number as 0, since they have few digits.
             size = np.abs(theirs)
             if not is_elementwise:
                 size = np.max(size, initial=1, where=np.isfinite(size))
@@ -81,7 +81,7 @@ def _alike(
         if moved is not None:
             limit = limit + np.nan_to_num(_FARTHER * np.abs(moved.astype(wide) - truth), posinf=0, neginf=0)
         close = np.abs(ours - theirs) <= limit
-        # An `expected` that is not even finite where the exact result is says nothing.
+        # Ignore an `expected` that is not finite where the exact result is.
         is_lost = ~np.isfinite(theirs) & np.isfinite(truth)
         is_near = np.abs(ours - truth) <= _FARTHER * np.abs(theirs - truth) + limit
         close |= is_lost | is_near | _equal(found, exact.astype(expected.dtype))

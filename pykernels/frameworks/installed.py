@@ -13,7 +13,7 @@ __all__ = ["Installed", "find_installed", "find_package", "is_usable"]
 
 @dataclass(frozen=True)
 class Installed:
-    """A framework as it is found.
+    """An installed or missing framework.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Installed:
     version : str or None
         None if it is not installed.
     note : str
-        What there is to know of this version, or of there being none.
+        A remark on this version, or on the missing framework.
     """
 
     package: str
@@ -32,20 +32,20 @@ class Installed:
 
 
 def find_package(name: str) -> Path | None:
-    """The folder of an installed package, which may take seconds to import and is not."""
+    """Return the folder of an installed package without importing it, which may take seconds."""
     spec = importlib.util.find_spec(name)
     # A mere folder of that name has no origin.
     return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
 
 def is_usable(package: str) -> bool:
-    """Whether a framework is installed, with what models are made with if it runs models."""
+    """Whether a framework is installed; ONNX Runtime also needs the package that makes models."""
     needed = [package, "onnx"] if package == "onnxruntime" else [package]
     return all(find_package(each) is not None for each in needed)
 
 
 def find_installed(package: str) -> Installed:
-    """What is known of a framework without importing it."""
+    """Return what is known about a framework without importing it."""
     from importlib import metadata  # not above: it takes as long to import as half of pykernels
 
     known = FRAMEWORKS[package]

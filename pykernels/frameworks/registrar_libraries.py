@@ -1,8 +1,7 @@
-"""Registrars as shared objects: from a package of ops that carries one, else compiled here."""
+"""Find or build the shared objects of registrars: a package of ops ships one, or they are compiled here."""
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import warnings
 from collections.abc import Callable, Mapping
@@ -10,31 +9,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pykernels.base import paths
-from pykernels.base.errors import BuildError, CompileFailed, LoadError, PykernelsWarning
+from pykernels.base.errors import BuildError, CompileFailed, PykernelsWarning
 from pykernels.base.frameworks import FRAMEWORKS
 from pykernels.base.version import __version__
 from pykernels.build import cache, machine, shipped
 from pykernels.frameworks.installed import find_package
+from pykernels.frameworks.registrar_build import sources
 
-__all__ = ["REGISTRARS", "RegistrarLibrary", "build_library", "find_library", "installed_registrars", "open_library"]
+__all__ = ["REGISTRARS", "RegistrarLibrary", "build_library", "find_library", "installed_registrars"]
 
-#: The frameworks that have one, by package.
+#: The frameworks that have a registrar, by package.
 REGISTRARS = sorted(package for package, framework in FRAMEWORKS.items() if framework.has("registrar"))
-# What a library is made for, beside versions: these must be the same, and the C library no older.
+# What a library is built for beside versions. These must be equal, and the C library must not be older.
 _SOURCES, _MACHINE, _LIBC = _COMMON = ("sources", "machine", "libc")
 
 
 @dataclass(frozen=True)
 class RegistrarLibrary:
-    """A registrar as it is built here.
+    """A registrar that is built here.
 
     Attributes
     ----------
     framework : str
-        The package that it is for, such as ``oneflow``.
+        The framework's package, such as ``oneflow``.
     path : Path
     made_for : dict of str to str
-        What it fits: versions by their names, and what all registrars depend on.
+        The versions that it fits, by name, and what all registrars depend on.
     """
 
     framework: str
@@ -46,47 +46,49 @@ class RegistrarLibrary:
 
 
 def installed_registrars() -> list[str]:
-    """The installed frameworks that have a registrar."""
+    """Return the installed frameworks that have a registrar."""
     return [name for name in REGISTRARS if find_package(name) is not None]
 
 
 def build_library(framework: str) -> RegistrarLibrary:
-    """Build the registrar of a framework, which is not imported for that.
+    """Return the registrar of a framework without importing the framework: shipped, cached or newly compiled.
 
     Raises
     ------
     LoadError
-        The framework is not installed, or of a version that its registrar is not made for.
+        The framework is not installed, or its registrar does not support its version.
     BuildError
         There is no compiler, or it fails.
     CacheError
         The cache cannot be written.
     """
     module = FRAMEWORKS[framework].module("registrar")
-    return RegistrarLibrary(framework, module.build(), _made_for(framework, module.versions()))
+    versions = module.versions()
+    path = find_library(framework, versions, module.compile_library)
+    return RegistrarLibrary(framework, path, _made_for(framework, versions))
 
 
 def find_library(framework: str, versions: Mapping[str, str], compile_library: Callable[[], Path]) -> Path:
-    """The registrar for a framework: from a package of ops that is loaded and carries it, else compiled.
+    """Return the registrar for a framework: from a loaded package of ops that ships it, else compiled.
 
     Parameters
     ----------
     versions : mapping of str to str
-        What it has to be made for, by names for people, such as ``OneFlow``.
+        The versions that it must fit, by names for messages, such as ``OneFlow``.
     compile_library : callable
         Compiles it, unless the cache has it.
 
     Raises
     ------
     BuildError
-        No package carries one that fits, and there is no compiler, or it fails.
+        No package ships one that fits, and there is no compiler, or it fails.
     CacheError
         The cache cannot be written.
 
     Warns
     -----
     PykernelsWarning
-        One that would fit is damaged.
+        A shipped registrar that would fit is damaged.
     """
     stores = list(shipped.stores())
     if not stores:
@@ -118,38 +120,28 @@ def find_library(framework: str, versions: Mapping[str, str], compile_library: C
         ) from None
 
 
-def open_library(path: Path) -> ctypes.CDLL:
-    """Load a registrar.
-
-    Raises
-    ------
-    LoadError
-        This system or the framework lacks something that it needs.
-    """
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError as error:
-        raise LoadError(f"the registrar does not fit what is installed: {error}") from error
-
-
 def _made_for(framework: str, versions: Mapping[str, str]) -> dict[str, str]:
-    """What a registrar that is built here is made for."""
-    folders = [paths.REGISTRY / "host", paths.REGISTRY / framework, paths.CPP_DEFS / "include" / "pykernels"]
-    sources = [paths.REGISTRY / "host.cpp", paths.REGISTRY / f"{framework}.cpp"]
+    """Return what a registrar that is built here fits."""
+    headers = (paths.REGISTRY / "host", paths.REGISTRY / framework, paths.CPP_DEFS / "include" / "pykernels")
     here = Path(__file__).parent
-    sources += [here / "registrar_host.py", here / framework / "registrar.py"]
-    sources += [file for folder in folders for file in sorted(folder.rglob("*")) if file.suffix in {".cpp", ".h"}]
-    return {**versions, _MACHINE: platform.machine(), _LIBC: machine.libc(), _SOURCES: cache.digest(sources)}
+    parts = [
+        *sources("host"),
+        *sources(framework),
+        *(file for folder in headers for file in sorted(folder.rglob("*.h"))),
+        here / "registrar_build.py",
+        here / framework / "registrar.py",
+    ]
+    return {**versions, _MACHINE: platform.machine(), _LIBC: machine.libc(), _SOURCES: cache.digest(parts)}
 
 
 def _described(framework: str, made_for: Mapping[str, str]) -> str:
-    """For which framework and versions."""
+    """Return the framework and the versions as text."""
     versions = [f"{what} {value}" for what, value in made_for.items() if what not in _COMMON]
     return " with ".join(versions) or f"any version of {FRAMEWORKS[framework].title}"
 
 
 def _mismatch(made: Mapping[str, str], wanted: Mapping[str, str], maker: str) -> str:
-    """What a registrar is made for that is not so here, the versions first; empty if it fits."""
+    """Return why a registrar does not fit, versions first; empty if it fits."""
     for what in dict.fromkeys((*wanted, *made)):
         there, here = made.get(what), wanted.get(what)
         if there == here or (what == _LIBC and not machine.is_newer(str(there), str(here))):

@@ -1,4 +1,4 @@
-"""Time calls in turn, round after round, since machines are noisy."""
+"""Time functions in turn, round after round, since machines are noisy."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pykernels.call.arrays import ArrayCall
 
 __all__ = ["SLOW", "Timer", "medians", "time_copy", "time_kernel", "time_pending", "time_python"]
 
-#: The seconds that a number of calls take.
+#: Returns the seconds that a number of calls take.
 Timer = Callable[[int], float]
 #: A call that takes longer, in seconds, is timed once.
 SLOW = 1.0
-#: How long to time at least, in seconds, so that the clock itself does not count.
+#: The shortest time to measure, in seconds, so that the clock's own cost does not matter.
 _AT_LEAST = 0.005
 
 
 def medians(timers: Mapping[str, Timer], rounds: int) -> dict[str, float]:
-    """The median of the seconds that a call takes, by name, over `rounds` rounds in each of which all are timed."""
+    """Return the median time of a call in seconds, by name, over `rounds` rounds that each time all of them."""
     calls, times = {}, {}
     for name, timer in timers.items():
         calls[name], once = _calibrate(timer)
@@ -42,12 +42,12 @@ def medians(timers: Mapping[str, Timer], rounds: int) -> dict[str, float]:
 
 
 def time_kernel(call: ArrayCall) -> Timer:
-    """Calls of the kernel's function of the ABI, from C++.
+    """Return a timer of calls of the kernel's ABI function from C++.
 
     Raises
     ------
     KernelError
-        When timed, if the kernel fails.
+        During timing, if the kernel fails.
     """
     run = _library().pk_time_kernel
 
@@ -61,7 +61,7 @@ def time_kernel(call: ArrayCall) -> Timer:
             ctypes.c_int64(calls),
         )
         if seconds < 0:
-            call.run()  # which says why
+            call.run()  # raises the error
             raise KernelError(f"op {call.kernel.op_name!r} fails on and off on the same inputs")
         return float(seconds)
 
@@ -69,9 +69,9 @@ def time_kernel(call: ArrayCall) -> Timer:
 
 
 def time_copy(nbytes: int) -> Timer:
-    """Copies that move `nbytes` in all: half of them are read, half are written."""
+    """Return a timer of copies that move `nbytes` in all: half are read, half are written."""
     run, half = _library().pk_time_copy, max(1, nbytes // 2)
-    # Written to now, so that no page is new to the first copy.
+    # Write to the memory now, so that the first copy has no page faults.
     to, source = np.ones(half, np.uint8), np.ones(half, np.uint8)
 
     def timer(calls: int) -> float:
@@ -82,7 +82,7 @@ def time_copy(nbytes: int) -> Timer:
 
 
 def time_python(function: Callable[[], Any]) -> Timer:
-    """Calls of a function of Python."""
+    """Return a timer of calls of a Python function."""
     timed = timeit.Timer(function)
 
     def timer(calls: int) -> float:
@@ -93,7 +93,7 @@ def time_python(function: Callable[[], Any]) -> Timer:
 
 
 def time_pending(function: Callable[[], Any], wait: Callable[[], Any]) -> Timer:
-    """Calls of a function that returns before its work is done, which `wait` waits for."""
+    """Return a timer of calls of a function that returns before its work is done; `wait` waits for the work."""
 
     def timer(calls: int) -> float:
         wait()
@@ -107,11 +107,11 @@ def time_pending(function: Callable[[], Any], wait: Callable[[], Any]) -> Timer:
 
 
 def _calibrate(timer: Timer) -> tuple[int, float]:
-    """How many calls take long enough, and about how many seconds one takes."""
+    """Return how many calls take long enough, and about how many seconds one takes."""
     seconds = timer(1)
     if seconds > SLOW:
         return 1, seconds
-    calls, seconds = 1, timer(1)  # again, since the first is new to caches and allocators
+    calls, seconds = 1, timer(1)  # again, since the first call warms up caches and allocators
     while seconds < _AT_LEAST / 10:
         calls *= 10
         seconds = timer(calls)

@@ -1,4 +1,4 @@
-"""Tell whether the module whose ``forward`` makes a call is in training mode."""
+"""Detect whether the module whose ``forward`` makes a call is in training mode."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["mode_of_module"]
 
 
 def mode_of_module(frame: types.FrameType | None, kinds: type | tuple[type, ...]) -> bool | None:
-    """The mode of the innermost module whose ``forward`` is running; None if there is none.
+    """Return the mode of the innermost module whose ``forward`` is running; None if there is none.
 
     Parameters
     ----------
     frame : frame
-        Where to begin.
+        The innermost frame to search.
     kinds : type or tuple of type
-        What is a module.
+        The types of modules.
     """
     while frame is not None:
         if frame.f_code.co_name == "forward" and frame.f_code.co_argcount:

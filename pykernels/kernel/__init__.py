@@ -1,1 +1,1 @@
-"""From a kernel file to a function of the C ABI: loaded, compiled, cached, run."""
+"""Turn a kernel file into a function of the C ABI: load, compile, cache and run it."""

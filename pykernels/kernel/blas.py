@@ -1,7 +1,7 @@
-"""The matrix products that compiled kernels call: those of the host framework's own BLAS, else SciPy's.
+"""Provide the matrix products that compiled kernels call: from the framework's BLAS, else from SciPy's.
 
-Two BLAS libraries that both keep threads get in each other's way: a small product can then take many times as long.
-So a framework that brings a BLAS offers it here, and kernels share its threads.
+Two BLAS libraries with thread pools compete for cores, and a small product can take many times as long. So a framework
+with a BLAS of its own offers it here, and kernels share its threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Table: TypeAlias = "ctypes.Array[ctypes.c_void_p]"
 _lock = locks.Lock("looking for matrix products")
 _attached: list[ctypes.CDLL] = []
 _preferred: Table | None = None
-# The library that has the functions.
+# The library that provides the functions.
 _library: ctypes.CDLL | None = None
 _watchers: list[Callable[[int, int], None]] = []
 
@@ -43,13 +43,13 @@ def attach(kernel: ctypes.CDLL) -> None:
 
 
 def watch_threads(watcher: Callable[[int, int], None]) -> None:
-    """Call `watcher` as soon as a kernel has matrix products, and whenever they become those of another library.
+    """Call `watcher` as soon as a kernel has matrix products, and whenever another library provides them.
 
     Parameters
     ----------
     watcher : callable
-        Takes the addresses of what gives and sets the number of threads of the products, ``int get(void)`` and ``void
-        set(int)``; zeros if the library has no such functions.
+        Takes the addresses of the functions that get and set the number of threads, ``int get(void)`` and ``void
+        set(int)``; zeros if the library lacks them.
     """
     with _lock:
         _watchers.append(watcher)
@@ -73,12 +73,12 @@ def _address(function: Any) -> int:
 
 
 def prefer(library: ctypes.CDLL) -> bool:
-    """Have all kernels use the BLAS of a library, or of one that it depends on.
+    """Make all kernels use the BLAS of a library, or of one that it depends on.
 
     Returns
     -------
     bool
-        Whether it has all functions, by their Fortran names with 32-bit integers; if not, nothing changes.
+        Whether it has all functions, under their Fortran names and with 32-bit integers; if not, nothing changes.
     """
     global _library, _preferred
     try:
@@ -99,7 +99,7 @@ def _table(addresses: Sequence[int | None]) -> Table:
 
 
 def _from_scipy() -> Table:
-    """SciPy publishes its BLAS for C callers as capsules (scipy.linalg.cython_blas)."""
+    """Return the addresses of SciPy's BLAS, which it publishes for C callers as capsules (scipy.linalg.cython_blas)."""
     global _library
     cython_blas = _load_cython_blas()
     _library = ctypes.CDLL(cython_blas.__file__)
@@ -112,7 +112,7 @@ def _from_scipy() -> Table:
 
 
 def _load_cython_blas() -> types.ModuleType:
-    """Load the one module out of scipy.linalg, whose import as a whole takes some forty times as long."""
+    """Import only this module of scipy.linalg: importing the whole package takes some forty times as long."""
     name = "scipy.linalg.cython_blas"
     if name in sys.modules:
         return sys.modules[name]
@@ -120,7 +120,7 @@ def _load_cython_blas() -> types.ModuleType:
     folders = [f"{folder}/linalg" for folder in (package and package.submodule_search_locations) or ()]
     spec = importlib.machinery.PathFinder.find_spec(name, folders)
     if spec is None or spec.loader is None:
-        return importlib.import_module(name)  # which says what is missing
+        return importlib.import_module(name)  # raises the error that names what is missing
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,4 +1,4 @@
-"""The kernel of a signature: from the cache, compiled into it, or as Python where numba cannot."""
+"""Build the kernel of a signature: take it from the cache, compile it, or run it as Python if numba cannot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BuiltKernel:
     Attributes
     ----------
     struct : abi.Kernel
-        What hosts get.
+        What registrars run.
     facts : Facts
         Its form, and what its machine code uses.
     """
@@ -40,7 +40,6 @@ class BuiltKernel:
         output_names: Sequence[str],
         entry: Any,
         facts: Facts,
-        id_: int,
     ) -> None:
         self.function = function
         self.op_name = op_name
@@ -54,13 +53,12 @@ class BuiltKernel:
             flags=_FLAGS.get(facts.form, 0) | (abi.KernelFlag.ITERATIONS if facts.in_pieces else 0),
             n_scalars=len(positions),
             scalars=(ctypes.c_int32 * max(1, len(positions)))(*positions),
-            id=id_,
             ranks=(ctypes.c_int32 * max(1, len(signature.tensors)))(*(tensor.ndim for tensor in signature.tensors)),
         )
 
     @property
     def reason(self) -> str | None:
-        """Why it runs as Python, if it does."""
+        """The reason why it runs as Python, if it does."""
         return self.facts.reason if self.facts.form == PYTHON else None
 
     def __repr__(self) -> str:
@@ -73,23 +71,22 @@ def build_kernel(
     signature: Signature,
     output_names: Sequence[str],
     shapes: Sequence[tuple[int, ...]],
-    id_: int,
     values: Mapping[str, Any] | None = None,
 ) -> BuiltKernel:
-    """The kernel for a signature; compiled, unless it is in the cache already.
+    """Return the kernel for a signature; compile it unless the cache has it.
 
     Parameters
     ----------
     shapes : sequence of tuple of int
-        Shapes of the tensors that it is first needed for, on which the plain NumPy run is tried when the types
-        alone do not tell whether the kernel is right.
+        The shapes of the first call. The plain NumPy run uses them if the types alone do not show whether the kernel is
+        correct.
     values : mapping, optional
-        The numbers that are handed over at run time: some forms have to have the values of some compiled in.
+        The values of the scalars, for a form that must be specialized on some of them.
 
     Raises
     ------
     KernelError
-        The kernel cannot be right.
+        The kernel is wrong.
     CacheError
         The compiled kernel cannot be stored.
     """
@@ -98,7 +95,7 @@ def build_kernel(
     except CompileFailed:
         raise
     except BuildError as error:
-        # No compiler: a passing state of this machine, not a fact about the kernel to keep in the cache.
+        # A missing compiler is a temporary state of this machine, not a fact about the kernel, so it is not cached.
         facts = Facts(PYTHON, str(error))
     if facts.form == PYTHON:
         warnings.warn(
@@ -108,7 +105,7 @@ def build_kernel(
             stacklevel=2,
         )
         wrapped = python_form.wrap(function, op_name, signature, output_names)
-        return BuiltKernel(function, op_name, signature, output_names, wrapped, facts, id_)
+        return BuiltKernel(function, op_name, signature, output_names, wrapped, facts)
     library = ctypes.CDLL(str(path))
     if facts.blas:
         blas.attach(library)
@@ -117,5 +114,5 @@ def build_kernel(
         plain = python_form.wrap(function, op_name, signature, output_names)
         library.pk_kernel_hand_over(plain, ctypes.c_int32(len(signature.tensors)), ctypes.c_int64(facts.slower_from))
         run = library["pk_kernel_run_small"]
-        run.plain = plain  # kept as long as what calls it
-    return BuiltKernel(function, op_name, signature, output_names, run, facts, id_)
+        run.plain = plain  # lives as long as its caller
+    return BuiltKernel(function, op_name, signature, output_names, run, facts)

@@ -1,4 +1,4 @@
-"""Versions and processor that compiled code depends on besides its source."""
+"""Describe the versions and the processor that compiled code depends on beside its source."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pykernels.build import processor
 
 __all__ = ["environment"]
 
-# Environment variables that change what numba makes of a function.
+# Environment variables that change how numba compiles a function.
 _OPTIONS = ("NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT")
 
 
 def environment() -> tuple[str, ...]:
-    """Versions, of pykernels as well, options of numba, and the processor; imports neither numba nor llvmlite."""
+    """Return the versions, numba's options and the processor; import neither numba nor llvmlite."""
     cpu = processor.chosen()
     options = (f"{name}={os.environ.get(name)}" for name in _OPTIONS)
     return (*_versions(), *options, platform.machine(), _processor() if cpu == processor.NATIVE else cpu)
@@ -33,10 +33,9 @@ def _versions() -> tuple[str, ...]:
 
 
 def _version(package: str) -> str:
-    """What tells the versions of a package apart: the text of the file that it keeps its version in.
+    """Return a text that identifies the version of a package: its version file, else its metadata.
 
-    importlib.metadata, which parses e-mail headers, takes as long to import as half of pykernels; it is asked where
-    there is no such file.
+    importlib.metadata parses e-mail headers and takes as long to import as half of pykernels, so it comes second.
     """
     spec = importlib.util.find_spec(package)
     for folder in (spec and spec.submodule_search_locations) or ():
@@ -50,7 +49,7 @@ def _version(package: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _processor() -> str:
-    """Its model and instruction sets."""
+    """Return the model and the instruction sets of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Cache keys of kernels: everything that their machine code depends on."""
+"""Compute the cache keys of kernels from everything that their machine code depends on."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
 from pykernels.kernel.shipping import kernel_parts
 
-__all__ = ["compiled_key", "elementwise_key", "fused_key"]
+__all__ = ["compiled_key", "fused_key"]
 
-# What makes machine code: part of every key, so that an edit anywhere here compiles kernels anew.
+# The sources of the compiler. Every key has their digest, so an edit to any of them recompiles all kernels.
 _GENERATOR = (
     *(file for folder in ("build", "kernel") for file in sorted((PACKAGE / folder).rglob("*.py"))),
     *sorted((CPP_DEFS / "runtime").rglob("*.[ch]*")),
@@ -23,18 +23,13 @@ _GENERATOR = (
 )
 
 
-def elementwise_key(function: KernelFunction, signature: Signature, filename: str) -> str:
-    """Of an elementwise kernel."""
-    return _key(function, signature, filename, (), "elementwise")
-
-
 def fused_key(function: KernelFunction, signature: Signature, filename: str) -> str:
-    """Of a fused kernel."""
+    """Return the key of a fused kernel, or of an elementwise one if the signature has no ranks."""
     return _key(function, signature, filename, (), "fused")
 
 
 def compiled_key(function: KernelFunction, signature: Signature, filename: str, output_names: Sequence[str]) -> str:
-    """Of a kernel that numba compiles."""
+    """Return the key of a kernel that numba compiles."""
     return _key(function, signature, filename, output_names, "numba")
 
 

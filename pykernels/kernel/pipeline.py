@@ -1,4 +1,4 @@
-"""Compile a kernel in the best form that it has: elementwise, fused, or by numba."""
+"""Compile a kernel in the fastest form that it can have: elementwise, fused, or by numba."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ import numpy as np
 from pykernels.base.errors import KernelError
 from pykernels.build import cache, linking, toolchain
 from pykernels.kernel import reference
-from pykernels.kernel.facts import NOT_ELEMENTWISE, NOT_FUSED, PYTHON, Facts
-from pykernels.kernel.keys import compiled_key, elementwise_key, fused_key
+from pykernels.kernel.facts import FUSED, NOT_FUSED, PYTHON, Facts
+from pykernels.kernel.keys import compiled_key, fused_key
+from pykernels.kernel.numba import hooks
 from pykernels.kernel.read.signature import Signature, group_shapes
 from pykernels.kernel.read.source import KernelFunction
 from pykernels.kernel.shipping import shipped_kernel
 
 __all__ = ["compile_kernel"]
 
-# Stands in the cache for the folder of a kernel, since another one may hold the same files.
+# Replaces the kernel's folder in cached texts, since another folder may hold the same files.
 _FOLDER = "<op folder>"
 
 
@@ -36,7 +37,7 @@ def compile_kernel(
     values: Mapping[str, Any],
     filename: str = linking.LOADABLE,
 ) -> tuple[Path, Facts, Signature]:
-    """The machine code for a signature, for the chosen processor; from the cache, or compiled into it.
+    """Return the machine code for a signature and the chosen processor, from the cache or newly compiled.
 
     Parameters
     ----------
@@ -48,10 +49,10 @@ def compile_kernel(
     Returns
     -------
     path : Path
-        Of a file of that name; it is empty if the kernel has to run as Python.
+        A file of that name; it is empty if the kernel has to run as Python.
     facts : Facts
     signature : Signature
-        With the numbers among `values` that are compiled in.
+        The signature, specialized on the numbers that the kernel depends on.
 
     Raises
     ------
@@ -63,17 +64,16 @@ def compile_kernel(
     found = shipped_kernel(function, signature, values) if filename == linking.LOADABLE else None
     if found is not None:
         return found
-    entry = _elementwise_entry(function, signature, filename)
-    facts = Facts.from_json(entry.facts)
     reasons = []
-    if facts.form == NOT_ELEMENTWISE:
-        reasons.append(facts.reason)
-        entry, fixed = _fused_entry(function, signature, values, filename)
+    for given in (signature.without_ranks(), signature):
+        entry, specialized = _fused_entry(function, given, values, filename)
         facts = Facts.from_json(entry.facts)
         if facts.form != NOT_FUSED:
-            signature = fixed
-    if facts.form == NOT_FUSED:
+            break
         reasons.append(facts.reason)
+    if facts.form == FUSED:
+        signature = specialized
+    elif facts.form == NOT_FUSED:
         entry = cache.build(
             "kernels",
             compiled_key(function, signature, filename, output_names),
@@ -87,48 +87,26 @@ def compile_kernel(
 
 
 def _reason(error: Exception, function: KernelFunction) -> str:
-    """Why a kernel does not have a form, for every folder with the same files."""
+    """Return why a kernel does not have a form, in words that fit every folder with the same files."""
     return str(error).replace(str(function.path.parent), _FOLDER)
-
-
-def _elementwise_entry(function: KernelFunction, signature: Signature, filename: str) -> cache.Entry:
-    """The elementwise kernel for the dtypes of a signature, whatever its ranks; or why there is none."""
-    signature = signature.without_ranks()
-    key = elementwise_key(function, signature, filename)
-    return cache.build("kernels", key, filename, lambda path: _compile_elementwise(function, signature, path).to_json())
-
-
-def _compile_elementwise(function: KernelFunction, signature: Signature, path: Path) -> Facts:
-    """Write the shared object, or an empty file for a kernel that is not elementwise."""
-    from pykernels.kernel.expression import elementwise
-
-    try:
-        expression = elementwise.recognise(function, signature)
-    except elementwise.NotElementwise as reason:
-        path.write_bytes(b"")
-        return Facts(NOT_ELEMENTWISE, _reason(reason, function))
-    toolchain.compiler()  # before LLVM's work, which would be in vain
-    from pykernels.kernel.emit import vector_code
-
-    return vector_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math)
 
 
 def _fused_entry(
     function: KernelFunction, signature: Signature, values: Mapping[str, Any], filename: str
 ) -> tuple[cache.Entry, Signature]:
-    """The fused kernel for a signature, and which numbers it has compiled in; or why there is none."""
+    """Return the fused kernel for a signature, specialized on the numbers that it depends on; or why there is none."""
     while True:
         key = fused_key(function, signature, filename)
         entry = cache.build("kernels", key, filename, functools.partial(_write_fused, function, signature))
-        fixed = Facts.from_json(entry.facts).fixed
-        if not set(fixed) & {name for name, _ in signature.scalars} or not values.keys() >= set(fixed):
+        names = Facts.from_json(entry.facts).specialize_on
+        if not names or not values.keys() >= set(names):
             return entry, signature
-        signature = signature.fix(fixed, values)
+        signature = signature.specialize(names, values)
 
 
 def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> dict[str, Any]:
     """Write the shared object, or an empty file for a kernel that is not fused."""
-    from pykernels.kernel.expression import fused
+    from pykernels.kernel.expression import fused, nodes
 
     try:
         expression = fused.recognise(function, signature)
@@ -136,9 +114,9 @@ def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> 
         from pykernels.kernel.emit import fused_code
 
         return fused_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math).to_json()
-    except fused.Unfit as reason:
+    except nodes.NotExpressible as refusal:
         path.write_bytes(b"")
-        return Facts(NOT_FUSED, _reason(reason, function), fixed=reason.names).to_json()
+        return Facts(NOT_FUSED, _reason(refusal, function), specialize_on=refusal.specialize_on).to_json()
 
 
 def _compile(
@@ -149,25 +127,25 @@ def _compile(
     shapes: Sequence[tuple[int, ...]],
     path: Path,
 ) -> Facts:
-    """Write the shared object, or an empty file for a kernel that must run as Python, so that it is tried once."""
-    toolchain.compiler()  # before numba's work, which would be in vain
-    from pykernels.kernel.numba import compiler
-
+    """Write the shared object, or an empty file for a kernel that must run as Python, so that numba tries it once."""
+    toolchain.compiler()  # fail before numba's work
     try:
-        with _uncollected():
+        with _uncollected(), hooks.using_numba():
+            from pykernels.kernel.numba import compiler
+
             facts, is_widened = compiler.compile_kernel(function, signature, output_names, path)
-    except compiler.NotNative as error:
+    except hooks.NotNative as error:
         path.write_bytes(b"")
         return Facts(PYTHON, _reason(error, function))
     except KernelError as error:
-        # The plain run tells the same mistake in NumPy's terms, if it can.
+        # The plain run reports the same mistake in NumPy's terms, if it can.
         _run_plain(function, op_name, signature, output_names, shapes)
         raise KernelError(f"op {op_name!r}: {error}") from error
     if is_widened:
         try:
             _run_plain(function, op_name, signature, output_names, shapes)
         except KernelError as error:
-            # An exception of the kernel's own may come from the values of the trial, which nobody has asked for.
+            # The kernel may raise an exception because of the trial's values, which no user has passed.
             if error.__cause__ is None:
                 raise
     return facts
@@ -175,7 +153,7 @@ def _compile(
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Let Python look for no garbage meanwhile: numba makes many objects, and looking takes a tenth of its time."""
+    """Pause Python's garbage collector: numba creates many objects, and collection takes a tenth of its time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -192,11 +170,10 @@ def _run_plain(
     output_names: Sequence[str],
     shapes: Sequence[tuple[int, ...]],
 ) -> None:
-    """Try the kernel by plain NumPy on ones; `KernelError` if it fails, or its results do not fit the definition."""
+    """Run the kernel on ones by plain NumPy; raise `KernelError` if it fails or its results do not fit."""
     arrays = (np.ones(shape, tensor.dtype) for shape, tensor in zip(shapes, signature.tensors))
     args = group_shapes(signature.inputs, arrays)
     outs = group_shapes(signature.outputs, arrays)
     keywords: dict[str, Any] = dict(signature.constants)
-    for name, _ in signature.scalars:
-        keywords[name] = True if name in signature.flags else 1.0 if name in signature.reals else 1
+    keywords.update((name, signature.example(name)) for name, _ in signature.scalars)
     reference.run(function, op_name, args, outs, output_names, keywords, signature.mutable)

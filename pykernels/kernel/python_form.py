@@ -1,4 +1,4 @@
-"""A kernel that runs as Python, behind the same C ABI as a compiled one."""
+"""Run a kernel as Python behind the same C ABI as a compiled one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pykernels.kernel.read.source import KernelFunction
 
 __all__ = ["read_arguments", "take_failure", "wrap"]
 
-# What the last failing kernel of each thread had to say; the ABI has room for a status only. By number, since a thread
-# of a framework keeps no thread-local data of Python's from one callback to the next.
+# The message of the last kernel that failed in each thread; the ABI only has room for a status. The key is the thread's
+# id, since a framework's thread loses Python's thread-local data between callbacks.
 _failures: dict[int, str] = {}
 
 
 def wrap(kernel: KernelFunction, op_name: str, signature: Signature, output_names: Sequence[str]) -> Any:
-    """A function of the kernel ABI (``abi.KernelFn``) that runs `kernel` as plain Python, under the GIL."""
+    """Return a function of the kernel ABI (``abi.KernelFn``) that runs `kernel` as plain Python, under the GIL."""
 
     def entry(struct: Any, data: Any, dims: Any, scalars: Any, begin: int, end: int, detail: Any) -> int:
         try:
@@ -35,7 +35,7 @@ def wrap(kernel: KernelFunction, op_name: str, signature: Signature, output_name
             _failures[threading.get_ident()] = str(error)
             return abi.Status.RAISED
         except BaseException as error:
-            # Not even an interrupt may leave through the C frames of a framework.
+            # No exception, not even an interrupt, may pass through a framework's C frames.
             _failures[threading.get_ident()] = reference.failure_text(kernel, op_name, error)
             return abi.Status.RAISED
         return abi.Status.OK
@@ -44,14 +44,14 @@ def wrap(kernel: KernelFunction, op_name: str, signature: Signature, output_name
 
 
 def take_failure() -> str | None:
-    """Why the last Python kernel of this thread failed; told once."""
+    """Return why the last Python kernel of this thread failed, and forget it."""
     return _failures.pop(threading.get_ident(), None)
 
 
 def read_arguments(
     signature: Signature, data: Any, dims: Any, scalars: int | None
 ) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
-    """``args``, ``outs`` and keywords out of what the kernel ABI hands over; the arrays share its memory."""
+    """Return ``args``, ``outs`` and keywords for the kernel ABI's arguments; the arrays share their memory."""
     arrays = _arrays(signature.tensors, data, dims)
     args = group_shapes(signature.inputs, arrays)
     outs = group_shapes(signature.outputs, arrays)

@@ -1,4 +1,4 @@
-"""Run a kernel function by plain NumPy: the specification that everything else is checked against."""
+"""Run a kernel function by plain NumPy: the reference for all compiled forms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from pykernels.base.errors import KernelError
-from pykernels.kernel.expression.strong_numbers import find_strong_number
 from pykernels.kernel.read.source import KernelFunction
 
 __all__ = ["failure_text", "leaves", "run", "wrong_shape_text"]
@@ -26,7 +25,7 @@ def run(
     keywords: Mapping[str, Any],
     mutable: Collection[int] = (),
 ) -> None:
-    """Run a kernel as plain Python and put what it computes into `outs`.
+    """Run a kernel as plain Python and write its results to `outs`.
 
     Parameters
     ----------
@@ -37,7 +36,7 @@ def run(
     keywords : mapping
         A value for each of ``kernel.keywords``.
     mutable : collection of int
-        The positions in `args` of what the kernel may change.
+        The positions in `args` of the inputs that the kernel may change.
 
     Raises
     ------
@@ -61,7 +60,7 @@ def run(
 
 
 def failure_text(kernel: KernelFunction, op_name: str, error: BaseException) -> str:
-    """What went wrong in a kernel, with the line of the user's that raised."""
+    """Return the message for an exception in a kernel, with the user's line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename == str(kernel.path)]
     where = f"{kernel.path}:{own[-1].lineno}" if own else kernel.where
@@ -69,7 +68,7 @@ def failure_text(kernel: KernelFunction, op_name: str, error: BaseException) -> 
 
 
 def _read_only(group: Any) -> Any:
-    """A view of an array, or of each of a tuple, that cannot be written to."""
+    """Return a read-only view of an array, or of each array of a tuple."""
     if isinstance(group, tuple):
         return tuple(map(_read_only, group))
     if group is None:
@@ -80,7 +79,7 @@ def _read_only(group: Any) -> Any:
 
 
 def leaves(groups: tuple[Any, ...]) -> list[Any]:
-    """The arrays of ``args`` or ``outs`` one after the other."""
+    """Return the arrays of ``args`` or ``outs`` one after the other."""
     found: list[Any] = []
     for group in groups:
         found += group if isinstance(group, tuple) else [] if group is None else [group]
@@ -90,7 +89,7 @@ def leaves(groups: tuple[Any, ...]) -> list[Any]:
 def wrong_shape_text(
     kernel: KernelFunction, op_name: str, output: str, shape: tuple[int, ...], wanted: tuple[int, ...]
 ) -> str:
-    """The message for an output of the wrong shape."""
+    """Return the message for an output of the wrong shape."""
     return (
         f"op {op_name!r}: {kernel.where}: {kernel.name} returned shape {shape} for output {output!r}, but the "
         f"definition infers {wanted}"
@@ -116,6 +115,8 @@ def _store(kernel: KernelFunction, op_name: str, result: Any, outs: Sequence[np.
         if value.shape != out.shape:
             raise KernelError(wrong_shape_text(kernel, op_name, name, value.shape, out.shape))
         if value.dtype != out.dtype and not _legacy_scalar(value, out):
+            from pykernels.kernel.expression.strong_numbers import find_strong_number  # not above: few calls fail
+
             strong = "" if _LEGACY_PROMOTION else find_strong_number(kernel, value.dtype)
             cure = f". {strong} is a {value.dtype} number, which widens the array: write float({strong})"
             raise KernelError(
@@ -126,5 +127,5 @@ def _store(kernel: KernelFunction, op_name: str, result: Any, outs: Sequence[np.
 
 
 def _legacy_scalar(value: np.ndarray | np.generic, out: np.ndarray) -> bool:
-    """Before NumPy 2, 0-d arrays did not outweigh Python numbers (NEP 50), so they come back widened."""
+    """Undo the widening of 0-d arrays: before NumPy 2 they did not outweigh Python numbers (NEP 50)."""
     return _LEGACY_PROMOTION and value.ndim == 0 and value.dtype.kind == out.dtype.kind

@@ -1,4 +1,4 @@
-"""Find kernels that came compiled with a package of ops."""
+"""Find the compiled kernels that a package of ops ships."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from pykernels.kernel.facts import Facts
 from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["FIXED", "kernel_parts", "shipped_kernel"]
-
-#: What follows the parts of a signature for the names of the numbers that its kernel has compiled in.
-FIXED = "fixed"
+__all__ = ["kernel_parts", "shipped_kernel"]
 
 
 def kernel_parts(function: KernelFunction, signature: Signature) -> tuple[str | bytes, ...]:
-    """What the code of a kernel follows from, whatever compiles it."""
+    """Return everything that determines a kernel's code, apart from the compiler."""
     return (
         function.name,
         *function.fingerprint,
@@ -34,20 +31,21 @@ def kernel_parts(function: KernelFunction, signature: Signature) -> tuple[str | 
 def shipped_kernel(
     function: KernelFunction, signature: Signature, values: Mapping[str, Any]
 ) -> tuple[Path, Facts, Signature] | None:
-    """The kernel of a signature as `pipeline.compile_kernel` returns it; None if none has come with the op.
+    """Return the shipped kernel of a signature as `pipeline.compile_kernel` does; None if the op ships none.
 
     Raises
     ------
     PackageError
-        What has come with the op cannot be used, and there is no compiler.
+        The shipped kernels cannot be used, and there is no compiler.
     """
     folder = function.path.parent
     store = shipped.store_of(folder)
     if store is None:
         return None
-    marker = store.find(folder, (*kernel_parts(function, signature), FIXED))
-    fixed = signature if marker is None else signature.fix(marker[1][FIXED], values)
-    for given, result in ((signature.without_ranks(), signature), (fixed, fixed), (signature, signature)):
+    specialized = [signature]
+    while name := store.specialize_on(folder, kernel_parts(function, specialized[-1])):
+        specialized.append(specialized[-1].specialize((name,), values))
+    for given, result in ((signature.without_ranks(), signature), *((each, each) for each in reversed(specialized))):
         found = store.find(folder, kernel_parts(function, given))
         if found is not None:
             return found[0], Facts.from_json(found[1]), result

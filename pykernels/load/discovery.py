@@ -1,4 +1,4 @@
-"""Load, find, reload and unload ops by their names."""
+"""Load, find, reload and unload ops by name."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from pykernels.base.refusals import WrongType
 from pykernels.build import shipped
 from pykernels.load import loaded, watching
 from pykernels.load.folders import find
-from pykernels.load.module import OpModule
-
-__all__ = ["find_op", "list_ops", "load_ops", "reload", "unload_ops"]
+from pykernels.load.module import OpModule, open_folder
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    # What a program says to be the `Ops` of a stub is that to pyright, too, which goes by what a function returns.
+    # pyright infers from the return type, so it, too, sees the `Ops` of a stub that a program annotates.
     Ops = TypeVar("Ops", bound=Collection[str], default=Mapping[str, OpModule])
 
 
 def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[type-var]
-    """Load op folders: from now on their ops exist in every supported framework that is, or will be, imported.
+    """Load op folders: their ops become available in every supported framework that is, or will be, imported.
 
-    Only names are entered; an op's files are compiled when it is first used.
+    This registers only names; an op's files are compiled when it is first used.
 
     Parameters
     ----------
@@ -34,28 +32,28 @@ def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[ty
         directory, the folders that ``$PYKERNELS_PATH`` lists, and those of installed packages (entry-point group
         ``pykernels.ops``).
     watch : bool
-        Whether to load an op again whenever its folder changes, as `reload` does: for a notebook beside an editor.
-        What cannot be loaded is told on the standard error output, and the op stays as it was.
+        Whether to reload an op whenever its folder changes, for a notebook next to an editor. If a folder cannot be
+        loaded, a message on standard error says why, and the op stays as it was.
 
     Returns
     -------
     mapping of str to OpModule
-        What this call has found, by name.
+        The ops that this call has found, by name.
 
     Raises
     ------
     LoadError
-        A folder is not there or incomplete, a Python file does not parse, or two folders have one name. Nothing is
-        loaded then.
+        A folder is missing or incomplete, a Python file does not parse, or two folders have the same name. Then nothing
+        is loaded.
     """
     modules: dict[str, OpModule] = {}
     for folder in find(*paths):
-        module = OpModule(folder.name, folder).py_api().cpp_def().py_kernel()
+        module = open_folder(folder)
         module.check_files()
         if folder.name in modules:
             raise ClashError(loaded.clash(folder.name, modules[folder.name].path, folder))
         modules[folder.name] = module
-    shipped.offer(module.path.parent for module in modules.values())  # all, before the first one is entered anywhere
+    shipped.offer(module.path.parent for module in modules.values())  # all, before the first is registered anywhere
     with loaded.lock:
         for module in modules.values():
             loaded.check_clash(module)
@@ -71,12 +69,12 @@ def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[ty
 
 
 def list_ops() -> Mapping[str, OpModule]:
-    """The ops that are loaded, by name."""
+    """Return the loaded ops by name."""
     return dict(sorted(loaded.modules().items()))
 
 
 def unload_ops(*names: str) -> None:
-    """Forget ops, all if none is named; calling one is an error from then on.
+    """Unload the named ops, or all of them; a later call of one raises an error.
 
     Raises
     ------
@@ -89,17 +87,17 @@ def unload_ops(*names: str) -> None:
 
 
 def reload(*names: str) -> Mapping[str, OpModule]:
-    """Load again those ops, among the named or all, whose folder has changed; returns them.
+    """Reload those of the named ops, or of all ops, whose folders have changed, and return them.
 
-    What was in use of an op is built first, so that a folder with a mistake leaves the op as it was. Whoever has made
-    a graph with it keeps what it was made with.
+    The parts of an op that were in use are built first, so that a mistake in a folder leaves the op as it was. Existing
+    graphs keep the version that they were built with.
 
     Raises
     ------
     CallError
         One is not loaded.
     LoadError, DefinitionError, KernelError, BuildError, CacheError
-        Whatever is wrong with a changed folder. All ops then stay as they were.
+        Something is wrong with a changed folder. All ops then stay as they were.
     """
     changed: list[OpModule] = []
     with loaded.lock:
@@ -112,22 +110,19 @@ def reload(*names: str) -> Mapping[str, OpModule]:
 
 
 def _read_again(old: OpModule) -> OpModule:
-    new = OpModule(old.name, old.path).py_api().cpp_def().py_kernel()
+    new = open_folder(old.path)
     new.check_files()
     if "api" in vars(old):
         _ = new.api
     if "definition" in vars(old):
-        _ = new.numbers
+        _ = new.kernel_ids
     return new
 
 
 def find_op(name: str) -> OpModule:
-    """The loaded op of a name: ``relu``, or one of its op types such as ``relu_backward``.
+    """Return the loaded op with a name: ``relu``, or one of its op types such as ``relu_backward``.
 
-    Raises
-    ------
-    CallError
-        There is none; the message tells which there are.
+    This raises `CallError` if no loaded op has the name.
     """
     if not isinstance(name, str):
         raise WrongType(f"the name of an op is a string, not {name!r}")
@@ -139,10 +134,10 @@ def find_op(name: str) -> OpModule:
         module = modules.get(known)
         if module is not None and (name == f"{known}_forward" or name in module.definition.ops):
             return module
-    import difflib  # not above: few calls need it
+    import difflib  # imported here: only errors need it
 
     types = [f"{op}{ending}" for op in modules for ending in ("", "_forward", "_backward")]
     close = difflib.get_close_matches(name, types, n=1, cutoff=0.8)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     available = ", ".join(sorted(modules)) or "none; call pykernels.load_ops()"
-    raise CallError(f"there is no op {name!r}{hint} Loaded are: {available}")
+    raise CallError(f"op {name!r} is not loaded{hint} The loaded ops are: {available}")

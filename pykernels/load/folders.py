@@ -1,4 +1,4 @@
-"""Op folders: which files they hold, where they lie, and whose they are."""
+"""Find op folders, name their files, and find the package that owns a folder and the library of its ops."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from pykernels.base import paths
 from pykernels.base.errors import LoadError
 from pykernels.base.refusals import WrongType
 
-__all__ = ["CPP_DEF", "ENTRY_POINTS", "PY_API", "PY_DEF", "PY_KERNEL", "find", "owner_of"]
-
-#: What the names of an op's files have after that of its folder.
+#: The endings of an op's file names, which begin with the folder's name.
 CPP_DEF, PY_DEF, PY_KERNEL, PY_API = "_cpp_def.cpp", "_py_def.py", "_py_kernel.py", "_py_api.py"
-#: The entry-point group of packages that carry op folders.
+#: The entry-point group of packages that contain op folders.
 ENTRY_POINTS = "pykernels.ops"
+# The optional file that describes a folder of op folders.
+_COLLECTION = "pykernels.cfg"
+# The libraries of PyTorch's own ops.
+_RESERVED = frozenset({"aten", "prim", "prims", "higher_order"})
 
 
 def find(*paths_given: str | Path) -> Iterator[Path]:
-    """Every op folder in `paths_given`, or in the default places; each once.
+    """Yield every op folder in `paths_given`, or in the default places, once.
 
-    Raises
-    ------
-    LoadError
-        A path is not there, or a given path holds no op folder.
+    This raises `LoadError` if a path does not exist, or a given path contains no op folder.
     """
     seen: set[Path] = set()
     for given in paths_given:
@@ -35,13 +34,13 @@ def find(*paths_given: str | Path) -> Iterator[Path]:
     for place, must_exist in [(Path(p), True) for p in paths_given] or _default_places():
         if not place.is_dir():
             if must_exist:
-                what = "is a file, not a folder" if place.is_file() else ""
-                raise LoadError(f"{place} {what}" if what else f"there is no folder {place}")
+                is_file = place.is_file()
+                raise LoadError(f"{place} is a file, not a folder" if is_file else f"folder {place} does not exist")
             continue
         folders = [place] if _is_op_folder(place) else sorted(f for f in place.iterdir() if _is_op_folder(f))
         if paths_given and not folders:
             raise LoadError(
-                f"{place} holds no op folder: none of its folders holds a file <folder>{CPP_DEF}, <folder>{PY_DEF}, "
+                f"{place} contains no op folder: none of its folders has a file <folder>{CPP_DEF}, <folder>{PY_DEF}, "
                 f"<folder>{PY_KERNEL} or <folder>{PY_API}"
             )
         for folder in folders:
@@ -52,7 +51,7 @@ def find(*paths_given: str | Path) -> Iterator[Path]:
 
 
 def _is_op_folder(path: Path) -> bool:
-    # One file of the four is enough, so that a folder with a file missing is reported, not passed over.
+    # One of the four files is enough, so that an incomplete folder is reported, not skipped.
     return any((path / f"{path.name}{part}").is_file() for part in (CPP_DEF, PY_DEF, PY_KERNEL, PY_API))
 
 
@@ -63,8 +62,8 @@ def _default_places() -> list[tuple[Path, bool]]:
 
 
 def _packages() -> Iterator[tuple[Path, str]]:
-    """The folders of op folders of installed packages, with the names and versions of these."""
-    from importlib import metadata  # not above: it takes a third of the time of importing pykernels
+    """Yield the folders of op folders in installed packages, each with its package's name and version."""
+    from importlib import metadata  # imported here: it takes a third of the time of importing pykernels
 
     for point in metadata.entry_points(group=ENTRY_POINTS):
         owner = f"{point.dist.name} {point.dist.version}" if point.dist else point.name
@@ -72,14 +71,14 @@ def _packages() -> Iterator[tuple[Path, str]]:
         if spec is None:
             raise LoadError(
                 f"the installed package {owner} names a module {point.module!r} for its ops (entry point "
-                f"{point.name!r}), which is not there; install it again"
+                f"{point.name!r}), but that module does not exist; reinstall the package"
             )
         locations = spec.submodule_search_locations or ([spec.origin] if spec.origin else [])
         yield from ((p if p.is_dir() else p.parent, owner) for p in map(Path, locations))
 
 
 def owner_of(folder: Path) -> str:
-    """The installed package, with its version, that an op folder belongs to; empty if it belongs to none."""
+    """Return the installed package, with its version, that an op folder belongs to; empty if there is none."""
     if folder.parent.resolve() == paths.OPS:
         return "pykernels itself"
     with contextlib.suppress(LoadError):
@@ -87,3 +86,39 @@ def owner_of(folder: Path) -> str:
             if folder.parent.resolve() == place.resolve():
                 return owner
     return ""
+
+
+def read_library(folder: Path) -> str | None:
+    """Return the library that a collection names with ``library = my_ops`` in the section ``[collection]``.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of op folders.
+
+    Returns
+    -------
+    str or None
+        The name, or None if the collection names no library.
+
+    Raises
+    ------
+    LoadError
+        The file is malformed, or the name is not a Python identifier or is reserved for PyTorch's own ops.
+    """
+    file = folder / _COLLECTION
+    if not file.is_file():
+        return None
+    import configparser  # imported here: few collections have the file
+
+    configuration = configparser.ConfigParser()
+    try:
+        configuration.read_string(file.read_text(encoding="utf-8"), str(file))
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise LoadError(f"{file} cannot be read: {error}") from error
+    library = configuration.get("collection", "library", fallback=None)
+    if library is not None and not library.isidentifier():
+        raise LoadError(f"{file}: library = {library!r} is not a Python identifier; write one, such as my_ops")
+    if library in _RESERVED:
+        raise LoadError(f"{file}: library = {library!r} is PyTorch's own; choose another name")
+    return library

@@ -1,51 +1,34 @@
-"""The ops that are loaded, and the plans of calls that hold until these change."""
+"""Keep the loaded ops, and the plans of their calls, which are valid until the loaded ops change."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pykernels.base import locks
 from pykernels.base.errors import ClashError
 from pykernels.build import shipped
 from pykernels.load import plugins
 from pykernels.load.folders import owner_of
+from pykernels.load.plugins import Module
 
-__all__ = ["Module", "check_clash", "clash", "has_changed", "install", "lock", "modules", "remove"]
-
-#: What has been found out about calls of the ops that are loaded; another dictionary whenever these change.
+#: The plans of calls of the loaded ops; a new dictionary whenever the loaded ops change.
 plans: dict[Any, Any] = {}
-#: Held by whoever changes what is loaded.
+#: Held while the loaded ops change.
 lock = locks.Lock("loading ops")
 
 _loaded: dict[str, Any] = {}
 _stamps: dict[str, tuple[object, ...]] = {}
 
 
-class Module(Protocol):
-    """What is loaded."""
-
-    name: str
-    path: Path
-
-    def stamp(self) -> tuple[object, ...]:
-        """What its files are like."""
-
-
 def modules() -> Mapping[str, Any]:
-    """The modules that are loaded, by name."""
+    """Return the loaded modules by name."""
     return _loaded
 
 
 def install(module: Module) -> None:
-    """Make a module the one of its name, and enter it into the frameworks.
-
-    Raises
-    ------
-    LoadError
-        Another folder has that name.
-    """
+    """Load a module under its name, and register it in the frameworks; raise `ClashError` if another folder has it."""
     shipped.offer([module.path.parent])
     with lock:
         check_clash(module)
@@ -56,7 +39,7 @@ def install(module: Module) -> None:
 
 
 def remove(module: Module) -> None:
-    """Take a module out of what is loaded, and out of the frameworks."""
+    """Unload a module, and remove it from the frameworks."""
     with lock:
         plugins.remove(module)
         del _loaded[module.name], _stamps[module.name]
@@ -64,7 +47,7 @@ def remove(module: Module) -> None:
 
 
 def has_changed(module: Module) -> bool:
-    """Whether the files of a module are not those that were loaded under its name."""
+    """Return whether a module's files differ from those that were loaded under its name."""
     return _stamps.get(module.name) != module.stamp()
 
 
@@ -76,7 +59,7 @@ def check_clash(module: Module) -> None:
 
 
 def clash(name: str, *folders: Path) -> str:
-    """What is wrong where folders share a name."""
+    """Return the message for folders that share a name."""
     owners = (owner_of(folder) for folder in folders)
     both = " and ".join(f"{folder} (of {owner})" if owner else f"{folder}" for folder, owner in zip(folders, owners))
     cure = f"unload the first with pykernels.unload_ops({name!r})" if name in _loaded else "load one by its path"
@@ -85,5 +68,5 @@ def clash(name: str, *folders: Path) -> str:
 
 def _forget_plans() -> None:
     global plans
-    # Not cleared: a thread may be about to enter what it has found among the ops of before.
+    # Replaced, not cleared: a thread may be about to store a plan of the previous ops.
     plans = {}

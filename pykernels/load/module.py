@@ -1,4 +1,4 @@
-"""An op folder as a Python object: its three files, each read when it is first needed."""
+"""Represent an op folder as a Python object; each of its three files is read when it is first needed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,12 @@ from pykernels.kernel import service
 from pykernels.kernel.read.agreement import check_agreement
 from pykernels.kernel.read.source import KernelFunction, KernelSource
 from pykernels.load import loaded
-from pykernels.load.collection import read_library
-from pykernels.load.folders import CPP_DEF, PY_API, PY_DEF, PY_KERNEL
-
-__all__ = ["OpModule", "custom_op_module"]
+from pykernels.load.folders import CPP_DEF, PY_API, PY_DEF, PY_KERNEL, read_library
 
 _lock = locks.Lock("building a definition")
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar as _TypeVarWithDefault  # which type checkers know without the package
+    from typing_extensions import TypeVar as _TypeVarWithDefault  # type checkers know it without the package
 
     ApiT = _TypeVarWithDefault("ApiT", default=Any, covariant=True)
 else:
@@ -37,8 +34,8 @@ else:
 class OpModule(Generic[ApiT]):
     """One op folder.
 
-    Choose its parts with `py_api`, `cpp_def` and `py_kernel`, then `build_load` them; ``load_ops`` does so for whole
-    collections, and leaves building to the first use.
+    Choose its parts with `py_api`, `cpp_def` and `py_kernel`, then `build_load` them. ``load_ops`` does so for whole
+    collections, but builds each op at its first use.
 
     Attributes
     ----------
@@ -57,7 +54,7 @@ class OpModule(Generic[ApiT]):
         return f"OpModule({self.name!r}, {str(self.path)!r})"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What a notebook shows: of an op among others less, since each schema has to be compiled."""
+        """Print the op for a notebook, with its schema only if it stands alone, since a schema needs compilation."""
         is_alone = len(printer.stack) == 1
         printer.text(f"{self!r}\n{self._schema()}" if is_alone else repr(self))
 
@@ -68,23 +65,23 @@ class OpModule(Generic[ApiT]):
             return f"it cannot be used: {error}"
 
     def _help(self) -> str:
-        """What `help` of a loaded op shows: its schema, and what its API file says of it."""
+        """Return the `help` text of a loaded op: its schema, and the signature and docstring of its API function."""
         try:
             function = getattr(self.api, self.name, None) if PY_API in self._parts else None
         except PykernelsError:
             function = None
-        said = inspect.getdoc(function) or "" if function is not None else ""
+        text = inspect.getdoc(function) or "" if function is not None else ""
         call = f"{self.name}{shown_signature(function)}" if callable(function) else ""
-        return "\n\n".join(filter(None, (self._schema(), call, said)))
+        return "\n\n".join(filter(None, (self._schema(), call, text)))
 
-    # ---- the steps of the loader
+    # ---- steps of loading
 
     def py_api(self) -> OpModule:
         """Use ``<op>_py_api.py``: its functions are the attributes of `api`."""
         return self._use(PY_API)
 
     def cpp_def(self) -> OpModule:
-        """Use the definition: ``<op>_cpp_def.cpp``, or ``<op>_py_def.py`` in its place."""
+        """Use the definition: ``<op>_cpp_def.cpp``, or ``<op>_py_def.py`` instead."""
         return self._use(CPP_DEF)
 
     def py_kernel(self) -> OpModule:
@@ -92,12 +89,12 @@ class OpModule(Generic[ApiT]):
         return self._use(PY_KERNEL)
 
     def build_load(self) -> OpModule:
-        """Build the chosen parts and enter the op into every framework that is in use.
+        """Build the chosen parts and register the op in every framework that is in use.
 
         Raises
         ------
         LoadError, DefinitionError, KernelError, BuildError, CacheError
-            Whatever is wrong with the folder, before anything is entered.
+            Something is wrong with the folder; nothing is registered then.
         """
         self.check_files()
         if PY_API in self._parts:
@@ -105,7 +102,7 @@ class OpModule(Generic[ApiT]):
         if PY_KERNEL in self._parts:
             _ = self.source
         if CPP_DEF in self._parts:
-            _ = self.numbers if PY_KERNEL in self._parts else self.definition
+            _ = self.kernel_ids if PY_KERNEL in self._parts else self.definition
             loaded.install(self)
         return self
 
@@ -114,11 +111,11 @@ class OpModule(Generic[ApiT]):
             self._parts.append(part)
         return self
 
-    # ---- the parts
+    # ---- parts
 
     @locks.once
     def library(self) -> str | None:
-        """The library that the collection names to which the folder belongs, or None."""
+        """The library that the folder's collection names, or None."""
         return read_library(self.path.parent)
 
     @property
@@ -129,27 +126,27 @@ class OpModule(Generic[ApiT]):
         if CPP_DEF in paths and python_definition.exists():
             if paths[CPP_DEF].exists():
                 raise LoadError(
-                    f"{self.path}: holds two definitions, {paths[CPP_DEF].name} and {python_definition.name}; keep one"
+                    f"{self.path} has two definitions, {paths[CPP_DEF].name} and {python_definition.name}; keep one"
                 )
             paths[CPP_DEF] = python_definition
         return paths
 
     def check_files(self) -> None:
-        """Check that the chosen files are there and that the Python ones parse; runs and builds nothing.
+        """Check that the chosen files exist and that the Python files parse, without running or building anything.
 
         Raises
         ------
         LoadError
-            One is missing or has a syntax error, or the collection's own file has; the path is not UTF-8.
+            A file is missing or has a syntax error, the collection's own file is malformed, or the path is not UTF-8.
         """
         if not self.path.is_dir():
-            raise LoadError(f"there is no op folder {self.path}")
+            raise LoadError(f"op folder {self.path} does not exist")
         try:
             str(self.path).encode()
         except UnicodeEncodeError:
             readable = os.fsencode(self.path).decode(errors="backslashreplace")
             raise LoadError(
-                f"op folder {readable}: the path is not UTF-8, so that no message can name it. Rename it"
+                f"op folder {readable}: the path is not UTF-8, so messages cannot name it. Rename it"
             ) from None
         _ = self.library
         for part, path in self.files.items():
@@ -164,7 +161,7 @@ class OpModule(Generic[ApiT]):
                     raise LoadError(f"{path}:{line}: syntax error: {getattr(error, 'msg', error)}") from error
 
     def stamp(self) -> tuple[object, ...]:
-        """Changes whenever a file of the folder does."""
+        """Return a value that changes whenever a file of the folder does."""
         files = sorted(p for p in self.path.iterdir() if p.suffix in {".py", ".cpp", ".h"})
         return tuple((p.name, p.stat().st_mtime_ns, p.stat().st_size) for p in files)
 
@@ -180,7 +177,7 @@ class OpModule(Generic[ApiT]):
 
     @locks.once
     def definition(self) -> Definition:
-        """The op types that the folder defines, compiled when first asked for."""
+        """The op types that the folder defines, compiled on first use."""
         path = self._file(CPP_DEF, "cpp_def")
         with _lock:
             definition = load_python_def(path, self.name) if path.suffix == ".py" else load_cpp_def(path)
@@ -189,28 +186,25 @@ class OpModule(Generic[ApiT]):
 
     @property
     def forward(self) -> OpDef:
-        """The op that users call; its method ``schema`` tells how."""
+        """The op that users call; its method ``schema`` describes it."""
         return self.definition.ops[f"{self.name}_forward"]
 
     @locks.once
-    def numbers(self) -> Mapping[str, int]:
-        """The number of each op type, under which hosts ask for its kernels."""
+    def kernel_ids(self) -> Mapping[str, int]:
+        """The id of each op type's kernel, by which hosts resolve it."""
         kernels = {name: self.kernel(name) for name in self.definition.ops}
         for name, op in self.definition.ops.items():
             check_agreement(op, kernels[name])
         return {name: service.enter(op, kernels[name]) for name, op in self.definition.ops.items()}
 
-    def number(self, op_type: str) -> int:
-        """The number under which hosts ask for the kernels of `op_type`."""
-        return self.numbers[op_type]
+    def kernel_id(self, op_type: str) -> int:
+        """The id of the kernel of `op_type`, by which hosts resolve it."""
+        return self.kernel_ids[op_type]
 
     def kernel(self, op_type: str) -> KernelFunction:
-        """The function that computes `op_type`: ``<op>_<function>`` is computed by ``<function>``.
+        """Return the function that computes `op_type`: ``<function>`` computes ``<op>_<function>``.
 
-        Raises
-        ------
-        KernelError
-            The kernel file has no such function.
+        This raises `KernelError` if the kernel file lacks the function.
         """
         function = op_type.removeprefix(f"{self.name}_")
         try:
@@ -218,7 +212,7 @@ class OpModule(Generic[ApiT]):
         except KeyError:
             op = self.definition.ops[op_type]
             raise KernelError(
-                f"{self.source.path}: there is no function {function}(args), which op {op_type!r} needs "
+                f"{self.source.path}: the function {function}(args) is missing, which op {op_type!r} needs "
                 f"({op.file}:{op.line})"
             ) from None
 
@@ -234,7 +228,7 @@ class OpModule(Generic[ApiT]):
             if not name.startswith(prefix):
                 raise DefinitionError(
                     f"{op.file}:{op.line}: op {name!r} in the folder {self.name!r}: op types of a folder begin with "
-                    f"its name, as in {prefix}forward"
+                    f"its name, such as {prefix}forward"
                 )
         if f"{prefix}forward" not in definition.ops:
             raise DefinitionError(
@@ -255,20 +249,25 @@ class OpModule(Generic[ApiT]):
 OpModule.__doc__ = InstanceHelp(OpModule.__doc__, OpModule._help)  # type: ignore[assignment]
 
 
+def open_folder(folder: Path) -> OpModule:
+    """Return the op of a folder, with all of its files."""
+    return OpModule(folder.name, folder).py_api().cpp_def().py_kernel()
+
+
 def custom_op_module(op_type_name: str, module_path: str | Path = "") -> OpModule:
-    """The loader for one op folder, as OneFlow's ``flow.experimental.custom_op_module``.
+    """Return the loader for one op folder, like OneFlow's ``flow.experimental.custom_op_module``.
 
     Parameters
     ----------
     op_type_name : str
         The name of the folder, and the beginning of its file names.
     module_path : str or Path
-        The folder that contains it (or the folder itself); default the current directory.
+        The folder that contains it, or the folder itself; by default the current directory.
 
     Returns
     -------
     OpModule
-        Nothing is read or built before ``.build_load()``; nothing is ever written beside the files.
+        Reads and builds nothing before ``.build_load()``, and never writes beside the files.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Enter ops into each framework as soon as that is imported, and find the framework of a call."""
+"""Register ops in each framework as soon as it is imported, and find the framework of a call."""
 
 from __future__ import annotations
 
@@ -6,75 +6,78 @@ import functools
 import importlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 from pykernels.base.errors import CallError
 from pykernels.base.frameworks import FRAMEWORKS
 from pykernels.base.importing import after_import, is_imported
 
-__all__ = ["Framework", "add", "bind", "remove"]
 
-
-class Named(Protocol):
-    """What is loaded as an op: an `OpModule`."""
+class Module(Protocol):
+    """A loaded op: an `OpModule`."""
 
     name: str
+    path: Path
+
+    def stamp(self) -> tuple[object, ...]:
+        """Return a value that changes whenever a file does."""
 
 
 class Framework(Protocol):
-    """What a module of this package provides: of `bind` and `call` one."""
+    """The interface of a framework's plugin; it provides either `bind` or `call`."""
 
-    def add(self, module: Named) -> None:
-        """Enter an op, or replace the one of its name."""
+    def add(self, module: Module) -> None:
+        """Register an op, or replace the one with its name."""
 
-    def remove(self, module: Named) -> None:
-        """Take an op out."""
+    def remove(self, module: Module) -> None:
+        """Remove an op."""
 
     def owns(self, value: Any) -> bool:
-        """Whether a value is a tensor of this framework."""
+        """Return whether a value is a tensor of this framework."""
 
     def bind(
         self,
-        module: Named,
+        module: Module,
         op_type: str,
         inputs: Sequence[Sequence[Any]],
         attributes: Mapping[str, Any],
         counts: Sequence[int],
     ) -> Callable[..., Sequence[Any]]:
-        """What calls an op with these attributes, any number of times.
+        """Return a function that calls an op with these attributes any number of times.
 
-        It takes tensors, argument after argument, as many and of the same types as `inputs` has for each, and returns
-        `counts` tensors for each output argument, in one sequence. It need not see later versions of the op.
+        It takes the tensors of one argument after the other, in the same number and of the same types as `inputs`. It
+        returns `counts` tensors for each output argument, in one sequence. It need not follow reloads of the op.
         """
 
     def call(
         self,
-        module: Named,
+        module: Module,
         op_type: str,
         inputs: Sequence[Sequence[Any]],
         attributes: Mapping[str, Any],
         counts: Sequence[int],
     ) -> list[Any]:
-        """Call an op: tensors for each input argument in, `counts` tensors for each output argument out."""
+        """Call an op with tensors for each input argument; return `counts` tensors for each output argument."""
 
 
 _NUMPY = "numpy"
-#: By package that ops are entered into, what imports the plugin for it.
+#: Functions that import a framework's plugin, by package.
 _PLUGINS: dict[str, Callable[[], Any]] = {
     package: functools.partial(framework.module, "plugin")
     for package, framework in FRAMEWORKS.items()
     if framework.has("plugin") and package != _NUMPY
 }
-# What stands in for a package that is not installed is one of our own.
+# PopXL is our own package, which stands in for Graphcore's.
 _PLUGINS["pykernels.vendors.popxl"] = lambda: importlib.import_module("pykernels.vendors.popxl.plugin")
 
-_modules: dict[str, Named] = {}
-# By type, the framework that has it.
+_modules: dict[str, Module] = {}
+# The framework that each type of tensor belongs to.
 _owners: dict[type, str] = {}
 
 
-def add(module: Named) -> None:
-    """Enter an op into every framework that is imported, and into the others once they are."""
+def add(module: Module) -> None:
+    """Register an op in every imported framework, and in the others once they are imported."""
     for package in _PLUGINS:
         if is_imported(package):
             _plugin(package).add(module)
@@ -82,8 +85,8 @@ def add(module: Named) -> None:
     _watch()
 
 
-def remove(module: Named) -> None:
-    """Take an op out of every framework."""
+def remove(module: Module) -> None:
+    """Remove an op from every framework."""
     _modules.pop(module.name, None)
     for package in _PLUGINS:
         if is_imported(package):
@@ -91,18 +94,15 @@ def remove(module: Named) -> None:
 
 
 def bind(
-    module: Named,
+    module: Module,
     op_type: str,
     inputs: Sequence[Sequence[Any]],
     attributes: Mapping[str, Any],
     counts: Sequence[int],
 ) -> Callable[..., Sequence[Any]]:
-    """`Framework.bind` of the framework whose tensors `inputs` are; NumPy's arrays are the last resort.
+    """Return `Framework.bind` of the framework that owns `inputs`; without any tensor, NumPy's.
 
-    Raises
-    ------
-    CallError
-        They belong to several frameworks, or to none.
+    This raises `CallError` if the inputs belong to several frameworks, or to none.
     """
     names = {_name_of(value, op_type) for group in inputs for value in group}
     if len(names) > 1:
@@ -122,7 +122,7 @@ def bind(
 
 
 def _name_of(value: Any, op_type: str) -> str:
-    """The framework that owns `value`, which depends on its type alone."""
+    """Return the framework that owns `value`, which depends only on its type."""
     name = _owners.get(type(value))
     if name is None:
         name = _owners[type(value)] = _find_owner(value, op_type)
@@ -144,7 +144,7 @@ def _find_owner(value: Any, op_type: str) -> str:
     )
 
 
-@functools.cache  # looking an imported module up takes importlib as long as a framework's own op
+@functools.cache  # importlib's look-up of an imported module takes as long as a framework's own op
 def _numpy() -> Framework:
     return cast(Framework, FRAMEWORKS[_NUMPY].module("plugin"))
 
@@ -159,7 +159,7 @@ def _add_all(package: str) -> None:
         _plugin(package).add(op)
 
 
-@functools.cache  # once for a process
+@functools.cache  # once per process
 def _watch() -> None:
     for package in _PLUGINS:
         after_import(package, functools.partial(_add_all, package))

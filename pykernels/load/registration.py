@@ -1,4 +1,4 @@
-"""``pykernels.register``: operators written as classes for MXNet."""
+"""Register operators written as classes for MXNet: ``pykernels.register``."""
 
 from __future__ import annotations
 
@@ -10,36 +10,34 @@ from typing import TypeVar
 from pykernels.base.errors import LoadError
 from pykernels.base.refusals import WrongType
 
-__all__ = ["register"]
-
 Class = TypeVar("Class", bound=type)
 
 
 def register(reg_name: str) -> Callable[[Class], Class]:
-    """Register an ``mx.operator.CustomOpProp`` class as a custom operator; in place of ``mx.operator.register``.
+    """Register an ``mx.operator.CustomOpProp`` class as a custom operator, like ``mx.operator.register``.
 
-    The class is used as MXNet itself uses it, on MXNet's threads for custom operators and with NDArrays. Its errors
-    reach the caller as ``mx.MXNetError`` with their text and place, and pending calls do not block a fork.
+    MXNet uses the class as usual, on its threads for custom operators and with NDArrays. In addition, errors reach the
+    caller as ``mx.MXNetError`` with their text and place, and pending calls do not block a fork.
 
     Parameters
     ----------
     reg_name : str
-        The ``op_type`` under which it is called. A class or op folder that has it already is replaced; op folders that
-        are loaded later leave it alone.
+        The ``op_type`` for calls. It replaces a class or op folder with the same name; op folders that are loaded later
+        do not replace it.
 
     Returns
     -------
     callable
-        A decorator, which returns the class as it is.
+        A decorator, which returns the class unchanged.
 
     Raises
     ------
     LoadError
         mxnet is not imported, or MXNet refuses the name.
     CallError
-        The name is none.
+        The name is not a string or is empty.
     DefinitionError
-        What is decorated is no such class.
+        The decorated object is not such a class.
     BuildError, CacheError
         The registrar for MXNet is not built yet, and cannot be.
 

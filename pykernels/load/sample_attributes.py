@@ -1,4 +1,4 @@
-"""Plain values for the attributes that an op needs and nobody has given, for trying it."""
+"""Choose values for missing required attributes, to try an op with."""
 
 from __future__ import annotations
 
@@ -17,45 +17,39 @@ from pykernels.define.definition import OpDef
 from pykernels.load.folders import CPP_DEF, PY_KERNEL
 from pykernels.load.module import OpModule
 
-__all__ = ["lacking", "plain_attributes", "words_of"]
-
-# Python's and C++'s strings of one word.
+# String literals of one word in Python and C++.
 _WORD = re.compile(r"""["'](\w{1,20})["']""")
 _NO_WORD = "no such word"
-# How many words, or combinations of words, are tried.
+# How many words, or combinations of words, to try.
 _TRIES = 60
 
 
-def lacking(op: OpDef, given: Mapping[str, Any]) -> list[Attribute]:
-    """The attributes that have no default and are not given."""
+def missing_attributes(op: OpDef, given: Mapping[str, Any]) -> list[Attribute]:
+    """Return the attributes that have no default and are not given."""
     return [attribute for attribute in op.attributes if attribute.required and attribute.name not in given]
 
 
 def plain_attributes(module: OpModule, dtype: np.dtype, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """`given` with a value for every attribute that it lacks; with others for strings, in turn.
+    """Yield `given` completed with values for its missing attributes, with a different choice of strings each time.
 
-    Data types become `dtype`, and strings the words in the kernel file, none, and the words in the definition: which of
-    them the definition accepts is not known here.
+    Data types become `dtype`. Strings become the words in the kernel file, the empty string and the words in the
+    definition in turn, since this function does not know which of them the definition accepts.
     """
-    lacks = lacking(module.forward, given)
-    plain = {each.name: _plain(each.type, dtype) for each in lacks}
-    texts = [each for each in lacks if each.type in (AttrType.STRING, AttrType.LIST_STRING)]
+    missing = missing_attributes(module.forward, given)
+    plain = {each.name: _plain(each.type, dtype) for each in missing}
+    texts = [each for each in missing if each.type in (AttrType.STRING, AttrType.LIST_STRING)]
     words = dict.fromkeys([*_words(module, PY_KERNEL), "", *_words(module, CPP_DEF)]) if texts else {}
     for chosen in itertools.islice(itertools.product(words, repeat=len(texts)), _TRIES):
         strings = {each.name: w if each.type is AttrType.STRING else [w] for each, w in zip(texts, chosen)}
         yield {**given, **plain, **strings}
 
 
-def words_of(module: OpModule, attributes: dict[str, Any], is_accepted: Callable[[dict[str, Any]], bool]) -> list[str]:
-    """Strings that attributes may be: those in the kernel file, and in the definition if it does not accept any.
+def likely_words(
+    module: OpModule, attributes: dict[str, Any], is_accepted: Callable[[dict[str, Any]], bool]
+) -> list[str]:
+    """Return strings to try for attributes: words of the kernel file, and of the definition if it does not accept any.
 
-    Parameters
-    ----------
-    module : OpModule
-    attributes : dict
-        Every attribute.
-    is_accepted : callable
-        Whether the definition accepts these instead.
+    `is_accepted` returns whether the definition accepts other values of all attributes.
     """
     names = [attribute.name for attribute in module.forward.attributes if attribute.type is AttrType.STRING]
     if not names:

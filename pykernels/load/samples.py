@@ -1,4 +1,4 @@
-"""Arguments to try an op with: what its folder gives, what the user says, or arrays of one shape."""
+"""Make arguments to try an op with: from its folder, from the user's choices, or arrays of one shape."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ import numpy as np
 from pykernels.base import abi
 from pykernels.base.errors import CallError, PykernelsError
 from pykernels.define.definition import OpDef, TensorSpec
+from pykernels.define.instance import UNKNOWN, specs_of
 from pykernels.load.folders import PY_API
 from pykernels.load.module import OpModule
-from pykernels.load.sample_attributes import lacking, plain_attributes
+from pykernels.load.sample_attributes import missing_attributes, plain_attributes
 
-__all__ = ["HOOK", "MAX_NDIM", "LacksAttribute", "Sample", "declared", "draw", "read_sample", "sample", "samples"]
-
-#: The function of an op's API file that gives arguments: ``sample_inputs(elements, dtype)``, which returns a dict, or a
-#: list of them.
+#: The name of a function in an op's API file: ``sample_inputs(elements, dtype)`` returns arguments, as a dict or a list
+#: of dicts.
 HOOK = "sample_inputs"
-#: The most axes that inputs of one shape are given.
+#: The most axes of inputs of one shape.
 MAX_NDIM = 4
-# Elements enough for what does not depend on sizes.
+# Enough elements where sizes do not matter.
 _FEW = 64
 
 
-class LacksAttribute(CallError):
-    """An attribute has to be given: it has no default, and the definition refuses what was made up for it."""
+class MissingAttribute(CallError):
+    """An attribute must be given: it has no default, and the definition refuses the values that were tried."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,9 @@ class Sample:
     Attributes
     ----------
     inputs : list of list of ndarray
-        The arrays of every input argument of the definition.
+        The arrays for each input argument of the definition.
     attributes : dict
-        Every attribute, as `OpDef.parse_attributes` returns them.
+        All attributes, as `OpDef.parse_attributes` returns them.
     """
 
     inputs: list[list[np.ndarray]]
@@ -58,31 +57,31 @@ def sample(
     ndim: int | None = None,
     makes_up: bool = True,
 ) -> Sample:
-    """Arguments for the forward op of a folder.
+    """Return arguments for the forward op of a folder.
 
-    The first of these that applies: `shapes`; the folder's own ``sample_inputs``; all inputs of one shape, if the
-    definition accepts that. Attributes are those that are given, those of ``sample_inputs``, the defaults, and plain
-    values of their types for those that have none.
+    The inputs come from the first of these that applies: `shapes`; the folder's own ``sample_inputs``; all inputs of
+    one shape, if the definition accepts that. Attributes come from `attributes`, from ``sample_inputs``, from the
+    defaults, and otherwise are plain values of their types.
 
     Parameters
     ----------
     elements : int
         About how many elements the largest array should have.
     dtype : np.dtype
-        That of the inputs; a ``sample_inputs`` may give some another one.
+        The dtype of the inputs; ``sample_inputs`` may choose others.
     shapes : mapping of str to tuple of int, optional
-        The shapes of inputs. Those that are not named have what the definition says, or the shape of the first.
+        The shapes of inputs by name. Other inputs have the shape that the definition infers, or that of the first.
     attributes : mapping, optional
         Values of attributes.
     ndim : int, optional
-        How many axes inputs of one shape have; by default the least that the definition accepts.
+        The number of axes of inputs of one shape; by default the smallest that the definition accepts.
     makes_up : bool
-        Whether attributes that have no default need not be given.
+        Whether to choose values for attributes that have no default and are not given.
 
     Raises
     ------
-    LacksAttribute
-        Nothing applies, and there are attributes that have no default and are not given; the message says what to do.
+    MissingAttribute
+        Nothing applies, and attributes without a default are missing; the message says what to do.
     CallError
         Nothing applies, or the definition refuses it; the message says what to do.
     """
@@ -105,8 +104,8 @@ def sample(
             except PykernelsError as error:
                 refused = refused or error
     assert refused is not None
-    if lacking(op, given):
-        raise LacksAttribute(f"{refused}. {_hint(module, given)}") from refused
+    if missing_attributes(op, given):
+        raise MissingAttribute(f"{refused}. {_hint(module, given)}") from refused
     if shapes:
         raise refused
     raise CallError(f"{refused}. {_hint(module, given)}") from refused
@@ -115,15 +114,10 @@ def sample(
 def samples(
     module: OpModule, dtype: np.dtype, *, shapes: Mapping[str, tuple[int, ...]], attributes: Mapping[str, Any]
 ) -> list[Sample]:
-    """Small arguments for the forward op of a folder, one for each kernel that it is likely to need.
+    """Return small arguments for the forward op of a folder, one for each kernel that it is likely to need.
 
-    Without `shapes`, and without arguments of the op's own, inputs of one shape with any number of axes, up to
-    `MAX_NDIM`, that the definition accepts. Parameters are those of `sample`.
-
-    Raises
-    ------
-    CallError
-        As `sample`.
+    Without `shapes`, and without the op's own ``sample_inputs``, these are inputs of one shape, with each number of
+    axes up to `MAX_NDIM` that the definition accepts. Parameters and errors are those of `sample`.
     """
     least = sample(module, _FEW, dtype, shapes=shapes, attributes=attributes)
     found = [least]
@@ -137,12 +131,9 @@ def samples(
 def declared(
     module: OpModule, elements: int, dtype: np.dtype, attributes: Mapping[str, Any] | None = None
 ) -> list[Sample]:
-    """All that the folder's own ``sample_inputs`` gives; nothing if there is none. Parameters are those of `sample`.
+    """Return all arguments of the folder's own ``sample_inputs``, if it has one. Parameters are those of `sample`.
 
-    Raises
-    ------
-    CallError
-        It fails, or the definition refuses what it gives.
+    This raises `CallError` if the function fails, or the definition refuses what it returns.
     """
     hook = getattr(module.api, HOOK, None)
     if hook is None:
@@ -154,30 +145,27 @@ def declared(
     except Exception as error:
         raise CallError(f"{where} raised {type(error).__name__}: {error}") from error
     if not calls:
-        raise CallError(f"{where} gives no arguments")
+        raise CallError(f"{where} returned no arguments")
     try:
         return [_read_filled(module, {**values, **(attributes or {})}, dtype) for values in calls]
     except CallError as error:
-        raise CallError(f"{where} gives what the definition refuses: {error}") from error
+        raise CallError(f"{where} returned arguments that the definition refuses: {error}") from error
 
 
 def read_sample(module: OpModule, values: Mapping[str, Any]) -> Sample:
-    """A call out of arrays by the names of inputs (a list where there are several), and values of attributes.
+    """Read a call from arrays by input name (a list for inputs that take several) and values of attributes.
 
-    Raises
-    ------
-    CallError
-        The definition refuses it.
+    This raises `CallError` if the definition refuses the call.
     """
     op, rest = module.forward, dict(values)
     inputs = [_group(rest.pop(argument.name, None)) for argument in op.inputs]
     read = Sample(inputs, op.parse_attributes(rest))
-    op.infer([[TensorSpec(a.shape, a.dtype) for a in group] for group in inputs], read.attributes)
+    op.infer(specs_of(inputs), read.attributes)
     return read
 
 
 def _read_filled(module: OpModule, values: Mapping[str, Any], dtype: np.dtype) -> Sample:
-    """`read_sample`, of values that may lack attributes."""
+    """Read a call whose values may lack attributes."""
     refused: CallError | None = None
     for filled in plain_attributes(module, dtype, values):
         try:
@@ -189,10 +177,10 @@ def _read_filled(module: OpModule, values: Mapping[str, Any], dtype: np.dtype) -
 
 
 def _hint(module: OpModule, given: Mapping[str, Any]) -> str:
-    """What to do where nothing that is made up is accepted: which flags to give."""
+    """Return what to do if the definition accepts no generated arguments."""
     op = module.forward
-    lacks = lacking(op, given)
-    attributes = lacks or [attribute for attribute in op.attributes if attribute.name not in given]
+    missing = missing_attributes(op, given)
+    attributes = missing or [attribute for attribute in op.attributes if attribute.name not in given]
     shapes = [f"--shape {argument.name}={32 if n else '1000,32'}" for n, argument in enumerate(op.inputs)]
     parts = [
         f"the values of attributes ({' '.join(f'--attr {each.name}=VALUE' for each in attributes)})"
@@ -200,13 +188,13 @@ def _hint(module: OpModule, given: Mapping[str, Any]) -> str:
         else "",
         f"the shapes of the inputs ({' '.join(shapes)})" if shapes else "",
     ]
-    named = " and ".join(filter(None, parts if lacks else parts[::-1]))
+    named = " and ".join(filter(None, parts if missing else parts[::-1]))
     name = f"Name {named}, or add" if named else "Add"
     return f"{name} a function {HOOK}(elements, dtype) to {module.name}{PY_API}"
 
 
 def draw(shape: Sequence[int], dtype: np.dtype, seed: int = 0) -> np.ndarray:
-    """Numbers of any dtype: floating-point ones between -2 and 2 but not near 0, whole ones from 1 to 3."""
+    """Draw numbers of any dtype: floats between -2 and 2 but not near 0, integers from 1 to 3."""
     rng = np.random.default_rng(seed)
     if dtype.kind not in "fc":
         return rng.integers(1, 4, shape).astype(dtype)
@@ -228,7 +216,7 @@ def _of_shapes(op: OpDef, shapes: Mapping[str, tuple[int, ...]], dtype: np.dtype
         if argument.name in shapes or not (infers or argument.optional):
             specs.append([TensorSpec(shapes.get(argument.name, first), dtype)] * argument.count)
         else:
-            specs.append([TensorSpec(None, None)] * (0 if argument.optional else argument.count))
+            specs.append([UNKNOWN] * (0 if argument.optional else argument.count))
     completed, _ = op.complete(specs, attributes)
     arrays = [
         [draw(first if t.shape is None else t.shape, t.dtype or dtype, seed) for t in group]
@@ -243,7 +231,7 @@ def _group(value: Any) -> list[np.ndarray]:
 
 
 def _shape(elements: int, ndim: int) -> tuple[int, ...]:
-    """A shape with about so many elements, whose axes but the first are of one size."""
+    """Return a shape with about `elements` elements, whose axes after the first have the same size."""
     size = 1 << int(math.log2(max(1, elements)) / ndim)
     size = min(size, 64)
     return (max(1, elements // size ** (ndim - 1)), *[size] * (ndim - 1))

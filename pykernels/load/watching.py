@@ -1,4 +1,4 @@
-"""Watch op folders, and reload an op when its folder is edited."""
+"""Watch op folders, and reload an op when its folder changes."""
 
 from __future__ import annotations
 
@@ -11,25 +11,23 @@ from pykernels.base import locks
 from pykernels.base.errors import PykernelsError
 from pykernels.load.module import OpModule
 
-__all__ = ["INTERVAL", "watch"]
-
-#: How often folders are looked at, in seconds.
+#: How often to look at folders, in seconds.
 INTERVAL = 0.3
 
 _lock = locks.Lock("watching folders")
-# By name, the folder.
+# Folders by the op's name.
 _watched: dict[str, Path] = {}
 _thread: threading.Thread | None = None
-# What folders were like when they were looked at last: an editor may still be writing what has just changed.
+# The stamps of the previous look: a folder that has just changed may still be being written.
 _seen: dict[str, object] = {}
-# What cannot be loaded, and has been told of.
+# The stamps of folders that could not be loaded, which have been reported.
 _failed: dict[str, object] = {}
 
 
 def watch(
     modules: Mapping[str, OpModule], list_ops: Callable[[], Mapping[str, OpModule]], reload: Callable[[str], object]
 ) -> None:
-    """Load these ops again whenever their folders change, as long as they are loaded; in this process alone."""
+    """Reload these ops whenever their folders change, while they are loaded and only in this process."""
     global _thread
     with _lock:
         _watched.update((name, module.path) for name, module in modules.items())
@@ -55,7 +53,7 @@ def _run(list_ops: Callable[[], Mapping[str, OpModule]], reload: Callable[[str],
 
 
 def _look(name: str, loaded: Mapping[str, OpModule], reload: Callable[[str], object]) -> None:
-    """Load an op again if its folder has changed, and is what it was a moment ago."""
+    """Reload an op if its folder has changed and is the same as at the previous look."""
     try:
         now = loaded[name].stamp()
     except (KeyError, OSError):

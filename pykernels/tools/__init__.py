@@ -1,1 +1,1 @@
-"""The command line and what its commands do."""
+"""The command line, and the code behind its commands."""

@@ -1,4 +1,4 @@
-"""The command line: ``python -m pykernels COMMAND``."""
+"""Run the command line: ``python -m pykernels COMMAND``."""
 
 from __future__ import annotations
 
@@ -27,22 +27,20 @@ from pykernels.tools.commands import (
     stubgen,
     warmup,
 )
-from pykernels.tools.commands.messages import complain
+from pykernels.tools.commands.output import complain
 
-__all__ = ["main"]
-
-# What shells say of a program that was interrupted.
+# The exit code by which shells recognise an interrupted program.
 _INTERRUPTED = 130
 _COMMANDS = (new, list, describe, check, explain, bench, warmup, build, stubgen, cache, doctor, popart, run)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code.
+    """Run the command line and return the exit code.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        Instead of those of the process.
+        The arguments; by default those of the process.
     """
     _accept_every_character()
     options = _parser().parse_args(arguments)
@@ -55,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain("interrupted")
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read it has seen enough, as `head` has; Python's own flush at the end must not fail, either.
+        # The reader has closed the pipe, as `head` does. Python's own flush at exit must not fail, either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except PykernelsError as error:
@@ -64,22 +62,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _accept_every_character() -> None:
-    """Have what the encoding of a terminal or file lacks written as an escape, instead of failing."""
+    """Write characters that an output's encoding lacks as escapes instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """A parser that shows the usage of its command, not that of all, with what it does not understand."""
+    """A parser whose errors about unknown arguments show the usage of the command, not of the whole program."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         namespace, rest = super().parse_known_args(args, namespace)
         if rest:
             pairs = [each for each in rest if "=" in each[1:] and not each.startswith("-")]
-            hint = (
-                f"; each takes a flag of its own: --shape {pairs[0]}" if pairs and hasattr(namespace, "shapes") else ""
-            )
+            hint = f"; write one flag for each: --shape {pairs[0]}" if pairs and hasattr(namespace, "shapes") else ""
             self.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
         return namespace, rest
 

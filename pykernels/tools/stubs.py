@@ -1,7 +1,7 @@
-"""Type stubs of ops: what editors and type checkers are told of the functions of their API files.
+"""Write type stubs of ops, by which editors and type checkers know the functions of API files.
 
-An API file says what its functions take, its definition of which types attributes are. A function's own annotations
-stay; a parameter without one, or of type `Any`, that is called as an input or an attribute is of the type of that.
+An API file has the parameters of its functions, and the op's definition has the types of attributes. A function's own
+annotations stay. A parameter without one, or of type `Any`, gets the type of the input or attribute with its name.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from pykernels.define.declared import Argument
 from pykernels.load.folders import PY_API
 from pykernels.load.module import OpModule
 
-__all__ = ["FILE", "StubOp", "describe_module", "stub_text", "write_stubs"]
-
-#: What the stub of a folder of op folders is called.
+#: The file name of the stub for a folder of op folders.
 FILE = "stubs.pyi"
 
 _FIRST = '"""Types of ops. Written by `python -m pykernels stubgen`, which writes it again when they have changed."""'
@@ -35,7 +33,7 @@ from numpy.typing import DTypeLike
 from pykernels import OpModule
 {{imports}}
 class _Tensor(Protocol):
-    """An array or tensor of NumPy or of a framework, or a symbol of one."""
+    """An array of NumPy, a tensor of a framework, or a symbolic tensor."""
 
     @property
     def shape(self) -> Any: ...
@@ -70,19 +68,19 @@ _TYPES = {
     AttrType.LIST_SHAPE: "Sequence[Sequence[int]]",
     AttrType.LIST_STRING: "Sequence[str]",
 }
-# How calls of the builder end, and what they give then.
+# The last methods of builder calls, and the types of their results.
 _RESULTS = {
     "SoleOutputBlob": "{tensor}",
     "RemoteBlobList": "tuple[{tensor}, ...]",
     "RemoteBlobDict": "dict[str, list[{tensor}]]",
 }
-# Of an API file, but for checks and benchmarks.
+# Functions of an API file that only checks and benchmarks call.
 _NOT_FOR_USERS = frozenset({"sample_inputs"})
 
 
 @dataclass(frozen=True)
 class StubOp:
-    """What of an op goes into a stub.
+    """What a stub needs of an op.
 
     Attributes
     ----------
@@ -101,29 +99,17 @@ class StubOp:
 
 
 def describe_module(module: OpModule) -> StubOp:
-    """What of an op folder goes into a stub; its definition is built for that.
-
-    Raises
-    ------
-    PykernelsError
-        Whatever is wrong with the folder.
-    """
+    """Return what a stub needs of an op folder; this builds its definition."""
     op = module.forward
     api = module.files[PY_API].read_text(encoding="utf-8")
     return StubOp(module.name, api, op.inputs, {each.name: each.type for each in op.attributes})
 
 
 def write_stubs(file: Path, ops: Iterable[StubOp]) -> None:
-    """Write the stub of ops.
-
-    Raises
-    ------
-    LoadError
-        The file cannot be written, or is there and was not written by this.
-    """
+    """Write a stub of ops; raise `LoadError` if the file cannot be written, or exists and is not such a stub."""
     try:
         if file.exists() and not file.read_text(encoding="utf-8").startswith(_FIRST):
-            raise LoadError(f"{file} is there, and not written by stubgen; name another file with -o")
+            raise LoadError(f"{file} exists and was not written by stubgen; choose another file with -o")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(stub_text(ops), encoding="utf-8")
     except OSError as error:
@@ -131,13 +117,13 @@ def write_stubs(file: Path, ops: Iterable[StubOp]) -> None:
 
 
 def stub_text(ops: Iterable[StubOp]) -> str:
-    """The text of a stub: a class for the API of each op, and `Ops`, what `load_ops` gives."""
+    """Return the text of a stub: a class for the API of each op, and `Ops`, the type that `load_ops` returns."""
     apis = [_Api(op) for op in sorted(ops, key=lambda op: op.name)]
     imports = sorted({line for api in apis for line in api.imports} - {"from typing import Any"})
     lines = [_HEADER.format(imports="".join(f"{line}\n" for line in imports))]
     for api in apis:
         lines += [f"class {_class_name(api.name)}(Protocol):", *(api.members or ["    ..."]), ""]
-    lines += ["class Ops(Protocol):", '    """Ops by name, as `pykernels.load_ops` gives them."""', ""]
+    lines += ["class Ops(Protocol):", '    """Ops by name, as `pykernels.load_ops` returns them."""', ""]
     for api in apis:
         lines += ["    @overload"] * (len(apis) > 1)
         lines += [
@@ -151,7 +137,7 @@ def _class_name(op: str) -> str:
 
 
 class _Api:
-    """The members of the class of an API file, and the imports that they need."""
+    """The members of an API file's class, and the imports that they need."""
 
     def __init__(self, op: StubOp) -> None:
         self.name = op.name
@@ -160,11 +146,11 @@ class _Api:
         self._types.update((each.name, _input_type(each)) for each in op.inputs)
         tree = ast.parse(op.api)
         self._imported = dict(_imports(tree))
-        self._described = {name for name, _ in _described_calls(tree)}
+        self._prepared = dict(_prepared_calls(tree.body))
         self.members = [line for statement in tree.body for line in self._lines(statement)]
 
     def _lines(self, statement: ast.stmt) -> Iterator[str]:
-        """What a statement at the top of the file puts into the class."""
+        """Yield the members of the class for a top-level statement of the file."""
         if isinstance(statement, ast.FunctionDef) and not statement.decorator_list:
             if not _is_private(statement.name):
                 yield from self._function(statement)
@@ -172,13 +158,14 @@ class _Api:
         names = [statement.name] if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else []
         if isinstance(statement, ast.Assign):
             names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
-        described = dict(_described_calls(ast.Module([statement], [])))
         for name in names:
             if _is_private(name):
                 continue
-            if name in described:
-                parameters = ", ".join(f"{each}: {_ONE_KIND}" for each in described[name])
-                yield from ("    @staticmethod", f"    def {name}({parameters}, /) -> {_ONE_KIND}: ...")
+            if name in self._prepared:
+                call = self._prepared[name]
+                parameters = ", ".join(f"{each}: {_ONE_KIND}" for each in call.inputs)
+                result = call.result.format(tensor=_ONE_KIND)
+                yield from ("    @staticmethod", f"    def {name}({parameters}, /, **attributes: Any) -> {result}: ...")
             else:
                 yield f"    {name}: Any"
 
@@ -189,7 +176,7 @@ class _Api:
         defaults = dict(zip(reversed([*given.posonlyargs, *given.args]), reversed(given.defaults)))
         defaults.update((each, value) for each, value in zip(given.kwonlyargs, given.kw_defaults) if value is not None)
         types = {each: self._annotation(each, defaults.get(each)) for each in parameters}
-        # One that is there only once says no more than what it stands for.
+        # A type variable that occurs only once says no more than its bound.
         kind = _ONE_KIND if "{tensor}" in result and any("{tensor}" in each for each in types.values()) else _TENSOR
         for each, type_ in types.items():
             each.annotation = ast.parse(type_.format(tensor=kind), mode="eval").body
@@ -211,29 +198,29 @@ class _Api:
         yield '        """'
 
     def _annotation(self, parameter: ast.arg, default: ast.expr | None) -> str:
-        said = self._kept(parameter.annotation)
-        if said != "Any":
-            return said
+        kept = self._kept(parameter.annotation)
+        if kept != "Any":
+            return kept
         found = self._types.get(parameter.arg, "Any")
         is_none = isinstance(default, ast.Constant) and default.value is None
         return f"{found} | None" if is_none and not found.endswith(("Any", "None")) else found
 
     def _result(self, function: ast.FunctionDef) -> str:
-        said = self._kept(function.returns)
-        if said != "Any":
-            return said
+        kept = self._kept(function.returns)
+        if kept != "Any":
+            return kept
         found = {self._result_of(value) for value in _returned(function.body)}
         return found.pop() if len(found) == 1 else "Any"
 
     def _result_of(self, value: ast.expr | None) -> str:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             return _RESULTS.get(value.func.attr, "Any")
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in self._described:
-            return "{tensor}"
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in self._prepared:
+            return self._prepared[value.func.id].result
         return "Any"
 
     def _kept(self, annotation: ast.expr | None) -> str:
-        """An annotation of the file's own, if a stub can have it; else ``Any``."""
+        """Return the file's own annotation if a stub can use it, else ``Any``."""
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             annotation = ast.parse(annotation.value, mode="eval").body
         if annotation is None:
@@ -255,7 +242,7 @@ def _is_private(name: str) -> bool:
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Each name that is imported, with a statement that imports it alone."""
+    """Yield each imported name with a statement that imports only it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -265,18 +252,28 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield alias.asname or alias.name, ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
 
 
-def _described_calls(tree: ast.Module) -> Iterator[tuple[str, list[str]]]:
-    """Each name of what `UserOpBuilder.Function` has given, with the names of the inputs."""
-    for node in tree.body:
+@dataclass(frozen=True)
+class _PreparedCall:
+    """A call prepared by `UserOpBuilder.Function`: the names of the inputs, and the type of the result."""
+
+    inputs: list[str]
+    result: str
+
+
+def _prepared_calls(body: Sequence[ast.stmt]) -> Iterator[tuple[str, _PreparedCall]]:
+    """Yield each name that a prepared call is assigned to."""
+    for node in body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             called = node.value.func
             if isinstance(called, ast.Attribute) and called.attr == "Function":
                 inputs = [str(each.value) for each in node.value.args if isinstance(each, ast.Constant)]
-                yield from ((target.id, inputs) for target in node.targets if isinstance(target, ast.Name))
+                n_outputs = sum(isinstance(each, ast.Attribute) and each.attr == "Output" for each in ast.walk(called))
+                call = _PreparedCall(inputs, _RESULTS["RemoteBlobList" if n_outputs > 1 else "SoleOutputBlob"])
+                yield from ((target.id, call) for target in node.targets if isinstance(target, ast.Name))
 
 
 def _returned(body: Sequence[ast.stmt]) -> Iterator[ast.expr | None]:
-    """What a function returns, without the functions in it."""
+    """Yield the values that a function returns, without those of nested functions."""
     for statement in body:
         if isinstance(statement, ast.Return):
             yield statement.value

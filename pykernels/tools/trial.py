@@ -1,13 +1,12 @@
-"""Try an op in a framework, in a process of its own: ``python -m pykernels.tools.trial FRAMEWORK FOLDER``."""
+"""Try an op in a framework, in its own process: ``python -m pykernels.tools.trial FRAMEWORK FOLDER``."""
 
 from __future__ import annotations
 
 import importlib
-import json
-import os
-import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -15,59 +14,54 @@ import numpy as np
 
 from pykernels.base.errors import PykernelsError, PykernelsWarning
 from pykernels.base.frameworks import FRAMEWORKS
+from pykernels.frameworks.installed import Installed, find_installed
 from pykernels.load.discovery import load_ops
 from pykernels.load.samples import sample
-from pykernels.tools.check.cases import forward_case
-from pykernels.tools.check.hosts.judging import judge
+from pykernels.tools.check.cases import forward_case, judge
+from pykernels.tools.process import ModuleProcess, sending
 
-__all__ = ["Trial", "try_op"]
-
-#: How long a framework may take, in seconds: the first time, its registrar is built.
-TIMEOUT = 300.0
-# Fewer make the same kernels.
+# How long a framework may take, in seconds; the first trial builds its registrar.
+_LIMIT = 300.0
+# More elements would need the same kernels.
 _ELEMENTS = 64
-_MARK = "pykernels trial: "
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of it: an `error`, or none, and `warnings` of ours."""
+    """The result of a trial: an `error`, empty if there is none, and our `warnings`."""
 
     error: str = ""
     warnings: list[str] = field(default_factory=list)
 
 
-def try_op(framework: str, folder: Path) -> Trial:
+def try_everywhere(folder: Path, *, is_quick: bool = False) -> Iterator[tuple[Installed, Trial | None]]:
+    """Yield each framework with the trial of an op folder in it; None if it is not installed, or if `is_quick`."""
+    found = [find_installed(package) for package in FRAMEWORKS]
+    with ThreadPoolExecutor() as pool:
+        tried = [pool.submit(_try, each.package, folder) if each.version and not is_quick else None for each in found]
+        for each, trial in zip(found, tried):
+            yield each, None if trial is None else trial.result()
+
+
+def _try(framework: str, folder: Path) -> Trial:
     """Run the forward op of a folder in an installed framework and compare it with the run on NumPy arrays."""
-    command = [sys.executable, "-m", "pykernels.tools.trial", framework, str(folder)]
-    try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT,
-            env={**os.environ, "PYTHONWARNINGS": "ignore"},
-        )
-    except subprocess.TimeoutExpired:
-        return Trial(f"it does not end within {TIMEOUT:.0f} s")
-    for line in done.stdout.splitlines():
-        if line.startswith(_MARK):
-            return Trial(**json.loads(line.removeprefix(_MARK)))
-    said = done.stderr.strip().splitlines()
-    return Trial(f"the process that tries it ends with exit code {done.returncode}: {said[-1] if said else 'no word'}")
+    variables = {"PYTHONWARNINGS": "ignore"}
+    with ModuleProcess("pykernels.tools.trial", framework, str(folder), variables=variables) as process:
+        for message in process.messages(_LIMIT):
+            return Trial(**message)
+        return Trial(f"its process {process.how_it_ended()}")
 
 
 def _main(framework: str, folder: Path) -> Trial:
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         error = _run(framework, folder)
-    ours = (str(each.message) for each in told if issubclass(each.category, PykernelsWarning))
+    ours = (str(each.message) for each in caught if issubclass(each.category, PykernelsWarning))
     return Trial(error, list(dict.fromkeys(ours)))
 
 
 def _run(framework: str, folder: Path) -> str:
-    """What goes wrong, if anything does."""
+    """Return what goes wrong, or an empty string."""
     try:
         importlib.import_module(framework)
     except Exception as error:
@@ -82,4 +76,5 @@ def _run(framework: str, folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    print(_MARK + json.dumps(asdict(_main(sys.argv[1], Path(sys.argv[2])))), flush=True)
+    with sending() as send:
+        send(asdict(_main(sys.argv[1], Path(sys.argv[2]))))

@@ -1,40 +1,86 @@
-"""Packages that scripts import and that are not installed, provided by modules of this package."""
+"""Provide packages and programs that scripts use and that are not installed, as modules of this package."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
+import shlex
+import shutil
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
-__all__ = ["provide"]
+from pykernels.base.errors import CacheError
+from pykernels.base.refusals import MissingName
+from pykernels.build import cache
+
+__all__ = ["missing", "provide", "provide_program"]
 
 _provided: dict[str, str] = {}
 
 
 def provide(package: str, module: str) -> None:
-    """Have imports of `package` and of what is in it give `module` and what is in that, where there is no such package.
+    """Make imports of `package` and its submodules return `module` and its submodules, unless `package` is installed.
 
     Parameters
     ----------
     package : str
-        A top-level package, ``torch_neuronx``. One that is installed, or comes later, is never replaced.
+        A top-level package, such as ``torch_neuronx``. A package that is installed, now or later, is never replaced.
     module : str
-        The package that stands in for it, ``pykernels.vendors.neuron``; it is imported no sooner than `package`.
+        The package that stands in for it, such as ``pykernels.vendors.neuron``; it is imported only with `package`.
     """
     _provided[package] = module
     if _packages not in sys.meta_path:
-        # Behind all others: whatever they find is imported instead.
+        # Append this finder: what the others find takes precedence.
         sys.meta_path.append(_packages)
-        # Before all others, which would import a part a second time, from the path of the package.
+        # Insert this finder before the others, which would import a submodule again, from the path of the package.
         sys.meta_path.insert(0, _first)
 
 
+def provide_program(name: str, module: str) -> None:
+    """Add a program to the PATH of this process and its children, unless there is one of that name.
+
+    Parameters
+    ----------
+    name : str
+    module : str
+        The module that ``python -m pykernels run -m`` runs in its place.
+    """
+    if shutil.which(name) is not None:
+        return
+    text = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m pykernels run -m {module} "$@"\n'
+
+    def write(path: Path) -> dict[str, Any]:
+        path.write_text(text)
+        path.chmod(0o755)
+        return {}
+
+    # Few scripts call the program: without a cache it is missing.
+    with contextlib.suppress(CacheError):
+        made = cache.build("programs", cache.digest([name, text]), name, write)
+        # Append the folder, so that all others take precedence.
+        os.environ["PATH"] = os.pathsep.join([*filter(None, [os.environ.get("PATH")]), str(made.path.parent)])
+
+
+def missing(place: str, names: Iterable[str], module: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of `module`, which stands in for `place`; it raises an error that lists `names`."""
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise MissingName(f"{place}.{name} is not provided by {module}: {place} has {', '.join(sorted(names))}")
+
+    return __getattr__
+
+
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds what nobody else does, or, as the first, what others must not find: parts of our packages."""
+    """Finds what no other finder does, or, as the first one, submodules of our packages, which others must not find."""
 
     def __init__(self, *, is_first: bool) -> None:
         self._is_first = is_first
@@ -47,7 +93,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         name = f"{_provided[package]}{dot}{rest}"
         if dot and getattr(sys.modules.get(fullname.rpartition(".")[0]), "__name__", "") != name.rpartition(".")[0]:
-            return None  # of an installed package
+            return None  # the parent is an installed package
         found = importlib.util.find_spec(name)
         if found is None:
             return None
@@ -57,13 +103,13 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def _is_mere_folder(package: str) -> bool:
-    """Whether all there is of a package is a folder of that name without code, which Python would import as empty."""
+    """Whether a package is only a folder without code, which Python would import as an empty package."""
     found = importlib.machinery.PathFinder.find_spec(package)
     return found is not None and found.origin is None
 
 
 class _Alias(importlib.abc.Loader):
-    """Loads a module under another name than its own."""
+    """Loads a module under another name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -71,18 +117,18 @@ class _Alias(importlib.abc.Loader):
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         module = importlib.import_module(self._name)
         self._own = module.__spec__
-        # Parts that it has imported are there under both names. Importing one again would set it as an attribute of its
-        # package, where a function may have its name.
+        # Enter the submodules that are already imported under both names. Importing one again would set it as an
+        # attribute of its package, where a function may have the same name.
         for name, part in list(sys.modules.items()):
             if name.startswith(f"{self._name}."):
                 sys.modules.setdefault(f"{spec.name}{name.removeprefix(self._name)}", part)
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:
-        module.__spec__ = self._own  # in whose place the import has put that of the other name
+        module.__spec__ = self._own  # restored, since the import has replaced it with the spec of the other name
 
     def get_code(self, fullname: str) -> types.CodeType | None:
-        """For ``python -m``, which runs a module's code anew."""
+        """Return the code of a module for ``python -m``, which runs it again."""
         spec = importlib.util.find_spec(self._name)
         assert spec is not None and isinstance(spec.loader, importlib.abc.InspectLoader)
         return spec.loader.get_code(self._name)

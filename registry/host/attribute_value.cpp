@@ -1,3 +1,4 @@
+// Parses, copies and compares the values of attributes.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -13,7 +14,7 @@ bool FitsInt32(int64_t value) {
   return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
 }
 
-// How many numbers `attr.integers` points to.
+// Returns how many numbers `attr.integers` points to.
 size_t CountIntegers(const pk_attr& attr) {
   if (attr.type != PK_ATTR_LIST_SHAPE) return attr.count;
   size_t at = 0;
@@ -21,7 +22,7 @@ size_t CountIntegers(const pk_attr& attr) {
   return at;
 }
 
-// The zeros of both signs are different, and a NaN is like itself.
+// Compares bits: zeros of different sign differ, and a NaN equals itself.
 bool SameBits(const double* a, const double* b, size_t count) {
   return count == 0 || std::memcmp(a, b, count * sizeof *a) == 0;
 }

@@ -7,7 +7,7 @@
 namespace pykernels {
 namespace {
 
-// What a text must look like to be a value of `type`.
+// Describes the text expected for a value of `type`.
 const char* Expected(int32_t type) {
   switch (type) {
     case PK_ATTR_INT32: return "a 32-bit integer such as 3";
@@ -28,7 +28,7 @@ const char* Expected(int32_t type) {
   }
 }
 
-// How many single-character edits turn `a` into `b`.
+// Returns the number of single-character edits that turn `a` into `b`.
 size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -63,7 +63,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
        listed);
 }
 
-// The position of the attribute `name` in the definition of `op`.
+// Returns the position of the attribute `name` in the definition of `op`.
 size_t FindAttribute(const pk_op& op, const std::string& label, const std::string& name) {
   for (int32_t i = 0; i < op.n_attributes; ++i) {
     if (name == op.attributes[i].initial.name) return i;

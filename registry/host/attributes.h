@@ -1,4 +1,4 @@
-// The attributes of one instance of an op: typed, complete, in the order of the definition.
+// The attributes of one instance of an op: typed, complete, and in the order of the definition.
 #ifndef PYKERNELS_REGISTRY_HOST_ATTRIBUTES_H_
 #define PYKERNELS_REGISTRY_HOST_ATTRIBUTES_H_
 
@@ -11,12 +11,12 @@
 
 namespace pykernels {
 
-// One value with everything that its pk_attr points to.
+// Owns one attribute value and everything that its pk_attr points to.
 class AttributeValue {
  public:
   explicit AttributeValue(const pk_attr& source);
 
-  // The value that `text` stands for, as `type`; null if it stands for none.
+  // Parses `text` as a value of `type`; returns null if it is not one.
   static std::unique_ptr<AttributeValue> Parse(const std::string& name, int32_t type, const std::string& text);
 
   AttributeValue(const AttributeValue&) = delete;
@@ -30,7 +30,7 @@ class AttributeValue {
   bool Read(const std::string& text);
   bool ReadList(const std::string& text);
   bool ReadItem(const std::string& item);
-  // Points attr_ at the members below, once they are final.
+  // Points attr_ at the members below once they are final.
   void Seal();
 
   pk_attr attr_{};
@@ -46,11 +46,11 @@ class Attributes {
  public:
   using Strings = std::vector<std::pair<std::string, std::string>>;
 
-  // The attributes of `op` out of names and texts, with its defaults for those not given. `label` names the op in
-  // errors: an unknown name, a missing attribute, a text that is no such value.
+  // Parses the attributes of `op` from names and texts, and fills in its defaults for those not given. `label` names
+  // the op in errors: an unknown name, a missing attribute, an invalid text.
   static Attributes Parse(const pk_op& op, const std::string& label, const Strings& given);
 
-  // The same out of typed values.
+  // Does the same with typed values.
   static Attributes Fill(const pk_op& op, const std::string& label, const std::vector<pk_attr>& given);
 
   const std::vector<pk_attr>& values() const { return values_; }
@@ -58,7 +58,7 @@ class Attributes {
  private:
   using Owned = std::vector<std::unique_ptr<const AttributeValue>>;
 
-  // `given` has a place for every attribute of `op`, empty for those not given.
+  // Completes `given`, which has a place for every attribute of `op`; the place is empty if the attribute is not given.
   static Attributes Complete(const pk_op& op, const std::string& label, Owned given);
 
   Owned owned_;

@@ -7,129 +7,40 @@
 #include "specialization.h"
 
 namespace pykernels {
-namespace {
-
-// How many tensors a planned op has of each argument of its definition. `named` says which argument each entry is of,
-// and how many tensors it stands for.
-std::vector<int32_t> CountByArgument(const pk_argument* arguments, int32_t n,
-                                     const std::vector<std::pair<std::string, int32_t>>& named,
-                                     const std::string& type, const char* what) {
-  std::vector<int32_t> counts(n);
-  for (const auto& [name, count] : named) {
-    const auto* end = arguments + n;
-    const auto* found = std::find_if(arguments, end, [&](const pk_argument& a) { return name == a.name; });
-    if (found == end) Fail(kDefinitionError, "among the ", what, " of op type '", type, "' is no '", name, "'");
-    counts[found - arguments] += count;
-  }
-  return DistributeTensors(arguments, n, {counts, -1}, type, what);
-}
-
-std::shared_ptr<const Op> FindOp(const std::string& type) {
-  try {
-    return OpTable::Get().Find(type);
-  } catch (const Error& error) {
-    Fail(kDefinitionError, "it uses op type '", type, "', which no loaded folder provides: ", error.what());
-  }
-}
-
-std::vector<std::pair<std::string, int32_t>> OneEach(const std::vector<std::pair<std::string, std::string>>& named) {
-  std::vector<std::pair<std::string, int32_t>> counts;
-  for (const auto& [argument, blob] : named) counts.emplace_back(argument, 1);
-  return counts;
-}
-
-}  // namespace
-
-struct BackwardPlan::Buffers {
-  explicit Buffers(size_t slots) : data(slots) {}
-
-  std::vector<void*> data;         // by slot; null while there is none
-  std::vector<bool> is_delivered;  // by forward input: the result was computed where it belongs
-  Scratch scratch;
-};
 
 BackwardPlan::BackwardPlan(const Instance& forward, const Tensors& inputs, const Tensors& outputs)
-    : label_(forward.label()), inputs_(inputs), gradients_(inputs.size(), -1) {
-  if (forward.op().is_declared_constant()) return;
-  if (!forward.op().has_gradient()) {
-    Fail(kDefinitionError, "op '", label_, "' has no gradient: its definition registers none for '",
-         forward.op().name(), "'");
-  }
-  AddForwardSlots(ForwardBlob::kInput, "I/", inputs);
-  AddForwardSlots(ForwardBlob::kOutput, "O/", outputs);
-  AddForwardSlots(ForwardBlob::kOutputGradient, "D/", outputs);
-  try {
-    const PlannedGradient plan = RecordGradient(forward.op(), forward.View(inputs, outputs));
-    for (const PlannedOp& planned : plan.ops) AddStep(planned);
-    Bind(forward, plan);
-  } catch (const Error& error) {
-    Fail(kDefinitionError, "the gradient of op '", label_, "': ", error.what());
-  }
+    : label_(forward.label()), plan_(forward, inputs, outputs), types_(inputs) {
+  types_.insert(types_.end(), outputs.begin(), outputs.end());
+  types_.insert(types_.end(), outputs.begin(), outputs.end());
+  AsGradientOf(label_, [&] {
+    for (const GradientPlan::Step& planned : plan_.steps()) Specialize(planned);
+    CheckGradients(forward);
+  });
 }
 
-void BackwardPlan::AddForwardSlots(ForwardBlob::Kind kind, const char* prefix, const Tensors& tensors) {
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const std::string blob = Join(prefix, tensors[i].argument, "/", tensors[i].index);
-    slot_of_blob_[blob] = slots_.size();
-    slots_.push_back({blob, tensors[i], kind, i});
-  }
-}
-
-size_t BackwardPlan::FindSlot(const std::string& blob, const std::string& user) const {
-  const auto found = slot_of_blob_.find(blob);
-  if (found == slot_of_blob_.end()) {
-    Fail(kDefinitionError, user, " uses '", blob,
-         "', which is no tensor of the forward pass and no output of an earlier op");
-  }
-  return found->second;
-}
-
-void BackwardPlan::AddStep(const PlannedOp& planned) {
-  const std::shared_ptr<const Op> op = FindOp(planned.type);
-  const pk_op& declared = op->declared();
-  std::vector<pk_attr> attributes;
-  for (const auto& value : planned.attributes) attributes.push_back(value->get());
+void BackwardPlan::Specialize(const GradientPlan::Step& planned) {
   Step step;
   step.instance = std::make_shared<const Instance>(
-      op, planned.type, Attributes::Fill(declared, planned.type, attributes),
-      CountByArgument(declared.inputs, declared.n_inputs, OneEach(planned.inputs), planned.type, "inputs"),
-      CountByArgument(declared.outputs, declared.n_outputs, planned.outputs, planned.type, "outputs"));
+      planned.op, planned.type, Attributes::Fill(planned.op->declared(), planned.type, planned.attributes.values()),
+      planned.input_counts, planned.output_counts);
   Tensors inputs = step.instance->blank_inputs();
-  step.inputs.resize(inputs.size());
-  std::map<std::string, int32_t> seen;
-  for (const auto& [argument, blob] : planned.inputs) {
-    const size_t slot = FindSlot(blob, Join("op type '", planned.type, "'"));
-    const int at = FindTensor(inputs, argument, seen[argument]++);
-    step.inputs[at] = slot;
-    inputs[at].dtype = slots_[slot].type.dtype;
-    CopyShape(slots_[slot].type, &inputs[at]);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i].dtype = types_[planned.inputs[i]].dtype;
+    CopyShape(types_[planned.inputs[i]], &inputs[i]);
   }
   step.specialization = step.instance->Specialize(inputs);
-  for (const pk_tensor& output : step.specialization->outputs()) {
-    const std::string blob = Join(planned.name, "/", output.argument, "_", output.index);
-    if (!slot_of_blob_.emplace(blob, slots_.size()).second) {
-      Fail(kDefinitionError, "two of its ops are called '", planned.name, "'");
-    }
-    step.outputs.push_back(slots_.size());
-    slots_.push_back({blob, output, ForwardBlob::kNone, 0});
-  }
+  const Tensors& outputs = step.specialization->outputs();
+  types_.insert(types_.end(), outputs.begin(), outputs.end());
   steps_.push_back(std::move(step));
 }
 
-void BackwardPlan::Bind(const Instance& forward, const PlannedGradient& plan) {
-  for (const auto& [input, blob] : plan.bindings) {
-    const auto& [argument, index] = input;
-    const int at = FindTensor(inputs_, argument, index);
-    if (at < 0) {
-      Fail(kDefinitionError, "it binds the gradient of '", argument, "' ", index, ", which is no input of the op");
-    }
-    const size_t slot = FindSlot(blob, Join("the gradient of '", argument, "'"));
-    const pk_tensor& type = slots_[slot].type;
-    if (type.dtype != inputs_[at].dtype || !SameShape(type, inputs_[at])) {
-      Fail(kDefinitionError, "the gradient of '", forward.input_names()[at], "' is ", Describe(type),
-           ", but the input is ", Describe(inputs_[at]));
-    }
-    gradients_[at] = static_cast<int>(slot);
+void BackwardPlan::CheckGradients(const Instance& forward) const {
+  for (size_t i = 0; i < plan_.first_output(); ++i) {
+    if (!plan_.IsBound(i)) continue;
+    const pk_tensor& type = types_[plan_.gradient(i)];
+    if (type.dtype == types_[i].dtype && SameShape(type, types_[i])) continue;
+    Fail(kDefinitionError, "the gradient of '", forward.input_names()[i], "' is ", Describe(type),
+         ", but the input is ", Describe(types_[i]));
   }
 }
 
@@ -137,79 +48,48 @@ void BackwardPlan::Resolve() const {
   for (const Step& step : steps_) step.specialization->Kernel();
 }
 
-std::vector<bool> BackwardPlan::FindNeededSteps(const std::vector<Target>& targets) const {
-  std::vector<bool> is_needed_slot(slots_.size());
+void* BackwardPlan::Place(size_t tensor, const std::vector<Target>& targets, const std::vector<void*>& buffers,
+                          Scratch* scratch) const {
+  const size_t bytes = CountBytes(types_[tensor]);
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (targets[i].request != Request::kNull && gradients_[i] >= 0) is_needed_slot[gradients_[i]] = true;
-  }
-  std::vector<bool> needed(steps_.size());
-  for (size_t i = steps_.size(); i-- > 0;) {
-    const Step& step = steps_[i];
-    needed[i] = std::any_of(step.outputs.begin(), step.outputs.end(), [&](size_t s) { return is_needed_slot[s]; });
-    if (!needed[i]) continue;
-    for (size_t slot : step.inputs) is_needed_slot[slot] = true;
-  }
-  return needed;
-}
-
-const void* BackwardPlan::ForwardData(const Slot& slot, const ForwardBuffers& given) const {
-  switch (slot.kind) {
-    case ForwardBlob::kInput: return given.inputs[slot.position];
-    case ForwardBlob::kOutput: return given.outputs[slot.position];
-    case ForwardBlob::kOutputGradient: return given.output_gradients[slot.position];
-    default: return nullptr;
-  }
-}
-
-void* BackwardPlan::PlaceOutput(size_t slot, const std::vector<Target>& targets, Buffers* buffers) const {
-  const size_t bytes = CountBytes(slots_[slot].type);
-  for (size_t i = 0; i < targets.size(); ++i) {
-    if (gradients_[i] != static_cast<int>(slot) || targets[i].request != Request::kWrite) continue;
+    if (targets[i].request != Request::kWrite || !plan_.IsBound(i) || plan_.gradient(i) != tensor) continue;
     bool is_free = true;
-    for (size_t s = 0; s < slots_.size(); ++s) {
-      is_free = is_free && !(buffers->data[s] && Overlap(targets[i].data, bytes, buffers->data[s],
-                                                        CountBytes(slots_[s].type)));
+    for (size_t t = 0; t < buffers.size(); ++t) {
+      is_free = is_free && !(buffers[t] && Overlap(targets[i].data, bytes, buffers[t], CountBytes(types_[t])));
     }
-    if (!is_free) continue;
-    buffers->is_delivered[i] = true;
-    return targets[i].data;
+    if (is_free) return targets[i].data;
   }
-  return buffers->scratch.Allocate(bytes);
-}
-
-void* BackwardPlan::Read(size_t slot, const Buffers& buffers) const {
-  void* data = buffers.data[slot];
-  if (!data) {
-    Fail(kDefinitionError, "the gradient of op '", label_, "' needs '", slots_[slot].blob, "', which was not kept");
-  }
-  return data;
-}
-
-void BackwardPlan::RunStep(const Step& step, const std::vector<Target>& targets, bool is_train,
-                           Buffers* buffers) const {
-  std::vector<void*> data;
-  for (size_t slot : step.inputs) data.push_back(Read(slot, *buffers));
-  for (size_t slot : step.outputs) {
-    buffers->data[slot] = PlaceOutput(slot, targets, buffers);
-    data.push_back(buffers->data[slot]);
-  }
-  step.specialization->Run(data, is_train);
+  return scratch->Allocate(bytes);
 }
 
 void BackwardPlan::Run(const ForwardBuffers& given, const std::vector<Target>& targets, bool is_train) const {
-  Buffers buffers(slots_.size());
-  buffers.is_delivered.resize(targets.size());
-  for (size_t s = 0; s < slots_.size(); ++s) buffers.data[s] = const_cast<void*>(ForwardData(slots_[s], given));
-  const std::vector<bool> needed = FindNeededSteps(targets);
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (needed[i]) RunStep(steps_[i], targets, is_train, &buffers);
-  }
+  Scratch scratch;
+  const auto is_wanted = [&](size_t i) { return targets[i].request != Request::kNull; };
+  const auto forward = [&](size_t i) {
+    const void* data = i < plan_.first_output()     ? given.inputs[i]
+                       : i < plan_.first_gradient() ? given.outputs[i - plan_.first_output()]
+                                                    : given.output_gradients[i - plan_.first_gradient()];
+    if (!data) plan_.FailMissing(i);
+    return const_cast<void*>(data);
+  };
+  const auto run_step = [&](size_t at, std::vector<void*>* buffers) {
+    const GradientPlan::Step& step = plan_.steps()[at];
+    std::vector<void*> data;
+    for (size_t input : step.inputs) data.push_back((*buffers)[input]);
+    for (size_t i = step.first_output; i < step.first_output + step.n_outputs; ++i) {
+      (*buffers)[i] = Place(i, targets, *buffers, &scratch);
+      data.push_back((*buffers)[i]);
+    }
+    steps_[at].specialization->Run(data, is_train);
+  };
+  const std::vector<void*> gradients = plan_.Run<std::vector<void*>>(is_wanted, forward, run_step);
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (targets[i].request == Request::kNull || buffers.is_delivered[i]) continue;
-    if (gradients_[i] >= 0) {
-      Deliver(inputs_[i], Read(gradients_[i], buffers), targets[i]);
-    } else if (targets[i].request == Request::kWrite) {
-      std::memset(targets[i].data, 0, CountBytes(inputs_[i]));
+    const Target& target = targets[i];
+    if (gradients[i]) {
+      // A gradient computed in its target needs no copy.
+      if (target.request != Request::kWrite || gradients[i] != target.data) Deliver(types_[i], gradients[i], target);
+    } else if (target.request == Request::kWrite) {
+      std::memset(target.data, 0, CountBytes(types_[i]));
     }
   }
 }

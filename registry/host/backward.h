@@ -1,14 +1,13 @@
-// A gradient plan for tensors of certain dtypes and shapes: ops in order, and where every tensor comes from.
+// Runs a gradient plan with our own kernels, on buffers of tensors with given dtypes and shapes.
 #ifndef PYKERNELS_REGISTRY_HOST_BACKWARD_H_
 #define PYKERNELS_REGISTRY_HOST_BACKWARD_H_
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "execute.h"
-#include "gradient.h"
+#include "gradient_plan.h"
 #include "instance.h"
 
 namespace pykernels {
@@ -17,47 +16,30 @@ class BackwardPlan {
  public:
   BackwardPlan(const Instance& forward, const Tensors& inputs, const Tensors& outputs);
 
-  // Resolves the kernels of all its ops, so that what can go wrong with that goes wrong now.
+  const GradientPlan& plan() const { return plan_; }
+
+  // Resolves the kernels of all steps, so that errors in them appear now.
   void Resolve() const;
 
   void Run(const ForwardBuffers& buffers, const std::vector<Target>& input_gradients, bool is_train) const;
 
  private:
-  // A tensor of the plan: one of the forward pass, or an output of a step.
-  struct Slot {
-    std::string blob;
-    pk_tensor type;
-    ForwardBlob::Kind kind;
-    size_t position;  // among those of its kind in the forward pass
-  };
-
   struct Step {
     std::shared_ptr<const Instance> instance;
     std::shared_ptr<const Specialization> specialization;
-    std::vector<size_t> inputs;  // slots
-    std::vector<size_t> outputs;
   };
 
-  // The buffers of one run.
-  struct Buffers;
-
-  void AddForwardSlots(ForwardBlob::Kind kind, const char* prefix, const Tensors& tensors);
-  void AddStep(const PlannedOp& planned);
-  void Bind(const Instance& forward, const PlannedGradient& plan);
-  size_t FindSlot(const std::string& blob, const std::string& user) const;
-  std::vector<bool> FindNeededSteps(const std::vector<Target>& targets) const;
-  void* PlaceOutput(size_t slot, const std::vector<Target>& targets, Buffers* buffers) const;
-  const void* ForwardData(const Slot& slot, const ForwardBuffers& given) const;
-  // The buffer of a slot that is about to be read.
-  void* Read(size_t slot, const Buffers& buffers) const;
-  void RunStep(const Step& step, const std::vector<Target>& targets, bool is_train, Buffers* buffers) const;
+  void Specialize(const GradientPlan::Step& planned);
+  void CheckGradients(const Instance& forward) const;
+  // Returns where to compute a tensor: the buffer of its target if no needed tensor overlaps it, otherwise scratch
+  // memory.
+  void* Place(size_t tensor, const std::vector<Target>& targets, const std::vector<void*>& buffers,
+              Scratch* scratch) const;
 
   std::string label_;
-  Tensors inputs_;  // of the forward pass
-  std::vector<Slot> slots_;
-  std::map<std::string, size_t> slot_of_blob_;
+  GradientPlan plan_;
+  Tensors types_;  // all tensors of the plan
   std::vector<Step> steps_;
-  std::vector<int> gradients_;  // for every forward input its slot, or -1 for a gradient of zero
 };
 
 }  // namespace pykernels

@@ -13,7 +13,7 @@ namespace {
 struct Row {
   int32_t dtype;
   const char* name;
-  size_t size;  // 0: no kernel computes with it
+  size_t size;  // 0 if no kernel computes with it
 };
 
 constexpr Row kRows[] = {
@@ -137,7 +137,7 @@ const std::string& SupportedDtypes() {
 }
 
 void Accumulate(int32_t dtype, void* target, const void* source, size_t count) {
-  // Unsigned types, because signed integers must not overflow; the bits of the sum are the same.
+  // Use unsigned types, because signed overflow is undefined; the bits of the sum are the same.
   switch (dtype) {
     case PK_FLOAT16: return AddHalf(target, source, count);
     case PK_FLOAT32: return Add<float>(target, source, count);

@@ -1,4 +1,4 @@
-// The element types that kernels compute with, and what a host does with their elements.
+// The element types that kernels compute with, and what frameworks do with their elements.
 #ifndef PYKERNELS_REGISTRY_HOST_DTYPE_H_
 #define PYKERNELS_REGISTRY_HOST_DTYPE_H_
 
@@ -8,23 +8,23 @@
 
 namespace pykernels {
 
-// Bytes of one element; 0 for a type that no kernel computes with.
+// Returns the bytes of one element; 0 for a type that no kernel computes with.
 size_t ItemSize(int32_t dtype);
 
-// NumPy's name, also for types that no kernel computes with; "unknown" for PK_INVALID_DTYPE.
+// Returns NumPy's name, also for types that no kernel computes with; "unknown" for PK_INVALID_DTYPE.
 std::string DtypeName(int32_t dtype);
 
-// The pk_dtype of NumPy's name, and of OneFlow's number; PK_INVALID_DTYPE if there is none.
+// Return the pk_dtype for NumPy's name or for OneFlow's number; PK_INVALID_DTYPE if there is none.
 int32_t DtypeFromName(const std::string& name);
 int32_t DtypeFromNumber(int64_t number);
 
-// "float16, float32, ...": the types that kernels compute with.
+// Returns "float16, float32, ...", the types that kernels compute with.
 const std::string& SupportedDtypes();
 
-// Adds `count` elements of `source` to those of `target`. Integers wrap around; for bool it is "or".
+// Adds `count` elements of `source` to those of `target`. Integers wrap around; bool uses "or".
 void Accumulate(int32_t dtype, void* target, const void* source, size_t count);
 
-// What stands in the outputs of a kernel that has failed: NaN in floating point, else zero.
+// Fills the output of a failed kernel: NaN for floating point, zero otherwise.
 void FillFailed(int32_t dtype, void* target, size_t count);
 
 }  // namespace pykernels

@@ -1,4 +1,4 @@
-// The one exception that the parts of a registrar throw, and how a text and its code are written together.
+// The one exception that registrars throw, and how an error text carries its code.
 #ifndef PYKERNELS_REGISTRY_HOST_ERROR_H_
 #define PYKERNELS_REGISTRY_HOST_ERROR_H_
 
@@ -11,7 +11,7 @@
 
 namespace pykernels {
 
-// The kinds of errors that C++ throws, by the numbers of their codes in pykernels/base/errors.py.
+// Kinds of errors that C++ throws, numbered like their codes in pykernels/base/errors.py.
 enum Kind {
   kPykernelsError = 0,
   kLoadError = 100,
@@ -20,7 +20,7 @@ enum Kind {
   kCallError = 400,
 };
 
-// Room for an error text that comes over one of the C ABIs.
+// The size of an error text that crosses one of the C ABIs.
 constexpr size_t kErrorSize = 8192;
 
 constexpr size_t kCodeSize = sizeof " [PK000]" - 1;
@@ -32,7 +32,7 @@ std::string Join(const Parts&... parts) {
   return text.str();
 }
 
-// Where a text has a code, or npos.
+// Returns the position of the code in a text, or npos.
 inline size_t FindCode(const std::string& text) {
   size_t at = text.find(" [PK");
   while (at != std::string::npos) {
@@ -44,8 +44,8 @@ inline size_t FindCode(const std::string& text) {
   return at;
 }
 
-// The text with its code as pykernels/base/codes.py writes it, behind the first line: the one that it has already, of whoever
-// found what is wrong, or else that of `kind`.
+// Puts a code at the end of the first line, as pykernels/base/codes.py writes it: the code that the text already has,
+// from where the error was first raised, or else that of `kind`.
 inline std::string WithCode(Kind kind, std::string text) {
   std::string code;
   for (size_t at = FindCode(text); at != std::string::npos; at = FindCode(text)) {
@@ -60,7 +60,7 @@ inline std::string WithCode(Kind kind, std::string text) {
   return text.insert(end > 0 && text[end - 1] == ':' ? end - 1 : end, code);
 }
 
-// A registrar turns it into its framework's own exception. The text says what is wrong and where.
+// An error whose text says what is wrong and where. A registrar turns it into its framework's own exception.
 class Error : public std::runtime_error {
  public:
   Error(Kind kind, const std::string& text) : std::runtime_error(WithCode(kind, text)) {}
@@ -71,7 +71,7 @@ template <typename... Parts>
   throw Error(kind, Join(parts...));
 }
 
-// What an exception says, whoever has thrown it, with a code.
+// Returns the text of any exception, with a code.
 inline std::string TextOf(const std::exception& problem) {
   const bool is_full = dynamic_cast<const std::bad_alloc*>(&problem) != nullptr;
   return WithCode(kPykernelsError, is_full ? "pykernels: out of memory" : problem.what());

@@ -75,7 +75,7 @@ bool Overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes) {
 
 void FillFailedTargets(const Tensors& types, const std::vector<Target>& targets) {
   for (size_t i = 0; i < targets.size(); ++i) {
-    // What would have been added to keeps what it has.
+    // Targets that results are added to keep their values.
     if (targets[i].request != Request::kWrite) continue;
     FillFailed(types[i].dtype, targets[i].data, CountElements(types[i]));
   }

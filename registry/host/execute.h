@@ -1,4 +1,4 @@
-// Running forward and backward passes into buffers of a framework.
+// Runs forward and backward passes into buffers of a framework.
 #ifndef PYKERNELS_REGISTRY_HOST_EXECUTE_H_
 #define PYKERNELS_REGISTRY_HOST_EXECUTE_H_
 
@@ -12,7 +12,7 @@ namespace pykernels {
 
 class Specialization;
 
-// What to do with a result.
+// What to do with a result: nothing, write it, or add it to the buffer.
 enum class Request { kNull, kWrite, kAdd };
 
 // Where a result goes. A null request needs no buffer.
@@ -21,12 +21,12 @@ struct Target {
   Request request = Request::kNull;
 };
 
-// Buffers are contiguous and not null, even of tensors without elements. A target may overlap an input. If anything
-// fails, the targets that are to be written are filled as FillFailed does, and the error is thrown on.
+// Runs the forward pass. Buffers are contiguous and not null, even for tensors without elements. A target may overlap
+// an input. If anything fails, the targets with a write request are filled by FillFailed, and the error propagates.
 void RunForward(const Specialization& forward, const std::vector<const void*>& inputs,
                 const std::vector<Target>& outputs, bool is_train);
 
-// Buffers of the forward pass; null where the gradient does not depend on it.
+// Buffers of the forward pass; null where the gradient does not depend on them.
 struct ForwardBuffers {
   std::vector<const void*> inputs;
   std::vector<const void*> outputs;
@@ -36,7 +36,7 @@ struct ForwardBuffers {
 void RunBackward(const Specialization& forward, const ForwardBuffers& buffers,
                  const std::vector<Target>& input_gradients, bool is_train);
 
-// Memory that lives until it goes out of scope.
+// Memory that lives until this object goes out of scope.
 class Scratch {
  public:
   void* Allocate(size_t bytes);
@@ -48,12 +48,12 @@ class Scratch {
   std::vector<std::unique_ptr<void, Free>> blocks_;
 };
 
-// Carries out a request on a result computed elsewhere.
+// Writes or adds a result that was computed elsewhere.
 void Deliver(const pk_tensor& type, const void* result, const Target& target);
 
 bool Overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes);
 
-// FillFailed for every target that is to be written.
+// Calls FillFailed for every target with a write request.
 void FillFailedTargets(const Tensors& types, const std::vector<Target>& targets);
 
 }  // namespace pykernels

@@ -1,6 +1,6 @@
 #include "gradient.h"
 
-#include <cstdlib>
+#include <set>
 
 #include "error.h"
 
@@ -32,22 +32,12 @@ void OnBind(void* user, const char* argument, int32_t index, const char* blob) {
   Plan(user)->bindings[{argument, index}] = blob;
 }
 
-// An op with these arguments always has the same number of tensors, so that a plan cannot depend on their number.
+// Returns whether each argument stands for a fixed number of tensors, so that a plan cannot depend on that number.
 bool HasFixedArguments(const pk_argument* arguments, int32_t n) {
   for (int32_t i = 0; i < n; ++i) {
     if (arguments[i].variadic || arguments[i].optional) return false;
   }
   return true;
-}
-
-void Mark(const std::string& name, const Tensors& inputs, const Tensors& outputs, Dependencies* needed) {
-  const ForwardBlob blob = ParseForwardBlob(name);
-  if (blob.kind == ForwardBlob::kNone) return;
-  const int at = FindTensor(blob.kind == ForwardBlob::kInput ? inputs : outputs, blob.argument, blob.index);
-  if (at < 0) Fail(kDefinitionError, "there is no ", name);
-  if (blob.kind == ForwardBlob::kInput) needed->inputs[at] = true;
-  if (blob.kind == ForwardBlob::kOutput) needed->outputs[at] = true;
-  if (blob.kind == ForwardBlob::kOutputGradient) needed->output_gradients[at] = true;
 }
 
 Dependencies AllOrNone(const Tensors& inputs, const Tensors& outputs, bool all) {
@@ -63,19 +53,28 @@ PlannedGradient RecordGradient(const Op& op, const pk_instance& forward) {
   return plan;
 }
 
-ForwardBlob ParseForwardBlob(const std::string& name) {
-  ForwardBlob blob;
-  const size_t last = name.rfind('/');
-  if (name.size() < 5 || name[1] != '/' || last < 3) return blob;
-  switch (name[0]) {
-    case 'I': blob.kind = ForwardBlob::kInput; break;
-    case 'O': blob.kind = ForwardBlob::kOutput; break;
-    case 'D': blob.kind = ForwardBlob::kOutputGradient; break;
-    default: return blob;
+std::vector<std::string> ForwardBlobs(const Tensors& inputs, const Tensors& outputs) {
+  std::vector<std::string> blobs;
+  const auto append = [&](const char* kind, const Tensors& tensors) {
+    for (const pk_tensor& tensor : tensors) blobs.push_back(Join(kind, tensor.argument, "/", tensor.index));
+  };
+  append("I/", inputs);
+  append("O/", outputs);
+  append("D/", outputs);
+  return blobs;
+}
+
+Dependencies FindReads(const PlannedGradient& plan, const Tensors& inputs, const Tensors& outputs) {
+  std::set<std::string> read;
+  for (const PlannedOp& planned : plan.ops) {
+    for (const auto& [argument, blob] : planned.inputs) read.insert(blob);
   }
-  blob.argument = name.substr(2, last - 2);
-  blob.index = std::atoi(name.c_str() + last + 1);
-  return blob;
+  for (const auto& [input, blob] : plan.bindings) read.insert(blob);
+  std::vector<bool> reads;
+  for (const std::string& blob : ForwardBlobs(inputs, outputs)) reads.push_back(read.count(blob) > 0);
+  const auto first_output = reads.begin() + static_cast<ptrdiff_t>(inputs.size());
+  const auto first_gradient = first_output + static_cast<ptrdiff_t>(outputs.size());
+  return {{reads.begin(), first_output}, {first_output, first_gradient}, {first_gradient, reads.end()}};
 }
 
 Dependencies FindDependencies(const Op& op, const std::vector<pk_attr>& attributes, const Tensors& inputs,
@@ -92,15 +91,9 @@ Dependencies FindDependencies(const Op& op, const std::vector<pk_attr>& attribut
   unknown.attrs = attributes.data();
   unknown.parallel_num = 1;
   try {
-    const PlannedGradient plan = RecordGradient(op, unknown);
-    Dependencies needed = AllOrNone(inputs, outputs, false);
-    for (const PlannedOp& planned : plan.ops) {
-      for (const auto& [argument, blob] : planned.inputs) Mark(blob, inputs, outputs, &needed);
-    }
-    for (const auto& [input, blob] : plan.bindings) Mark(blob, inputs, outputs, &needed);
-    return needed;
+    return FindReads(RecordGradient(op, unknown), inputs, outputs);
   } catch (const Error&) {
-    // The plan depends on shapes, or it is wrong, which is told when it is made for the real ones.
+    // The plan depends on shapes, or it is wrong; making it for the real shapes reports the error.
     return AllOrNone(inputs, outputs, true);
   }
 }

@@ -1,4 +1,4 @@
-// What a definition's gradient function asks for, written down.
+// Records the gradient plan that a definition's gradient function builds.
 #ifndef PYKERNELS_REGISTRY_HOST_GRADIENT_H_
 #define PYKERNELS_REGISTRY_HOST_GRADIENT_H_
 
@@ -19,37 +19,33 @@ struct PlannedOp {
   std::string name;
   std::string type;
   std::vector<std::pair<std::string, std::string>> inputs;  // argument, blob
-  std::vector<std::pair<std::string, int32_t>> outputs;     // argument, how many
+  std::vector<std::pair<std::string, int32_t>> outputs;     // argument, number of tensors
   std::vector<std::unique_ptr<const AttributeValue>> attributes;
 };
 
+// The ops of a gradient plan, and the blobs that are the gradients of the inputs.
 struct PlannedGradient {
   std::vector<PlannedOp> ops;
-  std::map<std::pair<std::string, int32_t>, std::string> bindings;  // argument and index of a forward input to its blob
+  std::map<std::pair<std::string, int32_t>, std::string> bindings;  // forward input's argument and index -> its blob
 };
 
 // Runs the gradient function of `op` for one forward instance.
 PlannedGradient RecordGradient(const Op& op, const pk_instance& forward);
 
-// A tensor of the forward pass that a blob name stands for: "I/x/0", "O/y/0", "D/y/0".
-struct ForwardBlob {
-  enum Kind { kNone, kInput, kOutput, kOutputGradient };
-  Kind kind = kNone;
-  std::string argument;
-  int32_t index = 0;
-};
+// Lists the blobs of the forward pass: inputs ("I/x/0"), outputs ("O/y/0"), and gradients of outputs ("D/y/0").
+std::vector<std::string> ForwardBlobs(const Tensors& inputs, const Tensors& outputs);
 
-// kNone for the name of anything else.
-ForwardBlob ParseForwardBlob(const std::string& blob);
-
-// Which tensors of the forward pass a gradient needs, in their order.
+// Which tensors of the forward pass a gradient needs, in order.
 struct Dependencies {
   std::vector<bool> inputs;
   std::vector<bool> outputs;
   std::vector<bool> output_gradients;
 };
 
-// The dependencies of an op with these tensors, as far as they are known before shapes are; otherwise everything.
+// Returns the dependencies of a plan.
+Dependencies FindReads(const PlannedGradient& plan, const Tensors& inputs, const Tensors& outputs);
+
+// Returns the dependencies of an op as far as they are known without shapes; otherwise every tensor.
 Dependencies FindDependencies(const Op& op, const std::vector<pk_attr>& attributes, const Tensors& inputs,
                               const Tensors& outputs);
 

@@ -1,4 +1,4 @@
-// What an instance infers of its tensors.
+// Infers shapes and dtypes of an instance's tensors.
 #include <algorithm>
 
 #include "dtype.h"
@@ -11,17 +11,17 @@ namespace {
 
 constexpr int32_t kDtypes[] = {PK_FLOAT32, PK_INVALID_DTYPE, PK_FLOAT64, PK_FLOAT16, PK_INT64,
                                PK_INT32,   PK_UINT8,         PK_INT8,    PK_BOOL};
-// Of inputs with different dtypes nearly all are values and indices.
+// When inputs have different dtypes, nearly all are values and indices.
 constexpr int32_t kMixed[] = {PK_FLOAT32, PK_INT64, PK_INT32};
 constexpr size_t kMostMixedInputs = 4;
 
-// Stand in for unknown dimensions. Both can be divided by every number up to 16.
+// Substitutes for unknown dimensions. Both are divisible by every number up to 16.
 constexpr int64_t kProbes[] = {720720, 1441440};
 
-// More elements than this cannot be addressed in any dtype.
+// More elements than this are not addressable in any dtype.
 constexpr int64_t kMostElements = INT64_MAX / 8;
 
-// The dtype of the first tensor that has one.
+// Returns the dtype of the first tensor that has one.
 int32_t FirstDtype(const Tensors& tensors) {
   for (const pk_tensor& tensor : tensors) {
     if (tensor.dtype != PK_INVALID_DTYPE) return tensor.dtype;
@@ -47,7 +47,7 @@ void CopyDtypes(const Tensors& from, Tensors* to) {
   for (size_t i = 0; i < to->size(); ++i) (*to)[i].dtype = from[i].dtype;
 }
 
-// Whether `tensor` has the shape of `given` with the unknown dimensions filled in.
+// Returns whether `tensor` has the shape of `given` with the unknown dimensions filled in.
 bool Completes(const pk_tensor& tensor, const pk_tensor& given) {
   if (tensor.ndim != given.ndim) return false;
   for (int32_t axis = 0; axis < given.ndim; ++axis) {
@@ -65,7 +65,7 @@ bool HasFewEnoughElements(const pk_tensor& tensor) {
   return room > 0;
 }
 
-// Every way to give `n` inputs a dtype out of kMixed.
+// Appends every assignment of dtypes from kMixed to `n` inputs.
 void AppendMixed(size_t n, std::vector<std::vector<int32_t>>* guesses) {
   size_t ways = 1;
   for (size_t i = 0; i < n; ++i) ways *= std::size(kMixed);
@@ -88,7 +88,8 @@ void Instance::Infer(Tensors* inputs, Tensors* outputs) const {
 void Instance::InferShapes(Tensors* inputs, Tensors* outputs) const {
   const bool are_known = AreKnown(*inputs);
   if (are_known) {
-    const std::shared_ptr<const Specialization> recent = FindRecent([&](const Tensors& known) { return SameShapes(known, *inputs); });
+    const std::shared_ptr<const Specialization> recent =
+        FindRecent([&](const Tensors& known) { return SameShapes(known, *inputs); });
     if (recent) return CopyShapes(recent->outputs(), outputs);
   }
   const Tensors given = *inputs;
@@ -101,7 +102,7 @@ void Instance::InferShapes(Tensors* inputs, Tensors* outputs) const {
       ProbeShapes(*inputs, outputs);
     }
   } catch (const Error& error) {
-    // Without its first input, which is the data, an op cannot be expected to complete the others.
+    // An op cannot complete its other inputs without the first one, which is the data.
     if (!inputs->empty() && !IsKnown(inputs->front())) return;
     FailInference(given, error.what());
   }
@@ -111,7 +112,7 @@ void Instance::InferShapes(Tensors* inputs, Tensors* outputs) const {
 void Instance::CompleteShapes(Tensors* inputs, Tensors* outputs) const {
   Tensors completed = *inputs;
   for (pk_tensor& input : completed) {
-    // Definitions know a shape as a whole or not at all.
+    // Definitions accept only shapes that are entirely known or entirely unknown.
     if (!IsKnown(input)) input.ndim = -1;
   }
   InferWithAnyDtypes(&completed, outputs);
@@ -129,7 +130,7 @@ void Instance::ProbeShapes(const Tensors& inputs, Tensors* outputs) const {
   for (const pk_tensor& input : inputs) {
     if (input.ndim < 0) return;
   }
-  // A dimension of an output is known if it is the same whatever stands in for those unknown.
+  // A dimension of an output is known if it is the same for both substitutes.
   Tensors probed[2] = {blank_outputs_, blank_outputs_};
   for (size_t i = 0; i < 2; ++i) {
     Tensors substituted = inputs;
@@ -186,7 +187,8 @@ void Instance::InferDtypes(Tensors* inputs, Tensors* outputs) const {
   if (first == PK_INVALID_DTYPE && !inputs->empty()) return;
   const bool completes = op_->declared().flags & PK_OP_INFERS_INPUTS;
   if (!completes) FillDtypes(first, inputs);
-  const std::shared_ptr<const Specialization> recent = FindRecent([&](const Tensors& known) { return SameDtypes(known, *inputs); });
+  const std::shared_ptr<const Specialization> recent =
+      FindRecent([&](const Tensors& known) { return SameDtypes(known, *inputs); });
   if (recent) return CopyDtypes(recent->outputs(), outputs);
   Tensors shaped = AcceptedShapes();
   CopyDtypes(*inputs, &shaped);
@@ -196,7 +198,7 @@ void Instance::InferDtypes(Tensors* inputs, Tensors* outputs) const {
     Infer(&shaped, &inferred);
   } catch (const Error& error) {
     if (AreKnown(shaped)) FailInference(given, error.what());
-    // It may be the missing shapes that the definition does not like; what it leaves alone has the first input's dtype.
+    // The missing shapes may be why the definition fails. Outputs without a dtype take that of the first input.
     FillDtypes(first, &inferred);
   }
   FillDtypes(first, &shaped);

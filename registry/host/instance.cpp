@@ -8,7 +8,7 @@
 namespace pykernels {
 namespace {
 
-// How many specialisations an instance remembers, and how many instances a cache.
+// How many specializations an instance caches, and how many instances a cache holds.
 constexpr size_t kMostSpecializations = 32;
 constexpr size_t kMostInstances = 1024;
 
@@ -60,7 +60,8 @@ pk_instance Instance::View(const Tensors& inputs, const Tensors& outputs) const 
 }
 
 std::shared_ptr<const Specialization> Instance::Specialize(const Tensors& inputs) const {
-  std::shared_ptr<const Specialization> found = FindRecent([&](const Tensors& known) { return SameTypes(known, inputs); });
+  std::shared_ptr<const Specialization> found =
+      FindRecent([&](const Tensors& known) { return SameTypes(known, inputs); });
   if (found) return found;
   RequireSupportedDtypes(inputs, input_names_);
   Tensors completed = inputs;

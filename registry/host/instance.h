@@ -1,4 +1,4 @@
-// One use of an op: its attributes and the number of its tensors, and what is inferred for the tensors that it meets.
+// One use of an op: its attributes, the number of its tensors, and inference for the tensors that it receives.
 #ifndef PYKERNELS_REGISTRY_HOST_INSTANCE_H_
 #define PYKERNELS_REGISTRY_HOST_INSTANCE_H_
 
@@ -20,7 +20,7 @@ class Specialization;
 
 class Instance {
  public:
-  // `label` is what the user calls the op, for messages; the counts are per argument, as DistributeTensors gives them.
+  // `label` is the user's name for the op in messages; the counts are per argument, as from DistributeTensors.
   Instance(std::shared_ptr<const Op> op, std::string label, Attributes attributes,
            const std::vector<int32_t>& input_counts, const std::vector<int32_t>& output_counts);
 
@@ -28,32 +28,32 @@ class Instance {
   const std::string& label() const { return label_; }
   const std::vector<pk_attr>& attributes() const { return attributes_.values(); }
 
-  // Of all tensors; an argument that may be repeated has "x_0", "x_1".
+  // The names of all tensors; an argument that may be repeated has "x_0", "x_1".
   const std::vector<std::string>& input_names() const { return input_names_; }
   const std::vector<std::string>& output_names() const { return output_names_; }
 
   // Which tensors of the forward pass the gradient needs.
   const Dependencies& dependencies() const { return dependencies_; }
 
-  // How many of the inputs, at their end, the kernel changes in place.
+  // How many of the last inputs the kernel changes in place.
   size_t n_states() const { return n_states_; }
 
-  // Tensors that know their argument and nothing else.
+  // Tensors with only their argument set.
   const Tensors& blank_inputs() const { return blank_inputs_; }
   const Tensors& blank_outputs() const { return blank_outputs_; }
 
-  // The C ABI's view of this instance with these tensors, which must outlive it.
+  // Returns the C ABI's view of this instance with these tensors, which must outlive the view.
   pk_instance View(const Tensors& inputs, const Tensors& outputs) const;
 
-  // Infers the shapes of the outputs; what cannot be told from what is known of the inputs stays unknown. Under
-  // PK_OP_INFERS_INPUTS the inputs are completed. Dtypes play no part.
+  // Infers the shapes of the outputs and leaves unknown what the known inputs do not determine. Completes the inputs if
+  // PK_OP_INFERS_INPUTS is set. Ignores dtypes.
   void InferShapes(Tensors* inputs, Tensors* outputs) const;
 
-  // Infers the dtypes of the outputs. An input of unknown dtype takes the one that the definition completes, else that
-  // of the first input that has one; if none has, all stay unknown. Shapes play no part.
+  // Infers the dtypes of the outputs. An input of unknown dtype takes the dtype that the definition completes,
+  // otherwise that of the first input that has one; if none has, all stay unknown. Ignores shapes.
   void InferDtypes(Tensors* inputs, Tensors* outputs) const;
 
-  // The newest specialisation whose inputs match, or null.
+  // Returns the newest specialization whose inputs match, or null.
   template <typename Match>
   std::shared_ptr<const Specialization> FindRecent(const Match& match) const {
     std::lock_guard lock(mutex_);
@@ -63,17 +63,17 @@ class Instance {
     return nullptr;
   }
 
-  // This instance for inputs whose dtypes and shapes are known. It must not outlive the instance.
+  // Returns this instance for inputs of known dtypes and shapes. The instance must outlive the result.
   std::shared_ptr<const Specialization> Specialize(const Tensors& inputs) const;
 
  private:
-  // Inference by the definition, of shapes and dtypes at once.
+  // Runs the definition's inference of shapes and dtypes together.
   void Infer(Tensors* inputs, Tensors* outputs) const;
-  // The definition fills in what is unknown of the inputs.
+  // Lets the definition fill in unknown shapes of inputs.
   void CompleteShapes(Tensors* inputs, Tensors* outputs) const;
-  // Finds out what can be said of the outputs for inputs of known rank with unknown dimensions.
+  // Infers what it can of the outputs from inputs of known rank with unknown dimensions.
   void ProbeShapes(const Tensors& inputs, Tensors* outputs) const;
-  // Infers shapes with guessed dtypes, until the definition accepts some.
+  // Infers shapes with guessed dtypes until the definition accepts some.
   void InferWithAnyDtypes(Tensors* inputs, Tensors* outputs) const;
   [[noreturn]] void FailInference(const Tensors& inputs, const std::string& why) const;
   void RequireSupportedDtypes(const Tensors& tensors, const std::vector<std::string>& names) const;
@@ -82,9 +82,9 @@ class Instance {
   static const Tensors& InputsOf(const Specialization& known);
   void Remember(std::shared_ptr<const Specialization> made) const;
   void RememberShapes(const Tensors& inputs) const;
-  // Input shapes that inference has accepted; blank if there are none yet.
+  // Returns input shapes that inference has accepted; blank if there are none yet.
   Tensors AcceptedShapes() const;
-  // Dtypes for inferring shapes where dtypes are not at hand, the likeliest first.
+  // Returns dtypes to try when shapes are inferred without dtypes, the likeliest first.
   std::vector<std::vector<int32_t>> GuessDtypes() const;
 
   std::shared_ptr<const Op> op_;
@@ -98,11 +98,11 @@ class Instance {
   Dependencies dependencies_;
 
   mutable Mutex mutex_;
-  mutable std::vector<std::shared_ptr<const Specialization>> recent_;  // the newest last
+  mutable std::vector<std::shared_ptr<const Specialization>> recent_;  // newest last
   mutable Tensors accepted_;
 };
 
-// Instances by op and by the texts of their attributes, so that a call with attributes met before parses nothing.
+// A cache of instances by op and attribute texts, so that repeated attributes need no parsing.
 class InstanceCache {
  public:
   std::shared_ptr<const Instance> Get(const std::shared_ptr<const Op>& op, const std::string& label,

@@ -22,7 +22,7 @@ std::string Trim(const std::string& text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-// Keeps the decimal point of this thread from depending on the program's locale.
+// Makes parsing on this thread independent of the program's locale.
 class PlainLocale {
  public:
   PlainLocale() {
@@ -39,7 +39,7 @@ class PlainLocale {
 
 bool IsQuote(char c) { return c == '\'' || c == '"'; }
 
-// Takes `prefix` and `suffix` off `text` if it has both.
+// Removes `prefix` and `suffix` from `text` if it has both.
 bool Strip(const std::string& prefix, const std::string& suffix, std::string* text) {
   if (text->size() < prefix.size() + suffix.size()) return false;
   if (text->compare(0, prefix.size(), prefix) != 0) return false;
@@ -48,7 +48,7 @@ bool Strip(const std::string& prefix, const std::string& suffix, std::string* te
   return true;
 }
 
-// The position of the quote that ends the string begun at `begin`, or npos.
+// Returns the position of the quote that closes the string opened at `begin`, or npos.
 size_t FindClosingQuote(const std::string& text, size_t begin) {
   for (size_t i = begin + 1; i < text.size(); ++i) {
     if (text[i] == '\\') {
@@ -60,7 +60,7 @@ size_t FindClosingQuote(const std::string& text, size_t begin) {
   return std::string::npos;
 }
 
-// Splits at the commas that are in no brackets and no quotes; false if those do not match.
+// Splits at commas outside brackets and quotes; returns false if brackets or quotes do not match.
 bool SplitAtCommas(const std::string& text, std::vector<std::string>* items) {
   std::string open;
   size_t begin = 0;
@@ -83,7 +83,7 @@ bool SplitAtCommas(const std::string& text, std::vector<std::string>* items) {
   return open.empty();
 }
 
-// Whether the first bracket of `text` closes at its last character, as in "(1, 2)" but not in "(1), (2)".
+// Returns whether the first bracket of `text` closes at its last character, as in "(1, 2)" but not in "(1), (2)".
 bool IsEnclosed(const std::string& text) {
   if (text.size() < 2 || (text.front() != '(' && text.front() != '[')) return false;
   int depth = 0;
@@ -129,7 +129,7 @@ std::optional<int64_t> ParseInteger(const std::string& given) {
 std::optional<double> ParseReal(const std::string& given) {
   const PlainLocale plain;
   const std::string text = Trim(given);
-  // strtod would also take hexadecimal numbers and "nan(...)".
+  // strtod also accepts hexadecimal numbers and "nan(...)".
   if (text.empty() || text.find_first_of("xX(") != std::string::npos) return std::nullopt;
   char* end = nullptr;
   errno = 0;

@@ -1,4 +1,5 @@
-// Mutexes that no fork splits: a child has none of the other threads, so one that was locked would stay so for ever.
+// Mutexes that stay usable across a fork. A child lacks its parent's other threads, so a mutex that one of them held
+// would stay locked forever.
 #ifndef PYKERNELS_REGISTRY_HOST_MUTEX_H_
 #define PYKERNELS_REGISTRY_HOST_MUTEX_H_
 
@@ -12,7 +13,7 @@
 
 namespace pykernels {
 
-// Python's lock, in a process that has Python.
+// Python's GIL, if the process has Python.
 struct Gil {
   template <typename Function>
   static Function* Find(const char* name) {
@@ -24,11 +25,11 @@ struct Gil {
   void (*take)(void*) = Find<void(void*)>("PyEval_RestoreThread");
 };
 
-// Counts the threads that hold mutexes of this library. A fork waits until there are none. That is soon: no thread that
-// holds one waits for the GIL, compiles, or runs a kernel.
+// Counts the threads that hold mutexes of this library. A fork waits until there are none, which is soon: no thread
+// that holds one waits for the GIL, compiles, or runs a kernel.
 class ForkGate {
  public:
-  // Lets this thread pass, also during a fork, in a scope: a framework waits for its threads before it forks.
+  // Lets this thread pass in a scope, even during a fork: a framework waits for its threads before it forks.
   class Pass {
    public:
     Pass() { ++depth_; }
@@ -37,11 +38,11 @@ class ForkGate {
     Pass& operator=(const Pass&) = delete;
   };
 
-  // Lets all threads pass, for a framework that ends its own before a fork and lets no other call it meanwhile.
+  // Lets all threads pass, for a framework that ends its own threads before a fork and blocks other calls meanwhile.
   static void StayOpen() { closes_ = false; }
 
   static void Enter() {
-    if (depth_++ > 0) return;  // else a fork would wait for this thread, and it for the fork
+    if (depth_++ > 0) return;  // otherwise the fork and this thread would wait for each other
     for (;;) {
       ++n_holders_;
       if (n_forks_ == 0) return;
@@ -55,7 +56,7 @@ class ForkGate {
   }
 
  private:
-  // Without the GIL: the thread that forks may wait for it, as OneFlow's preparation for a fork does.
+  // Releases the GIL, because the forking thread may wait for it, as OneFlow's preparation for a fork does.
   static void AwaitForks() {
     void* const thread = gil_.check && gil_.check() ? gil_.release() : nullptr;
     while (n_forks_ > 0) sched_yield();
@@ -68,7 +69,7 @@ class ForkGate {
     if (!closes_) return;
     ++n_forks_;
     while (n_holders_ > 0) sched_yield();
-    ++depth_;  // what else prepares for the fork may call us on this thread
+    ++depth_;  // other fork handlers may call us on this thread
   }
 
   static void Open() {

@@ -12,15 +12,14 @@ namespace {
 std::atomic<const pk_services*> the_services{nullptr};
 std::atomic<LoadFunction> the_load{nullptr};
 
-// How many kernels an op remembers for one signature, so that an attribute whose value always changes cannot fill the
-// memory.
-constexpr size_t kMostKnown = 64;
+// Limits the kernels that an op caches for one signature, so that an attribute that always changes cannot fill memory.
+constexpr size_t kMostKernels = 64;
 
-// In elements. For fewer there is memory.
+// In elements. Smaller outputs are not checked for memory each time.
 constexpr size_t kLarge = size_t{1} << 28;
 
-// Dtypes, ranks and arguments of all tensors. An argument is told by the address of its name, which belongs to the
-// definition.
+// Returns a key of the dtypes, ranks and arguments of all tensors. The address of an argument's name, which belongs to
+// the definition, identifies the argument.
 std::string DescribeSignature(const pk_instance& instance) {
   std::string key;
   const auto append = [&key](const pk_tensor* tensors, int32_t count) {
@@ -36,9 +35,9 @@ std::string DescribeSignature(const pk_instance& instance) {
   return key;
 }
 
-// Throws what a function of a definition tells, unless the `status` that it returns is 0.
+// Throws the error of a definition's function unless `status` is 0.
 void Require(int32_t status, const char* error) {
-  constexpr int32_t kFault = 2;  // the definition is wrong, rather than how its op is called
+  constexpr int32_t kFault = 2;  // the definition itself is wrong, not the call
   if (status != 0) throw Error(status == kFault ? kDefinitionError : kCallError, error);
 }
 
@@ -56,8 +55,8 @@ void SetServices(const pk_services* services, LoadFunction load) {
 
 const pk_services& Services() { return *the_services; }
 
-Op::Op(const pk_definition* definition, int32_t index, int32_t gradient, int64_t number, const pk_kernel* kernel)
-    : definition_(definition), index_(index), gradient_(gradient), number_(number), kernel_(kernel) {}
+Op::Op(const pk_definition* definition, int32_t index, int32_t gradient, int64_t kernel_id, const pk_kernel* kernel)
+    : definition_(definition), index_(index), gradient_(gradient), kernel_id_(kernel_id), kernel_(kernel) {}
 
 void Op::Infer(pk_instance* instance) const {
   char error[kErrorSize] = "";
@@ -77,47 +76,45 @@ void Op::ListSbp(const pk_instance& instance, pk_sbp_sink sink, void* user) cons
 const pk_kernel* Op::Resolve(const pk_instance& instance) const {
   if (kernel_) return kernel_;
   const std::string signature = DescribeSignature(instance);
-  // For large outputs Python finds out each time whether there is memory.
+  // For large outputs, Python checks each time whether memory suffices.
   const bool is_large = std::any_of(instance.outputs, instance.outputs + instance.n_outputs,
                                     [](const pk_tensor& output) { return CountElements(output) >= kLarge; });
-  const pk_kernel* kernel = is_large ? nullptr : FindKnown(signature, instance);
+  const pk_kernel* kernel = is_large ? nullptr : FindKernel(signature, instance);
   if (kernel) return kernel;
-  // Without the lock: this waits for the GIL, and may compile.
+  // Do not hold the lock: this waits for the GIL and may compile.
   char error[kErrorSize] = "";
-  kernel = Services().resolve(number_, &instance, error, sizeof error);
+  kernel = Services().resolve(kernel_id_, &instance, error, sizeof error);
   if (!kernel) throw Error(kKernelError, error);
   if (!is_large) Remember(signature, instance, kernel);
   return kernel;
 }
 
-bool Op::Serves(const Known& known, const pk_instance& instance) {
-  for (size_t i = 0; i < known.positions.size(); ++i) {
-    if (!SameValue(known.fixed[i]->get(), instance.attrs[known.positions[i]])) return false;
-  }
-  return true;
+bool Op::Serves(const Specialized& specialized, const pk_instance& instance) {
+  return std::all_of(specialized.constants.begin(), specialized.constants.end(), [&](const auto& constant) {
+    return SameValue(constant.second->get(), instance.attrs[constant.first]);
+  });
 }
 
-const pk_kernel* Op::FindKnown(const std::string& signature, const pk_instance& instance) const {
+const pk_kernel* Op::FindKernel(const std::string& signature, const pk_instance& instance) const {
   std::shared_lock lock(mutex_);
   const auto found = kernels_.find(signature);
   if (found == kernels_.end()) return nullptr;
-  for (const Known& known : found->second) {
-    if (Serves(known, instance)) return known.kernel;
+  for (const Specialized& specialized : found->second) {
+    if (Serves(specialized, instance)) return specialized.kernel;
   }
   return nullptr;
 }
 
 void Op::Remember(const std::string& signature, const pk_instance& instance, const pk_kernel* kernel) const {
-  Known known{kernel, {}, {}};
+  Specialized specialized{kernel, {}};
   for (int32_t i = 0; i < instance.n_attrs; ++i) {
     if (IsTakenAtRunTime(*kernel, i)) continue;
-    known.positions.push_back(i);
-    known.fixed.push_back(std::make_shared<AttributeValue>(instance.attrs[i]));
+    specialized.constants.emplace_back(i, std::make_shared<AttributeValue>(instance.attrs[i]));
   }
   std::lock_guard lock(mutex_);
-  std::vector<Known>& kernels = kernels_[signature];
-  if (kernels.size() == kMostKnown) kernels.erase(kernels.begin());
-  kernels.push_back(std::move(known));
+  std::vector<Specialized>& kernels = kernels_[signature];
+  if (kernels.size() == kMostKernels) kernels.erase(kernels.begin());
+  kernels.push_back(std::move(specialized));
 }
 
 OpTable& OpTable::Get() {

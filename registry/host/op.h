@@ -1,4 +1,4 @@
-// The ops that Python has handed over, and the kernels that were built for them.
+// The ops that Python registers, and the kernels built for them.
 #ifndef PYKERNELS_REGISTRY_HOST_OP_H_
 #define PYKERNELS_REGISTRY_HOST_OP_H_
 
@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "attributes.h"
@@ -14,20 +15,20 @@
 
 namespace pykernels {
 
-// Adds the op called `name` to the table, if Python knows a folder that defines it. Takes the GIL. Returns 0, or 1
-// after it has written why not.
+// Adds the op `name` to the table if Python knows a folder that defines it. Takes the GIL. Returns 0, or writes an
+// error and returns 1.
 using LoadFunction = int32_t (*)(const char* name, char* error, size_t size);
 
-// What Python does for registrars; set before the first op is added, and valid as long as the process lives.
+// Sets the functions that Python provides. They are set before the first op is added and stay valid for the process.
 void SetServices(const pk_services* services, LoadFunction load);
 const pk_services& Services();
 
-// An op type of a loaded definition. It never changes, but for the kernels that it remembers.
+// An op type of a loaded definition. It never changes, except for the kernels that it caches.
 class Op {
  public:
-  // `gradient` is the index of its gradient in the definition, or -1; `number` the one that pk_services.resolve wants,
-  // unless the op brings its only `kernel` along.
-  Op(const pk_definition* definition, int32_t index, int32_t gradient, int64_t number,
+  // `gradient` is the index of its gradient in the definition, or -1. `kernel_id` is the argument of
+  // pk_services.resolve, unless the op has only one `kernel`, given here.
+  Op(const pk_definition* definition, int32_t index, int32_t gradient, int64_t kernel_id,
      const pk_kernel* kernel = nullptr);
 
   const pk_op& declared() const { return definition_->ops[index_]; }
@@ -39,32 +40,32 @@ class Op {
   void PlanGradient(const pk_instance& forward, const pk_plan_sink& sink) const;
   void ListSbp(const pk_instance& instance, pk_sbp_sink sink, void* user) const;
 
-  // The kernel for the dtypes, ranks and attributes of `instance`. Takes the GIL only for a signature that this op has
-  // not met before.
+  // Returns the kernel for the dtypes, ranks and attributes of `instance`. Takes the GIL only for a signature that this
+  // op sees for the first time.
   const pk_kernel* Resolve(const pk_instance& instance) const;
 
  private:
-  // A kernel serves any values of the attributes that it takes at run time, and these values of the others.
-  struct Known {
+  // A kernel with attributes compiled into it, by position. It serves only these values of them, and any values of the
+  // other attributes.
+  struct Specialized {
     const pk_kernel* kernel;
-    std::vector<std::shared_ptr<const AttributeValue>> fixed;
-    std::vector<size_t> positions;
+    std::vector<std::pair<size_t, std::shared_ptr<const AttributeValue>>> constants;
   };
-  static bool Serves(const Known& known, const pk_instance& instance);
-  const pk_kernel* FindKnown(const std::string& signature, const pk_instance& instance) const;
+  static bool Serves(const Specialized& specialized, const pk_instance& instance);
+  const pk_kernel* FindKernel(const std::string& signature, const pk_instance& instance) const;
   void Remember(const std::string& signature, const pk_instance& instance, const pk_kernel* kernel) const;
 
   const pk_definition* definition_;
   int32_t index_;
   int32_t gradient_;
-  int64_t number_;
+  int64_t kernel_id_;
   const pk_kernel* kernel_;
   mutable SharedMutex mutex_;
-  mutable std::unordered_map<std::string, std::vector<Known>> kernels_;
+  mutable std::unordered_map<std::string, std::vector<Specialized>> kernels_;
 };
 
-// The ops by the names that users and gradients call them. Folders are entered by name only and built when one of their
-// ops is first wanted. Replacing or removing an op leaves those who use it with what they have.
+// The ops by the names that users and gradients call them. Folders are registered by name and built when one of their
+// ops is first used. After an op is replaced or removed, existing users keep the old one.
 class OpTable {
  public:
   static OpTable& Get();
@@ -72,7 +73,7 @@ class OpTable {
   void Add(const std::string& name, std::shared_ptr<const Op> op);
   void Remove(const std::string& name);
 
-  // Loads the op if it is not here yet; throws why there is none.
+  // Returns the op and loads it if necessary; throws if there is none.
   std::shared_ptr<const Op> Find(const std::string& name);
 
  private:

@@ -6,17 +6,17 @@
 namespace pykernels {
 namespace {
 
-// Below this, waking a thread takes longer than the piece.
+// For smaller pieces, waking a thread takes longer than the work.
 constexpr int64_t kSmallestPiece = int64_t{1} << 16;
-// The same for kernels that are loops, which spend more on each element of their output.
+// The same for kernels that are loops, which spend more time per output element.
 constexpr int64_t kSmallestPieceOfLoops = int64_t{1} << 14;
 static_assert(kFewestToCut <= 2 * kSmallestPieceOfLoops && kFewestToCut <= 2 * kSmallestPiece);
-// Where pieces begin: on a boundary of vectors and cache lines.
+// Pieces begin at multiples of this, which keeps them on boundaries of vectors and cache lines.
 constexpr int64_t kBoundary = 1024;
 
 ThreadPool the_pool{};
 
-// One call, and the first failure of a piece of it.
+// One call, and the first failure among its pieces.
 struct Cut {
   const pk_kernel& kernel;
   void* const* data;
@@ -30,7 +30,8 @@ struct Cut {
   void Run(int64_t i) {
     int64_t own_detail[PK_DETAIL_SIZE] = {};
     const int64_t begin = i * piece;
-    const int32_t own = kernel.run(&kernel, data, dims, scalars, begin, std::min(begin + piece, n_elements), own_detail);
+    const int64_t end = std::min(begin + piece, n_elements);
+    const int32_t own = kernel.run(&kernel, data, dims, scalars, begin, end, own_detail);
     int32_t ok = PK_OK;
     if (own != PK_OK && status.compare_exchange_strong(ok, own)) {
       std::copy(own_detail, own_detail + PK_DETAIL_SIZE, detail);

@@ -61,7 +61,7 @@ const BackwardPlan& Specialization::Backward() const {
     std::lock_guard lock(mutex_);
     if (backward_) return *backward_;
   }
-  // Without the lock: a definition that is written in Python waits for the GIL here.
+  // Do not hold the lock: a definition written in Python waits for the GIL here.
   auto made = std::make_shared<const BackwardPlan>(instance_, inputs_, outputs_);
   std::lock_guard lock(mutex_);
   if (!backward_) backward_ = std::move(made);

@@ -1,4 +1,4 @@
-// An instance for tensors of certain dtypes and shapes: what to run, and with which numbers.
+// An instance for tensors of given dtypes and shapes: which kernel to run, and with which numbers.
 #ifndef PYKERNELS_REGISTRY_HOST_SPECIALIZATION_H_
 #define PYKERNELS_REGISTRY_HOST_SPECIALIZATION_H_
 
@@ -13,7 +13,7 @@ namespace pykernels {
 
 class BackwardPlan;
 
-// Several threads may use one at the same time.
+// Safe to use from several threads at the same time.
 class Specialization {
  public:
   Specialization(const Instance& instance, Tensors inputs, Tensors outputs);
@@ -22,7 +22,7 @@ class Specialization {
   const Tensors& inputs() const { return inputs_; }
   const Tensors& outputs() const { return outputs_; }
 
-  // The kernel, resolved at the first call, and what it is called with besides the buffers.
+  // Returns the kernel, resolved at the first call together with its arguments other than the buffers.
   const pk_kernel& Kernel() const;
   const std::vector<int64_t>& dims() const { return dims_; }
   std::vector<pk_scalar> Scalars(const pk_kernel& kernel, bool is_train) const;
@@ -31,10 +31,11 @@ class Specialization {
   // another buffer. Throws the text of pk_services.explain if the kernel fails.
   void Run(const std::vector<void*>& data, bool is_train) const;
 
-  // Throws what pk_services.explain says of a kernel that returned `status`.
-  [[noreturn]] void FailKernel(int32_t status, void* const* data, const pk_scalar* scalars, const int64_t* detail) const;
+  // Throws the text of pk_services.explain for a kernel that returned `status`.
+  [[noreturn]] void FailKernel(int32_t status, void* const* data, const pk_scalar* scalars,
+                               const int64_t* detail) const;
 
-  // The backward pass, planned at the first call. Throws if the op has no gradient or the plan cannot be carried out.
+  // Returns the backward pass, planned at the first call. Throws if the op has no gradient or its plan cannot run.
   const BackwardPlan& Backward() const;
 
  private:

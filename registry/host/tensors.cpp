@@ -29,7 +29,7 @@ bool CanBe(const pk_argument* arguments, int32_t n, const std::vector<int32_t>& 
   return true;
 }
 
-// "x, in (2 or more), bias (optional)".
+// Returns "x, in (2 or more), bias (optional)".
 std::string ListCounts(const pk_argument* arguments, int32_t n) {
   std::string text;
   for (int32_t i = 0; i < n; ++i) {
@@ -45,18 +45,18 @@ std::string ListCounts(const pk_argument* arguments, int32_t n) {
   return text;
 }
 
-// Counts that can be: "(2, 1)".
+// Returns possible counts, such as "(2, 1)".
 std::string Example(const pk_argument* arguments, int32_t n) {
   TensorCount count;
   for (int32_t i = 0; i < n; ++i) count.of_each.push_back(std::max(1, arguments[i].count));
   return count.Text();
 }
 
-// Fills `counts` so that they make `total`, or the least number for -1; leaves it empty if there are several ways. False
-// if there is none.
+// Fills `counts` so that they sum to `total`, or with the minimum if `total` is -1; leaves it empty if several ways
+// exist. Returns false if none exists.
 bool Distribute(const pk_argument* arguments, int32_t n, int32_t total, std::vector<int32_t>* counts) {
   int32_t left = total;
-  int32_t open = 0;  // arguments that take any number
+  int32_t open = 0;  // variadic arguments
   int32_t optional = 0;
   for (int32_t i = 0; i < n; ++i) {
     counts->push_back(arguments[i].optional ? 0 : arguments[i].count);
@@ -70,7 +70,7 @@ bool Distribute(const pk_argument* arguments, int32_t n, int32_t total, std::vec
     counts->clear();
     return true;
   }
-  // Optional arguments are given from the first on.
+  // Optional arguments are given in order from the first.
   for (int32_t i = 0; i < n && left > 0; ++i) {
     const int32_t more = arguments[i].variadic ? left : arguments[i].optional ? arguments[i].count : 0;
     (*counts)[i] += more;

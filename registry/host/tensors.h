@@ -1,4 +1,4 @@
-// Lists of pk_tensor: the dtypes and shapes of some tensors, without their data.
+// Lists of pk_tensor: dtypes and shapes of tensors, without their data.
 #ifndef PYKERNELS_REGISTRY_HOST_TENSORS_H_
 #define PYKERNELS_REGISTRY_HOST_TENSORS_H_
 
@@ -19,18 +19,18 @@ bool SameShapes(const Tensors& a, const Tensors& b);
 bool SameDtypes(const Tensors& a, const Tensors& b);
 bool SameTypes(const Tensors& a, const Tensors& b);
 
-// Whether the rank and all dimensions are known.
+// Returns whether the rank and all dimensions are known.
 bool IsKnown(const pk_tensor& tensor);
 bool AreKnown(const Tensors& tensors);
 
-// Both for tensors that are known.
+// Count the elements and the bytes of a known tensor.
 size_t CountElements(const pk_tensor& tensor);
 size_t CountBytes(const pk_tensor& tensor);
 
-// "float32 (2, 3)", without what is unknown; an unknown dimension is "?".
+// Returns "float32 (2, 3)" without unknown parts; an unknown dimension is "?".
 std::string Describe(const pk_tensor& tensor);
 
-// How many inputs or outputs a use of an op has: of each argument, or in all. If neither is said, the least number.
+// How many inputs or outputs a use of an op has: per argument, or in total. If neither is set, the minimum.
 struct TensorCount {
   std::vector<int32_t> of_each;
   int32_t in_all = -1;
@@ -38,18 +38,18 @@ struct TensorCount {
   std::string Text() const;
 };
 
-// How many tensors each of `n` arguments stands for. `label` and `what` ("inputs", "outputs") are for the error if there
-// cannot be that many, or if it cannot be told which they are.
+// Returns how many tensors each of `n` arguments stands for. `label` and `what` ("inputs", "outputs") name the op and
+// the arguments in the error for an impossible or ambiguous count.
 std::vector<int32_t> DistributeTensors(const pk_argument* arguments, int32_t n, const TensorCount& count,
                                        const std::string& label, const char* what);
 
-// Tensors that know their argument and nothing else, `counts[i]` of argument i.
+// Returns tensors with only their argument set, `counts[i]` of argument i.
 Tensors BlankTensors(const pk_argument* arguments, const std::vector<int32_t>& counts);
 
-// "x", or "x_0", "x_1" for an argument that stands for several.
+// Returns "x", or "x_0", "x_1" for an argument that stands for several tensors.
 std::vector<std::string> NameTensors(const pk_argument* arguments, const std::vector<int32_t>& counts);
 
-// The position of a tensor, or -1.
+// Returns the position of a tensor, or -1.
 int FindTensor(const Tensors& tensors, const std::string& argument, int32_t index);
 
 }  // namespace pykernels

@@ -14,13 +14,13 @@
 namespace pykernels::library {
 namespace {
 
-// How many uses of an op are remembered.
+// The number of uses that an op caches.
 constexpr size_t kMostInstances = 64;
 
-// Where the data of an array without elements is said to be.
+// The address used for arrays without elements.
 alignas(64) char nowhere[64];
 
-// An op of the table, with the uses that it has met.
+// An op of the table and its cached uses.
 class Function {
  public:
   explicit Function(int32_t number) : op_(MakeOp(number)), name_(ops[number].name) {}

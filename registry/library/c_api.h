@@ -1,4 +1,4 @@
-// What the functions of a library for C have in common; one is written for each op (pykernels/tools/ship/c_source.py).
+// The code shared by the functions of a C library; pykernels/tools/ship/c_source.py writes one function for each op.
 #ifndef PYKERNELS_REGISTRY_LIBRARY_C_API_H_
 #define PYKERNELS_REGISTRY_LIBRARY_C_API_H_
 
@@ -6,7 +6,7 @@
 
 #include <vector>
 
-// As in the header of a library, which may be included after this one.
+// The same definition as in a library's header, which may be included after this one.
 #define PYKERNELS_ARRAY
 struct pykernels_array {
   void* data;
@@ -23,12 +23,12 @@ struct CArgument {
   int32_t count;
 };
 
-// Calls op `op` of the table on arrays, or tells only what its outputs are like where one has no data. Returns 0, or 1
-// after it has written why not into `error`.
+// Calls op `op` of the table on arrays; if an output has no data, only computes the dtypes and shapes of the outputs.
+// Returns 0, or writes an error to `error` and returns 1.
 int32_t CallOp(int32_t op, const std::vector<CArgument>& inputs, const std::vector<CArgument>& outputs,
                const std::vector<pk_attr>& attributes, char* error, size_t size);
 
-// For a call without attributes of an op that needs some.
+// Reports a call without attributes of an op that needs some.
 int32_t Refuse(const char* op, char* error, size_t size);
 
 }  // namespace pykernels::library

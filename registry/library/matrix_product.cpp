@@ -11,7 +11,7 @@
 
 namespace {
 
-// What the processor that is compiled for can add and multiply at once.
+// The vectors that the target processor can multiply and add at once.
 #ifdef __AVX512F__
 constexpr int kVectorBytes = 64;
 #elif defined(__AVX__)
@@ -35,7 +35,7 @@ struct Vector<double> {
 template <typename T>
 constexpr Index kLanes = kVectorBytes / sizeof(T);
 
-// A tile, and blocks of which the copies fit into the caches next to a processor.
+// The rows of a tile, and blocks whose copies fit in a processor's caches.
 constexpr Index kRows = 6;
 template <typename T>
 constexpr Index kColumns = 2 * kLanes<T>;
@@ -48,7 +48,7 @@ struct Matrix {
   const T& at(Index i, Index j) const { return data[i * row + j * column]; }
 };
 
-// A[kRows, inner] times B[inner, kColumns], both copied.
+// Computes A[kRows, inner] times B[inner, kColumns]; both are copies.
 template <typename T>
 void Tile(Index inner, const T* a, const T* b, T* tile) {
   using V = typename Vector<T>::Type;
@@ -66,8 +66,8 @@ void Tile(Index inner, const T* a, const T* b, T* tile) {
   __builtin_memcpy(tile, sums, sizeof sums);
 }
 
-// Copies `count` rows, or columns, in groups of `width`, whose elements of one step along the inner axis lie together.
-// Groups are filled up with zeros.
+// Copies `count` rows or columns in groups of `width`; in a group, the elements of one step along the inner axis are
+// contiguous. The last group is padded with zeros.
 template <typename T>
 void CopyGroups(const T* data, Index step, Index inner_step, Index count, Index inner, Index width, T* to) {
   for (Index begin = 0; begin < count; begin += width) {
@@ -82,7 +82,7 @@ void CopyGroups(const T* data, Index step, Index inner_step, Index count, Index 
 
 Index RoundUp(Index n, Index multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-// C = alpha A B + beta C, for C[m, n] with rows of consecutive elements.
+// Computes C = alpha A B + beta C for C[m, n] with contiguous rows.
 template <typename T>
 void MultiplyRows(Index m, Index n, Index k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, Index c_row) {
   for (Index i = 0; i < m; ++i) {
@@ -129,13 +129,13 @@ void MultiplyRows(Index m, Index n, Index k, T alpha, Matrix<T> a, Matrix<T> b, 
   std::free(copies);
 }
 
-// Fortran's matrices have consecutive columns: those of op(A)[rows, inner] and op(B)[inner, columns].
+// Computes a product of op(A)[rows, inner] and op(B)[inner, columns] in Fortran's layout, with contiguous columns.
 template <typename T>
 void Gemm(const char* a_form, const char* b_form, const int* rows, const int* columns, const int* inner,
           const void* alpha, const void* a, const int* a_step, const void* b, const int* b_step, const void* beta,
           void* c, const int* c_step) {
   const auto transposed = [](const char* form) { return *form != 'n' && *form != 'N'; };
-  // Of the product that is asked for, the rows are not consecutive, but those of its transpose are.
+  // The rows of the product are not contiguous, but those of its transpose are, so compute the transpose.
   const auto matrix = [](const void* data, Index step, bool is_transposed) {
     return Matrix<T>{static_cast<const T*>(data), is_transposed ? 1 : step, is_transposed ? step : 1};
   };
@@ -143,7 +143,7 @@ void Gemm(const char* a_form, const char* b_form, const int* rows, const int* co
                   matrix(a, *a_step, transposed(a_form)), *static_cast<const T*>(beta), static_cast<T*>(c), *c_step);
 }
 
-// The sum of products, in several sums that vectors hold.
+// Returns a sum of products, computed as several partial sums that vectors hold.
 template <typename T>
 T Dot(Index n, const T* x, Index x_step, const T* y, Index y_step) {
   constexpr Index width = kColumns<T>;

@@ -15,7 +15,7 @@ std::vector<const NodeType*> MakeTypes() {
     for (int32_t k = 0; k < entry.n_rows; ++k) {
       rows.emplace_back(entry.dtypes + k * width, entry.dtypes + (k + 1) * width);
     }
-    // Never deleted: sessions use it.
+    // Never deleted: sessions use them.
     types.push_back(new NodeType(entry.domain, entry.name, std::move(op), rows));
   }
   return types;

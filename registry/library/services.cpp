@@ -1,4 +1,4 @@
-// Stands in for what Python does for hosts, out of the tables of the library.
+// Provides the services that Python otherwise provides to registrars, from the tables of the library.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -11,6 +11,10 @@
 
 namespace pykernels::library {
 namespace {
+
+struct Kernel : pk_kernel {
+  int32_t op;  // as in KernelEntry
+};
 
 void Write(const std::string& text, char* to, size_t size) {
   std::strncpy(to, text.c_str(), size - 1);
@@ -38,13 +42,13 @@ bool ServesAttributes(const KernelEntry& entry, const pk_instance& instance) {
   });
 }
 
-// "float32 of 2 axes".
+// Returns "float32 of 2 axes".
 std::string DescribeType(int32_t dtype, int32_t ndim) {
   if (ndim < 0) return DtypeName(dtype) + " of any number of axes";
   return Join(DtypeName(dtype), " of ", ndim, ndim == 1 ? " axis" : " axes");
 }
 
-// "axis=-1": of attributes that are whole numbers.
+// Returns "axis=-1", for attributes that are integers.
 std::string DescribeValue(const pk_attr& value) {
   const bool is_whole = value.type == PK_ATTR_INT32 || value.type == PK_ATTR_INT64 || value.type == PK_ATTR_BOOL;
   return is_whole ? Join(value.name, "=", value.integer) : std::string(value.name);
@@ -60,7 +64,7 @@ std::string DescribeInputs(const KernelEntry& entry) {
   return text;
 }
 
-[[noreturn]] void FailResolve(int64_t number, const pk_instance& instance) {
+[[noreturn]] void FailResolve(int64_t kernel_id, const pk_instance& instance) {
   std::string given;
   for (int32_t i = 0; i < instance.n_inputs; ++i) {
     const pk_tensor& tensor = instance.inputs[i];
@@ -69,7 +73,7 @@ std::string DescribeInputs(const KernelEntry& entry) {
   std::string known;
   bool fits = false;
   for (const KernelEntry* entry = kernels; entry != kernels + n_kernels; ++entry) {
-    if (entry->op != number) continue;
+    if (entry->op != kernel_id) continue;
     fits = fits || ServesTensors(*entry, instance);
     known += "\n  " + DescribeInputs(*entry);
   }
@@ -77,17 +81,17 @@ std::string DescribeInputs(const KernelEntry& entry) {
        fits ? " with these values of its attributes" : "", ". It has been built for:", known);
 }
 
-const pk_kernel* Resolve(int64_t number, const pk_instance* instance, char* error, size_t size) {
+const pk_kernel* Resolve(int64_t kernel_id, const pk_instance* instance, char* error, size_t size) {
   try {
     for (const KernelEntry* entry = kernels; entry != kernels + n_kernels; ++entry) {
-      if (entry->op != number || !ServesTensors(*entry, *instance) || !ServesAttributes(*entry, *instance)) continue;
-      // Lives as long as the process, like the library. An op asks once for every combination of ranks.
+      if (entry->op != kernel_id || !ServesTensors(*entry, *instance) || !ServesAttributes(*entry, *instance)) continue;
+      // Never deleted, like the library. An op requests this once for each combination of ranks.
       auto* ranks = new std::vector<int32_t>;
       for (int32_t i = 0; i < instance->n_inputs; ++i) ranks->push_back(instance->inputs[i].ndim);
       for (int32_t i = 0; i < instance->n_outputs; ++i) ranks->push_back(instance->outputs[i].ndim);
-      return new pk_kernel{entry->run, entry->flags, entry->n_scalars, entry->scalars, number, ranks->data()};
+      return new Kernel{{entry->run, entry->flags, entry->n_scalars, entry->scalars, ranks->data()}, entry->op};
     }
-    FailResolve(number, *instance);
+    FailResolve(kernel_id, *instance);
   } catch (const std::exception& problem) {
     Write(problem.what(), error, size);
     return nullptr;
@@ -97,7 +101,7 @@ const pk_kernel* Resolve(int64_t number, const pk_instance* instance, char* erro
 void Explain(const pk_kernel* kernel, const pk_instance* instance, int32_t status, void* const*, const int64_t*,
              const pk_scalar*, const int64_t* detail, char* text, size_t size) {
   try {
-    const std::string op = Join("op '", instance->name, "': ", ops[kernel->id].where, ": ");
+    const std::string op = Join("op '", instance->name, "': ", ops[static_cast<const Kernel*>(kernel)->op].where, ": ");
     if (status != PK_WRONG_SHAPE) {
       return Write(op + "the kernel raised an exception; run the op in Python to see which", text, size);
     }

@@ -1,4 +1,4 @@
-// The part of MXNet's C interface that the registrar uses, in our words; layouts and numbers are those of MXNet 1.9.
+// Our declarations of the part of MXNet's C API that the registrar uses, with the layouts and numbers of MXNet 1.9.
 #ifndef PYKERNELS_REGISTRY_MXNET_API_H_
 #define PYKERNELS_REGISTRY_MXNET_API_H_
 
@@ -13,7 +13,7 @@ typedef void* NDArrayHandle;
 
 typedef int (*MXCallback)(void);
 
-// Functions that MXNet calls, each with the context at the same position as its last argument.
+// Functions that MXNet calls. The last argument of each is the context at the same position.
 struct MXCallbackList {
   int num_callbacks;
   MXCallback* callbacks;
@@ -48,7 +48,7 @@ struct MXApi {
 
 namespace dmlc {
 
-// What MXNet expects to be thrown at it, from code of its own or of others. The exception is found by this name.
+// The exception that MXNet expects from its own code and from others. It is recognized by this name.
 struct Error : public std::runtime_error {
   explicit Error(const std::string& text) : std::runtime_error(text) {}
 };
@@ -63,7 +63,7 @@ enum Req { kReqNull = 0, kReqWrite = 1, kReqWriteInplace = 2, kReqAdd = 3 };
 // NDArrayStorageType.
 enum Storage { kStorageNone = -1, kStorageDefault = 0, kStorageRowSparse = 1, kStorageCsr = 2 };
 
-// What an array is to a pass of a custom operator.
+// The role of an array in a pass of a custom operator.
 enum Tag { kTagInput = 0, kTagOutput = 1, kTagInputGradient = 2, kTagOutputGradient = 3, kTagState = 4 };
 
 constexpr int kUnknownType = -1;
@@ -75,7 +75,7 @@ const MXApi& Api();
 // Throws MXNet's last error unless `status`, which a function of the API returned, is 0.
 void Check(int status);
 
-// Runs what MXNet calls, which takes nothing but its own exception.
+// Runs a function that MXNet calls; MXNet catches only its own exception.
 template <typename Body>
 int Guard(const Body& body) {
   try {

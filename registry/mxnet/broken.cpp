@@ -14,7 +14,7 @@
 namespace pykernels::mxnet {
 namespace {
 
-// Why an array is broken: it has lost what it had, or an operation was left out that would have changed it.
+// Why an array is broken: its contents are lost, or an operation that would have changed it was skipped.
 struct Reason {
   std::exception_ptr failure;
   bool is_lost;
@@ -24,16 +24,16 @@ struct Reason {
 struct Broken {
   Mutex mutex;
   std::unordered_map<const ThreadedVar*, Reason> arrays;
-  // Those of Python operators that nobody has been told, also when their arrays are gone.
+  // Failures of Python operators that have not been reported yet, even if their arrays are gone.
   std::vector<std::exception_ptr> untold;
-  // How many failures have been told, and had been when each operation that waits was pushed; none if it is not there.
+  // How many failures have been reported now, and when each waiting operation was pushed; 0 if it is not in the table.
   size_t n_told = 0;
   std::unordered_map<const ThreadedOpr*, std::deque<size_t>> n_told_at_push;
   struct Result {
     const ThreadedVar* variable;
     const ResultScope* scope;
   };
-  // What Python operators are writing, by its memory.
+  // The arrays that Python operators are writing, by their memory.
   std::unordered_map<const void*, Result> results;
 };
 
@@ -42,17 +42,17 @@ Broken& TheBroken() {
   return *broken;
 }
 
-// Whether anything ever failed: until then there is nothing to follow.
+// Whether anything has ever failed; before that, operations need not be followed.
 std::atomic<bool> has_failed{false};
 
 thread_local bool is_in_kernel = false;
 
-// What a Python operator on this thread writes; null where there is none.
+// The arrays that a Python operator on this thread is writing; null if there is none.
 thread_local const std::vector<const ThreadedVar*>* being_written = nullptr;
 
-// What the engine did before. Stays when it is no longer watched, for calls that have begun until then.
+// The engine's original functions. They remain after watching ends, for calls that began before.
 const EngineFunctions* unwatched = nullptr;
-// What it does while it is watched.
+// The engine's functions while it is watched.
 const EngineTable* watching = nullptr;
 std::atomic<bool> is_watched{false};
 
@@ -60,7 +60,7 @@ ThreadedVar* VariableOf(const void* array) {
   return (*static_cast<const ArrayChunk* const*>(array))->variable;
 }
 
-// An array that no operation has written yet holds nothing; one that is updated in place keeps what it had.
+// Returns whether no operation has written the array yet. A new array holds nothing; others keep their last value.
 bool IsNew(const ThreadedVar& variable) { return variable.n_writes == 0; }
 
 const Failure* AsFailure(const std::exception_ptr& exception) {
@@ -84,26 +84,27 @@ void SetTold(const std::exception_ptr& exception, Broken* broken) {
   if (failure && !failure->told) failure->told = ++broken->n_told;
 }
 
-// An operation as it runs next: whatever it reads is there, and nothing else reads or writes what it writes.
+// An operation about to run: its inputs are ready, and nothing else reads or writes its outputs.
 struct Next {
   ThreadedOpr* opr;
-  // How many failures had been told when it was pushed.
+  // How many failures had been reported when it was pushed.
   size_t n_told;
 
-  // Whether whoever pushed it could know of the failure, and so wants it all the same. One that was pushed before may
-  // belong to the pass that failed: it may change in place what is broken, which MXNet does not tell from writing anew.
+  // Returns whether the caller could know of the failure when pushing the operation, and so wants it regardless. An
+  // earlier operation may belong to the failed pass: it may update the broken array in place, which MXNet does not
+  // distinguish from writing it anew.
   bool Knows(const std::exception_ptr& exception) const {
     const Failure* failure = AsFailure(exception);
     return !failure || (failure->told && failure->told <= n_told);
   }
 };
 
-// Once it is known, a failure matters to arrays that are lost only. MXNet clears it in the same way.
+// Clears a failure that the caller knows of, as MXNet does; it then matters only to lost arrays.
 void ForgetIfKnown(const Next& next, const FailureRef& failure) {
   if (IsPending(failure) && AsFailure(*failure) && next.Knows(*failure)) *failure = nullptr;
 }
 
-// Why an operation has to be left out, or null.
+// Returns the failure because of which an operation must be skipped, or null.
 std::exception_ptr FailureOf(const Next& next, const Broken& broken) {
   for (const ThreadedVar* variable : next.opr->read) {
     const auto found = broken.arrays.find(variable);
@@ -125,14 +126,14 @@ void Mark(const ThreadedVar* variable, const std::exception_ptr& failure, bool i
   reason = {failure, is_lost || (reason.failure && reason.is_lost)};
 }
 
-// What an operation leaves unwritten, because of `failure`, is broken.
+// Marks the arrays that a skipped operation leaves unwritten because of `failure`.
 void MarkWritten(const ThreadedOpr& opr, const std::exception_ptr& failure, Broken* broken) {
   for (const ThreadedVar* variable : opr.written) {
     Mark(variable, failure, IsNew(*variable), broken);
   }
 }
 
-// How many failures had been told when an operation that runs next was pushed.
+// Returns how many failures had been reported when an operation about to run was pushed.
 size_t TakePushed(const ThreadedOpr* opr, Broken* broken) {
   const auto found = broken->n_told_at_push.find(opr);
   if (found == broken->n_told_at_push.end()) return 0;
@@ -146,19 +147,19 @@ void Follow(ThreadedOpr* opr) {
   Broken& broken = TheBroken();
   std::lock_guard lock(broken.mutex);
   const Next next{opr, TakePushed(opr, &broken)};
-  if (!has_failed || opr->property == kNoSkip) return;  // the latter ends a custom operator
+  if (!has_failed || opr->property == kNoSkip) return;  // kNoSkip marks the end of a custom operator
   if (opr->property == kDeleteVar) {
-    // "DeleteOperator" has the same property, and leaves its variables as they are.
+    // "DeleteOperator" has the same property but leaves its variables unchanged.
     if (std::strcmp(opr->name, "DeleteVariable") != 0) return;
     broken.arrays.erase(opr->written.front());
-    opr->written.front()->failure.reset();  // MXNet would leave the deletion out, too
+    opr->written.front()->failure.reset();  // otherwise MXNet would skip the deletion too
     return;
   }
   ForgetIfKnown(next, opr->failure);
   for (const ThreadedVar* variable : opr->read) ForgetIfKnown(next, variable->failure);
   for (const ThreadedVar* variable : opr->written) ForgetIfKnown(next, variable->failure);
   if (const std::exception_ptr failure = FailureOf(next, broken)) {
-    if (!AsFailure(failure)) return;  // MXNet leaves it out itself, and tells why once
+    if (!AsFailure(failure)) return;  // MXNet skips it itself and reports the failure once
     MarkWritten(*opr, failure, &broken);
     if (!IsPending(opr->failure)) opr->failure = std::make_shared<std::exception_ptr>(failure);
   } else {
@@ -173,8 +174,8 @@ void MarkFailed(const ThreadedVar* variable, const std::exception_ptr& failure, 
   has_failed = true;
 }
 
-// Until something has failed, an operation that is not in the table knows all that there is to know: nothing. But one
-// that MXNet keeps and pushes again must not be taken for its push before.
+// Returns whether to track an operation. Before the first failure, an untracked operation knows everything: there is
+// nothing to know. But MXNet keeps some operations and pushes them again, and their pushes must be told apart.
 bool IsNoted(const ThreadedOpr& opr) { return has_failed || !opr.is_temporary; }
 
 void Push(Engine* engine, ThreadedOpr* opr, uint64_t context, int priority, bool is_profiled) {
@@ -203,7 +204,7 @@ void RefuseInKernel() {
   }
 }
 
-// Has the engine wait, and returns what it throws, or null.
+// Runs a wait of the engine and returns what it throws, or null.
 template <typename Body>
 std::exception_ptr Wait(const Body& body) {
   try {
@@ -227,7 +228,7 @@ void WaitForVar(Engine* engine, ThreadedVar* variable) {
   if (found != broken.arrays.end() && (found->second.is_lost || !IsTold(found->second.failure))) {
     failure = found->second.failure;
   } else if (IsTold(failure)) {
-    return;  // the array has the value that it had before
+    return;  // the array keeps its earlier value
   }
   if (!failure) return;
   SetTold(failure, &broken);
@@ -244,7 +245,7 @@ void WaitForAll(Engine* engine) {
   std::lock_guard lock(broken.mutex);
   if (!broken.untold.empty() && (!failure || IsTold(failure))) failure = broken.untold.front();
   if (!failure) return;
-  // MXNet has forgotten all others, too.
+  // MXNet has forgotten all other failures too.
   for (const auto& [variable, reason] : broken.arrays) {
     if (IsTold(failure) && !IsTold(reason.failure)) failure = reason.failure;
   }
@@ -271,7 +272,7 @@ void WatchEngine(Engine* engine) {
   if (!HasThreads(*table)) return;
   if (!watching) {
     unwatched = engine->functions;
-    // A copy, since other engines may share its table.
+    // Change a copy, because other engines may share the table.
     auto* ours = new EngineTable(*table);
     ours->functions.WaitForVar = WaitForVar;
     ours->functions.WaitForAll = WaitForAll;
@@ -310,7 +311,7 @@ ResultScope::~ResultScope() {
   Broken& broken = TheBroken();
   std::lock_guard lock(broken.mutex);
   for (const void* data : data_) {
-    // The next operator that writes there may have begun.
+    // The next operator that writes to this memory may have begun.
     const auto found = broken.results.find(data);
     if (found != broken.results.end() && found->second.scope == this) broken.results.erase(found);
   }

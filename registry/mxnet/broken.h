@@ -1,5 +1,5 @@
-// Failed results that stay failed. MXNet forgets a failure as soon as it has told it once: whoever reads the array once
-// more, or another one that was computed from it, finds old numbers.
+// Keeps failed results failed. MXNet forgets a failure once it has reported it: later reads of the array, or of arrays
+// computed from it, return stale values.
 #ifndef PYKERNELS_REGISTRY_MXNET_BROKEN_H_
 #define PYKERNELS_REGISTRY_MXNET_BROKEN_H_
 
@@ -12,22 +12,22 @@
 
 namespace pykernels::mxnet {
 
-// Why a call of ours failed. Guarded by the mutex of the broken arrays.
+// The reason why one of our calls failed. Guarded by the mutex of the broken arrays.
 struct Failure : dmlc::Error {
   explicit Failure(const std::string& text);
-  const void* owner;  // another registrar in the process has failures of its own
-  mutable size_t told = 0;  // which one of all that have been told, from 1 on
+  const void* owner;  // distinguishes the failures of other registrars in the process
+  mutable size_t told = 0;  // its number among all reported failures, from 1; 0 before it is reported
 };
 
-// From now on every read of a broken array fails, until the array is written anew, and so does every new array that is
-// computed from one. Does nothing for MXNet's engine without threads, where calls fail at once.
+// Makes every read of a broken array fail until the array is written again, and likewise for every new array computed
+// from it. Does nothing for MXNet's engine without threads, where calls fail immediately.
 void WatchEngine(Engine* engine);
 void UnwatchEngine(Engine* engine);
 
-// `arrays` are being written by an operation that fails with `failure`, which holds a `Failure`.
+// Marks `arrays` as broken: the operation that writes them fails with `failure`, which holds a `Failure`.
 void MarkBroken(const std::vector<const void*>& arrays, const std::exception_ptr& failure);
 
-// Lives while a Python operator, which MXNet hands arrays of its own for the same memory, may write `arrays`.
+// Exists while a Python operator may write `arrays`. MXNet gives the operator other arrays that share their memory.
 class ResultScope {
  public:
   explicit ResultScope(const std::vector<void*>& arrays);
@@ -39,13 +39,13 @@ class ResultScope {
   std::vector<const void*> data_;
 };
 
-// The same for the arrays of a `ResultScope` with this memory. Whether all of them were found: whoever waits for one, or
-// for all of MXNet, will then be told, and the operation need not fail for MXNet, which would make a copy of the failure
-// that does not know when it has been told.
+// Marks the arrays of a `ResultScope` with this memory as broken, and returns whether all of them were found. If so,
+// the next wait for one of them or for all of MXNet reports the failure, and the operation need not fail in MXNet,
+// which would copy the failure and lose track of whether it was reported.
 bool MarkResultsBroken(const std::vector<const void*>& data, const std::exception_ptr& failure);
 
-// Lives while a Python operator runs on this thread and writes the arrays of a `ResultScope` with this memory. It then
-// must not wait for what is not there before it ends.
+// Exists while a Python operator runs on this thread and writes the arrays of a `ResultScope` with this memory. The
+// operator must not wait for results that exist only after it ends.
 class ClassScope {
  public:
   explicit ClassScope(const std::vector<const void*>& data);
@@ -58,10 +58,10 @@ class ClassScope {
   const std::vector<const ThreadedVar*>* const outer_;
 };
 
-// Whether a `ClassScope` lives on this thread.
+// Returns whether a `ClassScope` exists on this thread.
 bool IsInClass();
 
-// Lives while a kernel runs on a thread of the engine, which then must not wait for the engine: it would for itself.
+// Exists while a kernel runs on a thread of the engine. The kernel must not wait for the engine, which waits for it.
 class KernelScope {
  public:
   KernelScope();

@@ -1,4 +1,4 @@
-// Which build of a library is loaded.
+// Identifies the build of a loaded library.
 #ifndef PYKERNELS_REGISTRY_MXNET_BUILD_ID_H_
 #define PYKERNELS_REGISTRY_MXNET_BUILD_ID_H_
 
@@ -6,7 +6,7 @@
 
 namespace pykernels::mxnet {
 
-// The GNU build id of the library that `address` lies in, in hexadecimal; empty if it has none.
+// Returns the GNU build id of the library that contains `address`, in hexadecimal; empty if it has none.
 std::string FindBuildId(const void* address);
 
 }  // namespace pykernels::mxnet

@@ -1,4 +1,4 @@
-// What every set of functions that is given to MXNet needs.
+// Helpers for the sets of functions that MXNet calls.
 #ifndef PYKERNELS_REGISTRY_MXNET_CALLBACKS_H_
 #define PYKERNELS_REGISTRY_MXNET_CALLBACKS_H_
 
@@ -9,17 +9,17 @@
 
 namespace pykernels::mxnet {
 
-// A function of any of MXNet's callback types as what MXCallbackList holds.
+// Converts a function of any of MXNet's callback types to the type that MXCallbackList holds.
 template <typename Function>
 MXCallback Generic(Function* function) {
   // Over void*, for compilers that warn of a cast between function types.
   return reinterpret_cast<MXCallback>(reinterpret_cast<void*>(function));
 }
 
-// MXNet deletes what it is given, even after a failure.
+// Sets an empty list: MXNet deletes the list that it receives, even after a failure.
 void SetNothing(MXCallbackList* ret);
 
-// Gives out names as MXNet wants them: valid until this thread asks again, ended by null.
+// Returns names in the form that MXNet expects: terminated by null, valid until this thread calls again.
 int ListNames(const std::vector<std::string>& names, size_t begin, size_t end, char*** list);
 
 }  // namespace pykernels::mxnet

@@ -25,10 +25,10 @@ EngineSymbols the_symbols;
 enum class Use { kRead, kWrite };
 
 Array ReadArray(const char* array, Use use) {
-  // MXNet's C API does not write through a handle to read an array.
+  // The cast is safe: MXNet's C API does not write when it reads an array.
   Array read = ReadType(const_cast<char*>(array));
   if (read.type.dtype == PK_INVALID_DTYPE) return read;
-  // MXNet hands inputs over in plain order, but a result may be added to what MKLDNN has left in an order of its own.
+  // MXNet passes inputs in plain order, but an array that results are added to may still be in MKLDNN's own order.
   if (use == Use::kWrite) the_symbols.Reorder2Default(*reinterpret_cast<void* const*>(array));
   SetData(*the_symbols.Data(array), &read);
   return read;
@@ -44,7 +44,7 @@ std::vector<const char*> Split(const ArrayVector& vector, size_t count) {
   return arrays;
 }
 
-// The last `n_states` are changed in place.
+// Reads all arrays. The last `n_states` are changed in place.
 std::vector<Array> ReadAll(const ArrayVector& vector, size_t count, size_t n_states) {
   std::vector<Array> arrays;
   for (const char* array : Split(vector, count + n_states)) {
@@ -64,7 +64,7 @@ std::vector<Array> ReadTargets(const ArrayVector& vector, size_t count, const Re
 
 // -- Operators that run on MXNet's threads ----------------------------------------------------------------------------
 
-// What an operator reads while MXNet believes that it has read it already.
+// Keeps the inputs of an operator alive while MXNet assumes that it has already read them.
 class Held {
  public:
   explicit Held(const std::vector<const char*>& arrays) {
@@ -95,13 +95,13 @@ const std::vector<NDArrayHandle>& InPlainOrder(const std::vector<NDArrayHandle>&
   return arrays;
 }
 
-// What an operator on a thread needs until its results are written.
+// Everything that an operator on a thread needs until its results are written.
 struct OnThread {
   OnThread(const std::vector<const char*>& inputs, const std::vector<const char*>& outputs)
       : read(inputs), written(outputs), results(InPlainOrder(written.shares())) {}
 
-  // Where MKLDNN has left an array in an order of its own, MXNet hands an operator a copy in plain order, and frees that
-  // as soon as the operator is on its way to a thread.
+  // If MKLDNN left an array in its own order, MXNet passes the operator a copy in plain order and frees the copy as
+  // soon as the operator is queued for a thread.
   const Held read;
   const Held written;
   const ResultScope results;
@@ -111,7 +111,7 @@ struct OnThread {
 void RunOnThread(const ComputeFunction& run, const OpStatePtr& state, const OpContext& context,
                  const ArrayVector& inputs, size_t n_inputs, const RequestVector& requests, const ArrayVector& outputs,
                  size_t n_outputs) {
-  // The vectors may be gone as soon as the operator is on its way.
+  // The vectors may be gone once the operator is queued.
   auto needed = std::make_unique<OnThread>(Split(inputs, n_inputs), Split(outputs, n_outputs));
   std::vector<NDArrayHandle> written = needed->written.shares();
   run(state, context, inputs, requests, outputs);
@@ -125,7 +125,7 @@ void RunOnThread(const ComputeFunction& run, const OpStatePtr& state, const OpCo
 
 // -- Operators that run here ------------------------------------------------------------------------------------------
 
-// Runs a kernel that writes `outputs`.
+// Runs a kernel that writes `outputs`, and marks them broken if it fails.
 template <typename Body>
 void RunKernel(const ArrayVector& outputs, size_t n_outputs, const RequestVector& requests, const Body& body) {
   const KernelScope scope;
@@ -143,7 +143,7 @@ void RunKernel(const ArrayVector& outputs, size_t n_outputs, const RequestVector
   }
 }
 
-// -- What takes the place of MXNet's functions ------------------------------------------------------------------------
+// -- Replacements for MXNet's functions -------------------------------------------------------------------------------
 
 struct Hooks {
   ComputeFunction forward;
@@ -152,7 +152,7 @@ struct Hooks {
   ExecTypeFunction backward_type;
 };
 
-// Where MXNet keeps them.
+// Where MXNet keeps these functions.
 struct Slots {
   ComputeFunction* forward;
   ComputeFunction* backward;
@@ -169,11 +169,11 @@ struct Slots {
 
 Slots the_slots{};
 
-// What was there before. Never destroyed: MXNet's threads may outlive static objects.
+// MXNet's original functions. Never destroyed: MXNet's threads may outlive static objects.
 Hooks* originals = nullptr;
 bool is_entered = false;
 
-// Of entering and leaving.
+// Guards entering and leaving the engine.
 Mutex& TheMutex() {
   static auto* mutex = new Mutex;
   return *mutex;
@@ -212,7 +212,7 @@ void BackwardInEngine(const OpStatePtr& state, const OpContext& context, const A
   }
   if (!op) return originals->backward(state, context, inputs, requests, outputs);
   RunKernel(outputs, param.num_args, requests, [&] {
-    // The tensors of the forward pass by the numbers under which DeclareBackwardDependency asked for them.
+    // The tensors of the forward pass, by the numbers that DeclareBackwardDependency used to request them.
     std::vector<Array> forward(2 * param.num_outs + param.num_args);
     const size_t n_given = param.dependencies_end - param.dependencies;
     const std::vector<Array> given = ReadAll(inputs, n_given, param.num_auxs);
@@ -234,7 +234,7 @@ int BackwardExecType(const NodeAttrs& attributes) {
   return IsProperty(*attributes.parsed->info) ? kExecSync : originals->backward_type(attributes);
 }
 
-// -- Putting them there -----------------------------------------------------------------------------------------------
+// -- Installing the replacements --------------------------------------------------------------------------------------
 
 void Require(bool condition, const char* what) {
   if (!condition) Fail(kLoadError, "libmxnet is not laid out as expected: ", what);
@@ -248,7 +248,7 @@ const RegisteredOp* FindRegistered(const char* name) {
   return op;
 }
 
-// Where MXNet keeps the function `attribute` of an operator.
+// Returns where MXNet keeps the function `attribute` of an operator.
 template <typename Function>
 Function* FindFunction(const char* attribute, const RegisteredOp* op) {
   const OldString name(attribute);

@@ -1,4 +1,4 @@
-// Running our ops inside MXNet's engine, as its own ops run, instead of on the threads of its custom operators.
+// Runs our ops inside MXNet's engine, like its own ops, instead of on the threads of its custom operators.
 #ifndef PYKERNELS_REGISTRY_MXNET_ENGINE_H_
 #define PYKERNELS_REGISTRY_MXNET_ENGINE_H_
 
@@ -6,7 +6,7 @@ namespace pykernels::mxnet {
 
 struct Engine;
 
-// Addresses of what libmxnet exports beside its C API.
+// Addresses of symbols that libmxnet exports besides its C API.
 struct EngineSymbols {
   int (*NNGetOpHandle)(const char* name, void** op);
   const void* (*GetAttrMap)(const void* name);  // nnvm::Op::GetAttrMap(std::string const&)
@@ -15,12 +15,12 @@ struct EngineSymbols {
   Engine* (*GetEngine)();                       // mxnet::Engine::Get()
 };
 
-// From now on MXNet's operators `Custom` and `_backward_Custom` hand our ops to us, with the requests of the caller and
-// arrays that stay valid; all others go where they went. Throws why it cannot be done: it takes the one libmxnet whose
-// memory layout is known. May be called again.
+// Makes MXNet's operators `Custom` and `_backward_Custom` pass our ops to us from now on, with the requests of the
+// caller and arrays that stay valid; all others run as before. Throws the reason if this is not possible: it works only
+// with the libmxnet whose memory layout is known. May be called again.
 void EnterEngine(const EngineSymbols& symbols);
 
-// Gives MXNet back what it had.
+// Restores MXNet's own functions.
 void LeaveEngine();
 
 }  // namespace pykernels::mxnet

@@ -13,7 +13,7 @@ class Handles {
     for (NDArrayHandle handle : handles_) Api().NDArrayFree(handle);
   }
 
-  // The next `count` arrays.
+  // Returns the next `count` arrays.
   std::vector<Array> Take(size_t count) {
     std::vector<Array> arrays;
     for (size_t i = 0; i < count; ++i) arrays.push_back(Read(handles_.at(next_++)));
@@ -23,7 +23,7 @@ class Handles {
  private:
   static Array Read(NDArrayHandle handle) {
     Array array = ReadType(handle);
-    // MXNet crashes if it is asked for the data of an array that it did not keep.
+    // MXNet crashes when asked for the data of an array that it did not keep.
     if (array.type.dtype == PK_INVALID_DTYPE) return array;
     void* data = nullptr;
     Check(Api().NDArrayGetData(handle, &data));

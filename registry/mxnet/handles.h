@@ -1,4 +1,4 @@
-// How an op runs when MXNet calls it as a custom operator: on a thread of its own, with NDArray handles.
+// Runs an op that MXNet calls as a custom operator: on a separate thread, with NDArray handles.
 #ifndef PYKERNELS_REGISTRY_MXNET_HANDLES_H_
 #define PYKERNELS_REGISTRY_MXNET_HANDLES_H_
 
@@ -6,7 +6,7 @@
 
 namespace pykernels::mxnet {
 
-// `handles` are the tensors of the pass, in the order of MXNet, and become ours to free.
+// `handles` are the tensors of the pass, in MXNet's order. The callee frees them.
 void ForwardHandles(const Operator& op, int n, void** handles, const int* requests, bool is_train);
 void BackwardHandles(const Operator& op, int n, void** handles, const int* requests, bool is_train);
 

@@ -8,14 +8,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// All of them share Python's lock, so that more are no faster.
+// More operators are no faster, because all of them share Python's GIL.
 constexpr int kMany = 8;
-// For those that run, and for those that may be about to.
+// How long to wait for running operators, and for expected ones.
 constexpr milliseconds kPatience(1000), kShortPatience(50);
-// A fraction of what an operator takes.
+// A fraction of the time that an operator takes.
 constexpr std::chrono::microseconds kPause(50);
 
-// There is no lock, which a fork could leave locked in the child.
+// Atomics instead of a lock, which a fork could leave locked in the child.
 std::atomic<int> n_in_flight{0};
 std::atomic<int> n_expected{0};
 
@@ -40,7 +40,7 @@ void WaitForRoom() {
   const auto begin = std::chrono::steady_clock::now();
   while (n_in_flight + n_expected >= kMany) {
     const auto waited = std::chrono::steady_clock::now() - begin;
-    // Those of a graph that is only bound may never run.
+    // Expected operators of a graph that is only bound may never run.
     if (waited > kShortPatience && n_in_flight < kMany) n_expected = 0;
     if (waited > kPatience) return;
     std::this_thread::sleep_for(kPause);

@@ -1,4 +1,4 @@
-// Python operators that MXNet has begun and not ended. It takes a thread for each, of some megabytes, and keeps that.
+// Limits the number of running Python operators. MXNet starts a thread with some megabytes for each and keeps it.
 #ifndef PYKERNELS_REGISTRY_MXNET_IN_FLIGHT_H_
 #define PYKERNELS_REGISTRY_MXNET_IN_FLIGHT_H_
 
@@ -6,7 +6,7 @@
 
 namespace pykernels::mxnet {
 
-// Lives from the begin to the end of a pass of a Python operator, which may be on another thread.
+// Exists from the beginning to the end of a pass of a Python operator, which may end on another thread.
 class InFlight {
  public:
   InFlight();
@@ -15,7 +15,7 @@ class InFlight {
   ~InFlight();
 };
 
-// A Python operator that is made, most often for a pass that is on its way then.
+// Counts a Python operator that has been created and whose pass usually follows.
 class Expected {
  public:
   Expected();
@@ -23,15 +23,15 @@ class Expected {
   Expected& operator=(const Expected&) = delete;
   ~Expected();
 
-  // Its first pass begins.
+  // Marks the beginning of its first pass.
   void Begin();
 
  private:
   std::atomic<bool> has_begun_{false};
 };
 
-// For a thread that is about to make another one: lets those that are on their way end first, if they are many. Does not
-// wait for ever, since they may themselves wait for what the thread does next.
+// Called before a thread creates another operator: if many operators are under way, waits for some to end, but not
+// forever, because they may wait for what this thread does next.
 void WaitForRoom();
 
 }  // namespace pykernels::mxnet

@@ -1,7 +1,7 @@
-// The inside of libmxnet 1.9.1 as it is on PyPI for Linux on x86-64, as far as the registrar looks at it.
+// The internals of libmxnet 1.9.1 from PyPI for Linux on x86-64 that the registrar uses.
 //
-// That library was built by GCC 4.8 with its old strings. What is mirrored here lies the same for every compiler with
-// libstdc++; only hash tables do not, so that what lies behind one is found by its offset.
+// That library was compiled by GCC 4.8 with its old strings. The structures mirrored here have the same layout with
+// every compiler that uses libstdc++. Only hash tables differ, so members that follow one are found by their offsets.
 #ifndef PYKERNELS_REGISTRY_MXNET_LAYOUT_H_
 #define PYKERNELS_REGISTRY_MXNET_LAYOUT_H_
 
@@ -36,7 +36,7 @@ struct OpContext {
   bool is_train;
 };
 
-// What CreateOperator and CreateProperty have filled in, held by MXNet.
+// The structures that CreateOperator and CreateProperty fill in and that MXNet keeps.
 struct CustomParam {
   const char* op_type;
   size_t num_args, num_outs, num_auxs;
@@ -96,7 +96,7 @@ class OldString {
  private:
   struct Body {
     size_t length, capacity;
-    int sharing = -1;  // whoever wants to keep it has to copy it
+    int sharing = -1;  // not shareable: code that keeps the string must copy it
     alignas(size_t) char text[64] = {};
   };
   const char* text_ = body_.text;
@@ -113,12 +113,12 @@ struct VarBlock {
   OprBlock* trigger;
 };
 
-// A failure and whether it has been told: then the inner pointer is null. Shared by all that it has broken.
+// A failure, shared by all variables that it has broken. Once it has been reported, the inner pointer is null.
 using FailureRef = std::shared_ptr<std::exception_ptr>;
 
 inline bool IsPending(const FailureRef& failure) { return failure && *failure; }
 
-// What orders the operations on an array.
+// A variable of the engine, which orders the operations on an array.
 struct ThreadedVar {
   const void* functions;
   size_t n_writes;
@@ -145,7 +145,7 @@ struct OprBlock {
 
 static_assert(offsetof(ThreadedVar, writing) == 88 && offsetof(ThreadedOpr, failure) == 104);
 
-// What the views of an array share.
+// The data that the views of an array share.
 struct ArrayChunk {
   char storage[32];
   char auxiliary_storage[24];
@@ -170,7 +170,7 @@ struct EngineFunctions {
   void (*PushToExecute)(Engine* engine, OprBlock* block, bool is_pusher);
 };
 
-// As it lies in memory.
+// The layout in memory.
 struct EngineTable {
   ptrdiff_t offset;
   const std::type_info* type;
@@ -183,7 +183,7 @@ struct Engine {
 
 // -- Functions --------------------------------------------------------------------------------------------------------
 
-// All arguments are references, which every version of std::function hands over in the same way.
+// All arguments are references, which every version of std::function passes in the same way.
 using ComputeFunction = std::function<void(const OpStatePtr&, const OpContext&, const ArrayVector&,
                                            const RequestVector&, const ArrayVector&)>;
 using ExecTypeFunction = std::function<int(const NodeAttrs&)>;
@@ -191,7 +191,7 @@ using ExecTypeFunction = std::function<int(const NodeAttrs&)>;
 // ExecType.
 constexpr int kExecSync = 0;
 
-// Whether this compiler lays things out in the same way.
+// Checks that this compiler uses the same layout.
 #if defined(__GLIBCXX__) && defined(__x86_64__)
 constexpr bool kIsSameLayout = sizeof(void*) == 8 && sizeof(ComputeFunction) == 32;
 #else

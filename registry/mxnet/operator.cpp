@@ -9,11 +9,11 @@
 namespace pykernels::mxnet {
 namespace {
 
-// By MXNet's number.
+// Indexed by MXNet's number.
 constexpr int32_t kTypes[] = {PK_FLOAT32, PK_FLOAT64, PK_FLOAT16, PK_UINT8,  PK_INT32,  PK_INT8,    PK_INT64,
                               PK_BOOL,    PK_INT16,   PK_UINT16,  PK_UINT32, PK_UINT64, PK_BFLOAT16};
 
-// Where the data of an array without elements is said to be.
+// The address used for arrays without elements.
 alignas(64) char nowhere[64];
 
 Target ToTarget(const Array& array, int request) {
@@ -34,7 +34,7 @@ std::vector<const void*> Buffers(const std::vector<Array>& arrays) {
   return buffers;
 }
 
-// Whether an array that is there has another type than the op was made for.
+// Returns whether an existing array has another type than the op was prepared for.
 bool Differs(const Array& array, const pk_tensor& type) {
   return !array.is_none && !(array.type.dtype == type.dtype && SameShape(array.type, type));
 }
@@ -55,7 +55,7 @@ void RequireTypes(const Instance& instance, const std::vector<Array>& arrays, co
   }
 }
 
-// What `prepare` returns; if it fails, nobody finds old numbers where results should be.
+// Returns the result of `prepare`; if it throws, fills the targets so that no old numbers look like results.
 template <typename Prepare>
 auto OrFillFailed(const std::vector<Array>& arrays, const std::vector<Target>& targets, const Prepare& prepare) {
   try {
@@ -124,7 +124,7 @@ void Operator::PrepareBackward() const { specialization_->Backward().Resolve(); 
 
 std::shared_ptr<const Specialization> Operator::SpecializeFor(const std::vector<Array>& inputs) const {
   if (!AnyDiffers(inputs, specialization_->inputs())) return specialization_;
-  // MXNet runs the op on other shapes than it was made for.
+  // MXNet sometimes runs the op on other shapes than it was prepared for.
   Tensors types = instance_->blank_inputs();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_none) {
@@ -153,7 +153,7 @@ void Operator::Backward(const std::vector<Array>& output_gradients, const std::v
                         const int* requests, bool is_train) const {
   std::vector<Target> targets = ToTargets(input_gradients, requests);
   const auto forward = OrFillFailed(input_gradients, targets, [&] {
-    // The gradients have the types of the inputs, which need not have been kept.
+    // The gradients have the types of the inputs; MXNet need not keep the inputs themselves.
     std::vector<Array> types = input_gradients;
     types.insert(types.end(), inputs.begin() + input_gradients.size(), inputs.end());
     auto made = SpecializeFor(types);

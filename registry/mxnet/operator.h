@@ -1,4 +1,4 @@
-// An op at one place of an MXNet graph, and how it runs on MXNet's arrays.
+// An op at one place in an MXNet graph, which runs on MXNet's arrays.
 #ifndef PYKERNELS_REGISTRY_MXNET_OPERATOR_H_
 #define PYKERNELS_REGISTRY_MXNET_OPERATOR_H_
 
@@ -12,22 +12,22 @@
 
 namespace pykernels::mxnet {
 
-// The pk_dtype of MXNet's number, and the other way; PK_INVALID_DTYPE and kUnknownType stand for each other.
+// Convert MXNet's type number to a pk_dtype and back; kUnknownType corresponds to PK_INVALID_DTYPE.
 int32_t FromMXNetType(int type);
 int ToMXNetType(int32_t dtype);
 
-// What is in an NDArray. One that MXNet did not keep for the backward pass, or wants no result for, is none.
+// The contents of an NDArray. It has none if MXNet did not keep it for the backward pass or needs no result for it.
 struct Array {
   void* data = nullptr;
   pk_tensor type{};
   bool is_none = true;
 };
 
-// The dtype and shape of a dense NDArray. Without its data the array is none: see SetData.
+// Returns the dtype and shape of a dense NDArray. Until SetData sets its data, the array counts as none.
 Array ReadType(NDArrayHandle handle);
 void SetData(void* data, Array* array);
 
-// A dense NDArray with elements and its data, or none.
+// Returns a dense NDArray that has elements, with its data, or none.
 Array ReadIfDense(NDArrayHandle handle);
 
 class Operator {
@@ -43,7 +43,7 @@ class Operator {
   void Forward(const std::vector<Array>& inputs, const std::vector<Array>& outputs, const int* requests,
                bool is_train) const;
 
-  // `input_gradients` and `requests` are of the arguments only: states have no gradient.
+  // `input_gradients` and `requests` are for the arguments only: states have no gradient.
   void Backward(const std::vector<Array>& output_gradients, const std::vector<Array>& inputs,
                 const std::vector<Array>& outputs, const std::vector<Array>& input_gradients, const int* requests,
                 bool is_train) const;

@@ -55,7 +55,7 @@ int DeleteProperty(void* state) {
 
 size_t CountArguments(const Instance& instance) { return instance.input_names().size() - instance.n_states(); }
 
-// Inputs that the kernel changes are auxiliary states to MXNet, which keeps them apart from the arguments.
+// Lists the arguments. Inputs that the kernel changes are auxiliary states, which MXNet keeps separately.
 int ListArguments(char*** list, void* state) {
   return ListNames(Of(state).input_names(), 0, CountArguments(Of(state)), list);
 }
@@ -68,7 +68,7 @@ int ListAuxiliaryStates(char*** list, void* state) {
   return ListNames(Of(state).input_names(), CountArguments(Of(state)), Of(state).input_names().size(), list);
 }
 
-// Calls `visit` for every tensor in the order in which inference goes through them: arguments, outputs, states.
+// Calls `visit` for every tensor in the order of MXNet's inference: arguments, outputs, states.
 template <typename Visit>
 void ForEachInferred(const Instance& instance, Tensors* inputs, Tensors* outputs, const Visit& visit) {
   const size_t n_arguments = CountArguments(instance);
@@ -79,10 +79,10 @@ void ForEachInferred(const Instance& instance, Tensors* inputs, Tensors* outputs
 }
 
 void WriteShape(const Instance& instance, const pk_tensor& tensor, std::vector<int>* buffer, int* ndim, int** dims) {
-  // MXNet takes no unknown rank back, and takes a rank of 0 for a known one.
+  // MXNet does not accept an unknown rank here: it reads a rank of 0 as a known rank.
   if (tensor.ndim < 0) {
     Fail(kCallError, "op '", instance.label(), "': the shape of '", tensor.argument,
-         "' cannot be told from those that are known, "
+         "' cannot be inferred from those that are known, "
          "and MXNet lets no custom operator leave one open; give the shapes of its inputs");
   }
   buffer->clear();
@@ -97,7 +97,7 @@ void WriteShape(const Instance& instance, const pk_tensor& tensor, std::vector<i
   *dims = buffer->data();
 }
 
-// A shape as MXNet writes it; -1 is unknown.
+// Reads a shape that MXNet writes; -1 is unknown.
 template <typename Dim>
 void ReadShape(const Instance& instance, int ndim, const Dim* dims, pk_tensor* tensor) {
   if (ndim > PK_MAX_NDIM) {
@@ -113,10 +113,10 @@ int InferShape(int n, int* ndims, int** shapes, void* state) {
     const Instance& instance = Of(state);
     Tensors inputs = instance.blank_inputs();
     Tensors outputs = instance.blank_outputs();
-    // MXNet writes the shapes of all inputs first, those of the states behind the arguments.
+    // MXNet writes the shapes of all inputs first, with the states after the arguments.
     for (size_t i = 0; i < inputs.size(); ++i) ReadShape(instance, ndims[i], shapes[i], &inputs[i]);
     instance.InferShapes(&inputs, &outputs);
-    // Read by MXNet before this thread comes here again.
+    // Static: MXNet reads them before this thread comes here again.
     static thread_local std::vector<std::vector<int>> buffers;
     buffers.resize(std::max<size_t>(buffers.size(), n));
     ForEachInferred(instance, &inputs, &outputs, [&](size_t at, const std::string&, pk_tensor* tensor, bool) {
@@ -185,10 +185,10 @@ int DeclareBackwardDependency(const int* output_gradients, const int* inputs, co
   };
   needed.clear();
   append(output_gradients, dependencies.output_gradients);
-  // The states come in any case, and have no number here.
+  // MXNet always passes the states, and they have no number here.
   append(inputs, {dependencies.inputs.begin(), dependencies.inputs.begin() + CountArguments(Of(state))});
   append(outputs, dependencies.outputs);
-  // MXNet takes the device of the backward pass from what it reads.
+  // MXNet takes the device of the backward pass from the arrays that it reads, so request at least one.
   if (needed.empty()) needed.assign(output_gradients, output_gradients + dependencies.output_gradients.size());
   *n = static_cast<int>(needed.size());
   *list = needed.data();

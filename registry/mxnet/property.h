@@ -8,13 +8,13 @@ namespace pykernels::mxnet {
 
 class Operator;
 
-// The creator of every operator: MXNet calls it for each use of one, with its attributes as texts.
+// Creates a property for an operator; MXNet calls it for each use, with the attributes as strings.
 int CreateProperty(const char* op_type, int num_kwargs, const char** keys, const char** values, MXCallbackList* ret);
 
-// Whether these are the functions of a use of one of our ops.
+// Returns whether these are the functions of a use of one of our ops.
 bool IsProperty(const MXCallbackList& list);
 
-// The op at one place of a graph that these are the functions of, or null if it is not ours.
+// Returns the op, at one place in a graph, that these functions belong to; null if it is not ours.
 const Operator* AsOperator(const MXCallbackList& list);
 
 }  // namespace pykernels::mxnet

@@ -17,7 +17,7 @@ namespace {
 
 PythonFunctions python{};
 
-// What Python has to let go of. MXNet deletes on threads, and at times, that must not wait for the interpreter.
+// The objects that Python must release. MXNet deletes objects on threads and at times that must not wait for the GIL.
 struct Retired {
   Mutex mutex;
   std::vector<int64_t> ids;
@@ -33,7 +33,7 @@ void Retire(int64_t id) {
   TheRetired().ids.push_back(id);
 }
 
-// Calls a function of Python with room for its error, which it returns.
+// Calls a Python function with a buffer for its error message, and returns the message.
 template <typename Function, typename... Arguments>
 std::string Try(Function* function, Arguments... arguments) {
   char error[kErrorSize] = "";
@@ -69,7 +69,7 @@ int DeleteClassOperator(void* state) {
   return 1;
 }
 
-// The arrays of a pass; those that Python does not take are freed here.
+// The arrays of a pass; the destructor frees those that Python does not take.
 struct OwnedHandles {
   int n;
   void** handles;
@@ -80,7 +80,7 @@ struct OwnedHandles {
   }
 };
 
-// Returns the error.
+// Runs a pass in Python and returns the error.
 std::string RunPython(const ClassOperator& op, Pass pass, const std::vector<const void*>& written, OwnedHandles* owned,
                       const int* tags, const int* requests, int is_train) {
   const ClassScope scope(written);
@@ -137,7 +137,7 @@ int ListClassStates(char*** list, void* state) { return ListAll(PropertyOf(state
 
 int InferClassShape(int n, int* ndims, int** shapes, void* state) {
   return Guard([&] {
-    // Read by MXNet before this thread comes here again.
+    // Static: MXNet reads it before this thread comes here again.
     static thread_local std::vector<int> dims;
     std::vector<int> inferred(static_cast<size_t>(n) * kPythonMaxDims);
     Ask(python.infer_shape, PropertyOf(state).id, n, ndims, shapes, inferred.data());

@@ -1,4 +1,5 @@
-// What Python calls to enter ops into MXNet. Every function returns 0, or 1 after it has written why into `error`.
+// The functions that Python calls to register ops in MXNet. Each returns 0, or writes the reason to `error` and
+// returns 1.
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -34,7 +35,7 @@ int32_t Report(char* error, size_t size, const Body& body) {
   }
 }
 
-// Has `creator` make the operators called `name` from now on. Others may have registered the name since `creator` has.
+// Makes `creator` create the operators called `name`. Other code may have registered the name in the meantime.
 void RegisterCreator(const std::string& name, MXPropCreator creator, bool is_others = false) {
   // MXNet cannot forget a name, and warns if one is registered again.
   static pykernels::Mutex mutex;
@@ -50,7 +51,7 @@ void RegisterCreator(const std::string& name, MXPropCreator creator, bool is_oth
 
 }  // namespace
 
-// `services` and `load` stay valid as long as the process lives; `api` is copied.
+// Sets the services. `services` and `load` must stay valid for the life of the process; `api` is copied.
 PK_EXPORT int32_t pk_mxnet_init(const pk_services* services, LoadFunction load, const MXApi* api, char* error,
                                 size_t size) {
   return Report(error, size, [&] {
@@ -60,53 +61,52 @@ PK_EXPORT int32_t pk_mxnet_init(const pk_services* services, LoadFunction load, 
   });
 }
 
-// Makes `name` known to MXNet. Its op is looked up, and loaded if need be, when MXNet first asks for it.
+// Registers `name` with MXNet. Its op is looked up, and loaded if necessary, when MXNet first uses it.
 PK_EXPORT int32_t pk_mxnet_register(const char* name, char* error, size_t size) {
   return Report(error, size, [&] { RegisterCreator(name, pykernels::mxnet::CreateProperty); });
 }
 
-// `functions` is copied, and what it points to stays valid as long as the process lives.
+// Sets the functions that Python implements. `functions` is copied; what it points to must stay valid for the process.
 PK_EXPORT int32_t pk_mxnet_init_classes(const PythonFunctions* functions, char* error, size_t size) {
   return Report(error, size, [&] { pykernels::mxnet::SetPythonFunctions(*functions); });
 }
 
-// Makes `name` known to MXNet as that of a Python class, which Python is asked for. `is_others`: somebody else may have
-// registered it.
+// Registers `name` with MXNet for a class that Python provides. `is_others`: other code may have registered the name.
 PK_EXPORT int32_t pk_mxnet_register_class(const char* name, int32_t is_others, char* error, size_t size) {
   return Report(error, size, [&] { RegisterCreator(name, pykernels::mxnet::CreatePythonProperty, is_others); });
 }
 
 PK_EXPORT int64_t pk_mxnet_next_retired() { return pykernels::mxnet::NextRetired(); }
 
-// Gives `name` its op: number `index` of `definition`. Its gradient is number `gradient` of the definition, or there
-// is none if that is negative; `number` is its number for pk_services.resolve. An op that had the name is replaced.
+// Sets or replaces the op of `name`: the op at position `index` of `definition`, with the gradient at position
+// `gradient` (negative for none). `kernel_id` is passed to pk_services.resolve.
 PK_EXPORT int32_t pk_mxnet_add(const char* name, const pk_definition* definition, int32_t index, int32_t gradient,
-                               int64_t number, char* error, size_t size) {
+                               int64_t kernel_id, char* error, size_t size) {
   return Report(error, size, [&] {
     if (definition->abi != PK_DEFINITION_ABI) {
       Fail(kLoadError, "the definition of '", name, "' is built for version ", definition->abi,
            " of the definition ABI, not ", PK_DEFINITION_ABI);
     }
-    OpTable::Get().Add(name, std::make_shared<const Op>(definition, index, gradient, number));
+    OpTable::Get().Add(name, std::make_shared<const Op>(definition, index, gradient, kernel_id));
   });
 }
 
-// Takes the op of `name` away; it is loaded again when it is next asked for.
+// Removes the op of `name`; it is loaded again on next use.
 PK_EXPORT int32_t pk_mxnet_remove(const char* name, char* error, size_t size) {
   return Report(error, size, [&] { OpTable::Get().Remove(name); });
 }
 
-// Runs ops inside MXNet's engine from now on, if this is the MXNet whose inside is known.
+// Runs ops inside MXNet's engine from now on, if the internals of this MXNet version are known.
 PK_EXPORT int32_t pk_mxnet_enter_engine(const pykernels::mxnet::EngineSymbols* symbols, char* error, size_t size) {
   return Report(error, size, [&] { pykernels::mxnet::EnterEngine(*symbols); });
 }
 
-// Runs them on the threads of MXNet's custom operators again.
+// Runs ops on the threads of MXNet's custom operators again.
 PK_EXPORT int32_t pk_mxnet_leave_engine(char* error, size_t size) {
   return Report(error, size, [] { pykernels::mxnet::LeaveEngine(); });
 }
 
-// Enters an op under `name` that doubles float32 numbers, and so does its gradient.
+// Registers an op under `name` that doubles float32 numbers, as does its gradient.
 PK_EXPORT int32_t pk_mxnet_add_checked_op(const char* name, char* error, size_t size) {
   return Report(error, size, [&] {
     RegisterCreator(name, pykernels::mxnet::CreateProperty);
@@ -114,7 +114,7 @@ PK_EXPORT int32_t pk_mxnet_add_checked_op(const char* name, char* error, size_t 
   });
 }
 
-// Has kernels that can be cut run on MXNet's threads for loops.
+// Runs kernels that can be divided on MXNet's threads for parallel loops.
 PK_EXPORT int32_t pk_mxnet_use_threads(const pykernels::mxnet::ThreadSymbols* symbols, char* error, size_t size) {
   return Report(error, size, [&] { pykernels::mxnet::UseThreads(*symbols); });
 }

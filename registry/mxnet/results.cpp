@@ -19,8 +19,8 @@ bool IsEmpty(NDArrayHandle handle) {
   return std::find(dims, dims + std::max(ndim, 0), 0) != dims + std::max(ndim, 0);
 }
 
-// What fills an output before it is assigned, over and over: a NaN that arithmetic does not yield, or eight bytes
-// that no result begins with by chance; zeros where the array has no room for those, or is of bool.
+// Returns the pattern that fills an output before it is assigned: a NaN that arithmetic does not produce, or eight
+// bytes that are unlikely to begin a result; zeros if the array is too small for those or is of bool.
 std::string FillOf(const Array& array) {
   switch (array.type.dtype) {
     case PK_FLOAT16:
@@ -48,14 +48,14 @@ bool HasOnlyFill(const Array& array) {
   const std::string fill = FillOf(array);
   const size_t n_bytes = CountBytes(array.type);
   const char* at = static_cast<const char*>(array.data);
-  // Where something is assigned, the first elements tell.
+  // In an assigned array, the first elements already differ.
   for (size_t i = 0; i < n_bytes; i += fill.size()) {
     if (std::memcmp(at + i, fill.data(), std::min(fill.size(), n_bytes - i)) != 0) return false;
   }
   return true;
 }
 
-// MXNet's engine for debugging, which runs everything at once.
+// Returns whether MXNet uses its debugging engine, which runs everything immediately.
 bool IsNaiveEngine() {
   const char* name = std::getenv("MXNET_ENGINE_TYPE");
   return name && std::strcmp(name, "NaiveEngine") == 0;
@@ -149,8 +149,8 @@ void Results::Conclude(std::unique_ptr<Results> results, const std::string& fail
   results->unassigned_ = unassigned;
   results->names_ = names;
   if (IsNaiveEngine() || results->shares_.empty()) return results->CheckAndFill();
-  // MXNet keeps a failure on one of its threads in one place for all operators, where it may hit another than its own.
-  // A failure in the engine belongs to the arrays that it writes.
+  // Fail in the engine, where a failure belongs to the arrays that the operation writes. A failure on one of MXNet's
+  // threads is stored in one place for all operators and may hit another operator.
   const auto run = [](void*, void* state) { static_cast<const Results*>(state)->CheckAndFill(); };
   const auto free = [](void* state) { delete static_cast<const Results*>(state); };
   const MXContext cpu{1, 0};

@@ -1,4 +1,4 @@
-// What a pass of a Python operator has to fill: prepared before it, checked after it, made unusable if it fails.
+// The results of a pass of a Python operator: prepared before it, checked after it, and marked broken if it fails.
 #ifndef PYKERNELS_REGISTRY_MXNET_RESULTS_H_
 #define PYKERNELS_REGISTRY_MXNET_RESULTS_H_
 
@@ -15,22 +15,22 @@ enum class Pass { kForward, kBackward };
 
 class Results {
  public:
-  // `handles` and `tags` are the `n` arrays of the pass, `requests` those for its results. Keeps the results alive.
+  // `handles` and `tags` are the `n` arrays of the pass; `requests` are for its results. Keeps the results alive.
   Results(Pass pass, int n, void** handles, const int* tags, const int* requests);
   Results(const Results&) = delete;
   Results& operator=(const Results&) = delete;
   ~Results();
 
-  // What is not assigned is told from what is: outputs are filled with what no computation yields, gradients with zero.
-  // What is to be added to is kept.
+  // Prepares the results so that unassigned ones can be detected: fills outputs with a value that no computation
+  // yields, and gradients with zero. Saves results that are added to.
   void Prepare();
 
-  // The memory of the results that are wanted.
+  // Returns the memory of the requested results.
   std::vector<const void*> Requested() const;
 
-  // Lets MXNet fail whoever reads the results, with `failure` unless that is empty, or with `unassigned` and the names
-  // of outputs that nothing has been assigned to. The results are then filled as FillFailed does, and those that are to
-  // be added to have what they had. All that has been pushed to MXNet's engine for these arrays is done before.
+  // Ends a pass. If it failed, later reads of the results fail with `failure`, or, if that is empty, with `unassigned`
+  // and the names of outputs that were not assigned. Failed results are filled by FillFailed; arrays that results are
+  // added to get back their earlier values. All work already pushed to MXNet's engine for these arrays finishes first.
   static void Conclude(std::unique_ptr<Results> results, const std::string& failure, const std::string& unassigned,
                        const std::vector<std::string>& names);
 
@@ -39,7 +39,7 @@ class Results {
     Array array;
     int request;
     std::optional<size_t> n_writes;
-    std::string before;  // what is to be added to
+    std::string before;  // the array's earlier value, if the result is added to it
     bool is_filled;
   };
 

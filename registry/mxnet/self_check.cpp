@@ -11,7 +11,7 @@
 namespace pykernels::mxnet {
 namespace {
 
-// Never destroyed: the op points to it.
+// Never destroyed, because the op points to it.
 std::string& Name() {
   static auto* name = new std::string;
   return *name;
@@ -23,7 +23,7 @@ int32_t Infer(int32_t /*op*/, pk_instance* use, char* /*error*/, size_t /*size*/
   return 0;
 }
 
-// The gradient of doubling is to double what comes.
+// The gradient of doubling doubles the gradient of the output.
 int32_t PlanGradient(int32_t /*gradient*/, const pk_instance* /*forward*/, const pk_plan_sink* sink, char* /*error*/,
                      size_t /*size*/) {
   sink->op(sink->user, "grad", Name().c_str());
@@ -33,8 +33,8 @@ int32_t PlanGradient(int32_t /*gradient*/, const pk_instance* /*forward*/, const
   return 0;
 }
 
-int32_t Double(const pk_kernel* /*kernel*/, void* const* data, const int64_t* dims, const pk_scalar* /*scalars*/, int64_t /*begin*/,
-               int64_t /*end*/, int64_t* /*detail*/) {
+int32_t Double(const pk_kernel* /*kernel*/, void* const* data, const int64_t* dims, const pk_scalar* /*scalars*/,
+               int64_t /*begin*/, int64_t /*end*/, int64_t* /*detail*/) {
   const auto* x = static_cast<const float*>(data[0]);
   auto* y = static_cast<float*>(data[1]);
   for (int64_t i = 0; i < dims[0]; ++i) y[i] = 2 * x[i];
@@ -44,7 +44,7 @@ int32_t Double(const pk_kernel* /*kernel*/, void* const* data, const int64_t* di
 constexpr pk_argument kX[] = {{"x", 1, 0, 0, 0}};
 constexpr pk_argument kY[] = {{"y", 1, 0, 0, 0}};
 constexpr int32_t kRanks[] = {1, 1};
-constexpr pk_kernel kKernel = {Double, 0, 0, nullptr, 0, kRanks};
+constexpr pk_kernel kKernel = {Double, 0, 0, nullptr, kRanks};
 
 }  // namespace
 

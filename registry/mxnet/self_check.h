@@ -1,10 +1,10 @@
-// An op to try a road of execution with, before it is trusted.
+// An op that the engine is tried with before it is trusted.
 #ifndef PYKERNELS_REGISTRY_MXNET_SELF_CHECK_H_
 #define PYKERNELS_REGISTRY_MXNET_SELF_CHECK_H_
 
 namespace pykernels::mxnet {
 
-// Enters the op `name`, which doubles float32 numbers, and so does its gradient.
+// Registers the op `name`, which doubles float32 numbers, as does its gradient.
 void AddCheckedOp(const char* name);
 
 }  // namespace pykernels::mxnet

@@ -11,7 +11,7 @@ ThreadSymbols the_threads{};
 pid_t the_process = 0;
 
 int CountThreads() {
-  // A forked child has lost the threads of its parent, which OpenMP does not notice.
+  // A forked child lacks its parent's threads, and OpenMP does not notice.
   if (getpid() != the_process) return 1;
   return the_threads.GetRecommendedThreadCount(the_threads.GetOpenMP(), true);
 }
@@ -22,7 +22,7 @@ struct Loop {
   void* context;
 };
 
-// Every thread of the team takes its share; the team may be smaller than was asked for.
+// Runs the calling thread's share of the work; the team may be smaller than requested.
 void RunShare(void* data) {
   const auto& loop = *static_cast<const Loop*>(data);
   for (int i = the_threads.GetThreadNumber(); i < loop.n; i += the_threads.GetTeamSize()) loop.run(loop.context, i);

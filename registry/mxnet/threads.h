@@ -1,4 +1,4 @@
-// MXNet's threads for loops: those of the OpenMP library that it is linked with.
+// MXNet's threads for parallel loops: those of the OpenMP library that it is linked with.
 #ifndef PYKERNELS_REGISTRY_MXNET_THREADS_H_
 #define PYKERNELS_REGISTRY_MXNET_THREADS_H_
 
@@ -15,7 +15,7 @@ struct ThreadSymbols {
   int (*GetTeamSize)();
 };
 
-// Has kernels that can be cut run on as many threads as MXNet's own operators would use.
+// Runs kernels that can be divided on as many threads as MXNet's own operators would use.
 void UseThreads(const ThreadSymbols& symbols);
 
 }  // namespace pykernels::mxnet

@@ -9,7 +9,7 @@
 namespace pykernels::mxnet {
 namespace {
 
-// Attributes of the graph rather than the op, such as __ctx_group__.
+// Returns whether this is an attribute of the graph rather than the op, such as __ctx_group__.
 bool IsGraphAttribute(const std::string& name) {
   return name.size() > 4 && name.compare(0, 2, "__") == 0 && name.compare(name.size() - 2, 2, "__") == 0;
 }
@@ -26,7 +26,7 @@ int32_t ParseCount(const std::string& text) {
   return count && *count >= 0 && *count <= INT_MAX ? static_cast<int32_t>(*count) : -1;
 }
 
-// "3" arrays in all, or "(2, 1)" of each argument.
+// Parses "3" (arrays in total) or "(2, 1)" (arrays per argument).
 TensorCount ParseCounts(const std::string& label, const std::string& name, const std::string& text) {
   TensorCount counts;
   counts.in_all = ParseCount(text);
@@ -51,7 +51,7 @@ std::shared_ptr<const Instance> FindUse(const std::string& label, int n, const c
   static auto* cache = new InstanceCache;  // never destroyed: MXNet's threads may outlive static objects
   const std::shared_ptr<const Op> op = OpTable::Get().Find(label);
   Attributes::Strings attributes;
-  // MXNet does not say how many arrays a call has, so calls of ops with optional or repeated ones do.
+  // MXNet does not pass the number of arrays of a call, so calls of ops with optional or repeated arguments state it.
   TensorCount inputs;
   TensorCount outputs;
   for (int i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// A use of an op, out of the texts in which MXNet keeps it.
+// Reads a use of an op from the strings in which MXNet keeps it.
 #ifndef PYKERNELS_REGISTRY_MXNET_USE_H_
 #define PYKERNELS_REGISTRY_MXNET_USE_H_
 
@@ -9,8 +9,8 @@
 
 namespace pykernels::mxnet {
 
-// The instance of the op that users call `label`, with `n` attributes. MXNet does not say how many arrays a call has:
-// for an op with optional or repeated ones the attributes num_args and num_outputs do.
+// Returns the instance of the op that users call `label`, with `n` attributes. MXNet does not pass the number of arrays
+// of a call, so for an op with optional or repeated arguments the attributes num_args and num_outputs give it.
 std::shared_ptr<const Instance> FindUse(const std::string& label, int n, const char** keys, const char** values);
 
 }  // namespace pykernels::mxnet

@@ -15,7 +15,7 @@ bool IsLayoutKnown() {
 
 std::optional<size_t> CountWrites(NDArrayHandle handle) {
   if (!IsLayoutKnown()) return std::nullopt;
-  // The variables of the engine without threads begin in the same way.
+  // Variables of the engine without threads begin with the same members.
   return (*static_cast<const ArrayChunk* const*>(handle))->variable->n_writes;
 }
 

@@ -1,4 +1,4 @@
-// Whether an array has been written, as MXNet's engine counts it.
+// Detects whether an array has been written, from the counts of MXNet's engine.
 #ifndef PYKERNELS_REGISTRY_MXNET_WRITES_H_
 #define PYKERNELS_REGISTRY_MXNET_WRITES_H_
 
@@ -9,8 +9,8 @@
 
 namespace pykernels::mxnet {
 
-// How many operations that write the array are done; none of them may be running. Empty unless this is the one libmxnet
-// whose memory layout is known. Writes through a bare pointer are not counted.
+// Returns the number of completed operations that wrote the array; none may be running. Empty unless this is the
+// libmxnet whose memory layout is known. Writes through a raw pointer are not counted.
 std::optional<size_t> CountWrites(NDArrayHandle handle);
 
 }  // namespace pykernels::mxnet

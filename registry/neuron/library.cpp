@@ -1,4 +1,4 @@
-// Compiled into every library, followed by a table of its kernel functions that is written when it is linked.
+// Part of every library. Linking appends a table of the library's kernel functions.
 #include "torchneuron/library_table.h"
 
 #include <cstring>
@@ -27,7 +27,7 @@ void torchneuron_refuse(const char* text) {
 
 Call** torchneuron_call() { return &call; }
 
-// For Python: what is wrong, a line for each, or an empty text; and how many operators there are.
+// For Python: the errors, one per line, or an empty text; and the number of operators.
 EXPORTED const char* torchneuron_errors() { return errors; }
 EXPORTED int torchneuron_operators() { return operators; }
 }

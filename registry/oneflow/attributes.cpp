@@ -8,7 +8,7 @@
 namespace pykernels::oneflow {
 namespace {
 
-// A 32-bit float as the other parts hold it: the double with the same shortest decimal.
+// Returns a 32-bit float as the rest of the code holds it: the double with the same shortest decimal.
 double FromFloat(float value) {
   for (int digits = 6; digits <= 9; ++digits) {
     char text[32];
@@ -175,7 +175,7 @@ std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type
 bool Holds(const pk_attr& attribute, int64_t value) { return attribute.integer == value; }
 
 bool Holds(const pk_attr& attribute, double value) {
-  if (std::signbit(attribute.real) != std::signbit(value)) return false;  // of zeros, which are equal
+  if (std::signbit(attribute.real) != std::signbit(value)) return false;  // distinguishes zeros, which compare equal
   if (attribute.type != PK_ATTR_FLOAT) return attribute.real == value;
   return static_cast<float>(attribute.real) == static_cast<float>(value);
 }

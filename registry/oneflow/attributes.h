@@ -1,4 +1,4 @@
-// The attributes of an op between OneFlow's values and those of the C ABI.
+// Converts the attributes of an op between OneFlow's values and those of the C ABI.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_ATTRIBUTES_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_ATTRIBUTES_H_
 
@@ -14,9 +14,9 @@
 
 namespace pykernels::oneflow {
 
-// An attribute that every op has in OneFlow beside its own: whether the call is part of a training pass.
+// An attribute that every op in OneFlow has besides its own: whether the call is part of a training pass.
 inline const std::string kIsTrain = "pykernels_is_train";
-// Another one, which graphs carry: where the op was called.
+// Another such attribute, set in graphs: where the op was called.
 inline const std::string kCaller = "pykernels_caller";
 
 template <typename T>
@@ -24,7 +24,7 @@ struct Type {
   using type = T;
 };
 
-// Calls `visit` with the Type that OneFlow has for a pk_attr_type.
+// Calls `visit` with OneFlow's Type for a pk_attr_type.
 template <typename Visit>
 auto VisitType(int32_t type, const Visit& visit) {
   switch (type) {
@@ -46,11 +46,11 @@ auto VisitType(int32_t type, const Visit& visit) {
   }
 }
 
-// The value of an attribute as OneFlow's type.
+// Returns the value of an attribute as OneFlow's type.
 template <typename T>
 T ToOneFlow(const pk_attr& attribute);
 
-// The other way.
+// Convert OneFlow's value of the attribute `name`.
 std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, int64_t value);
 std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, double value);
 std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, const std::string& value);
@@ -65,7 +65,7 @@ std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type
 std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type,
                                                   const std::vector<std::string>& value);
 
-// Whether an attribute has this value of OneFlow's.
+// Return whether an attribute has this OneFlow value.
 bool Holds(const pk_attr& attribute, int64_t value);
 bool Holds(const pk_attr& attribute, double value);
 bool Holds(const pk_attr& attribute, const std::string& value);
@@ -74,7 +74,7 @@ bool Holds(const pk_attr& attribute, const T& value) {
   return SameValue(FromOneFlow(attribute.name, attribute.type, value)->get(), attribute);
 }
 
-// Numbers and enumerations in one of the two widths that a pk_attr holds; everything else as it is.
+// Converts numbers and enumerations to one of the two widths that a pk_attr holds; returns other values unchanged.
 template <typename T>
 decltype(auto) Widen(const T& value) {
   if constexpr (std::is_floating_point<T>::value) {
@@ -86,7 +86,7 @@ decltype(auto) Widen(const T& value) {
   }
 }
 
-// The attributes that one of OneFlow's contexts knows.
+// The attributes of an op in one of OneFlow's contexts.
 class AttributeSource {
  public:
   virtual ~AttributeSource() = default;
@@ -117,7 +117,7 @@ class AttributesOf final : public AttributeSource {
   Get get_;
 };
 
-// For contexts that call it Attr.
+// For contexts whose method is named Attr.
 template <typename Context>
 struct ContextAttributes {
   const Context* context;
@@ -127,7 +127,7 @@ struct ContextAttributes {
   }
 };
 
-// For those that call it attr.
+// For those whose method is named attr.
 template <typename Wrapper>
 struct WrapperAttributes {
   const Wrapper* wrapper;

@@ -10,10 +10,10 @@ namespace {
 
 std::atomic<bool> the_blas_has_threads{false};
 Mutex the_blas_mutex;
-BlasThreads the_blas;  // that is in use, by so many
+BlasThreads the_blas;  // the library in use; the next line counts its users
 int the_blas_users = 0;
 BlasThreads the_next_blas;
-int the_blas_before = 0;  // how many threads it had
+int the_blas_before = 0;  // its number of threads before the first user
 
 }  // namespace
 
@@ -35,7 +35,7 @@ OneBlasThread::OneBlasThread() : is_counted_(the_blas_has_threads.load(std::memo
 OneBlasThread::~OneBlasThread() {
   if (!is_counted_) return;
   std::lock_guard lock(the_blas_mutex);
-  // Unless somebody else has chosen meanwhile.
+  // Restore the number unless other code has changed it meanwhile.
   if (--the_blas_users == 0 && the_blas_before > 1 && the_blas.get() == 1) the_blas.set(the_blas_before);
 }
 

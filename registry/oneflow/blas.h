@@ -1,18 +1,18 @@
-// The threads of the BLAS that kernels call. OneFlow runs kernels on threads of its own, several at once; a BLAS that
-// hands each small product to many threads besides takes many times as long.
+// Limits the threads of the BLAS that kernels call. OneFlow runs several kernels at once on its own threads; if BLAS
+// also splits each small product among many threads, it takes many times as long.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_BLAS_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_BLAS_H_
 
 namespace pykernels::oneflow {
 
-// How its threads are counted and chosen, for the process; null if no kernel calls one, or it has none.
+// Get and set BLAS's number of threads for the process; null if no kernel calls BLAS, or it has no threads.
 struct BlasThreads {
   int (*get)() = nullptr;
   void (*set)(int) = nullptr;
 };
 void SetBlasThreads(const BlasThreads& threads);
 
-// While there are any of these, it uses one thread.
+// While any of these exist, BLAS uses one thread.
 class OneBlasThread {
  public:
   OneBlasThread();

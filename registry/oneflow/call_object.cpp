@@ -6,7 +6,7 @@
 namespace pykernels::oneflow {
 namespace {
 
-// What OneFlow's own Python module exports of its tensors.
+// The layout of tensors in OneFlow's own Python module.
 struct PyTensorObject {
   PyObject_HEAD;
   std::shared_ptr<of::one::Tensor> data;
@@ -35,12 +35,6 @@ void RequireNoKernel(const std::string& label) {
   Py_DECREF(result);
 }
 
-PyObject* Wrap(const std::shared_ptr<of::one::Tensor>& tensor) {
-  PyObject* wrapped = the_python.new_tensor(tensor);
-  if (!wrapped) FailInPython();
-  return wrapped;
-}
-
 PyObject* WrapAll(const of::one::TensorTuple& tensors) {
   PyObject* result = PyTuple_New(static_cast<Py_ssize_t>(tensors.size()));
   if (!result) FailInPython();
@@ -55,8 +49,28 @@ PyObject* WrapAll(const of::one::TensorTuple& tensors) {
   return result;
 }
 
-PyObject* CallVector(PyObject* self, PyObject* const* arguments, size_t n, PyObject* /*names*/) {
-  return CallOn(self, arguments, PyVectorcall_NARGS(n), false);
+PyObject* CallVector(PyObject* self, PyObject* const* tensors, size_t n_and_flag, PyObject* /*names*/) {
+  return Raise([&] {
+    const auto& call = *reinterpret_cast<const CallObject*>(self);
+    const Py_ssize_t n = PyVectorcall_NARGS(n_and_flag);
+    RequireNoKernel(call.label);
+    of::one::TensorTuple inputs(static_cast<size_t>(n));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      if (!PyObject_TypeCheck(tensors[i], the_python.tensor_type)) {
+        Fail(kCallError, "op '", call.label, "' takes oneflow.Tensor, not ", Py_TYPE(tensors[i])->tp_name);
+      }
+      inputs[i] = reinterpret_cast<PyTensorObject*>(tensors[i])->data;
+      RequireCpu(*inputs[i], call.label);
+    }
+    const int64_t caller = NoteCaller();
+    of::one::TensorTuple outputs;
+    if (of::LazyMode::is_enabled()) {
+      call.callable->From(DescribeCaller(caller)).Run(inputs, &outputs);
+    } else {
+      call.callable->Run(inputs, &outputs);
+    }
+    return WrapAll(outputs);
+  });
 }
 
 void DeleteCall(PyObject* self) {
@@ -65,16 +79,6 @@ void DeleteCall(PyObject* self) {
   object->label.~basic_string();
   Py_TYPE(self)->tp_free(self);
 }
-
-}  // namespace
-
-void SetPython(const Python& python) {
-  the_python = python;
-  Py_INCREF(python.threads_in_kernels);
-  Py_INCREF(python.check);
-}
-
-bool IsTensor(PyObject* value) { return PyObject_TypeCheck(value, the_python.tensor_type); }
 
 PyTypeObject* CallType() {
   static PyTypeObject type = [] {
@@ -90,6 +94,16 @@ PyTypeObject* CallType() {
   return &type;
 }
 
+}  // namespace
+
+void SetPython(const Python& python) {
+  the_python = python;
+  Py_INCREF(python.threads_in_kernels);
+  Py_INCREF(python.check);
+}
+
+bool PrepareCallObjects() { return PyType_Ready(CallType()) == 0; }
+
 PyObject* NewCallObject(std::unique_ptr<const Callable> callable, const char* label) {
   auto* object = PyObject_New(CallObject, CallType());
   if (!object) FailInPython();
@@ -97,29 +111,6 @@ PyObject* NewCallObject(std::unique_ptr<const Callable> callable, const char* la
   new (&object->callable) std::unique_ptr<const Callable>(std::move(callable));
   new (&object->label) std::string(label);
   return reinterpret_cast<PyObject*>(object);
-}
-
-PyObject* CallOn(PyObject* object, PyObject* const* tensors, Py_ssize_t n, bool is_sole) {
-  return Raise([&] {
-    const auto& call = *reinterpret_cast<const CallObject*>(object);
-    RequireNoKernel(call.label);
-    of::one::TensorTuple inputs(static_cast<size_t>(n));
-    for (Py_ssize_t i = 0; i < n; ++i) {
-      if (!IsTensor(tensors[i])) {
-        Fail(kCallError, "op '", call.label, "' takes oneflow.Tensor, not ", Py_TYPE(tensors[i])->tp_name);
-      }
-      inputs[i] = reinterpret_cast<PyTensorObject*>(tensors[i])->data;
-      RequireCpu(*inputs[i], call.label);
-    }
-    const int64_t caller = NoteCaller();
-    of::one::TensorTuple outputs;
-    if (of::LazyMode::is_enabled()) {
-      call.callable->From(DescribeCaller(caller)).Run(inputs, &outputs);
-    } else {
-      call.callable->Run(inputs, &outputs);
-    }
-    return is_sole && outputs.size() == 1 ? Wrap(outputs[0]) : WrapAll(outputs);
-  });
 }
 
 }  // namespace pykernels::oneflow

@@ -1,4 +1,4 @@
-// Calls of ops as Python has them.
+// The Python objects that call ops.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_CALL_OBJECT_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_CALL_OBJECT_H_
 
@@ -9,27 +9,22 @@
 
 namespace pykernels::oneflow {
 
-// How OneFlow's own Python module makes tensors, and what every call asks first: while the set `threads_in_kernels` is
-// not empty, `check`, which is called with the op's name.
+// What OneFlow's own Python module uses to make tensors, and the check before every call: while the set
+// `threads_in_kernels` is not empty, the call runs `check` with the op's name.
 struct Python {
   PyTypeObject* tensor_type = nullptr;
   PyObject* (*new_tensor)(const std::shared_ptr<of::one::Tensor>&) = nullptr;
   PyObject* threads_in_kernels = nullptr;
   PyObject* check = nullptr;
 };
-// Set before the first call; the objects are kept for good.
+// Sets these before the first call; the objects are kept for good.
 void SetPython(const Python& python);
 
-bool IsTensor(PyObject* value);
+// Prepares the type of the objects before the first one is made; returns false with a Python error set.
+bool PrepareCallObjects();
 
-// The type of the objects, which are called with tensors and give a tuple of tensors.
-PyTypeObject* CallType();
-
-// `label` is what users call the op.
+// Returns an object that is called with tensors and returns a tuple of tensors. `label` is the user's name for the op.
 PyObject* NewCallObject(std::unique_ptr<const Callable> callable, const char* label);
-
-// Calls an object of that type: a tuple of tensors or, if `is_sole`, the only one. Null with a Python error set.
-PyObject* CallOn(PyObject* object, PyObject* const* tensors, Py_ssize_t n, bool is_sole);
 
 }  // namespace pykernels::oneflow
 

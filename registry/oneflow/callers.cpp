@@ -13,9 +13,9 @@
 namespace pykernels::oneflow {
 namespace {
 
-// How many calls can be in flight with their callers remembered.
+// The maximum number of calls in flight whose callers are remembered.
 constexpr int64_t kMost = 8192;
-// Of how many pieces of code it is remembered whether they are the user's.
+// The maximum number of code objects for which it is cached whether they are the user's.
 constexpr size_t kMostCodes = 256;
 
 struct Frame {
@@ -28,19 +28,19 @@ struct Code {
   bool is_users = false;
 };
 
-// Written by the thread that calls, without waiting for others.
+// Written by the calling thread without waiting for others.
 struct Call {
-  std::atomic<int64_t> number{-1};  // while it is negative, the others are being written
+  std::atomic<int64_t> number{-1};  // negative while the other fields are being written
   std::atomic<int64_t> caller{-1};
   std::atomic<const void*> output{nullptr};
 };
 
 std::string the_own_folder;
-// Behind the GIL.
+// Protected by the GIL.
 std::vector<Frame> the_frames(kMost);
 std::array<Code, kMostCodes> the_codes;
 int64_t the_callers = 0;
-// Gradients are computed without the GIL.
+// Atomic, because gradients are computed without the GIL.
 std::vector<Call> the_calls(kMost);
 std::atomic<int64_t> the_call_count{0};
 
@@ -118,7 +118,7 @@ void NotedCall::Returned(const void* output) const {
 int64_t CountCalls() { return the_call_count; }
 
 int64_t FindCaller(const void* output, int64_t n_calls) {
-  // The memory of a result is given to another only when its kernel has ended, so to a call that begins later.
+  // The memory of a result is reused only after its kernel has ended, so only by a call that begins later.
   for (int64_t number = n_calls - 1; number >= 0; --number) {
     const Call& call = the_calls[number % kMost];
     const int64_t before = call.number.load(std::memory_order_acquire);

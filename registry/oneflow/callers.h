@@ -1,4 +1,4 @@
-// Where in a Python program ops are called, for the errors of kernels, which run when the call has long returned.
+// Records where a Python program calls ops, for errors of kernels, which run long after the call has returned.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_CALLERS_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_CALLERS_H_
 
@@ -7,19 +7,20 @@
 
 namespace pykernels::oneflow {
 
-// Notes the user's innermost line as where this thread calls from, from now on, and gives a number for it. With the GIL.
+// Records the user's innermost line as the caller of this thread's next calls and returns a number for it. Needs the
+// GIL.
 int64_t NoteCaller();
 
-// "train.py:12, in step"; empty if there is none, or too many have been noted since. With the GIL.
+// Returns "train.py:12, in step"; empty if there is no such caller, or too many were recorded since. Needs the GIL.
 std::string DescribeCaller(int64_t caller);
 
-// The files whose name begins with `folder`, and API files, are not the user's. Set before the first call.
+// Marks files whose name begins with `folder`, and API files, as not the user's. Called before the first call.
 void SetOwnFolder(const std::string& folder);
 
-// For whom this thread is calling ops; -1 at first.
+// Returns the caller of this thread's calls; -1 at first.
 int64_t CurrentCaller();
 
-// Calls of ops in this scope are made for another caller: that of the op whose gradient they compute.
+// Attributes the calls in this scope to another caller: that of the op whose gradient they compute.
 class CalledFor {
  public:
   explicit CalledFor(int64_t caller);
@@ -29,21 +30,22 @@ class CalledFor {
   int64_t before_;
 };
 
-// A call of an op by CurrentCaller; whose result it is becomes known when it has returned.
+// A call of an op by CurrentCaller. Its result is known only after it has returned.
 class NotedCall {
  public:
   NotedCall();
-  // `output` is what OneFlow's kernels are given as their first output.
+  // `output` is the address that OneFlow passes to kernels as their first output.
   void Returned(const void* output) const;
 
  private:
   int64_t number_;
 };
 
-// How many calls have begun.
+// Returns how many calls have begun.
 int64_t CountCalls();
 
-// The caller of the newest of the first `n_calls` calls with this output; -1 if none, or too many have been made since.
+// Returns the caller of the newest of the first `n_calls` calls with this output; -1 if none, or too many were made
+// since.
 int64_t FindCaller(const void* output, int64_t n_calls);
 
 }  // namespace pykernels::oneflow

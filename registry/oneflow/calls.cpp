@@ -16,8 +16,8 @@ class Scope {
   const Callable* before_;
 };
 
-// What OneFlow gives to kernels as this tensor; null for one of a graph, and for the part of a global one that is not
-// here.
+// Returns the address that OneFlow passes to kernels for this tensor; null in a graph, and for a global tensor without
+// a part on this rank.
 const void* MemoryOf(const of::one::Tensor& tensor) {
   if (tensor.is_lazy()) return nullptr;
   if (tensor.is_local()) return Get(tensor.eager_blob_object()).get();
@@ -32,7 +32,7 @@ Callable::Callable(const OpType& type, const Counts& counts, const std::vector<p
     : type_(type),
       counts_(counts),
       is_train_(is_train),
-      // Throws if there cannot be so many tensors: OneFlow ends the process on some numbers.
+      // Throws for an impossible number of tensors: OneFlow would end the process on some numbers.
       instance_(type.FindInstance(counts, attributes)) {
   of::one::OpBuilder builder(type.name(), type.name());
   for (size_t i = 0; i < counts.inputs.size(); ++i) {

@@ -1,4 +1,4 @@
-// What OneFlow asks a definition: dtypes and shapes of the outputs, and the ways to distribute the op.
+// Answers OneFlow's queries from a definition: dtypes and shapes of outputs, and the ways to distribute the op.
 #include "../host/op.h"
 #include "calls.h"
 #include "op_type.h"
@@ -13,8 +13,8 @@ bool HasType(const pk_tensor& tensor, const user_op::InferContext& context, cons
          std::equal(shape.begin(), shape.end(), tensor.dims);
 }
 
-// For the call that this thread is making, if it has been made with such tensors before. It is made for every small
-// tensor, where memory that is asked for costs more than all else.
+// Returns the specialization of this thread's current call if it was already made for such tensors. This runs for every
+// small tensor, where allocating memory would cost more than everything else.
 std::shared_ptr<const Specialization> FindRecent(const Callable& call, const user_op::InferContext& context) {
   return call.instance().FindRecent([&](const Tensors& known) {
     for (size_t i = 0; i < known.size(); ++i) {
@@ -42,12 +42,12 @@ Prepared Prepare(const OpType& type, const user_op::InferContext& context) {
   return prepared;
 }
 
-// Calls `write` with the argument of each output, and with the output.
+// Calls `write` with each output and its argument.
 template <typename Write>
 void ForEachOutput(const Prepared& prepared, const Write& write) {
   const Tensors& outputs = prepared.specialization->outputs();
   const Callable* call = Callable::Running();
-  // Has the arguments as strings, so that none is made.
+  // The call already has the arguments as strings, so use those.
   const bool is_known = call && &call->instance() == prepared.instance.get();
   for (size_t i = 0; i < outputs.size(); ++i) {
     is_known ? write(call->outputs()[i].first, outputs[i]) : write(outputs[i].argument, outputs[i]);
@@ -61,7 +61,7 @@ of::Maybe<void> InferShapes(const OpType& type, user_op::InferContext* context) 
       SetOutputShape(context, argument, output.index,
                      of::Shape(of::DimVector(output.dims, output.dims + output.ndim)));
     });
-    // What is wrong with the kernel is told where the op is called, rather than where it runs.
+    // Report errors in the kernel where the op is called rather than where it runs.
     prepared.specialization->Kernel();
   });
 }
@@ -102,7 +102,7 @@ void BuildSignatures(const std::vector<Distribution>& told, user_op::SbpContext*
 }
 
 of::Maybe<void> ListSbp(const OpType& type, user_op::SbpContext* context) {
-  // OneFlow itself adds that everything can be broadcast.
+  // OneFlow itself adds the broadcast signature.
   if (!(type.declared().flags & PK_OP_HAS_SBP)) return of::Maybe<void>::Ok();
   return Report([&] {
     const auto attributes = AttributesOfContext(*context);
@@ -112,7 +112,7 @@ of::Maybe<void> ListSbp(const OpType& type, user_op::SbpContext* context) {
       const auto& described = context->LogicalTensorDesc4InputArgNameAndIndex(input.argument, input.index);
       SetType(described.data_type(), described.shape(), &input);
     }
-    instance->Specialize(inputs);  // which says what is wrong with them; the SBP function need not
+    instance->Specialize(inputs);  // reports errors in the inputs; the SBP function need not
     pk_instance view = instance->View(inputs, instance->blank_outputs());
     view.parallel_num = context->parallel_num();
     std::vector<Distribution> told;
@@ -124,8 +124,9 @@ of::Maybe<void> ListSbp(const OpType& type, user_op::SbpContext* context) {
 of::Maybe<void> ModifyInputs(const OpType& type, const user_op::GetInputArgModifier& modifier,
                              const user_op::UserOpConfWrapper& conf) {
   const pk_op& declared = type.declared();
-  // In a graph, which alone has scopes, whatever changes a variable comes after all that read it, so after the gradient,
-  // which comes after the op itself. There the order of the data does; Python checks that the state is a variable.
+  // In a graph (only graphs have scopes), OneFlow would run an op that changes a variable after all ops that read it,
+  // and so after the gradient, which must itself run after the op. Do not mark the input there: the order of the data
+  // suffices, and Python checks that the state is a variable.
   const bool is_mutable = !conf.op_conf().has_scope_symbol_id();
   for (int32_t i = 0; i < declared.n_inputs; ++i) {
     if (!declared.inputs[i].is_mutable) continue;
@@ -164,8 +165,8 @@ void EnterDefinition(const OpType& type) {
   const pk_op& declared = type.declared();
   auto& manager = user_op::UserOpRegistryMgr::Get();
   user_op::OpRegistry registry = manager.CheckAndGetOpRegistry(type.name());
-  // How many tensors an argument stands for is checked by our instances; OneFlow's functions that take a number are
-  // declared only.
+  // Our instances check how many tensors an argument stands for; OneFlow's functions that take a number are only
+  // declared.
   for (int32_t i = 0; i < declared.n_inputs; ++i) {
     declared.inputs[i].optional ? registry.OptionalInput(type.inputs()[i]) : registry.Input(type.inputs()[i]);
   }

@@ -1,11 +1,11 @@
-// Gradients outside of graphs, and in those of OneFlow 0.9: calls of the planned ops, which can have gradients themselves.
-#include <map>
+// Gradients outside of graphs, and in graphs of OneFlow 0.9: calls of the planned ops, which may have gradients too.
+#include <algorithm>
 #include <mutex>
 
+#include "../host/backward.h"
 #include "../host/mutex.h"
 #include "callers.h"
 #include "calls.h"
-#include "gradient.h"
 
 namespace pykernels::oneflow {
 namespace {
@@ -15,102 +15,61 @@ using of::one::Tensor;
 using of::one::TensorTuple;
 using TensorPtr = std::shared_ptr<Tensor>;
 
-// How many plans, each for tensors of certain types, a gradient remembers.
-constexpr size_t kMostPlans = 32;
+// For how many tensor types a gradient caches its calls.
+constexpr size_t kMostCalls = 32;
 
-std::string BlobOf(char kind, const pk_tensor& tensor) { return Join(kind, "/", tensor.argument, "/", tensor.index); }
-
-// What a call keeps for its gradient.
+// What a call saves for its gradient.
 struct State final : of::one::AutoGradCaptureState {
   Prepared forward;
   TensorTuple inputs;   // null where the gradient does not depend on it
-  TensorTuple outputs;  // the same
+  TensorTuple outputs;  // likewise
   std::vector<bool> is_wanted;
   int64_t caller;
 };
 
 // The calls of one plan, in order.
-class Plan {
+class Calls {
  public:
   // `caller` is where the op was called, for graphs.
-  Plan(const Prepared& forward, bool is_train, const std::string& caller) : forward_(forward) {
-    const PlannedGradient plan = PlanGradient(*forward.specialization, forward.instance->op().name());
-    for (const PlannedOp& op : plan.ops) AddStep(op, is_train, caller);
-    for (const auto& [input, blob] : plan.bindings) {
-      gradients_[FindTensor(forward.instance->blank_inputs(), input.first, input.second)] = blob;
+  Calls(const Prepared& forward, bool is_train, const std::string& caller)
+      // Backward() checks the whole plan, including the types of all tensors: OneFlow would end the process on an
+      // invalid one.
+      : forward_(forward), plan_(forward.specialization->Backward().plan()) {
+    for (const GradientPlan::Step& step : plan_.steps()) {
+      callables_.push_back(std::make_unique<const Callable>(OpType::Find(step.type),
+                                                            Counts{step.input_counts, step.output_counts},
+                                                            step.attributes.values(), is_train, caller));
     }
   }
 
   const Specialization& forward() const { return *forward_.specialization; }
 
   void Run(const State& state, const TensorTuple& output_gradients, TensorTuple* input_gradients) const {
-    const Instance& instance = *forward_.instance;
-    std::map<std::string, TensorPtr> blobs;
-    for (size_t i = 0; i < state.inputs.size(); ++i) blobs[BlobOf('I', instance.blank_inputs()[i])] = state.inputs[i];
-    for (size_t i = 0; i < state.outputs.size(); ++i) {
-      blobs[BlobOf('O', instance.blank_outputs()[i])] = state.outputs[i];
-      blobs[BlobOf('D', instance.blank_outputs()[i])] = output_gradients[i];
-    }
-    for (const Step& step : steps_) RunStep(step, &blobs);
-    input_gradients->resize(state.inputs.size());
-    for (const auto& [input, blob] : gradients_) {
-      // OneFlow ends the process if it is given a gradient that it does not want.
-      if (state.is_wanted[input]) (*input_gradients)[input] = Read(blob, blobs);
-    }
+    const auto forward = [&](size_t i) {
+      const TensorPtr& tensor = i < plan_.first_output()     ? state.inputs[i]
+                                : i < plan_.first_gradient() ? state.outputs[i - plan_.first_output()]
+                                                             : output_gradients[i - plan_.first_gradient()];
+      if (!tensor) plan_.FailMissing(i);
+      return tensor;
+    };
+    const auto run_step = [&](size_t at, TensorTuple* tensors) {
+      const GradientPlan::Step& step = plan_.steps()[at];
+      TensorTuple inputs;
+      for (size_t input : step.inputs) inputs.push_back((*tensors)[input]);
+      TensorTuple outputs;
+      callables_[at]->Run(inputs, &outputs);
+      std::copy(outputs.begin(), outputs.end(), tensors->begin() + static_cast<ptrdiff_t>(step.first_output));
+    };
+    // OneFlow ends the process on a gradient that it did not request.
+    const auto is_wanted = [&](size_t i) { return state.is_wanted[i]; };
+    const std::vector<TensorPtr> gradients = plan_.Run<TensorTuple>(is_wanted, forward, run_step);
+    input_gradients->assign(gradients.begin(), gradients.end());
   }
 
  private:
-  struct Step {
-    std::unique_ptr<const Callable> callable;
-    std::vector<std::string> inputs;
-    std::vector<std::string> outputs;
-  };
-
-  void AddStep(const PlannedOp& op, bool is_train, const std::string& caller) {
-    const OpType& type = OpType::Find(op.type);
-    Step step;
-    Counts counts;
-    for (const std::string& argument : type.inputs()) {
-      const size_t before = step.inputs.size();
-      for (const auto& [name, blob] : op.inputs) {
-        if (name == argument) step.inputs.push_back(blob);
-      }
-      counts.inputs.push_back(static_cast<int32_t>(step.inputs.size() - before));
-    }
-    for (const std::string& argument : type.outputs()) {
-      counts.outputs.push_back(0);
-      for (const auto& [name, count] : op.outputs) {
-        if (name != argument) continue;
-        for (int32_t i = 0; i < count; ++i) step.outputs.push_back(OutputBlob(op, argument, i));
-        counts.outputs.back() += count;
-      }
-    }
-    std::vector<pk_attr> attributes;
-    for (const auto& value : op.attributes) attributes.push_back(value->get());
-    step.callable = std::make_unique<const Callable>(type, counts, attributes, is_train, caller);
-    steps_.push_back(std::move(step));
-  }
-
-  const TensorPtr& Read(const std::string& blob, const std::map<std::string, TensorPtr>& blobs) const {
-    const TensorPtr& tensor = blobs.at(blob);
-    if (!tensor) {
-      Fail(kPykernelsError, "the gradient of op '", forward_.instance->label(), "' needs '", blob,
-           "', which was not kept");
-    }
-    return tensor;
-  }
-
-  void RunStep(const Step& step, std::map<std::string, TensorPtr>* blobs) const {
-    TensorTuple inputs;
-    for (const std::string& blob : step.inputs) inputs.push_back(Read(blob, *blobs));
-    TensorTuple outputs;
-    step.callable->Run(inputs, &outputs);
-    for (size_t i = 0; i < step.outputs.size(); ++i) (*blobs)[step.outputs[i]] = outputs[i];
-  }
-
   const Prepared forward_;
-  std::vector<Step> steps_;
-  std::map<size_t, std::string> gradients_;  // of the forward inputs that have one
+  const GradientPlan& plan_;
+  std::vector<std::unique_ptr<const Callable>> callables_;
 };
 
 class Gradient final : public of::one::OpExprGradFunctionIf {
@@ -160,7 +119,7 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
     return Report([&] {
       const auto* state = static_cast<const State*>(kept);
       const CalledFor scope(state->caller);
-      FindPlan(state->forward)->Run(*state, output_gradients, input_gradients);
+      FindCalls(state->forward)->Run(*state, output_gradients, input_gradients);
     });
   }
 
@@ -173,18 +132,18 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
     return kept;
   }
 
-  std::shared_ptr<const Plan> FindPlan(const Prepared& forward) const {
+  std::shared_ptr<const Calls> FindCalls(const Prepared& forward) const {
     {
       std::lock_guard lock(mutex_);
-      for (const auto& plan : plans_) {
-        if (&plan->forward() == forward.specialization.get()) return plan;
+      for (const auto& calls : calls_) {
+        if (&calls->forward() == forward.specialization.get()) return calls;
       }
     }
-    // Without the lock: this may wait for the GIL.
-    auto made = std::make_shared<const Plan>(forward, is_train_, caller_);
+    // Do not hold the lock: this may wait for the GIL.
+    auto made = std::make_shared<const Calls>(forward, is_train_, caller_);
     std::lock_guard lock(mutex_);
-    if (plans_.size() == kMostPlans) plans_.erase(plans_.begin());
-    plans_.push_back(made);
+    if (calls_.size() == kMostCalls) calls_.erase(calls_.begin());
+    calls_.push_back(made);
     return made;
   }
 
@@ -193,14 +152,14 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
   bool is_train_ = false;
   std::string caller_;
   mutable Mutex mutex_;
-  mutable std::vector<std::shared_ptr<const Plan>> plans_;
+  mutable std::vector<std::shared_ptr<const Calls>> calls_;
 };
 
 }  // namespace
 
 void EnterEagerGradient(const OpType& type) {
   if (type.op().is_declared_constant()) return;
-  // An op without a gradient has one here that says so when it is asked for.
+  // An op without a gradient is registered too, to report that when its gradient is requested.
   using Factory = of::AutoRegistrationFactory<std::string, of::one::OpExprGradFunctionIf>;
   static_cast<void>(Factory::CreatorRegisterType(
       type.name(), [&type]() -> of::one::OpExprGradFunctionIf* { return new Gradient(type); }));

@@ -13,7 +13,7 @@ namespace {
 struct Failure {
   std::string text;
   const void* output = nullptr;
-  int64_t n_calls = 0;  // how many had begun
+  int64_t n_calls = 0;  // the number of calls begun before the failure
 };
 
 Mutex the_mutex;

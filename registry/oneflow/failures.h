@@ -1,4 +1,5 @@
-// Kernels run after the call of their op has returned; what goes wrong in them is told where OneFlow is next waited for.
+// Collects errors of kernels, which run after the call of their op has returned; the next wait for OneFlow reports
+// them.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_FAILURES_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_FAILURES_H_
 
@@ -6,10 +7,10 @@
 
 namespace pykernels::oneflow {
 
-// `output` is the first output that the kernel was given; it tells which call it was, where the text does not.
+// Records an error. `output` is the kernel's first output, which identifies the call if the text does not.
 void AddFailure(const std::string& text, const void* output);
 
-// What has gone wrong since this was last asked; empty if nothing has. With the GIL.
+// Returns and clears the errors since the last call; empty if there are none. Needs the GIL.
 std::string TakeFailures();
 
 }  // namespace pykernels::oneflow

@@ -1,10 +1,10 @@
-// Graphs that end before OneFlow has noted that they run.
+// Works around graphs that end before OneFlow has recorded that they run.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_GRAPH_LAUNCH_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_GRAPH_LAUNCH_H_
 
 namespace pykernels::oneflow {
 
-// From now on runs are noted before they start; in a folder of its own for each version.
+// Makes OneFlow record each run before it starts. Each version has its own implementation.
 void NoteRunsEarly();
 
 }  // namespace pykernels::oneflow

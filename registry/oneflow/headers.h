@@ -1,11 +1,11 @@
-// OneFlow's own headers, and the little that we use of those which its wheel lacks, declared in our words.
+// OneFlow's own headers, and our declarations of the few names that we use from headers missing in its wheel.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_HEADERS_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_HEADERS_H_
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-// Include guards of headers that include what the wheel lacks; nothing here needs them.
+// Include guards of headers that include what the wheel lacks; this registrar does not need them.
 #define ONEFLOW_CORE_FRAMEWORK_INSTRUCTIONS_BUILDER_H_
 #define ONEFLOW_CORE_FRAMEWORK_SCOPE_UTIL_H_
 #define ONEFLOW_CORE_FRAMEWORK_SESSION_UTIL_H_
@@ -18,7 +18,7 @@
 #include "oneflow/core/framework/tensor.h"
 #include "oneflow/core/job/lazy_mode.h"
 
-// One for each version, in a folder of its own, which the build chooses.
+// Each version has its own file in its own folder; the build chooses one.
 #include "version.h"
 
 namespace oneflow {
@@ -33,7 +33,7 @@ struct GradMode {
 
 namespace one {
 
-// A tensor as a gradient keeps it: with its place in the graph of gradients, which it does not keep alive.
+// A tensor as a gradient saves it: with its place in the autograd graph, which it does not keep alive.
 class AutogradCapturedTensor {
  public:
   static Maybe<Tensor> MakeTensor(const std::shared_ptr<Tensor>& tensor);

@@ -9,10 +9,10 @@
 namespace pykernels::oneflow {
 namespace {
 
-// Where the data of a tensor without elements is said to be.
+// The address used for tensors without elements.
 alignas(64) char nowhere[64];
 
-// A tensor that a kernel is given.
+// A tensor that a kernel receives.
 struct Buffer {
   pk_tensor type;
   void* data;
@@ -100,7 +100,7 @@ class Kernel final : public user_op::OpKernel {
       RunOn(*use->instance, ReadBuffers(context, use->inputs, use->instance->blank_inputs()),
             ReadBuffers(context, use->outputs, use->instance->blank_outputs()), attributes.IsTrain());
     } catch (const std::exception& problem) {
-      // It must not leave through OneFlow's threads, which would end the process.
+      // The exception must not reach OneFlow's threads: it would end the process.
       Tell(TextOf(problem), context);
     }
   }
@@ -122,7 +122,7 @@ class Kernel final : public user_op::OpKernel {
     std::vector<std::string> outputs;
   };
 
-  // OneFlow makes a kernel for each place where an op is called, so that it is nearly always the use of last time.
+  // OneFlow makes a kernel for each place where an op is called, so its use nearly always equals the last one.
   std::shared_ptr<const Use> FindUse(const user_op::KernelComputeContext& context,
                                      const AttributeSource& attributes) const {
     const std::shared_ptr<const Use> last = std::atomic_load(&last_);
@@ -152,7 +152,7 @@ void EnterKernel(const OpType& type) {
   auto& manager = user_op::UserOpRegistryMgr::Get();
   user_op::OpKernelRegistry registry = manager.CheckAndGetOpKernelRegistry(type.name());
   registry.SetCreateFn([&type]() -> const user_op::OpKernel* { return user_op::NewOpKernel<Kernel>(type); });
-  // Nothing else to match: an op without an attribute that is asked for here ends the process.
+  // Match nothing else: OneFlow ends the process if this asks for an attribute that an op lacks.
   registry.SetIsMatchedHob(user_op::HobDeviceType() == of::DeviceType::kCPU);
   Check(registry.Finish());
   Check(manager.Register(registry.GetResult()));

@@ -1,4 +1,4 @@
-// The Python module. Calls of ops go through it because a call by ctypes costs more than all the rest.
+// The Python module. Ops are called through it because a ctypes call would cost more than everything else.
 #include "../host/op.h"
 #include "blas.h"
 #include "call_object.h"
@@ -6,7 +6,6 @@
 #include "failures.h"
 #include "graph_launch.h"
 #include "python.h"
-#include "shortcuts.h"
 #include "threads.h"
 #include "watcher.h"
 #include "worker.h"
@@ -44,16 +43,14 @@ PyObject* make_call(PyObject* /*module*/, PyObject* arguments) {
 PyObject* init(PyObject* /*module*/, PyObject* arguments) {
   unsigned long long services = 0, load = 0, tensor_type = 0, new_tensor = 0;
   const char* own_folder = nullptr;
-  PyObject* space = nullptr;
   Python python;
-  if (!PyArg_ParseTuple(arguments, "KKKKO!OO!s", &services, &load, &tensor_type, &new_tensor, &PySet_Type,
-                        &python.threads_in_kernels, &python.check, &PyDict_Type, &space, &own_folder)) {
+  if (!PyArg_ParseTuple(arguments, "KKKKO!Os", &services, &load, &tensor_type, &new_tensor, &PySet_Type,
+                        &python.threads_in_kernels, &python.check, &own_folder)) {
     return nullptr;
   }
   python.tensor_type = *reinterpret_cast<PyTypeObject**>(tensor_type);
   python.new_tensor = reinterpret_cast<decltype(python.new_tensor)>(new_tensor);
   SetPython(python);
-  SetSpaceOfPlans(space);
   SetOwnFolder(own_folder);
   SetServices(reinterpret_cast<const pk_services*>(services), reinterpret_cast<LoadFunction>(load));
   UseThreads();
@@ -66,14 +63,14 @@ PyObject* add(PyObject* /*module*/, PyObject* arguments) {
     const char* name = nullptr;
     unsigned long long address = 0;
     int index = 0, gradient = 0;
-    long long number = 0;
-    if (!PyArg_ParseTuple(arguments, "sKiiL", &name, &address, &index, &gradient, &number)) FailInPython();
+    long long kernel_id = 0;
+    if (!PyArg_ParseTuple(arguments, "sKiiL", &name, &address, &index, &gradient, &kernel_id)) FailInPython();
     const auto* definition = reinterpret_cast<const pk_definition*>(address);
     if (definition->abi != PK_DEFINITION_ABI) {
       Fail(kLoadError, "the definition of '", name, "' is built for version ", definition->abi,
            " of the definition ABI, not ", PK_DEFINITION_ABI);
     }
-    const OpType& type = EnterOp(name, std::make_shared<const Op>(definition, index, gradient, number));
+    const OpType& type = EnterOp(name, std::make_shared<const Op>(definition, index, gradient, kernel_id));
     return PyUnicode_FromString(type.name().c_str());
   });
 }
@@ -108,20 +105,16 @@ PyObject* is_worker(PyObject* /*module*/, PyObject* /*none*/) { return PyBool_Fr
 
 PyMethodDef the_methods[] = {
     {"init", init, METH_VARARGS,
-     "init(services, load, tensor_type, new_tensor, threads_in_kernels, check, space, folder): the addresses of a "
+     "init(services, load, tensor_type, new_tensor, threads_in_kernels, check, folder): the addresses of a "
      "pk_services, a LoadFunction, OneFlow's PyTensorObject_Type and PyTensor_New, valid as long as the process lives; "
-     "check(name) is called with every call of an op while the set is not empty; the dictionary has another entry "
-     "'plans' whenever the ops that are loaded change; no file of the folder is the user's."},
+     "check(name) is called with every call of an op while the set is not empty; no file of the folder is the user's."},
     {"add", add, METH_VARARGS,
-     "add(name, definition, index, gradient, number) -> str: enter an op, or another one than the name has, and say "
-     "under which name OneFlow has it."},
+     "add(name, definition, index, gradient, kernel_id) -> str: enter an op, or another one than the name has, and "
+     "say under which name OneFlow has it."},
     {"remove", remove, METH_O, "remove(name): forget an op; it is loaded again when it is next wanted."},
     {"make_call", make_call, METH_VARARGS,
-     "make_call(name, inputs, outputs, attributes, n_attributes, is_train): what calls the op, given as many tensors for "
-     "each argument and the address of an array of pk_attr."},
-    {"shorten", Shorten, METH_VARARGS,
-     "shorten(function, tensors, attributes, is_list, learn) -> bool: leave out the code of a Python function that does "
-     "nothing but call an op, where it is called with tensors; see shortcuts.h."},
+     "make_call(name, inputs, outputs, attributes, n_attributes, is_train): what calls the op, given as many tensors "
+     "for each argument and the address of an array of pk_attr."},
     {"set_blas_threads", set_blas_threads, METH_VARARGS,
      "set_blas_threads(get, set): the addresses of what gives and sets the number of threads of the BLAS that kernels "
      "call, or zeros."},
@@ -133,18 +126,13 @@ PyMethodDef the_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef the_module = {PyModuleDef_HEAD_INIT, "oneflow_registrar", nullptr, -1, the_methods, nullptr, nullptr, nullptr,
-                          nullptr};
+PyModuleDef the_module = {PyModuleDef_HEAD_INIT, "oneflow_registrar", nullptr, -1, the_methods, nullptr, nullptr,
+                          nullptr, nullptr};
 
 }  // namespace
 }  // namespace pykernels::oneflow
 
 PyMODINIT_FUNC PyInit_oneflow_registrar() {
-  auto* call = reinterpret_cast<PyObject*>(pykernels::oneflow::CallType());
-  if (PyType_Ready(pykernels::oneflow::CallType()) < 0) return nullptr;
-  PyObject* module = PyModule_Create(&pykernels::oneflow::the_module);
-  if (!module) return nullptr;
-  Py_INCREF(call);
-  if (PyModule_AddObject(module, "Call", call) < 0) return nullptr;
-  return module;
+  if (!pykernels::oneflow::PrepareCallObjects()) return nullptr;
+  return PyModule_Create(&pykernels::oneflow::the_module);
 }

@@ -9,7 +9,7 @@
 namespace pykernels::oneflow {
 namespace {
 
-// How many instances a type remembers, so that an attribute that always changes cannot fill the memory.
+// Limits the instances that a type caches, so that an attribute that always changes cannot fill memory.
 constexpr size_t kMostInstances = 64;
 
 std::vector<std::string> Names(const pk_argument* arguments, int32_t n) {
@@ -26,7 +26,7 @@ std::vector<int32_t> CountEach(const std::vector<std::string>& arguments, const 
   return counts;
 }
 
-// The types of all ops that have been entered. Nothing is ever taken out: OneFlow forgets no op.
+// The types of all registered ops. Entries are never removed: OneFlow forgets no op.
 class Entered {
  public:
   static Entered& Get() {
@@ -50,7 +50,7 @@ class Entered {
   std::map<const Op*, const OpType*> types_;
 };
 
-// A name that OneFlow has no op for: `name`, or else with a number.
+// Returns a name that OneFlow has no op for: `name`, or `name` with a number.
 std::string FreeName(const std::string& name) {
   auto& registry = user_op::UserOpRegistryMgr::Get();
   std::string free = name;
@@ -60,7 +60,7 @@ std::string FreeName(const std::string& name) {
 
 }  // namespace
 
-// Enter parts of an op into OneFlow's registries; each is in a file of its own.
+// Register parts of an op with OneFlow; each is in its own file.
 void EnterDefinition(const OpType& type);
 void EnterKernel(const OpType& type);
 void EnterGraphGradient(const OpType& type);
@@ -115,8 +115,10 @@ std::shared_ptr<const Instance> OpType::FindInstance(const Counts& counts, const
   });
   if (known) return known;
   const auto distribute = [&](const pk_argument* arguments, int32_t n, const std::vector<int32_t>& each,
-                              const char* what) { return DistributeTensors(arguments, n, {each, -1}, op_->name(), what); };
-  // Without the lock: a definition that is written in Python waits for the GIL here.
+                              const char* what) {
+    return DistributeTensors(arguments, n, {each, -1}, op_->name(), what);
+  };
+  // Do not hold the lock: a definition written in Python waits for the GIL here.
   const auto instance = std::make_shared<const Instance>(
       op_, op_->name(), std::move(attributes),
       distribute(declared().inputs, declared().n_inputs, counts.inputs, "inputs"),

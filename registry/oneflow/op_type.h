@@ -1,4 +1,4 @@
-// An op as OneFlow knows it: entered once, under a name of its own, and for good.
+// An op as OneFlow knows it: registered once, permanently, under a name of its own.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_OP_TYPE_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_OP_TYPE_H_
 
@@ -24,25 +24,25 @@ struct Counts {
 
 class OpType {
  public:
-  // Arguments and indices, in any order: how OneFlow's contexts list tensors.
+  // Pairs of argument and index, in any order, as OneFlow's contexts list tensors.
   using Listed = std::vector<std::pair<std::string, int32_t>>;
 
   OpType(std::shared_ptr<const Op> op, std::string name);
 
-  // The type of the op that users and gradients call `name`. Loads it if need be; throws why there is none.
+  // Returns the type of the op that users and gradients call `name`. Loads it if necessary; throws if there is none.
   static const OpType& Find(const std::string& name);
 
   const Op& op() const { return *op_; }
   const pk_op& declared() const { return op_->declared(); }
-  // Under which OneFlow has it. It is not the one that users know if that was taken already.
+  // OneFlow's name for the op. It differs from the user's name if that was already taken.
   const std::string& name() const { return name_; }
-  // The arguments.
+  // The names of the arguments.
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
 
   Counts Count(const Listed& inputs, const Listed& outputs) const;
 
-  // The instance for so many tensors and these attributes; with defaults for those that are not given.
+  // Return the instance for these counts and attributes, with defaults for attributes not given.
   std::shared_ptr<const Instance> FindInstance(const Counts& counts, const AttributeSource& attributes) const;
   std::shared_ptr<const Instance> FindInstance(const Counts& counts, const std::vector<pk_attr>& given) const;
 
@@ -59,14 +59,14 @@ class OpType {
   std::vector<std::string> inputs_;
   std::vector<std::string> outputs_;
   mutable Mutex mutex_;
-  mutable std::vector<Known> instances_;  // the newest last
+  mutable std::vector<Known> instances_;  // newest last
 };
 
-// Enters `op`, which users and gradients call `name`, into OneFlow; one that had the name before stays for those who
-// use it.
+// Registers `op`, which users and gradients call `name`, with OneFlow. An earlier op of that name stays for its
+// existing users.
 const OpType& EnterOp(const std::string& name, std::shared_ptr<const Op> op);
 
-// What an op is to run on: an instance, and what is inferred for the tensors. The former has to outlive the latter.
+// An instance and its specialization for given tensors. The instance must outlive the specialization.
 struct Prepared {
   std::shared_ptr<const Instance> instance;
   std::shared_ptr<const Specialization> specialization;
@@ -83,7 +83,7 @@ void SetType(int32_t dtype, const Shape& shape, pk_tensor* tensor) {
   std::copy(shape.begin(), shape.end(), tensor->dims);
 }
 
-// What `body` throws as an error of OneFlow's.
+// Runs `body` and returns what it throws as an error of OneFlow.
 template <typename Body>
 of::Maybe<void> Report(const Body& body) {
   try {
@@ -94,7 +94,7 @@ of::Maybe<void> Report(const Body& body) {
   }
 }
 
-// Throws the error of one of OneFlow's results, if it is one.
+// Throws the error of one of OneFlow's results, if there is one.
 template <typename T>
 void Check(const of::Maybe<T>& result) {
   if (result.IsOk()) return;
@@ -102,7 +102,7 @@ void Check(const of::Maybe<T>& result) {
   throw Error(kPykernelsError, error->msg().empty() ? result.GetSerializedError() : error->msg());
 }
 
-// What is in one of OneFlow's results.
+// Returns the value of one of OneFlow's results, or throws its error.
 template <typename T>
 std::shared_ptr<T> Get(const of::Maybe<T>& result) {
   Check(result);

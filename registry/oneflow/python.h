@@ -1,4 +1,4 @@
-// Between C++ and Python.
+// Passes results and exceptions between C++ and Python.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_PYTHON_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_PYTHON_H_
 
@@ -7,19 +7,19 @@
 
 namespace pykernels::oneflow {
 
-// What `body` returns; null, with a Python error set, if it throws.
+// Returns the result of `body`; if it throws, sets a Python error and returns null.
 template <typename Body>
 PyObject* Raise(const Body& body) {
   try {
     return body();
   } catch (const std::exception& problem) {
-    // An error of Python's own is there already.
+    // A Python error may already be set.
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, TextOf(problem).c_str());
     return nullptr;
   }
 }
 
-// Passes a Python exception on through C++.
+// Propagates the current Python exception through C++.
 [[noreturn]] inline void FailInPython() { throw Error(kPykernelsError, "a Python exception"); }
 
 }  // namespace pykernels::oneflow

@@ -15,8 +15,8 @@
 
 namespace oneflow {
 
-// The one function that we call of a class whose header OneFlow's wheel lacks. There is one pool in a process, with a
-// thread for every processor.
+// Declares the one function that we call, because OneFlow's wheel lacks the class's header. A process has one pool,
+// with a thread for every processor.
 class ThreadPool {
  public:
   void AddWork(const std::function<void()>& work);
@@ -30,13 +30,13 @@ namespace {
 pid_t the_process = 0;
 
 int CountThreads() {
-  // A forked child has lost the threads of its parent.
+  // A forked child lacks its parent's threads.
   if (getpid() != the_process || !of::Singleton<of::ThreadPool>::Get()) return 1;
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-// Pieces of work that threads take one by one, so that a thread that comes late, on a machine that does other things as
-// well, keeps nobody waiting.
+// Pieces of work that threads take one by one, so that a thread that starts late on a busy machine does not delay the
+// others.
 class Pieces {
  public:
   Pieces(int n, void (*run)(void* context, int i), void* context) : n_(n), left_(n), run_(run), context_(context) {}
@@ -50,7 +50,7 @@ class Pieces {
     }
   }
 
-  // Returns when all have been run.
+  // Waits until all pieces have run.
   void Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
     done_.wait(lock, [this] { return left_ == 0; });
@@ -67,7 +67,7 @@ class Pieces {
 };
 
 void ForEach(int n, void (*run)(void* context, int i), void* context) {
-  // Shared, since a thread may come when all is done.
+  // Shared, because a thread may start after all work is done.
   const auto pieces = std::make_shared<Pieces>(n, run, context);
   for (int i = 1; i < n; ++i) of::Singleton<of::ThreadPool>::Get()->AddWork([pieces] { pieces->Work(); });
   pieces->Work();

@@ -1,10 +1,10 @@
-// OneFlow's own threads for loops.
+// Runs loops on OneFlow's own threads.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_THREADS_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_THREADS_H_
 
 namespace pykernels::oneflow {
 
-// Has kernels that can be cut run on these threads.
+// Makes kernels that can be split run on these threads.
 void UseThreads();
 
 }  // namespace pykernels::oneflow

@@ -1,4 +1,4 @@
-// Who is told of tensors inside of graphs: the gradients that a job has asked for.
+// Receives tensors inside graphs: the gradients that a job has requested.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_WATCHER_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_WATCHER_H_
 
@@ -6,11 +6,11 @@
 
 namespace pykernels::oneflow {
 
-// Called on a thread of OneFlow's with a name that was given for the tensor, and with what OneFlow's Python module reads
-// its numbers from until the call returns.
+// Called on one of OneFlow's threads with the name given for the tensor and with the object from which OneFlow's Python
+// module reads its numbers; the object is valid until the call returns.
 using Told = void (*)(const char* watcher, int64_t blob);
 
-// What OneFlow keeps a pointer to, for good; null if this version of it tells nobody.
+// Returns the watcher to which OneFlow keeps a pointer for good; null if this version calls no watchers.
 void* MakeWatcher(Told told);
 
 }  // namespace pykernels::oneflow

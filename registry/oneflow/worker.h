@@ -1,4 +1,4 @@
-// Which threads OneFlow waits for, also before it forks.
+// Marks threads that OneFlow waits for, including before it forks.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_WORKER_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_WORKER_H_
 
@@ -6,7 +6,7 @@
 
 namespace pykernels::oneflow {
 
-// While there is one on a thread, it must not wait for OneFlow, not even to collect Python's garbage.
+// While one exists on a thread, the thread must not wait for OneFlow, not even to collect Python's garbage.
 class Worker {
  public:
   Worker() { ++depth_; }

@@ -12,7 +12,7 @@ namespace {
 
 std::string Text(int64_t value) { return std::to_string(value); }
 
-// The shortest decimal that is this float, so that 0.1 stays 0.1.
+// Returns the shortest decimal that parses to this float, so that 0.1 stays 0.1.
 std::string Text(float value) {
   char text[32];
   return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);

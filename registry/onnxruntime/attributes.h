@@ -9,8 +9,9 @@
 
 namespace pykernels::onnxruntime {
 
-// Those that `op` declares, with its defaults for those that the node does not have. Others cannot be asked for. A
-// dtype is ONNX's number of it or its name; what ONNX has no attribute type for is a string in Python's notation.
+// Returns the attributes that `op` declares, with its defaults for those that the node lacks. ONNX Runtime cannot list
+// other attributes. A dtype is ONNX's number or its name; types without an ONNX attribute type are strings in Python's
+// notation.
 Attributes ReadAttributes(const pk_op& op, const std::string& label, const OrtApi& api, const OrtKernelInfo* info);
 
 }  // namespace pykernels::onnxruntime

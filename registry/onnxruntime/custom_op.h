@@ -1,4 +1,4 @@
-// What all our custom ops have in common, those of PopART's C++ included; how sessions are offered them.
+// The base of all our custom ops, including those of PopART's C++, and their registration with sessions.
 #ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_CUSTOM_OP_H_
 #define PYKERNELS_REGISTRY_ONNXRUNTIME_CUSTOM_OP_H_
 
@@ -14,8 +14,8 @@
 
 namespace pykernels::onnxruntime {
 
-// The base of a `Variant`, which has `inputs` and `outputs`, one for each input and output of the `Node` that it is
-// the type of.
+// The base of a `Variant`, the type of a `Node`. A variant has `inputs` and `outputs`, with one entry for each input
+// and output of the node.
 template <typename Variant, typename Node>
 struct CustomOp : OrtCustomOp {
   CustomOp() : OrtCustomOp{} {
@@ -24,7 +24,7 @@ struct CustomOp : OrtCustomOp {
     GetInputTypeCount = [](const OrtCustomOp* op) { return static_cast<const Variant*>(op)->inputs.size(); };
     GetOutputTypeCount = [](const OrtCustomOp* op) { return static_cast<const Variant*>(op)->outputs.size(); };
     GetInputMemoryType = [](const OrtCustomOp*, size_t) { return 0; };
-    // For variadic inputs and outputs, of which there are none.
+    // Required functions for variadic inputs and outputs, which our ops do not have.
     GetVariadicInputMinArity = GetVariadicOutputMinArity = [](const OrtCustomOp*) { return 1; };
     GetVariadicInputHomogeneity = GetVariadicOutputHomogeneity = [](const OrtCustomOp*) { return 1; };
     KernelDestroy = [](void* kernel) { delete static_cast<Node*>(kernel); };
@@ -37,7 +37,7 @@ using OpsByDomain = std::map<std::string, std::vector<const OrtCustomOp*>>;
 
 // Adds these ops, which live as long as the process, to a session's options.
 inline OrtStatus* AddDomains(const OpsByDomain& ops, OrtSessionOptions* options, const OrtApi& api) {
-  // A domain of a session's options has to outlive all sessions that are made with them, so none is ever deleted.
+  // A domain in a session's options must outlive all sessions created with them, so none is ever deleted.
   static Mutex mutex;
   static auto* domains = new std::map<std::pair<const OrtApi*, std::vector<const OrtCustomOp*>>, OrtCustomOpDomain*>;
   std::lock_guard lock(mutex);

@@ -18,19 +18,19 @@ void AddDomains(const std::vector<const NodeType*>& types, OrtSessionOptions* op
 
 }  // namespace pykernels::onnxruntime
 
-// What ONNX Runtime looks for in a library of custom ops.
+// The function that ONNX Runtime calls in a library of custom ops.
 extern "C" __attribute__((visibility("default"))) OrtStatus* RegisterCustomOps(OrtSessionOptions* options,
                                                                                const OrtApiBase* base) {
   using namespace pykernels::onnxruntime;
   const OrtApi* api = base->GetApi(kOrtVersion);
   if (!api) {
-    // The first version has what it takes to say so.
+    // Version 1 of the API suffices to report this.
     const std::string what = pykernels::Join("these ops need ONNX Runtime 1.", kOrtVersion, " or newer, not ",
                                              base->GetVersionString());
     return base->GetApi(1)->CreateStatus(ORT_FAIL, pykernels::WithCode(pykernels::kLoadError, what).c_str());
   }
   return Report(*api, [&] {
-    // To ask a library for a newer version than it has writes to the console.
+    // Requesting a newer version than the library has would print to the console, so use its own version.
     unsigned minor = kOrtVersion;
     std::sscanf(base->GetVersionString(), "1.%u", &minor);
     SetOrtVersion(minor);

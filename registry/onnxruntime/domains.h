@@ -1,4 +1,4 @@
-// The node types that sessions are offered.
+// Registers node types with sessions.
 #ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_DOMAINS_H_
 #define PYKERNELS_REGISTRY_ONNXRUNTIME_DOMAINS_H_
 
@@ -12,7 +12,7 @@ namespace pykernels::onnxruntime {
 // Adds these node types, which live as long as the process, to a session's options.
 void AddDomains(const std::vector<const NodeType*>& types, OrtSessionOptions* options, const OrtApi& api);
 
-// The node types that RegisterCustomOps adds.
+// Returns the node types that RegisterCustomOps adds.
 std::vector<const NodeType*> OfferedTypes();
 
 }  // namespace pykernels::onnxruntime

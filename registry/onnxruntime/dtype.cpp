@@ -7,7 +7,7 @@
 namespace pykernels::onnxruntime {
 namespace {
 
-// By their numbers in ONNX.
+// Indexed by ONNX's number.
 constexpr int32_t kDtypes[] = {
     PK_INVALID_DTYPE, PK_FLOAT32, PK_UINT8,   PK_INT8,   PK_UINT16, PK_INT16,     PK_INT32,      PK_INT64,
     PK_INVALID_DTYPE,  // text

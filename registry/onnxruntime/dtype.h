@@ -1,4 +1,4 @@
-// The numbers that ONNX has for element types (TensorProto.DataType).
+// ONNX's numbers for element types (TensorProto.DataType).
 #ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_DTYPE_H_
 #define PYKERNELS_REGISTRY_ONNXRUNTIME_DTYPE_H_
 
@@ -6,7 +6,7 @@
 
 namespace pykernels::onnxruntime {
 
-// PK_INVALID_DTYPE for 0 and for types that no op knows, and the other way round.
+// Convert ONNX's number to a pk_dtype and back; PK_INVALID_DTYPE corresponds to 0 and to types that no op supports.
 int32_t DtypeFromOnnx(int64_t type);
 int DtypeToOnnx(int32_t dtype);
 

@@ -14,7 +14,7 @@
 namespace pykernels::onnxruntime {
 namespace {
 
-// The node that this thread runs, or has run last: its kernel may ask for the threads of the session.
+// The node that this thread runs or ran last; its kernel may request the session's threads.
 struct Running {
   const OrtApi* api;
   const OrtKernelContext* context;
@@ -40,7 +40,7 @@ void ForEach(int n, void (*run)(void* context, int i), void* context) {
   };
   OrtStatus* status = the_running.api->KernelContext_ParallelFor(the_running.context, call, n, 0, &loop);
   if (!status) return;
-  // Nothing has run then.
+  // An error means that nothing has run.
   the_running.api->ReleaseStatus(status);
   for (int i = 0; i < n; ++i) run(context, i);
 }
@@ -90,11 +90,11 @@ void Node::RunOn(const Prepared& prepared, OrtKernelContext* context, void** dat
     Check(api_, api_.KernelContext_GetOutput(context, slot, type.dims, type.ndim, &value));
     void* buffer = nullptr;
     if (value) Check(api_, api_.GetTensorMutableData(value, &buffer));
-    // Nobody wants it, or it has no elements.
+    // The output is not requested, or it has no elements.
     data[n++] = buffer ? buffer : scratch.Allocate(CountBytes(type));
   }
   int64_t detail[PK_DETAIL_SIZE];
-  // To find what belongs to a thread takes a tenth of the time of a small node.
+  // Access to a thread-local variable takes a tenth of the time of a small node.
   if (prepared.n_elements >= kFewestToCut) the_running = {&api_, context};
   const int32_t status = RunKernel(*prepared.kernel, data, specialization.dims().data(), prepared.scalars.data(),
                                    prepared.n_elements, detail);

@@ -11,7 +11,7 @@
 
 namespace pykernels::onnxruntime {
 
-// Several threads may run one at the same time.
+// Safe to use from several threads at the same time.
 class Node {
  public:
   Node(const Variant& variant, const OrtApi& api, const OrtKernelInfo* info);
@@ -20,7 +20,7 @@ class Node {
   void Run(OrtKernelContext* context) const;
 
  private:
-  // Runs on inputs, whose buffers stand at the beginning of `data`.
+  // Runs on inputs whose buffers are at the beginning of `data`.
   void RunOn(const Prepared& prepared, OrtKernelContext* context, void** data) const;
 
   const OrtApi& api_;
@@ -28,7 +28,7 @@ class Node {
   const PreparedTable prepared_;
 };
 
-// What `body` throws as a status.
+// Runs `body` and returns what it throws as a status.
 template <typename Body>
 OrtStatus* Report(const OrtApi& api, const Body& body) {
   try {

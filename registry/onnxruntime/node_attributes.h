@@ -1,4 +1,4 @@
-// The attributes of a node as ONNX Runtime has them; nodes of PopART's C++ read them here, too.
+// Reads the attributes of a node from ONNX Runtime, including nodes of PopART's C++.
 #ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_ATTRIBUTES_H_
 #define PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_ATTRIBUTES_H_
 
@@ -17,7 +17,7 @@ class NodeAttributes {
  public:
   NodeAttributes(const OrtApi& api, const OrtKernelInfo* info) : api_(api), info_(info) {}
 
-  // Nothing if the node has none of this name.
+  // Returns nullopt if the node has no attribute of this name.
   std::optional<NodeAttribute> Read(const char* name) const {
     int64_t integer;
     if (Holds(api_.KernelInfoGetAttribute_int64(info_, name, &integer))) return integer;
@@ -26,7 +26,7 @@ class NodeAttributes {
     if (const auto text = ReadArray<char>(api_.KernelInfoGetAttribute_string, name)) return std::string(text->data());
     const auto integers = ReadArray<int64_t>(api_.KernelInfoGetAttributeArray_int64, name);
     const auto reals = ReadArray<float>(api_.KernelInfoGetAttributeArray_float, name);
-    // Some versions have an empty list where the attribute is one of the other type.
+    // Some versions return an empty list for an attribute of the other type.
     if (reals && !reals->empty()) return *reals;
     if (integers) return *integers;
     if (reals) return *reals;
@@ -45,7 +45,7 @@ class NodeAttributes {
     size_t size = 0;
     if (!Holds(get(info_, name, nullptr, &size))) return std::nullopt;
     std::vector<T> values(size);
-    // A list without items has been read already; a null pointer would only ask for its size again.
+    // An empty list needs no second call; a null pointer would only request its size again.
     if (size > 0 && !Holds(get(info_, name, values.data(), &size))) return std::nullopt;
     return values;
   }

@@ -7,8 +7,8 @@
 namespace pykernels::onnxruntime {
 namespace {
 
-// ONNX Runtime infers no types for nodes whose inputs it has no slot for, so an argument that takes any number of
-// tensors has slots for as many as there can be.
+// Returns the slots of nodes. ONNX Runtime infers no types for inputs without a slot, so a variadic argument has as
+// many slots as a node can have tensors.
 std::vector<Slot> MakeSlots(const std::string& name, const pk_argument* arguments, int32_t n) {
   std::vector<Slot> slots;
   int32_t open = -1;

@@ -1,4 +1,4 @@
-// An op as sessions know it: a name in a domain, inputs and outputs one after the other, and their types.
+// A node type of sessions: a name in a domain, a flat list of inputs and outputs, and their types.
 #ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_TYPE_H_
 #define PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_TYPE_H_
 
@@ -11,7 +11,7 @@
 
 namespace pykernels::onnxruntime {
 
-// The most inputs, and the most outputs, that a node can have.
+// The maximum number of inputs, and of outputs, of a node.
 constexpr size_t kMostSlots = 64;
 
 // A place for an input or output of a node.

@@ -9,11 +9,11 @@
 namespace pykernels::onnxruntime {
 namespace {
 
-// How many types of its inputs a node remembers.
+// The number of input types that a node caches.
 constexpr size_t kMostEntries = 64;
 
-// How many tensors each argument stands for. With an argument that takes any number before others, that is told by how
-// many there are in all; else by the slots.
+// Returns how many tensors each argument stands for. If a variadic argument precedes others, the total number decides;
+// otherwise the slots do.
 std::vector<int32_t> CountEach(const pk_argument* arguments, int32_t n, const std::vector<Slot>& slots,
                                const std::vector<bool>& is_given, const std::string& label, const char* what) {
   TensorCount count;
@@ -75,7 +75,7 @@ const Prepared& PreparedTable::Find(const Inputs& inputs, const OrtApi& api, con
   }
   size_t n_outputs;
   Check(api, api.KernelContext_GetOutputCount(context, &n_outputs));
-  // Without the lock: this may wait for the GIL, and compile.
+  // Do not hold the lock: this may wait for the GIL and compile.
   const std::shared_ptr<const Entry> made = Make(inputs, n_outputs);
   *keep = made;
   std::lock_guard lock(mutex_);
@@ -119,7 +119,7 @@ std::shared_ptr<const PreparedTable::Entry> PreparedTable::Make(const Inputs& in
   prepared.specialization = prepared.instance->Specialize(types);
   RequireTypes(*prepared.specialization, prepared.outputs);
   prepared.kernel = &prepared.specialization->Kernel();
-  // ONNX Runtime does not train.
+  // ONNX Runtime does not train here.
   prepared.scalars = prepared.specialization->Scalars(*prepared.kernel, false);
   const Tensors& outputs = prepared.specialization->outputs();
   prepared.n_elements = outputs.empty() ? 0 : static_cast<int64_t>(CountElements(outputs.front()));
@@ -165,7 +165,7 @@ void PreparedTable::RequireTypes(const Specialization& specialization, const std
     const int32_t given = variant_.outputs[slots[i]];
     if (inferred == given) continue;
     Fail(kDefinitionError, "op '", label_, "': its definition infers ", DtypeName(inferred), " for its output '",
-         specialization.instance().output_names()[i], "', but for these inputs ONNX Runtime has been told ",
+         specialization.instance().output_names()[i], "', but for these inputs ONNX Runtime expects ",
          DtypeName(given), "; the dtypes of outputs have to follow from those of the inputs alone");
   }
 }

@@ -1,4 +1,4 @@
-// What a node runs for inputs of certain types: found again without a lock, as long as they stay the same.
+// Prepares the call of a node for given input types and finds it again without a lock while the types stay the same.
 #ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_PREPARED_H_
 #define PYKERNELS_REGISTRY_ONNXRUNTIME_PREPARED_H_
 
@@ -13,6 +13,7 @@
 
 namespace pykernels::onnxruntime {
 
+// A kernel with everything that a call needs besides the tensors.
 struct Prepared {
   std::shared_ptr<const Instance> instance;
   std::shared_ptr<const Specialization> specialization;
@@ -20,8 +21,8 @@ struct Prepared {
   std::vector<pk_scalar> scalars;
   struct Input {
     size_t slot;
-    size_t alignment;  // that kernels want
-    bool is_state;     // the kernel changes it, which here is a constant of the model
+    size_t alignment;  // that kernels require
+    bool is_state;     // changed by the kernel; here a constant of the model
   };
   std::vector<Input> inputs;    // those that are given
   std::vector<size_t> outputs;  // slots
@@ -32,15 +33,15 @@ class PreparedTable {
  public:
   PreparedTable(const Variant& variant, Attributes attributes);
 
-  // What was found last, if the inputs still have those types; then their data is in `data`. Else null.
+  // Returns the last prepared call if the inputs still have its types, with their data in `data`; otherwise null.
   const Prepared* FindSame(const OrtApi& api, const OrtKernelContext* context, void** data) const;
 
-  // What it gives lives as long as the table, or as `*keep` once as much has been prepared as is remembered.
+  // Returns the prepared call. It lives as long as the table, or as `*keep` once the cache is full.
   const Prepared& Find(const Inputs& inputs, const OrtApi& api, const OrtKernelContext* context,
                        std::shared_ptr<const void>* keep) const;
 
  private:
-  // The types of the inputs that something was prepared for.
+  // A prepared call with its input types.
   struct Entry {
     struct Key {
       bool is_given;
@@ -49,7 +50,7 @@ class PreparedTable {
     };
     bool Serves(const Inputs& given) const;
     std::vector<Key> keys;
-    // For all inputs, or for none if they cannot be checked so.
+    // for all inputs, or for none if some cannot be checked in this way
     std::vector<ShapeCheck> checks;
     Prepared prepared;
   };

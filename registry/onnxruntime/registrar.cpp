@@ -1,5 +1,4 @@
-// The registrar for ONNX Runtime, which goes with host.cpp: what Python calls to offer ops. One translation unit, as that
-// is.
+// The functions that Python calls to register ops in ONNX Runtime.
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -7,7 +6,6 @@
 #include "../host/error.h"
 #include "../host/mutex.h"
 #include "../host/op.h"
-#include "../onnxruntime.cpp"
 #include "domains.h"
 
 #define PK_EXPORT extern "C" __attribute__((visibility("default")))
@@ -17,22 +15,22 @@ namespace {
 using pykernels::onnxruntime::NodeType;
 
 pykernels::Mutex the_mutex;
-// All that were ever added: sessions may use them.
+// All node types ever added; none is deleted, because sessions may use them.
 auto& the_types = *new std::deque<NodeType>;
 std::vector<const NodeType*> the_offered;
 
 }  // namespace
 
-// `services` stays valid as long as the process lives.
+// Sets the services. `services` must stay valid for the life of the process.
 PK_EXPORT void pk_onnxruntime_init(const pk_services* services) { pykernels::SetServices(services, nullptr); }
 
-// Makes a node type out of op `index` of `definition`; `number` is its number for pk_services.resolve. `dtypes` holds
-// `n_rows` rows, as NodeType takes them. Returns its number, or -1 after it has written why not into `error`.
+// Creates a node type for op `index` of `definition`; `kernel_id` is passed to pk_services.resolve. `dtypes` holds
+// `n_rows` rows, as for NodeType. Returns the type's number, or writes an error to `error` and returns -1.
 PK_EXPORT int64_t pk_onnxruntime_add(const char* domain, const char* name, const pk_definition* definition,
-                                     int32_t index, int64_t number, const int32_t* dtypes, int32_t n_rows, char* error,
-                                     size_t size) {
+                                     int32_t index, int64_t kernel_id, const int32_t* dtypes, int32_t n_rows,
+                                     char* error, size_t size) {
   try {
-    auto op = std::make_shared<const pykernels::Op>(definition, index, -1, number);
+    auto op = std::make_shared<const pykernels::Op>(definition, index, -1, kernel_id);
     const size_t width = op->declared().n_inputs + op->declared().n_outputs;
     std::vector<std::vector<int32_t>> rows;
     for (int32_t i = 0; i < n_rows; ++i) rows.emplace_back(dtypes + i * width, dtypes + (i + 1) * width);
@@ -46,7 +44,7 @@ PK_EXPORT int64_t pk_onnxruntime_add(const char* domain, const char* name, const
   }
 }
 
-// Says which node types RegisterCustomOps adds, by their numbers.
+// Sets the node types that RegisterCustomOps adds, by their numbers.
 PK_EXPORT void pk_onnxruntime_offer(const int64_t* numbers, int32_t n) {
   std::lock_guard lock(the_mutex);
   the_offered.clear();

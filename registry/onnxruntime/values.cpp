@@ -8,7 +8,7 @@
 namespace pykernels::onnxruntime {
 namespace {
 
-// Where the data of a tensor without elements is said to be.
+// The address used for tensors without elements.
 alignas(64) char nowhere[64];
 
 void RequireAxes(size_t ndim) {
@@ -48,7 +48,7 @@ Inputs::Inputs(const OrtApi& api, const OrtKernelContext* context, size_t n_slot
     } else {
       OrtTensorTypeAndShapeInfo* info;
       Check(api, api.GetTensorTypeAndShape(value, &info));
-      // None of these can fail.
+      // These calls cannot fail.
       api.GetTensorElementType(info, &input.type);
       api.GetDimensionsCount(info, &input.ndim);
       api.GetDimensions(info, dims_[i], std::min<size_t>(input.ndim, PK_MAX_NDIM));

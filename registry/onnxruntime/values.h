@@ -1,4 +1,4 @@
-// The tensors that a node is given.
+// The input tensors of a node.
 #ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_VALUES_H_
 #define PYKERNELS_REGISTRY_ONNXRUNTIME_VALUES_H_
 
@@ -9,18 +9,19 @@
 
 namespace pykernels::onnxruntime {
 
-// Throws the text of a status, if it is one.
+// Throws the message of a status, unless it is null.
 void Check(const OrtApi& api, OrtStatus* status);
 
-// The version of ONNX Runtime 1.x, told by RegisterCustomOps.
+// The minor version of ONNX Runtime 1.x, set by RegisterCustomOps.
 void SetOrtVersion(uint32_t minor);
 uint32_t OrtVersion();
 
-// The inputs of a node in their slots. Without allocations of ours: small nodes take no longer than this.
+// The inputs of a node in their slots, read without allocations of our own, each of which would take as long as a small
+// node.
 class Inputs {
  public:
   struct Input {
-    void* data;  // null if it is left out
+    void* data;  // null if omitted
     int type;    // ONNX's number
     size_t ndim;
     const int64_t* dims;
@@ -37,15 +38,15 @@ class Inputs {
   int64_t dims_[kMostSlots][PK_MAX_NDIM];
 };
 
-// Tells whether an input still has the type and shape that it had before. Before kOrtVersionWithShapeReference, to ask
-// for a shape takes a third of the time of a small node; so it is asked whether there is an element at the end of the
-// known shape. If there is, and the size in bytes is the same, then so is the shape.
+// Checks whether an input still has its previous type and shape. Before kOrtVersionWithShapeReference, reading a shape
+// takes a third of the time of a small node. So this checks that an element exists at the end of the known shape and
+// that the size in bytes is the same; then the shape is the same.
 class ShapeCheck {
  public:
-  // Of an input that can have no other dtype, with elements.
+  // For an input with elements that can have no other dtype.
   ShapeCheck(size_t slot, const Inputs::Input& input, size_t item_size);
 
-  // Its data, or null if it has changed.
+  // Returns its data, or null if it has changed.
   void* Find(const OrtApi& api, const OrtKernelContext* context) const;
 
  private:

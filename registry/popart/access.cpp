@@ -1,101 +1,70 @@
 #include "access.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "half.h"
 
 namespace popart_cpu {
 namespace {
 
-// Calls body(index in the storage, number in the block) for elements [begin, begin + n).
-template <typename Body>
-void ForEach(const Access& access, std::size_t begin, std::size_t n, const Body& body) {
-  const std::size_t rank = access.shape.size();
-  std::vector<std::size_t> at(rank);
-  int64_t index = access.offset;
-  for (std::size_t i = rank, rest = begin; i-- > 0; rest /= access.shape[i]) {
+// Calls body(element, position in the block) for elements [begin, begin + n) of type T.
+template <typename T, typename Body>
+void ForEach(const Access& access, const std::vector<char*>& places, std::size_t begin, std::size_t n,
+             const Body& body) {
+  if (access.kind == Access::Kind::kTable) {
+    for (std::size_t k = 0; k < n; ++k) {
+      const Access::Element& element = access.elements[begin + k];
+      body(reinterpret_cast<T*>(places[element.storage])[element.index], k);
+    }
+    return;
+  }
+  T* data = reinterpret_cast<T*>(places[access.storage]) + access.offset;
+  if (access.kind == Access::Kind::kDense) {
+    data += begin;
+    for (std::size_t k = 0; k < n; ++k) body(data[k], k);
+    return;
+  }
+  if (access.kind == Access::Kind::kUniform) {
+    for (std::size_t k = 0; k < n; ++k) body(*data, k);
+    return;
+  }
+  const std::size_t last = access.shape.size() - 1;
+  std::vector<std::size_t> at(last + 1);
+  for (std::size_t i = last + 1, rest = begin; i-- > 0; rest /= access.shape[i]) {
     at[i] = rest % access.shape[i];
-    index += access.strides[i] * static_cast<int64_t>(at[i]);
+    data += access.strides[i] * static_cast<int64_t>(at[i]);
   }
   for (std::size_t done = 0; done < n;) {
-    const std::size_t run = std::min(n - done, access.shape[rank - 1] - at[rank - 1]);
-    const int64_t stride = access.strides[rank - 1];
-    for (std::size_t k = 0; k < run; ++k) body(index + stride * static_cast<int64_t>(k), done + k);
+    const std::size_t run = std::min(n - done, access.shape[last] - at[last]);
+    const int64_t stride = access.strides[last];
+    for (std::size_t k = 0; k < run; ++k) body(data[stride * static_cast<int64_t>(k)], done + k);
     done += run;
-    index += stride * static_cast<int64_t>(run);
-    at[rank - 1] += run;
-    for (std::size_t i = rank - 1; i > 0 && at[i] == access.shape[i]; --i) {
-      index += access.strides[i - 1] - access.strides[i] * static_cast<int64_t>(access.shape[i]);
+    data += stride * static_cast<int64_t>(run);
+    at[last] += run;
+    for (std::size_t i = last; i > 0 && at[i] == access.shape[i]; --i) {
+      data += access.strides[i - 1] - access.strides[i] * static_cast<int64_t>(access.shape[i]);
       at[i] = 0;
       ++at[i - 1];
     }
   }
 }
 
-template <typename T>
-struct Plain {
-  using InBlock = T;
-  static T In(T value) { return value; }
-  static T Out(T value) { return value; }
-};
-
-struct OfHalf {
-  using InBlock = float;
-  static float In(uint16_t value) { return HalfToFloat(value); }
-  static uint16_t Out(float value) { return FloatToHalf(value); }
-};
-
-template <typename T, typename Conversion>
-void LoadAs(const Access& access, const std::vector<char*>& places, std::size_t begin, std::size_t n, void* block) {
-  auto* to = static_cast<typename Conversion::InBlock*>(block);
-  if (access.kind == Access::Kind::kTable) {
-    for (std::size_t k = 0; k < n; ++k) {
-      const Access::Element& element = access.elements[begin + k];
-      to[k] = Conversion::In(reinterpret_cast<const T*>(places[element.storage])[element.index]);
-    }
-    return;
-  }
-  const T* from = reinterpret_cast<const T*>(places[access.storage]);
-  if (access.kind == Access::Kind::kDense) {
-    from += access.offset + static_cast<int64_t>(begin);
-    for (std::size_t k = 0; k < n; ++k) to[k] = Conversion::In(from[k]);
-  } else if (access.kind == Access::Kind::kUniform) {
-    const auto value = Conversion::In(from[access.offset]);
-    for (std::size_t k = 0; k < n; ++k) to[k] = value;
-  } else {
-    ForEach(access, begin, n, [&](int64_t index, std::size_t k) { to[k] = Conversion::In(from[index]); });
-  }
-}
-
-template <typename T, typename Conversion>
-void StoreAs(const Access& access, const std::vector<char*>& places, std::size_t begin, std::size_t n,
-             const void* block) {
-  const auto* from = static_cast<const typename Conversion::InBlock*>(block);
-  if (access.kind == Access::Kind::kTable) {
-    for (std::size_t k = 0; k < n; ++k) {
-      const Access::Element& element = access.elements[begin + k];
-      reinterpret_cast<T*>(places[element.storage])[element.index] = Conversion::Out(from[k]);
-    }
-    return;
-  }
-  T* to = reinterpret_cast<T*>(places[access.storage]);
-  if (access.kind == Access::Kind::kDense) {
-    to += access.offset + static_cast<int64_t>(begin);
-    for (std::size_t k = 0; k < n; ++k) to[k] = Conversion::Out(from[k]);
-  } else if (access.kind == Access::Kind::kUniform) {
-    to[access.offset] = Conversion::Out(from[n - 1]);
-  } else {
-    ForEach(access, begin, n, [&](int64_t index, std::size_t k) { to[index] = Conversion::Out(from[k]); });
+// Calls use(an element in memory, its conversion for blocks, and back) for the type of an access.
+template <typename Use>
+void ForType(const Access& access, const Use& use) {
+  const auto same = [](auto value) { return value; };
+  const auto to_float = [](uint16_t half) { return HalfToFloat(half); };
+  const auto to_half = [](float value) { return FloatToHalf(value); };
+  if (access.type == poplar::HALF) return use(uint16_t(), to_float, to_half);
+  switch (access.type.size()) {
+    case 1: return use(uint8_t(), same, same);
+    case 2: return use(uint16_t(), same, same);
+    case 4: return use(uint32_t(), same, same);
+    default: return use(uint64_t(), same, same);
   }
 }
 
 }  // namespace
-
-bool Access::operator==(const Access& other) const {
-  if (kind == Kind::kTable || other.kind == Kind::kTable) return false;
-  return kind == other.kind && storage == other.storage && offset == other.offset && shape == other.shape &&
-         strides == other.strides;
-}
 
 Access DenseAccess(poplar::Type type, int storage) { return {Access::Kind::kDense, type, storage, 0}; }
 
@@ -105,7 +74,7 @@ Access AccessOf(const View& view, int storage) {
     access.kind = Access::Kind::kDense;
     return access;
   }
-  // Dimensions that one step goes through are one.
+  // Merge dimensions that a single stride covers.
   for (std::size_t i = 0; i < view.shape.size(); ++i) {
     if (view.shape[i] == 1) continue;
     const int64_t through = view.strides[i] * static_cast<int64_t>(view.shape[i]);
@@ -122,26 +91,20 @@ Access AccessOf(const View& view, int storage) {
 }
 
 void Load(const Access& access, const std::vector<char*>& places, std::size_t begin, std::size_t n, void* block) {
-  switch (access.type.size()) {
-    case 1: return LoadAs<uint8_t, Plain<uint8_t>>(access, places, begin, n, block);
-    case 2:
-      if (access.type == poplar::HALF) return LoadAs<uint16_t, OfHalf>(access, places, begin, n, block);
-      return LoadAs<uint16_t, Plain<uint16_t>>(access, places, begin, n, block);
-    case 4: return LoadAs<uint32_t, Plain<uint32_t>>(access, places, begin, n, block);
-    default: return LoadAs<uint64_t, Plain<uint64_t>>(access, places, begin, n, block);
-  }
+  ForType(access, [&](auto item, const auto& convert, const auto&) {
+    using T = decltype(item);
+    auto* to = static_cast<decltype(convert(item))*>(block);
+    ForEach<const T>(access, places, begin, n, [&](const T& element, std::size_t k) { to[k] = convert(element); });
+  });
 }
 
 void Store(const Access& access, const std::vector<char*>& places, std::size_t begin, std::size_t n,
            const void* block) {
-  switch (access.type.size()) {
-    case 1: return StoreAs<uint8_t, Plain<uint8_t>>(access, places, begin, n, block);
-    case 2:
-      if (access.type == poplar::HALF) return StoreAs<uint16_t, OfHalf>(access, places, begin, n, block);
-      return StoreAs<uint16_t, Plain<uint16_t>>(access, places, begin, n, block);
-    case 4: return StoreAs<uint32_t, Plain<uint32_t>>(access, places, begin, n, block);
-    default: return StoreAs<uint64_t, Plain<uint64_t>>(access, places, begin, n, block);
-  }
+  ForType(access, [&](auto item, const auto& convert, const auto& convert_back) {
+    using T = decltype(item);
+    const auto* from = static_cast<const decltype(convert(item))*>(block);
+    ForEach<T>(access, places, begin, n, [&](T& element, std::size_t k) { element = convert_back(from[k]); });
+  });
 }
 
 char* InPlace(const Access& access, const std::vector<char*>& places, std::size_t begin) {

@@ -1,6 +1,5 @@
-// How the elements of a view lie in memory, and how they are brought into blocks and back.
-#ifndef PYKERNELS_REGISTRY_POPART_ACCESS_H_
-#define PYKERNELS_REGISTRY_POPART_ACCESS_H_
+// The layout of a view's elements in memory, and copies of them to and from blocks.
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -22,24 +21,20 @@ struct Access {
   poplar::Type type;
   int storage;
   int64_t offset;
-  std::vector<std::size_t> shape{};    // of kStrided
+  std::vector<std::size_t> shape{};    // for kStrided
   std::vector<int64_t> strides{};      // in elements
-  std::vector<Element> elements{};     // of kTable
-
-  bool operator==(const Access& other) const;
+  std::vector<Element> elements{};     // for kTable
 };
 
-// Of a view of a variable, that is in a storage.
+// Returns the layout of a view of a variable that is in a storage, and of a contiguous one.
 Access AccessOf(const View& view, int storage);
 Access DenseAccess(poplar::Type type, int storage);
 
-// Elements [begin, begin + n) of a view; `block` has halves as floats. `places` are the storages.
+// Copy elements [begin, begin + n) between a view and `block`, which holds halves as floats. `places` are the storages.
 void Load(const Access& access, const std::vector<char*>& places, std::size_t begin, std::size_t n, void* block);
 void Store(const Access& access, const std::vector<char*>& places, std::size_t begin, std::size_t n, const void* block);
 
-// The elements from `begin` on, if kernels can use them where they are; else null.
+// Returns the address of the elements from `begin` on if kernels can use them in place; otherwise null.
 char* InPlace(const Access& access, const std::vector<char*>& places, std::size_t begin);
 
 }  // namespace popart_cpu
-
-#endif  // PYKERNELS_REGISTRY_POPART_ACCESS_H_

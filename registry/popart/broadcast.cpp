@@ -12,18 +12,10 @@ namespace popart_cpu {
 std::vector<std::size_t> BroadcastShape(const std::vector<poplar::Tensor>& tensors) {
   std::vector<std::size_t> shape;
   for (const poplar::Tensor& tensor : tensors) {
-    std::vector<std::size_t> other = tensor.shape();
-    if (other.size() > shape.size()) shape.insert(shape.begin(), other.size() - shape.size(), 1);
-    for (std::size_t i = 0; i < other.size(); ++i) {
-      std::size_t& size = shape[shape.size() - other.size() + i];
-      if (size == 1) {
-        size = other[i];
-      } else if (other[i] != 1 && other[i] != size) {
-        std::string shapes;
-        for (const poplar::Tensor& each : tensors) shapes += (shapes.empty() ? "" : ", ") + each.shapeToString();
-        throw poputil::poplibs_error("tensors of the shapes " + shapes + " cannot be broadcast to one shape");
-      }
-    }
+    if (Broadcast(&shape, tensor.shape())) continue;
+    std::string shapes;
+    for (const poplar::Tensor& each : tensors) shapes += (shapes.empty() ? "" : ", ") + each.shapeToString();
+    throw poputil::poplibs_error("tensors of the shapes " + shapes + " cannot be broadcast to one shape");
   }
   return shape;
 }
@@ -73,12 +65,8 @@ void broadcastToMatch(Tensor& a, Tensor& b, Tensor& c) {
 }
 
 bool canBroadcastToMatch(const Tensor& a, const Tensor& b) {
-  try {
-    popart_cpu::BroadcastShape({a, b});
-    return true;
-  } catch (const poplibs_error&) {
-    return false;
-  }
+  std::vector<std::size_t> shape = a.shape();
+  return popart_cpu::Broadcast(&shape, b.shape());
 }
 
 }  // namespace poputil

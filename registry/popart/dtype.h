@@ -1,6 +1,5 @@
-// Element types under their names in models, in PopART and in Poplar.
-#ifndef PYKERNELS_REGISTRY_POPART_DTYPE_H_
-#define PYKERNELS_REGISTRY_POPART_DTYPE_H_
+// Converts element types between their names in models, in PopART and in Poplar.
+#pragma once
 
 #include <poplar/Type.hpp>
 #include <popart/datatype.hpp>
@@ -9,14 +8,12 @@
 
 namespace popart_cpu {
 
-// ONNX's number (TensorProto.DataType), and the type of a number; throws if PopART has none.
+// Convert to and from ONNX's number (TensorProto.DataType); the latter throws if PopART has no such type.
 int OnnxNumber(popart::DataType type);
 popart::DataType FromOnnxNumber(int number);
-// What a tensor of it is in a program; throws if there is none.
+// Returns the type of such a tensor in a program; throws if there is none.
 poplar::Type DeviceType(popart::DataType type);
-const std::string& Name(popart::DataType type);       // FLOAT
-const std::string& NumpyName(popart::DataType type);  // float32
+const std::string& Name(popart::DataType type);       // such as FLOAT
+const std::string& NumpyName(popart::DataType type);  // such as float32
 
 }  // namespace popart_cpu
-
-#endif  // PYKERNELS_REGISTRY_POPART_DTYPE_H_

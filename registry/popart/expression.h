@@ -1,6 +1,5 @@
-// Expressions, and what computes them block by block.
-#ifndef PYKERNELS_REGISTRY_POPART_EXPRESSION_H_
-#define PYKERNELS_REGISTRY_POPART_EXPRESSION_H_
+// Expressions, and the formulas that compute them block by block.
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -13,17 +12,17 @@ namespace popart_cpu {
 
 // A node of an expression's tree.
 struct Term {
-  enum class Kind { kPlaceHolder, kConstant, kCast, kUnary, kBinary, kTernary };
+  enum class Kind { kPlaceHolder, kConstant, kCast, kOperator };
 
   Kind kind;
-  unsigned index = 0;     // of a place holder, from 1 on
-  long double value = 0;  // of a constant
-  poplar::Type type;      // of a constant, or what is cast to
-  int op = 0;             // one of popops::expr::UnaryOpType and so on
+  unsigned index = 0;            // of a placeholder, from 1
+  long double value = 0;         // of a constant
+  poplar::Type type{};           // of a constant, or the target of a cast
+  const Operator* op = nullptr;  // for kOperator
   std::vector<std::shared_ptr<const Term>> operands{};
 };
 
-// An expression for operands of certain types: instructions on registers, which hold a block of elements each.
+// An expression compiled for given operand types: instructions on registers, each of which holds a block of elements.
 struct Formula {
   struct Constant {
     int out;
@@ -33,20 +32,18 @@ struct Formula {
   struct Instruction {
     Kernel kernel;
     int out;
-    int in[3];  // -1 for none
+    int in[3];  // -1 if unused
   };
 
   poplar::Type type;                 // of the result
-  int n_operands;                    // they are in the first registers
-  std::vector<std::size_t> sizes{};  // of an element in the other registers
+  int n_operands;                    // in the first registers
+  std::vector<std::size_t> sizes{};  // bytes of an element in each other register
   std::vector<Constant> constants{};
   std::vector<Instruction> code{};
   int result = 0;
 };
 
-// Throws what is wrong with the types.
+// Compiles an expression; throws if the types do not fit.
 Formula Compile(const Term& term, const std::vector<poplar::Type>& operands);
 
 }  // namespace popart_cpu
-
-#endif  // PYKERNELS_REGISTRY_POPART_EXPRESSION_H_

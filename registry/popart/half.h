@@ -1,6 +1,5 @@
-// Numbers of 16 bits (IEEE 754 binary16), without branches so that loops of them become vectors.
-#ifndef PYKERNELS_REGISTRY_POPART_HALF_H_
-#define PYKERNELS_REGISTRY_POPART_HALF_H_
+// 16-bit floats (IEEE 754 binary16), converted without branches so that loops vectorize.
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -22,18 +21,18 @@ inline uint32_t BitsOf(float value) {
 inline float HalfToFloat(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
   const uint32_t rest = static_cast<uint32_t>(half & 0x7fffu) << 13;
-  // As a float of a smaller exponent; to multiply puts that right, of subnormal numbers, too.
+  // The bits as a float have too small an exponent; the multiplication corrects it, also for subnormal numbers.
   const float scaled = FloatFromBits(rest) * FloatFromBits((254u - 15u) << 23);
   const uint32_t bits = rest >= 0x7c00u << 13 ? rest | 0x7f800000u : BitsOf(scaled);
   return FloatFromBits(sign | bits);
 }
 
-// To the nearest, and to the even one of two.
+// Rounds to the nearest half, ties to even.
 inline uint16_t FloatToHalf(float value) {
   const uint32_t bits = BitsOf(value);
   const uint32_t magnitude = bits & 0x7fffffffu;
   const uint32_t normal = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  // To add a half has the processor round to multiples of 2^-24.
+  // Adding 0.5 makes the processor round to multiples of 2^-24.
   const uint32_t subnormal = BitsOf(FloatFromBits(magnitude) + 0.5f) - BitsOf(0.5f);
   const uint32_t special = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
   const uint32_t finite = magnitude < 113u << 23 ? subnormal : normal;
@@ -41,5 +40,3 @@ inline uint16_t FloatToHalf(float value) {
 }
 
 }  // namespace popart_cpu
-
-#endif  // PYKERNELS_REGISTRY_POPART_HALF_H_

@@ -2,7 +2,8 @@
 
 #include <popart/popx/opxmanager.hpp>
 
-#include "devicex.h"
+#include <mutex>
+
 #include "dtype.h"
 #include "registry.h"
 #include "view.h"
@@ -10,7 +11,11 @@
 namespace popart_cpu {
 namespace {
 
-// Integers of 64 bits have 32 on a device, so those are right as well.
+std::mutex the_mutex;
+// Never deleted: nodes may be created from them for the life of the process.
+auto& the_kept = *new std::map<int64_t, Kept>;
+
+// Checks an output's type and shape. A device may represent 64-bit integers with 32 bits.
 void CheckOutput(int i, const poplar::Tensor& tensor, const popart::TensorInfo& info) {
   const poplar::Type type = tensor.elementType(), wanted = DeviceType(info.dataType());
   const bool is_narrow = (wanted == poplar::LONGLONG && type == poplar::INT) ||
@@ -23,9 +28,24 @@ void CheckOutput(int i, const poplar::Tensor& tensor, const popart::TensorInfo& 
 
 }  // namespace
 
+Kept& FindKept(int64_t number) {
+  std::lock_guard<std::mutex> lock(the_mutex);
+  const auto found = the_kept.find(number);
+  if (found == the_kept.end()) throw popart::error("this process has no op {}", number);
+  return found->second;
+}
+
+int64_t Keep(std::unique_ptr<popart::Op> op, std::string library) {
+  std::shared_ptr<popart::Op> own = Clone(*op);
+  std::lock_guard<std::mutex> lock(the_mutex);
+  const auto number = static_cast<int64_t>(the_kept.size()) + 1;
+  the_kept[number] = {{std::move(op), std::move(library)}, std::move(own), {}, {}};
+  return number;
+}
+
 std::unique_ptr<popart::Op> Clone(const popart::Op& op) {
   std::unique_ptr<popart::Op> clone = op.clone();
-  if (!clone) throw popart::error("clone() gives no op");
+  if (!clone) throw popart::error("clone() returns no op");
   return clone;
 }
 
@@ -39,15 +59,15 @@ Infos Setup(popart::Op* op, const Infos& inputs) {
   op->setup();
   Infos outputs;
   for (int i = 0; i < op->output->n(); ++i) {
-    if (!op->output->hasIndex(i)) throw popart::error("setup() does not say what output {} is", i);
+    if (!op->output->hasIndex(i)) throw popart::error("setup() does not set output {}", i);
     const popart::TensorInfo& info = op->outInfo(i);
-    if (!info.isSet()) throw popart::error("setup() does not say what output {} is", i);
+    if (!info.isSet()) throw popart::error("setup() does not set output {}", i);
     for (int64_t size : info.shape()) {
-      if (size < 0) throw popart::error("setup() gives output {} the shape of {}", i, info);
+      if (size < 0) throw popart::error("setup() gives output {} a negative size: {}", i, info);
     }
     outputs.push_back(info);
   }
-  if (outputs.empty()) throw popart::error("setup() says of no output what it is");
+  if (outputs.empty()) throw popart::error("setup() sets no output");
   return outputs;
 }
 
@@ -65,13 +85,13 @@ std::unique_ptr<const Prepared> Prepare(const Instance& instance, const Infos& i
   }
   const auto make = FindOpx(op->opid, instance.library);
   const std::unique_ptr<popart::popx::Opx> opx = make(op.get(), &device);
-  if (!opx) throw popart::error("its popart::popx::OpxCreator makes no Opx");
+  if (!opx) throw popart::error("its popart::popx::OpxCreator returns no Opx");
   poplar::program::Sequence program;
   opx->grow(program);
   std::vector<std::pair<poplar::Tensor, poplar::Type>> tensors;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto found = device.outputs.find(static_cast<int>(i));
-    if (found == device.outputs.end()) throw popart::error("grow() does not set output {}: setOutTensor()", i);
+    if (found == device.outputs.end()) throw popart::error("grow() does not set output {} with setOutTensor()", i);
     const popart::TensorInfo& info = outputs[i];
     CheckOutput(static_cast<int>(i), found->second, info);
     tensors.emplace_back(found->second, DeviceType(info.dataType()));

@@ -1,8 +1,9 @@
-// An op, made ready for inputs of certain types.
-#ifndef PYKERNELS_REGISTRY_POPART_INSTANCE_H_
-#define PYKERNELS_REGISTRY_POPART_INSTANCE_H_
+// Ops as they are created, and prepared for inputs of given types.
+#pragma once
 
 #include <popart/op.hpp>
+#include <poplar/Graph.hpp>
+#include <popart/popx/devicex.hpp>
 
 #include <map>
 #include <memory>
@@ -11,17 +12,38 @@
 
 #include "plan.h"
 
+// The device of one op, with the tensors of its inputs and outputs.
+class popart::popx::Devicex {
+ public:
+  poplar::Graph graph;
+  std::map<int, poplar::Tensor> inputs;
+  std::map<int, poplar::Tensor> outputs;
+};
+
 namespace popart_cpu {
 
-// The types of an op's inputs; one that is left out is not set.
+// The types of an op's inputs; the type of an omitted input is not set.
 using Infos = std::vector<popart::TensorInfo>;
 
-// An op as its maker has left it, and the library whose Opx it is computed by.
+// An op as created, and the library whose Opx computes it.
 struct Instance {
   std::shared_ptr<const popart::Op> op;
   std::string library;
 };
 
+// An op that Python identifies by number, and its copy for inference.
+struct Kept {
+  Instance instance;
+  std::shared_ptr<popart::Op> op;  // with its latest inputs and outputs
+  Infos inputs;
+  Infos outputs;
+};
+
+// Throws if no op has this number.
+Kept& FindKept(int64_t number);
+int64_t Keep(std::unique_ptr<popart::Op> op, std::string library);
+
+// The outputs of an op for given inputs, and the plan that computes them.
 struct Prepared {
   Infos outputs;
   Plan plan;
@@ -29,12 +51,10 @@ struct Prepared {
 
 std::unique_ptr<popart::Op> Clone(const popart::Op& op);
 
-// Gives an op its inputs and calls its setup(); gives the types of its outputs.
+// Sets an op's inputs, calls its setup() and returns the types of its outputs.
 Infos Setup(popart::Op* op, const Infos& inputs);
 
-// What computes it. All throw what is wrong, and also what the op throws.
+// Prepares the computation of an op. All of these functions also throw what the op throws.
 std::unique_ptr<const Prepared> Prepare(const Instance& instance, const Infos& inputs);
 
 }  // namespace popart_cpu
-
-#endif  // PYKERNELS_REGISTRY_POPART_INSTANCE_H_

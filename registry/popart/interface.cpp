@@ -1,19 +1,16 @@
 #include "interface.h"
 
+#include <algorithm>
 #include <cstring>
-#include <mutex>
-#include <sstream>
 
+#include "../host/error.h"
 #include "dtype.h"
-#include "kept.h"
 #include "node_types.h"
 
 namespace popart_cpu {
 namespace {
 
-std::mutex the_mutex;
-// Never deleted: nodes may be made of them as long as the process lives.
-auto& the_kept = *new std::map<int64_t, Kept>;
+using pykernels::Join;
 
 std::string Quoted(const std::string& text) {
   std::string quoted = "\"";
@@ -24,7 +21,15 @@ std::string Quoted(const std::string& text) {
   return quoted + '"';
 }
 
-// The attributes of an op as the members of a JSON object.
+// Returns a JSON list of the texts that `write` returns for items.
+template <typename Items, typename Write>
+std::string List(Items&& items, const Write& write) {
+  std::string text;
+  for (auto& each : items) text += (text.empty() ? "" : ", ") + write(each);
+  return "[" + text + "]";
+}
+
+// Writes the attributes of an op as the members of a JSON object.
 class JsonSerialiser final : public popart::OpSerialiserBase {
  public:
   std::string text() const { return "{" + text_ + "}"; }
@@ -39,32 +44,30 @@ class JsonSerialiser final : public popart::OpSerialiserBase {
 };
 
 std::string NameAsJson(const popart::OperatorIdentifier& id) {
-  std::ostringstream text;
-  text << "\"domain\": " << Quoted(id.domain) << ", \"type\": " << Quoted(id.type) << ", \"version\": " << id.version;
-  return text.str();
+  return Join("\"domain\": ", Quoted(id.domain), ", \"type\": ", Quoted(id.type), ", \"version\": ", id.version);
 }
 
-// Writes what `body` gives, or throws, into `text`.
+// Writes the result of `body`, or the error that it throws, into `text`.
 template <typename Body>
-int Tell(char* text, std::size_t size, const Body& body) {
-  std::string told;
-  int result = 0;
+int Answer(char* text, std::size_t size, const Body& body) {
+  std::string answer;
+  int status = 0;
   try {
-    told = body();
-    if (told.size() >= size) throw popart::error("there is no room for the {} bytes of the answer", told.size());
+    answer = body();
+    if (answer.size() >= size) throw popart::error("the answer of {} bytes is too long", answer.size());
   } catch (const std::exception& error) {
-    told = error.what();
-    result = -1;
+    answer = error.what();
+    status = -1;
   } catch (...) {
-    told = "an exception was thrown that is no std::exception";
-    result = -1;
+    answer = "an exception was thrown that is not a std::exception";
+    status = -1;
   }
-  std::strncpy(text, told.c_str(), size - 1);
+  std::strncpy(text, answer.c_str(), size - 1);
   text[size - 1] = '\0';
-  return result;
+  return status;
 }
 
-// What an op throws, with its name.
+// Runs `body` and adds the op's name to any error.
 template <typename Body>
 auto Named(const popart::Op& op, const Body& body) {
   try {
@@ -74,50 +77,32 @@ auto Named(const popart::Op& op, const Body& body) {
   }
 }
 
-const char* NameOf(popart::GradOpInType type) {
-  switch (type) {
-    case popart::GradOpInType::In: return "In";
-    case popart::GradOpInType::Out: return "Out";
-    default: return "GradOut";
-  }
+std::string GradientAsJson(std::unique_ptr<popart::Op> gradient, const std::string& library) {
+  static const char* const kTypes[] = {"In", "Out", "GradOut"};
+  const std::string inputs = List(gradient->gradInputInfo(), [](const popart::GradInOutMapper& each) {
+    return Join("[", each.iGrad, ", \"", kTypes[static_cast<int>(each.type)], "\", ", each.iNonGrad, "]");
+  });
+  const std::string outputs = List(gradient->gradOutToNonGradIn(), [](const auto& each) {
+    return Join("[", each.first, ", ", each.second, "]");
+  });
+  const std::string name = NameAsJson(gradient->opid);
+  return Join("{", name, ", \"inputs\": ", inputs, ", \"outputs\": ", outputs, ", \"op\": ",
+              Keep(std::move(gradient), library), "}");
 }
 
-std::string GradientAsJson(std::unique_ptr<popart::Op> gradient, const std::string& library) {
-  std::ostringstream text;
-  text << "{" << NameAsJson(gradient->opid) << ", \"inputs\": [";
-  const char* separator = "";
-  for (const auto& each : gradient->gradInputInfo()) {
-    text << separator << "[" << each.iGrad << ", \"" << NameOf(each.type) << "\", " << each.iNonGrad << "]";
-    separator = ", ";
-  }
-  text << "], \"outputs\": [";
-  separator = "";
-  for (const auto& each : gradient->gradOutToNonGradIn()) {
-    text << separator << "[" << each.first << ", " << each.second << "]";
-    separator = ", ";
-  }
-  text << "], \"op\": " << Keep(std::move(gradient), library) << "}";
-  return text.str();
+std::string TypeAsJson(const popart::TensorInfo& info) {
+  const std::string shape = List(info.shape(), [](int64_t size) { return std::to_string(size); });
+  return Join("[", OnnxNumber(info.dataType()), ", ", shape, "]");
+}
+
+std::string AsJson(const RegisteredOp& op) {
+  const auto names = List(op.definition.attributes, [](const auto& each) { return Quoted(each.first); });
+  return Join("{", NameAsJson(op.opid), ", \"attributes\": ", names, "}");
 }
 
 }  // namespace
 
-Kept& FindKept(int64_t number) {
-  std::lock_guard<std::mutex> lock(the_mutex);
-  const auto found = the_kept.find(number);
-  if (found == the_kept.end()) throw popart::error("there is no op {} in this process", number);
-  return found->second;
-}
-
-int64_t Keep(std::unique_ptr<popart::Op> op, std::string library) {
-  std::shared_ptr<popart::Op> own = Clone(*op);
-  std::lock_guard<std::mutex> lock(the_mutex);
-  const auto number = static_cast<int64_t>(the_kept.size()) + 1;
-  the_kept[number] = {{std::move(op), std::move(library)}, std::move(own), {}, {}};
-  return number;
-}
-
-// Of a library of the user's: see parameterizedopbinder.hpp.
+// Called by a user's library: see parameterizedopbinder.hpp.
 int64_t keep(std::unique_ptr<popart::Op> op) { return Keep(std::move(op), LibraryOf(__builtin_return_address(0))); }
 
 }  // namespace popart_cpu
@@ -126,7 +111,7 @@ using namespace popart_cpu;
 
 int popart_cpu_infer(int64_t op, int32_t n, const int32_t* dtypes, const int32_t* ranks, const int64_t* dims,
                      char* text, size_t size) {
-  return Tell(text, size, [&] {
+  return Answer(text, size, [&] {
     Kept& kept = FindKept(op);
     return Named(*kept.op, [&] {
       Infos inputs(static_cast<std::size_t>(n));
@@ -138,40 +123,24 @@ int popart_cpu_infer(int64_t op, int32_t n, const int32_t* dtypes, const int32_t
       FindOpx(kept.op->opid, kept.instance.library);
       JsonSerialiser attributes;
       kept.op->appendAttributes(attributes);
-      std::ostringstream told;
-      told << "{" << NameAsJson(kept.op->opid) << ", \"attributes\": " << attributes.text() << ", \"outputs\": [";
-      const char* separator = "";
-      for (const auto& each : kept.outputs) {
-        told << separator << "[" << OnnxNumber(each.dataType()) << ", [";
-        separator = "";
-        for (int64_t dim : each.shape()) {
-          told << separator << dim;
-          separator = ", ";
-        }
-        told << "]]";
-        separator = ", ";
-      }
-      told << "]}";
-      return told.str();
+      return Join("{", NameAsJson(kept.op->opid), ", \"attributes\": ", attributes.text(), ", \"outputs\": ",
+                  List(kept.outputs, TypeAsJson), "}");
     });
   });
 }
 
 int popart_cpu_gradients(int64_t op, char* text, size_t size) {
-  return Tell(text, size, [&] {
-    Kept& kept = FindKept(op);
+  return Answer(text, size, [&] {
+    const Kept& kept = FindKept(op);
     return Named(*kept.op, [&] {
-      std::string told;
-      for (auto& each : kept.op->getGradOps()) {
-        told += (told.empty() ? "" : ", ") + GradientAsJson(std::move(each), kept.instance.library);
-      }
-      return "[" + told + "]";
+      auto gradients = kept.op->getGradOps();
+      return List(gradients, [&](auto& each) { return GradientAsJson(std::move(each), kept.instance.library); });
     });
   });
 }
 
 int popart_cpu_offer_ops(const int64_t* ops, int32_t n, char* text, size_t size) {
-  return Tell(text, size, [&] {
+  return Answer(text, size, [&] {
     std::vector<const Variant*> variants;
     for (int32_t i = 0; i < n; ++i) {
       const Kept& kept = FindKept(ops[i]);
@@ -184,19 +153,18 @@ int popart_cpu_offer_ops(const int64_t* ops, int32_t n, char* text, size_t size)
 }
 
 int popart_cpu_offer_libraries(const char* const* paths, int32_t n, char* text, size_t size) {
-  return Tell(text, size, [&] {
-    std::vector<const Variant*> variants;
-    std::string told;
+  return Answer(text, size, [&] {
+    std::vector<const RegisteredOp*> ops;
     for (int32_t i = 0; i < n; ++i) {
-      for (const RegisteredOp* op : OpsOf(RealPath(paths[i]))) {
-        const auto of_op = VariantsOf(*op);
-        variants.insert(variants.end(), of_op.begin(), of_op.end());
-        std::string names;
-        for (const auto& each : op->definition.attributes) names += (names.empty() ? "" : ", ") + Quoted(each.first);
-        told += (told.empty() ? "{" : ", {") + NameAsJson(op->opid) + ", \"attributes\": [" + names + "]}";
-      }
+      const auto of_library = OpsOf(RealPath(paths[i]));
+      ops.insert(ops.end(), of_library.begin(), of_library.end());
+    }
+    std::vector<const Variant*> variants;
+    for (const RegisteredOp* op : ops) {
+      const auto of_op = VariantsOf(*op);
+      variants.insert(variants.end(), of_op.begin(), of_op.end());
     }
     Offer(std::move(variants));
-    return "[" + told + "]";
+    return List(ops, [](const RegisteredOp* op) { return AsJson(*op); });
   });
 }

@@ -1,6 +1,5 @@
-// Loops over blocks of elements, one for each operator and element type.
-#ifndef PYKERNELS_REGISTRY_POPART_KERNELS_H_
-#define PYKERNELS_REGISTRY_POPART_KERNELS_H_
+// Kernels for blocks of elements, one for each operator and element type.
+#pragma once
 
 #include <cstddef>
 
@@ -9,22 +8,25 @@
 
 namespace popart_cpu {
 
-// Computes `n` elements. `out` is none of the others; those that an operator does not have are null.
+// Computes `n` elements. `out` does not overlap the inputs; inputs that the operator does not take are null.
 using Kernel = void (*)(void* out, const void* a, const void* b, const void* c, std::size_t n);
 
-// Null if the operator is not for operands of this type. Halves are given as floats.
-Kernel FindKernel(popops::expr::UnaryOpType op, poplar::Type operand);
-Kernel FindKernel(popops::expr::BinaryOpType op, poplar::Type operand);
-Kernel FindKernel(popops::expr::TernaryOpType op, poplar::Type operand);
+struct Operator {
+  const char* name;
+  // Returns null if the operator does not support operands of this type. Blocks hold halves as floats.
+  Kernel (*find)(poplar::Type operand);
+  bool takes_truths;  // its operands are booleans
+  bool gives_truths;  // its result is boolean for any operands
+  bool is_select;     // its last operand is boolean, whatever the type of the others is
+};
+
+const Operator& OperatorOf(popops::expr::UnaryOpType type);
+const Operator& OperatorOf(popops::expr::BinaryOpType type);
+const Operator& OperatorOf(popops::expr::TernaryOpType type);
+
 Kernel FindCast(poplar::Type from, poplar::Type to);
 
-const char* NameOf(popops::expr::UnaryOpType op);
-const char* NameOf(popops::expr::BinaryOpType op);
-const char* NameOf(popops::expr::TernaryOpType op);
-
-// What an element takes in the blocks that kernels work on.
+// Returns the bytes of one element in the blocks that kernels work on.
 std::size_t SizeInBlock(poplar::Type type);
 
 }  // namespace popart_cpu
-
-#endif  // PYKERNELS_REGISTRY_POPART_KERNELS_H_

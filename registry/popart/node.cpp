@@ -1,37 +1,17 @@
 #include "node.h"
 
-#include <onnxruntime/node_attributes.h>
-
 #include "attributes.h"
 #include "dtype.h"
-#include "kept.h"
 
 namespace popart_cpu {
 namespace {
 
-// How many sets of input types a node remembers what it runs for.
+// For how many sets of input types a node caches what it runs.
 constexpr std::size_t kMostPrepared = 8;
 
-// The attributes of a node, as long as it is being made.
-class OpenAttributes final : public AttributeSource {
- public:
-  OpenAttributes(const OrtApi& api, const OrtKernelInfo* info) : attributes_({api, info}) {}
-
-  void Close() { attributes_.reset(); }
-
-  std::optional<AttributeValue> Read(const std::string& name) const override {
-    if (!attributes_) throw popart::error("attribute '{}' is asked for when the op has been made already", name);
-    const auto value = attributes_->Read(name.c_str());
-    if (!value) return std::nullopt;
-    return std::visit([](const auto& each) -> AttributeValue { return each; }, *value);
-  }
-
- private:
-  std::optional<pykernels::onnxruntime::NodeAttributes> attributes_;
-};
-
 Instance MakeInstance(const Variant& variant, const OrtApi& api, const OrtKernelInfo* info) {
-  const auto source = std::make_shared<OpenAttributes>(api, info);
+  const auto source = std::make_shared<AttributeSource>();
+  source->node.emplace(api, info);
   const popart::Attributes attributes(source);
   if (attributes.hasAttribute(kInstanceAttribute)) {
     return FindKept(attributes.getAttribute<int64_t>(kInstanceAttribute)).instance;
@@ -40,9 +20,9 @@ Instance MakeInstance(const Variant& variant, const OrtApi& api, const OrtKernel
   const popart::Op::Settings settings;
   std::shared_ptr<const popart::Op> op =
       variant.op->make(popart::OpCreatorInfo(variant.op->opid, settings, attributes));
-  source->Close();
-  if (!op) throw popart::error("its popart::OpCreator makes no op");
-  FindOpx(op->opid, variant.op->library);  // so that one that is missing is told before anything runs
+  source->node.reset();
+  if (!op) throw popart::error("its popart::OpCreator returns no op");
+  FindOpx(op->opid, variant.op->library);  // reports a missing Opx before anything runs
   return {op, variant.op->library};
 }
 
@@ -51,7 +31,7 @@ popart::TensorInfo InfoOf(const OrtApi& api, const OrtValue* value) {
   Check(api, api.GetTensorTypeAndShape(value, &info));
   int type;
   std::size_t rank;
-  // None of these can fail.
+  // These calls cannot fail.
   api.GetTensorElementType(info, &type);
   api.GetDimensionsCount(info, &rank);
   popart::Shape shape(rank);
@@ -103,7 +83,7 @@ void Node::Run(OrtKernelContext* context) const {
     const auto call = [](void* data, std::size_t i) { (*static_cast<const Body*>(data))(i); };
     OrtStatus* status = api_.KernelContext_ParallelFor(context, call, n, 0, const_cast<Body*>(&body));
     if (!status) return;
-    // Nothing has run then.
+    // An error means that nothing has run.
     api_.ReleaseStatus(status);
     for (std::size_t i = 0; i < n; ++i) body(i);
   });

@@ -1,6 +1,5 @@
 // A node of a session.
-#ifndef PYKERNELS_REGISTRY_POPART_NODE_H_
-#define PYKERNELS_REGISTRY_POPART_NODE_H_
+#pragma once
 
 #include <mutex>
 
@@ -8,10 +7,10 @@
 
 namespace popart_cpu {
 
-// Throws the text of a status, if it is one.
+// Throws the text of a status if it is an error.
 void Check(const OrtApi& api, OrtStatus* status);
 
-// Several threads may run one at the same time.
+// Safe to use from several threads at the same time.
 class Node {
  public:
   Node(const Variant& variant, const OrtApi& api, const OrtKernelInfo* info);
@@ -27,10 +26,8 @@ class Node {
   const Variant& variant_;
   Instance instance_;
   mutable std::mutex mutex_;
-  // What ran last, the newest first.
+  // the newest first
   mutable std::vector<std::pair<Infos, std::shared_ptr<const Prepared>>> prepared_;
 };
 
 }  // namespace popart_cpu
-
-#endif  // PYKERNELS_REGISTRY_POPART_NODE_H_

@@ -11,12 +11,12 @@
 namespace popart_cpu {
 namespace {
 
-// The most combinations of types that an op has a variant for each of.
+// The maximum number of type combinations for which an op has one variant each.
 constexpr std::size_t kMostVariants = 256;
 
 const Variant& Cast(const OrtCustomOp* op) { return static_cast<const Variant&>(*op); }
 
-// What `body` throws as a status, with the code of `kind`.
+// Runs `body` and returns what it throws as a status with the code of `kind`.
 template <typename Body>
 OrtStatus* Report(pykernels::Kind kind, const OrtApi& api, const Variant& variant, const Body& body) {
   std::string text;
@@ -26,7 +26,7 @@ OrtStatus* Report(pykernels::Kind kind, const OrtApi& api, const Variant& varian
   } catch (const std::exception& error) {
     text = error.what();
   } catch (...) {
-    text = "an exception was thrown that is no std::exception";
+    text = "an exception was thrown that is not a std::exception";
   }
   text = pykernels::WithCode(kind, pykernels::Join(variant.domain, "::", variant.name, ": ", text));
   return api.CreateStatus(ORT_FAIL, text.c_str());
@@ -41,8 +41,8 @@ OrtStatus* RunNode(void* kernel, OrtKernelContext* context) {
   return Report(pykernels::kKernelError, node.api(), node.variant(), [&] { node.Run(context); });
 }
 
-// What an output is where its inputs are of these types: as an input with the same choice of types, else the only one
-// or the first that it can be.
+// Returns the type of an output for inputs of these types: that of an input with the same choice of types, otherwise
+// the first that the output allows.
 int OutputType(const popart::OpDefinition::Output& output, const std::vector<popart::OpDefinition::Input>& inputs,
                const std::vector<int>& types) {
   const auto& choice = output.supportedTensors;
@@ -53,7 +53,7 @@ int OutputType(const popart::OpDefinition::Output& output, const std::vector<pop
   return OnnxNumber(choice[0]);
 }
 
-// The inputs of nodes; the last one of the definition stands for as many as the op takes.
+// Returns the inputs of nodes; the definition's last one is repeated up to the op's maximum number.
 std::vector<popart::OpDefinition::Input> InputsOf(const RegisteredOp& op) {
   auto inputs = op.definition.inputs;
   const auto most = static_cast<std::size_t>(std::max(op.opid.numInputs.max, 0));
@@ -71,7 +71,7 @@ std::vector<const Variant*> MakeVariants(const RegisteredOp& op) {
     }
     n_variants *= n_variants > kMostVariants ? 1 : each.supportedTensors.size();
   }
-  // Inputs with the same choice of types are of one type, if there would be too many variants otherwise.
+  // If there would be too many variants, inputs with the same choice of types share one type.
   const bool is_tied = n_variants > kMostVariants;
   const int n_required = op.opid.numInputs.max > 0 ? op.opid.numInputs.min : static_cast<int>(inputs.size());
   std::vector<const Variant*> variants;
@@ -130,7 +130,7 @@ std::vector<const Variant*> VariantsOf(const RegisteredOp& op) {
 const Variant* VariantOf(const popart::OperatorIdentifier& opid, const Infos& inputs, const Infos& outputs) {
   static auto* made = new std::map<std::tuple<std::string, std::string, std::vector<int>, std::vector<int>>, Variant*>;
   std::vector<int> in, out;
-  // One that is left out needs a type all the same.
+  // An omitted input needs a type too.
   for (const auto& each : inputs) in.push_back(each.isSet() ? OnnxNumber(each.dataType()) : 1);
   for (const auto& each : outputs) out.push_back(OnnxNumber(each.dataType()));
   std::lock_guard<std::mutex> lock(the_mutex);
@@ -144,8 +144,9 @@ void Offer(std::vector<const Variant*> variants) {
   for (const Variant* each : variants) {
     const auto owner = owners.emplace(std::make_pair(each->domain, each->name), each->op).first;
     if (owner->second == each->op) continue;
-    throw popart::error("two ops are {}::{}: {} of {} and {} of {}", each->domain, each->name, owner->second->opid,
-                        owner->second->library, each->op->opid, each->op->library);
+    const RegisteredOp &first = *owner->second, &second = *each->op;
+    throw popart::error("two ops are named {}::{}: {} of {} and {} of {}", each->domain, each->name, first.opid,
+                        first.library, second.opid, second.library);
   }
   std::lock_guard<std::mutex> lock(the_mutex);
   the_offered = std::move(variants);
@@ -163,11 +164,11 @@ void AddOffered(OrtSessionOptions* options, const OrtApi& api) {
 }  // namespace
 }  // namespace popart_cpu
 
-// What ONNX Runtime looks for in a library of custom ops.
+// The function that ONNX Runtime calls in a library of custom ops.
 extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
   const OrtApi* api = base->GetApi(kOrtVersion);
   if (!api) {
-    // The first version has what it takes to say so.
+    // Version 1 of the API suffices to report this.
     const char* what = "ops of PopART need ONNX Runtime 1.17 or newer";
     return base->GetApi(1)->CreateStatus(ORT_FAIL, pykernels::WithCode(pykernels::kLoadError, what).c_str());
   }

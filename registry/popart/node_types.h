@@ -1,6 +1,5 @@
-// Ops as ONNX Runtime knows them: a name in a domain, and the types of inputs and outputs.
-#ifndef PYKERNELS_REGISTRY_POPART_NODE_TYPES_H_
-#define PYKERNELS_REGISTRY_POPART_NODE_TYPES_H_
+// The node types of ONNX Runtime: a name in a domain, and the types of inputs and outputs.
+#pragma once
 
 #include <onnxruntime/custom_op.h>
 
@@ -12,12 +11,12 @@
 
 namespace popart_cpu {
 
-// The attribute of a node that is an op which exists already: its number.
+// The attribute that marks a node as an op that already exists; its value is the op's number.
 constexpr const char* kInstanceAttribute = "popart_op";
 
 class Node;
 
-// A node type for some types of its tensors, as ONNX's numbers.
+// A node type for given tensor types, as ONNX's numbers.
 struct Variant : pykernels::onnxruntime::CustomOp<Variant, Node> {
   Variant(const popart::OperatorIdentifier& opid, const RegisteredOp* op, std::vector<int> inputs,
           std::vector<int> outputs, std::size_t n_required);
@@ -25,20 +24,18 @@ struct Variant : pykernels::onnxruntime::CustomOp<Variant, Node> {
   std::string domain;
   std::string name;
   popart::OpVersion version;
-  const RegisteredOp* op;  // null if all nodes are ops that exist already
+  const RegisteredOp* op;  // null if all nodes are existing ops
   std::vector<int> inputs;
   std::vector<int> outputs;
-  std::size_t n_required;  // inputs behind the first so many may be left out
+  std::size_t n_required;  // later inputs are optional
 };
 
-// The variants of an op by what its definition says of types; they live as long as the process.
+// Returns the variants of an op for the types in its definition; they live as long as the process.
 std::vector<const Variant*> VariantsOf(const RegisteredOp& op);
-// The variant for these very types.
+// Returns the variant for exactly these types.
 const Variant* VariantOf(const popart::OperatorIdentifier& opid, const Infos& inputs, const Infos& outputs);
 
-// Says what sessions are offered from now on. Throws if two of them are one op.
+// Sets the node types for sessions created from now on. Throws if two ops have the same node type.
 void Offer(std::vector<const Variant*> variants);
 
 }  // namespace popart_cpu
-
-#endif  // PYKERNELS_REGISTRY_POPART_NODE_TYPES_H_

@@ -1,3 +1,4 @@
+// Implements popart::Op and the tensors of its inputs and outputs.
 #include <popart/op.hpp>
 
 extern "C" __attribute__((visibility("default"))) const char POPART_CPU_HEADERS = 0;
@@ -6,7 +7,7 @@ namespace popart {
 
 Tensor* TensorIndexMap::tensor(int index) const {
   const auto found = tensors_.find(index);
-  if (found == tensors_.end()) throw error("there is no tensor {} among {}", index, n());
+  if (found == tensors_.end()) throw error("tensor {} does not exist; the number of tensors is {}", index, n());
   return found->second.get();
 }
 
@@ -20,7 +21,7 @@ Op::Op(const OperatorIdentifier& opid, const Settings& settings)
     : opid(opid), settings(settings), input(new TensorIndexMap), output(new TensorIndexMap) {}
 
 Op::Op(const Op& other) : Op(other.opid, other.settings) {
-  // So that what is said of one stays as it is for the other.
+  // Copies the tensors, so that changes to one op's do not affect the other's.
   for (const auto& each : other.input->tensorIdMap()) input->insert(each.first, *other.input->tensor(each.first));
   for (const auto& each : other.output->tensorIdMap()) output->insert(each.first, *other.output->tensor(each.first));
 }

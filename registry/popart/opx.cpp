@@ -1,15 +1,16 @@
+// Implements popart::popx::Opx on the device of one op.
 #include <popart/popx/opx.hpp>
 
 #include "broadcast.h"
-#include "devicex.h"
+#include "instance.h"
 
 namespace popart {
 namespace popx {
 namespace {
 
-const poplar::Tensor& At(const std::map<int, poplar::Tensor>& tensors, int i, const char* what) {
+const poplar::Tensor& At(const std::map<int, poplar::Tensor>& tensors, int i, const char* problem) {
   const auto found = tensors.find(i);
-  if (found == tensors.end()) throw error("there is no {} {}", what, i);
+  if (found == tensors.end()) throw error(problem, i);
   return found->second;
 }
 
@@ -23,9 +24,9 @@ view::RegMap Opx::unwindRegion(InIndex, OutIndex) const {
 
 poplar::Graph& Opx::graph() const { return dv_p->graph; }
 
-const poplar::Tensor& Opx::getInTensor(InIndex i) const { return At(dv_p->inputs, i, "input"); }
+const poplar::Tensor& Opx::getInTensor(InIndex i) const { return At(dv_p->inputs, i, "input {} does not exist"); }
 
-const poplar::Tensor& Opx::getOutTensor(OutIndex i) const { return At(dv_p->outputs, i, "output that has been set:"); }
+const poplar::Tensor& Opx::getOutTensor(OutIndex i) const { return At(dv_p->outputs, i, "output {} has not been set"); }
 
 const poplar::Tensor& Opx::get(const TensorId& id) const {
   for (const auto& each : op_p->input->tensorIdMap()) {
@@ -39,7 +40,7 @@ const poplar::Tensor& Opx::get(const TensorId& id) const {
 
 void Opx::setOutTensor(OutIndex i, const poplar::Tensor& tensor) const {
   if (!op_p->hasOutput(i)) throw error("setOutTensor(): {} has no output {}", op_p->opid, i);
-  if (!tensor.valid()) throw error("setOutTensor(): output {} is no tensor", i);
+  if (!tensor.valid()) throw error("setOutTensor(): output {} is not a tensor", i);
   dv_p->outputs[i] = tensor;
 }
 

@@ -8,15 +8,15 @@
 #include <cstring>
 #include <new>
 
-#include "half.h"
+#include "functions.h"
 #include "kernels.h"
 
 namespace popart_cpu {
 namespace {
 
-// Elements that are computed at a time: what a formula needs of them stays in the processor's first cache.
+// Elements computed at a time: everything that a formula needs for them stays in the first-level cache.
 constexpr std::size_t kBlock = 512;
-// What a thread is given at a time, and the fewest elements that are worth several threads.
+// Elements given to a thread at a time, which is also the minimum for using several threads.
 constexpr std::size_t kPart = 64 * kBlock;
 constexpr std::size_t kAlignment = 64;
 
@@ -38,7 +38,7 @@ Formula Identity(poplar::Type from, poplar::Type to) {
   return Compile(*term, {from});
 }
 
-// Whether it is all of a variable, in order.
+// Returns whether a view is all of a variable, in order.
 bool IsWhole(const View& view) {
   return view.variable && view.offset == 0 && IsDense(view) && view.n_elements() == view.variable->n_elements;
 }
@@ -61,17 +61,15 @@ void Plan::Add(const Step& step) {
   const std::size_t n_elements = out.n_elements();
   std::vector<Access> inputs;
   for (const poplar::Tensor& each : step.inputs) inputs.push_back(Resolve(*each.view(), false));
-  if (out.variable && out.variable->is_constant) throw poplar::poplar_error("a constant is written to");
-  if (IsWhole(out)) {
-    // Written to memory of its own, so that it does not matter who else reads what it has been.
-    const int made = NewScratch(n_elements * out.type.size());
-    AddOperation(step.formula, std::move(inputs), DenseAccess(out.type, made), n_elements);
-    current_[out.variable] = made;
-    return;
-  }
+  if (out.variable && out.variable->is_constant) throw poplar::poplar_error("a constant cannot be changed");
+  // Write to new memory, because other views may still read the old contents.
   const int made = NewScratch(n_elements * out.type.size());
   AddOperation(step.formula, std::move(inputs), DenseAccess(out.type, made), n_elements);
-  AddOperation(Identity(out.type, out.type), {DenseAccess(out.type, made)}, Resolve(out, true), n_elements);
+  if (IsWhole(out)) {
+    current_[out.variable] = made;
+  } else {
+    AddOperation(Identity(out.type, out.type), {DenseAccess(out.type, made)}, Resolve(out, true), n_elements);
+  }
 }
 
 void Plan::AddOperation(const Formula& formula, std::vector<Access> inputs, Access output, std::size_t n_elements) {
@@ -93,7 +91,7 @@ int Plan::Find(const std::shared_ptr<const Variable>& variable) {
   } else if (variable->input >= 0) {
     storage = {Storage::Kind::kInput, bytes, static_cast<std::size_t>(variable->input)};
   } else {
-    storage.is_zeroed = true;  // nobody has said what is in it
+    storage.is_zeroed = true;  // its contents are undefined
   }
   storages_.push_back(storage);
   return current_[variable] = static_cast<int>(storages_.size()) - 1;
@@ -102,7 +100,7 @@ int Plan::Find(const std::shared_ptr<const Variable>& variable) {
 int Plan::FindWritable(const std::shared_ptr<const Variable>& variable) {
   const int found = Find(variable);
   if (storages_[found].kind == Storage::Kind::kScratch) return found;
-  if (storages_[found].kind == Storage::Kind::kConstant) throw poplar::poplar_error("a constant is written to");
+  if (storages_[found].kind == Storage::Kind::kConstant) throw poplar::poplar_error("a constant cannot be changed");
   const int made = NewScratch(storages_[found].bytes);
   AddOperation(Identity(variable->type, variable->type), {DenseAccess(variable->type, found)},
                DenseAccess(variable->type, made), variable->n_elements);
@@ -114,15 +112,10 @@ Access Plan::Resolve(const View& view, bool is_written) {
   if (view.variable) return AccessOf(view, find(view.variable));
   std::vector<int> storages;
   for (const auto& variable : view.table->variables) storages.push_back(find(variable));
-  // The table's elements in the order of the view's.
   Access access{Access::Kind::kTable, view.type, 0, 0};
-  std::vector<std::size_t> at(view.shape.size());
-  for (std::size_t k = 0, n = view.n_elements(); k < n; ++k) {
-    int64_t index = view.offset;
-    for (std::size_t i = 0; i < at.size(); ++i) index += view.strides[i] * static_cast<int64_t>(at[i]);
+  for (int64_t index : Indices(view)) {
     const Table::Element& element = view.table->elements[index];
     access.elements.push_back({storages[element.variable], element.index});
-    for (std::size_t i = at.size(); i-- > 0 && ++at[i] == view.shape[i];) at[i] = 0;
   }
   return access;
 }
@@ -159,7 +152,7 @@ void Plan::Run(const std::vector<const void*>& inputs, const std::vector<void*>&
         break;
       case Storage::Kind::kOutput:
         places.push_back(static_cast<char*>(outputs[storage.place]));
-        if (!places.back()) {  // nobody wants it
+        if (!places.back()) {  // the output is not requested
           others.push_back(Allocate(storage.bytes));
           places.back() = others.back().get();
         }
@@ -171,23 +164,14 @@ void Plan::Run(const std::vector<const void*>& inputs, const std::vector<void*>&
 
 namespace {
 
-template <typename T>
-void Fill(void* block, T value) {
-  std::fill_n(static_cast<T*>(block), kBlock, value);
-}
-
 void FillConstant(const Formula::Constant& constant, void* block) {
-  const long double value = constant.value;
-  const auto whole = value < 0 ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value);
-  if (constant.type == poplar::FLOAT) return Fill(block, static_cast<float>(value));
-  if (constant.type == poplar::HALF) return Fill(block, HalfToFloat(FloatToHalf(static_cast<float>(value))));
-  if (constant.type == poplar::BOOL) return Fill(block, static_cast<uint8_t>(value != 0));
-  switch (constant.type.size()) {
-    case 1: return Fill(block, static_cast<uint8_t>(whole));
-    case 2: return Fill(block, static_cast<uint16_t>(whole));
-    case 4: return Fill(block, static_cast<uint32_t>(whole));
-    default: return Fill(block, whole);
-  }
+  const bool is_half = constant.type == poplar::HALF;
+  const long double value =
+      is_half ? HalfToFloat(FloatToHalf(static_cast<float>(constant.value))) : constant.value;
+  ForType<TakesAll>(constant.type, [&](auto element) {
+    using T = decltype(element);
+    std::fill_n(static_cast<T*>(block), kBlock, ConstantAs<T>(value));
+  });
 }
 
 }  // namespace
@@ -196,7 +180,7 @@ void Plan::RunOperation(const Operation& operation, const std::vector<char*>& pl
                         const ParallelFor& parallel) const {
   const Formula& formula = operation.formula;
   const int n_operands = formula.n_operands;
-  // Registers for what cannot be used where it is, then those of the formula.
+  // Registers for operands that cannot be used in place, then those of the formula.
   std::vector<std::size_t> sizes;
   for (const Access& each : operation.inputs) sizes.push_back(SizeInBlock(each.type));
   sizes.insert(sizes.end(), formula.sizes.begin(), formula.sizes.end());

@@ -1,6 +1,5 @@
-// A program with places for all that it reads and writes, ready to run any number of times.
-#ifndef PYKERNELS_REGISTRY_POPART_PLAN_H_
-#define PYKERNELS_REGISTRY_POPART_PLAN_H_
+// The steps of programs, and plans: programs with storage for all their data, ready to run any number of times.
+#pragma once
 
 #include <functional>
 #include <map>
@@ -11,29 +10,39 @@
 #include <poplar/Tensor.hpp>
 
 #include "access.h"
-#include "step.h"
+#include "expression.h"
 
 namespace popart_cpu {
 
-// Calls body(i) for every i of [0, n), maybe at the same time.
+// A step of a program: a formula for the elements of tensors, all of which have the shape of the output.
+struct Step {
+  Formula formula;
+  std::vector<poplar::Tensor> inputs;
+  poplar::Tensor output;
+};
+
+std::shared_ptr<const Step> MakeStep(const std::shared_ptr<const Term>& term, std::vector<poplar::Tensor> inputs,
+                                     poplar::Tensor output);
+
+// Calls body(i) for every i in [0, n), possibly in parallel.
 using ParallelFor = std::function<void(std::size_t n, const std::function<void(std::size_t)>& body)>;
 
 class Plan {
  public:
-  // `outputs` are the tensors of the op's outputs, each with the type that the output has.
+  // `outputs` are the tensors of the op's outputs, each with the output's type.
   Plan(const poplar::program::Sequence& program,
        const std::vector<std::pair<poplar::Tensor, poplar::Type>>& outputs);
 
-  // What inputs are in is only read. Several threads may run it at the same time.
+  // Runs the program. It only reads the inputs. Several threads may run it at the same time.
   void Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
            const ParallelFor& parallel) const;
 
  private:
-  // Memory of its own, of an input or of an output, or a constant.
+  // Scratch memory, an input, an output, or a constant.
   struct Storage {
     enum class Kind { kScratch, kInput, kOutput, kConstant } kind;
     std::size_t bytes;
-    std::size_t place;  // in the scratch memory; the number of the input or output
+    std::size_t place;  // offset in the scratch memory, or number of the input or output
     std::shared_ptr<const Variable> variable{};
     bool is_zeroed = false;
   };
@@ -47,7 +56,7 @@ class Plan {
   void Add(const Step& step);
   void AddOperation(const Formula& formula, std::vector<Access> inputs, Access output, std::size_t n_elements);
   int NewScratch(std::size_t bytes);
-  // Where a variable is now, and where it can be written to.
+  // Return where a variable is now, and where it can be written.
   int Find(const std::shared_ptr<const Variable>& variable);
   int FindWritable(const std::shared_ptr<const Variable>& variable);
   Access Resolve(const View& view, bool is_written);
@@ -61,5 +70,3 @@ class Plan {
 };
 
 }  // namespace popart_cpu
-
-#endif  // PYKERNELS_REGISTRY_POPART_PLAN_H_

@@ -1,4 +1,4 @@
-// What functions of Poplar and its libraries add to programs.
+// The steps that functions of Poplar and its libraries add to programs.
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 #include <popops/ElementWise.hpp>
@@ -8,9 +8,8 @@
 
 #include "../host/error.h"
 #include "broadcast.h"
-#include "expression.h"
-#include "half.h"
-#include "step.h"
+#include "functions.h"
+#include "plan.h"
 #include "view.h"
 
 namespace popart_cpu {
@@ -31,33 +30,11 @@ poplar::Tensor NewVariable(poplar::Type type, std::vector<std::size_t> shape) {
   return TensorOf(std::move(variable), std::move(shape));
 }
 
-template <typename T>
-void Store(char* to, double value) {
-  const T stored = static_cast<T>(value);
-  std::memcpy(to, &stored, sizeof stored);
-}
-
-void Store(char* to, poplar::Type type, double value) {
-  switch (type.kind()) {
-    case poplar::Type::Kind::Float: return Store<float>(to, value);
-    case poplar::Type::Kind::Half: {
-      const uint16_t half = FloatToHalf(static_cast<float>(value));
-      std::memcpy(to, &half, sizeof half);
-      return;
-    }
-    case poplar::Type::Kind::Bool: return Store<bool>(to, value);
-    case poplar::Type::Kind::Char:
-    case poplar::Type::Kind::SignedChar: return Store<int8_t>(to, value);
-    case poplar::Type::Kind::UnsignedChar: return Store<uint8_t>(to, value);
-    case poplar::Type::Kind::Short: return Store<int16_t>(to, value);
-    case poplar::Type::Kind::UnsignedShort: return Store<uint16_t>(to, value);
-    case poplar::Type::Kind::Int: return Store<int32_t>(to, value);
-    case poplar::Type::Kind::UnsignedInt: return Store<uint32_t>(to, value);
-    case poplar::Type::Kind::LongLong: return Store<int64_t>(to, value);
-    case poplar::Type::Kind::UnsignedLongLong: return Store<uint64_t>(to, value);
-    case poplar::Type::Kind::None: break;
-  }
-  throw poplar::poplar_error("a constant without a type");
+// Stores a number as an element of a tensor.
+void StoreNumber(char* to, poplar::Type type, double value) {
+  const auto copy = [to](auto stored) { std::memcpy(to, &stored, sizeof stored); };
+  if (type == poplar::HALF) return copy(FloatToHalf(static_cast<float>(value)));
+  ForType<TakesAll>(type, [&](auto element) { copy(ConstantAs<decltype(element)>(value)); });
 }
 
 }  // namespace
@@ -74,13 +51,14 @@ Tensor Graph::addVariable(Type type, ArrayRef<std::size_t> shape, const DebugCon
 std::size_t Graph::Count(ArrayRef<std::size_t> shape) { return Product(shape); }
 
 Tensor Graph::Constant(Type type, ArrayRef<std::size_t> shape, const std::vector<double>& values) {
+  if (type == Type()) throw poplar_error("addConstant(): the type is missing");
   auto variable = std::make_shared<popart_cpu::Variable>();
   variable->type = type;
   variable->n_elements = values.size();
   variable->is_constant = true;
   variable->constant.resize(values.size() * type.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    popart_cpu::Store(variable->constant.data() + i * type.size(), type, values[i]);
+    popart_cpu::StoreNumber(variable->constant.data() + i * type.size(), type, values[i]);
   }
   if (values.size() == Product(shape)) return popart_cpu::TensorOf(std::move(variable), shape);
   return popart_cpu::BroadcastTo(popart_cpu::TensorOf(std::move(variable), {}), shape);
@@ -97,7 +75,7 @@ Tensor Graph::AllOf(Type type, ArrayRef<std::size_t> shape, const std::vector<do
 namespace program {
 
 void Sequence::add(const Program& program) {
-  // Taken before, since a program may be added to itself.
+  // Copy the steps first: a program may be added to itself.
   const auto steps = program.steps();
   steps_.insert(steps_.end(), steps.begin(), steps.end());
 }
@@ -117,7 +95,7 @@ Copy::Copy(Tensor source, Tensor destination, bool, const DebugContext&) {
 namespace popops {
 namespace {
 
-// What is wrong is told with the name that the user has given the step.
+// Runs `body` and adds the user's name for the step to any error.
 template <typename Body>
 void Named(const char* function, const poplar::DebugContext& context, const Body& body) {
   try {
@@ -158,7 +136,7 @@ poplar::Tensor map(poplar::Graph& graph, const expr::Expr& expr, const std::vect
 void mapInPlace(poplar::Graph&, const expr::Expr& expr, const std::vector<poplar::Tensor>& ts,
                 poplar::program::Sequence& prog, const poplar::DebugContext& context, const poplar::OptionFlags&) {
   Named("popops::mapInPlace", context, [&] {
-    if (ts.empty()) throw poputil::poplibs_error("there is no tensor to change");
+    if (ts.empty()) throw poputil::poplibs_error("the list of tensors is empty");
     Add(expr, ts, ts[0], prog);
   });
 }

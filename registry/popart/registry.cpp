@@ -23,7 +23,7 @@ struct Registry {
   std::deque<RegisteredOpx> opxs;
 };
 
-// Never deleted: libraries register while they are loaded, and nodes use it until the process ends.
+// Never deleted: libraries register while they load, and nodes use the registry until the process ends.
 Registry& Get() {
   static auto* registry = new Registry;
   return *registry;

@@ -1,6 +1,5 @@
 // The ops that loaded libraries have registered.
-#ifndef PYKERNELS_REGISTRY_POPART_REGISTRY_H_
-#define PYKERNELS_REGISTRY_POPART_REGISTRY_H_
+#pragma once
 
 #include <popart/opmanager.hpp>
 #include <popart/popx/opxmanager.hpp>
@@ -10,6 +9,7 @@
 
 namespace popart_cpu {
 
+// An op as its library registered it.
 struct RegisteredOp {
   popart::OperatorIdentifier opid;
   popart::OpDefinition definition;
@@ -17,16 +17,15 @@ struct RegisteredOp {
   std::string library;  // the real path of its file
 };
 
-// The op lives as long as the process. `library` is as in RegisteredOp; throws what is wrong with it.
+// Returns the ops of a library, given as in RegisteredOp; they live as long as the process. Throws the library's
+// errors.
 std::vector<const RegisteredOp*> OpsOf(const std::string& library);
 
-// Preferred is the Opx of the op's own library; throws if there is none.
+// Returns the Opx for an op, preferably from the op's own library; throws if there is none.
 popart::popx::OpxManager::OpxFactoryFunc FindOpx(const popart::OperatorIdentifier& opid, const std::string& library);
 
-// The library that an address is in.
+// Returns the library that contains an address.
 std::string LibraryOf(const void* address);
 std::string RealPath(const std::string& path);
 
 }  // namespace popart_cpu
-
-#endif  // PYKERNELS_REGISTRY_POPART_REGISTRY_H_

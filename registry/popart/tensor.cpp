@@ -1,3 +1,4 @@
+// Implements poplar::Tensor.
 #include <poplar/Tensor.hpp>
 #include <poplar/exceptions.hpp>
 
@@ -18,14 +19,14 @@ namespace {
   throw poplar_error(Join("a tensor of shape ", tensor.shapeToString(), ": ", what));
 }
 
-// A copy to be changed.
+// Returns a copy of the tensor's view to modify.
 std::shared_ptr<View> Change(const Tensor& tensor) {
-  if (!tensor.valid()) throw poplar_error("there is no such tensor: poplar::Tensor() was never set");
+  if (!tensor.valid()) throw poplar_error("the tensor is not valid: poplar::Tensor() was never set");
   return std::make_shared<View>(*tensor.view());
 }
 
 void CheckDimension(const Tensor& tensor, std::size_t dimension) {
-  if (dimension >= tensor.rank()) Refuse(tensor, Join("there is no dimension ", dimension));
+  if (dimension >= tensor.rank()) Refuse(tensor, Join("dimension ", dimension, " does not exist"));
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ Tensor Tensor::slice(std::size_t begin, std::size_t end, unsigned dimension) con
   auto view = Change(*this);
   CheckDimension(*this, dimension);
   if (begin > end || end > view->shape[dimension]) {
-    Refuse(*this, Join("there are no elements ", begin, " to ", end, " of dimension ", dimension));
+    Refuse(*this, Join("elements ", begin, " to ", end, " of dimension ", dimension, " do not exist"));
   }
   view->offset += view->strides[dimension] * static_cast<int64_t>(begin);
   view->shape[dimension] = end - begin;
@@ -158,7 +159,7 @@ Tensor Tensor::reshape(ArrayRef<std::size_t> shape) const {
   if (popart_cpu::Product(wanted) != view->n_elements()) {
     Refuse(*this, "it cannot be reshaped to " + popart_cpu::ShapeText(wanted));
   }
-  // Dimensions that one step goes through count as one, and so do those that they are cut into.
+  // Match groups of old and new dimensions with the same number of elements. Each old group needs a single stride.
   std::vector<int64_t> strides(wanted.size(), 0);
   std::size_t from = 0, to = 0;
   while (view->n_elements() > 0 && (from < view->shape.size() || to < wanted.size())) {
@@ -182,7 +183,7 @@ Tensor Tensor::reshape(ArrayRef<std::size_t> shape) const {
       if (view->strides[i - 1] != view->strides[i] * static_cast<int64_t>(view->shape[i]) && view->shape[i] != 1) {
         auto table = std::make_shared<Table>();
         popart_cpu::AppendTo(table.get(), *view);
-        return popart_cpu::TensorOfTable(std::move(table), view->type, wanted);
+        return popart_cpu::TensorOf(std::move(table), view->type, wanted);
       }
     }
     int64_t stride = view->strides[from_end - 1];
@@ -196,7 +197,7 @@ Tensor Tensor::reshape(ArrayRef<std::size_t> shape) const {
 }
 
 Tensor Tensor::reshapePartial(unsigned begin, unsigned end, ArrayRef<std::size_t> shape) const {
-  if (begin > end || end > rank()) Refuse(*this, Join("there are no dimensions ", begin, " to ", end));
+  if (begin > end || end > rank()) Refuse(*this, Join("dimensions ", begin, " to ", end, " do not exist"));
   std::vector<std::size_t> wanted = this->shape();
   wanted.erase(wanted.begin() + begin, wanted.begin() + end);
   wanted.insert(wanted.begin() + begin, shape.begin(), shape.end());
@@ -208,7 +209,7 @@ Tensor Tensor::expand(ArrayRef<std::size_t> dimensions) const {
   std::vector<std::size_t> sorted(dimensions.begin(), dimensions.end());
   std::sort(sorted.rbegin(), sorted.rend());
   for (std::size_t dimension : sorted) {
-    if (dimension > rank()) Refuse(*this, Join("there is no place ", dimension, " for a dimension"));
+    if (dimension > rank()) Refuse(*this, Join("expand() before dimension ", dimension, " is out of bounds"));
     view->shape.insert(view->shape.begin() + dimension, 1);
     view->strides.insert(view->strides.begin() + dimension, 0);
   }
@@ -231,7 +232,7 @@ Tensor Tensor::squeeze(ArrayRef<std::size_t> dimensions) const {
 Tensor Tensor::flatten() const { return reshape({numElements()}); }
 
 Tensor Tensor::flatten(unsigned begin, unsigned end) const {
-  if (begin > end || end > rank()) Refuse(*this, Join("there are no dimensions ", begin, " to ", end));
+  if (begin > end || end > rank()) Refuse(*this, Join("dimensions ", begin, " to ", end, " do not exist"));
   std::size_t size = 1;
   for (unsigned i = begin; i < end; ++i) size *= view_->shape[i];
   return reshapePartial(begin, end, {size});
@@ -259,13 +260,13 @@ Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension) {
     }
     shape[dimension] += size;
   }
-  // With that dimension as the first one, one comes behind the other.
+  // With that dimension first, concatenation appends one tensor after the other.
   auto table = std::make_shared<Table>();
   for (const Tensor& each : tensors) popart_cpu::AppendTo(table.get(), *each.dimRoll(dimension).view());
   std::vector<std::size_t> rolled = shape;
   rolled.erase(rolled.begin() + dimension);
   rolled.insert(rolled.begin(), shape[dimension]);
-  return popart_cpu::TensorOfTable(std::move(table), tensors[0].elementType(), rolled).dimRoll(0, dimension);
+  return popart_cpu::TensorOf(std::move(table), tensors[0].elementType(), rolled).dimRoll(0, dimension);
 }
 
 Tensor concat(const Tensor& first, const Tensor& second, unsigned dimension) {

@@ -1,12 +1,11 @@
-#include <popart/half.hpp>
+// Implements the types and shapes of popart/tensorinfo.hpp, and the names of ops.
 #include <popart/operatoridentifier.hpp>
 #include <popart/tensorinfo.hpp>
 
-#include <algorithm>
 #include <ostream>
 
+#include "broadcast.h"
 #include "dtype.h"
-#include "half.h"
 
 namespace popart {
 namespace {
@@ -19,23 +18,7 @@ std::string Text(const Shape& shape) {
 
 std::string Before(const std::string& name) { return name.empty() ? "" : name + ": "; }
 
-// Aligned at their ends; nothing if they do not go together.
-bool Broadcast(const Shape& a, const Shape& b, Shape* out) {
-  *out = a.size() < b.size() ? b : a;
-  const Shape& shorter = a.size() < b.size() ? a : b;
-  for (std::size_t i = 0; i < shorter.size(); ++i) {
-    int64_t& size = (*out)[out->size() - shorter.size() + i];
-    if (size != shorter[i] && size != 1 && shorter[i] != 1) return false;
-    if (size == 1) size = shorter[i];
-  }
-  return true;
-}
-
 }  // namespace
-
-Half::Half(float value) : bits_(popart_cpu::FloatToHalf(value)) {}
-
-Half::operator float() const { return popart_cpu::HalfToFloat(bits_); }
 
 TensorInfo::TensorInfo(const std::string& type, const Shape& shape) : TensorInfo(dataTypeFromString(type), shape) {}
 
@@ -45,7 +28,7 @@ void TensorInfo::set(DataType type) {
 }
 
 DataType TensorInfo::dataType() const {
-  if (!is_set_) throw error("the type of a tensor is asked for, which has not been set");
+  if (!is_set_) throw error("the type of a tensor is read before it is set");
   return type_;
 }
 
@@ -54,7 +37,7 @@ const std::string& TensorInfo::data_type() const { return popart_cpu::Name(dataT
 const std::string& TensorInfo::data_type_lcase() const { return popart_cpu::NumpyName(dataType()); }
 
 int64_t TensorInfo::dim(int i) const {
-  if (i < 0 || i >= rank()) throw error("there is no dimension {} of a tensor of shape {}", i, Text(shape_));
+  if (i < 0 || i >= rank()) throw error("dimension {} does not exist in a tensor of shape {}", i, Text(shape_));
   return shape_[static_cast<std::size_t>(i)];
 }
 
@@ -81,12 +64,12 @@ DataType dataTypeFromString(const std::string& name) {
   for (int i = 0; i < static_cast<int>(DataType::UNDEFINED); ++i) {
     if (popart_cpu::Name(static_cast<DataType>(i)) == name) return static_cast<DataType>(i);
   }
-  throw error("there is no data type '{}'", name);
+  throw error("data type '{}' does not exist", name);
 }
 
 Shape npOut(const Shape& a, const Shape& b, const std::string& debugName) {
-  Shape out;
-  if (!Broadcast(a, b, &out)) {
+  Shape out = a;
+  if (!popart_cpu::Broadcast(&out, b)) {
     throw error("{}shapes {} and {} cannot be broadcast to one shape", Before(debugName), Text(a), Text(b));
   }
   return out;
@@ -100,17 +83,8 @@ TensorInfo npOut(const TensorInfo& a, const TensorInfo& b, bool checkDataType, c
 }
 
 bool npBroadcastable(const Shape& a, const Shape& b) {
-  Shape out;
-  return Broadcast(a, b, &out);
-}
-
-std::vector<int64_t> npReductionAxis(const Shape& in, const Shape& out) {
-  std::vector<int64_t> axes;
-  const std::size_t more = out.size() - std::min(in.size(), out.size());
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (i < more || (in[i - more] == 1 && out[i] > 1)) axes.push_back(static_cast<int64_t>(i));
-  }
-  return axes;
+  Shape out = a;
+  return popart_cpu::Broadcast(&out, b);
 }
 
 std::ostream& operator<<(std::ostream& stream, const OperatorIdentifier& id) {

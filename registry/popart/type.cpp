@@ -1,3 +1,4 @@
+// The names and sizes of Poplar's element types.
 #include <poplar/Type.hpp>
 
 #include <ostream>

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 namespace popart_cpu {
-namespace {
 
-// The indices of a view's elements in its variable or table, in order.
 std::vector<int64_t> Indices(const View& view) {
   std::vector<int64_t> indices;
   indices.reserve(view.n_elements());
@@ -24,8 +22,6 @@ std::vector<int64_t> Indices(const View& view) {
     if (i == static_cast<std::size_t>(-1)) return indices;
   }
 }
-
-}  // namespace
 
 std::size_t View::n_elements() const { return Product(shape); }
 
@@ -57,16 +53,18 @@ bool IsDense(const View& view) {
 }
 
 poplar::Tensor TensorOf(std::shared_ptr<const Variable> variable, std::vector<std::size_t> shape) {
-  auto view = std::make_shared<View>();
-  view->type = variable->type;
-  view->strides = DenseStrides(shape);
-  view->shape = std::move(shape);
-  view->variable = std::move(variable);
-  return poplar::Tensor(view);
+  const poplar::Type type = variable->type;
+  View view{type, shape, DenseStrides(shape), 0, std::move(variable), nullptr};
+  return poplar::Tensor(std::make_shared<View>(std::move(view)));
+}
+
+poplar::Tensor TensorOf(std::shared_ptr<const Table> table, poplar::Type type, std::vector<std::size_t> shape) {
+  View view{type, shape, DenseStrides(shape), 0, nullptr, std::move(table)};
+  return poplar::Tensor(std::make_shared<View>(std::move(view)));
 }
 
 void AppendTo(Table* table, const View& view) {
-  std::vector<uint32_t> numbers;  // of the view's variables, in `table`
+  std::vector<uint32_t> numbers;  // positions in `table` of the view's variables
   const auto number = [&](const std::shared_ptr<const Variable>& variable) {
     const auto found = std::find(table->variables.begin(), table->variables.end(), variable);
     const auto place = static_cast<uint32_t>(found - table->variables.begin());
@@ -86,15 +84,6 @@ void AppendTo(Table* table, const View& view) {
       table->elements.push_back({numbers[element.variable], element.index});
     }
   }
-}
-
-poplar::Tensor TensorOfTable(std::shared_ptr<const Table> table, poplar::Type type, std::vector<std::size_t> shape) {
-  auto view = std::make_shared<View>();
-  view->type = type;
-  view->strides = DenseStrides(shape);
-  view->shape = std::move(shape);
-  view->table = std::move(table);
-  return poplar::Tensor(view);
 }
 
 }  // namespace popart_cpu

@@ -1,3 +1,4 @@
+// Runs ops in float32 under autocast.
 #include "kernels.h"
 
 namespace pykernels::torch_ops {
@@ -20,7 +21,7 @@ void RunAutocast(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
   const Layout& layout = op.loaded().layout();
   IValue* arguments = stack->data() + stack->size() - layout.n_arguments();
   for (int32_t i = 0; i < layout.op().n_inputs; ++i) {
-    // A change of a copy would be lost.
+    // Changes to a copy would be lost.
     if (!layout.op().inputs[i].is_mutable) arguments[i] = InFloat32(arguments[i]);
   }
   handle.callBoxed(stack);

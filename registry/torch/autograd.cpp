@@ -1,7 +1,8 @@
+// Records calls of ops in PyTorch's autograd graph.
 #include <cctype>
 #include <map>
 
-#include "gradient_plan.h"
+#include "gradient.h"
 #include "kernels.h"
 #include "node.h"
 
@@ -18,12 +19,13 @@ void RefuseForwardMode(const TorchOp& op, const Tensor& input) {
                                       "gradients, as of backward(), vjp and grad, are computed")));
 }
 
-// "leaky_relu_forward" -> "LeakyReluBackward", as PyTorch calls its own nodes.
+// Returns "LeakyReluBackward" for "leaky_relu_forward", following the names of PyTorch's own nodes.
 std::string NodeName(const std::string& type) {
   std::string name;
   bool starts_word = true;
   const std::string suffix = "_forward";
-  const bool is_forward = type.size() > suffix.size() && type.compare(type.size() - suffix.size(), suffix.size(), suffix) == 0;
+  const bool is_forward =
+      type.size() > suffix.size() && type.compare(type.size() - suffix.size(), suffix.size(), suffix) == 0;
   for (char c : type.substr(0, type.size() - (is_forward ? suffix.size() : 0))) {
     if (c != '_') name += starts_word ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     starts_word = c == '_';
@@ -31,10 +33,10 @@ std::string NodeName(const std::string& type) {
   return name + "Backward";
 }
 
-// One call of an op in the graph of gradients.
+// One call of an op in the autograd graph.
 class Call : public Node {
  public:
-  // What the plan reads of the forward pass.
+  // A tensor of the forward pass that the plan reads.
   struct Saved {
     size_t number;  // in the plan
     SavedVariable variable;
@@ -43,24 +45,26 @@ class Call : public Node {
   Call(const TorchOp& op, const Loaded& loaded) : op_(op), loaded_(loaded) {}
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
-    if (!plan) Fail(kDefinitionError, refusal);
-    Tensors tensors(plan->first_gradient());
+    if (!gradient) Fail(kDefinitionError, refusal);
+    const GradientPlan& plan = gradient->plan();
+    Tensors tensors(plan.first_gradient());
     {
       std::lock_guard lock(mutex_);
       for (const Saved& each : saved) {
-        tensors[each.number] = each.number < plan->first_output()
+        tensors[each.number] = each.number < plan.first_output()
                                    ? each.variable.unpack()
                                    : each.variable.unpack(PointerTo(this));
       }
     }
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      if (gradients[i].defined()) RefuseForwardMode(op_, gradients[i]);
-      const bool is_missing = !gradients[i].defined() && plan->UsesGradientOf(i);
-      tensors.push_back(is_missing ? MakeZeros(i) : std::move(gradients[i]));
+    for (const Tensor& each : gradients) {
+      if (each.defined()) RefuseForwardMode(op_, each);
     }
-    c10::SmallVector<bool, 8> is_wanted;
-    for (size_t i = 0; i < num_outputs(); ++i) is_wanted.push_back(task_should_compute_output(i));
-    return plan->Run(std::move(tensors), is_train, is_wanted);
+    const auto forward = [&](size_t number) {
+      if (number < plan.first_gradient()) return std::move(tensors[number]);
+      const size_t output = number - plan.first_gradient();
+      return gradients[output].defined() ? std::move(gradients[output]) : MakeZeros(output);
+    };
+    return gradient->Run([this](size_t input) { return task_should_compute_output(input); }, forward, is_train);
   }
 
   void release_variables() override {
@@ -70,11 +74,11 @@ class Call : public Node {
 
   std::string name() const override { return NodeName(loaded_.op().name()); }
 
-  std::shared_ptr<const GradientPlan> plan;  // null if there is none, for which `refusal` says why
+  std::shared_ptr<const Gradient> gradient;  // null if there is none; then `refusal` says why
   std::string refusal;
   bool is_train = false;
   c10::SmallVector<Saved, 2> saved;
-  // Of outputs that cannot have a gradient, by number, though the plan reads one.
+  // Outputs that cannot have a gradient although the plan reads it, by position.
   std::map<size_t, std::pair<std::vector<c10::SymInt>, at::TensorOptions>> without_gradient;
 
  private:
@@ -108,25 +112,27 @@ void BumpVersions(const Instance& instance, const Tensors& inputs) {
   }
 }
 
-// Connects the outputs to the graph.
-void Record(const NodePointer& owner, Call* node, const Instance& instance, const Tensors& inputs, const Tensors& outputs) {
+// Connects the outputs to the graph and saves what the plan reads.
+void Record(const NodePointer& owner, Call* node, const Instance& instance, const Tensors& inputs,
+            const Tensors& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& output = outputs[i];
-    const bool is_used = !node->plan || node->plan->UsesGradientOf(i) || node->plan->UsesNoGradient();
+    const bool is_used = !node->gradient || node->gradient->UsesGradientOf(i);
     const bool has_history = is_used && torch::autograd::isDifferentiableType(output.scalar_type());
     if (is_used && !has_history) node->without_gradient[i] = {output.sym_sizes().vec(), output.options()};
     torch::autograd::set_history(has_history ? output : Tensor(), owner);
   }
-  if (!node->plan) return;
+  if (!node->gradient) return;
+  const GradientPlan& plan = node->gradient->plan();
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!node->plan->UsesInput(i)) continue;
-    // A state as this call leaves it, whatever later calls make of it.
+    if (!plan.reads().inputs[i]) continue;
+    // Save a copy of the state as this call leaves it, because later calls change it.
     const bool is_state = i >= inputs.size() - instance.n_states();
     node->saved.push_back({i, SavedVariable(is_state ? inputs[i].clone() : inputs[i], false)});
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!node->plan->UsesOutput(i)) continue;
-    node->saved.push_back({node->plan->first_output() + i, SavedVariable(outputs[i], outputs[i].requires_grad())});
+    if (!plan.reads().outputs[i]) continue;
+    node->saved.push_back({plan.first_output() + i, SavedVariable(outputs[i], outputs[i].requires_grad())});
   }
 }
 
@@ -157,9 +163,11 @@ void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
   const auto node = MakeNode<Call>(op, loaded);
   node->is_train = is_train;
   if (loaded.op().has_gradient()) {
-    node->plan = use->Gradient(inputs, outputs);
+    node->gradient = use->FindGradient(inputs, outputs);
     bool is_any_bound = false;
-    for (size_t i = 0; i < inputs.size(); ++i) is_any_bound |= inputs[i].requires_grad() && node->plan->IsBound(i);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      is_any_bound |= inputs[i].requires_grad() && node->gradient->plan().IsBound(i);
+    }
     if (!is_any_bound) return;
   } else {
     node->refusal = Join("op '", op.qualified_name(), "' has no gradient: its definition registers none for '",

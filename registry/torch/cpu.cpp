@@ -1,3 +1,4 @@
+// Runs ops on PyTorch's CPU tensors.
 #include "../host/dtype.h"
 #include "../host/specialization.h"
 #include "kernels.h"
@@ -5,7 +6,7 @@
 namespace pykernels::torch_ops {
 namespace {
 
-// Stands for the buffer of a tensor without elements, which has none.
+// The address used for tensors without elements, which have no buffer.
 alignas(64) char the_nothing[64];
 
 bool IsAsKernelsWantIt(const Tensor& tensor) {
@@ -14,7 +15,7 @@ bool IsAsKernelsWantIt(const Tensor& tensor) {
 
 void* Data(const Tensor& tensor) { return tensor.numel() ? const_cast<void*>(tensor.const_data_ptr()) : the_nothing; }
 
-// What the kernel changes must be its own: not part of another tensor, nor repeated in itself.
+// Throws unless each changed tensor has memory of its own: no overlap with another tensor or within itself.
 void RequireSeparateStates(const Instance& instance, const Tensors& inputs) {
   for (size_t i = inputs.size() - instance.n_states(); i < inputs.size(); ++i) {
     const std::string& name = instance.input_names()[i];
@@ -43,11 +44,11 @@ void RunOnCpu(const TorchOp& op, const c10::OperatorHandle& /*handle*/, c10::Dis
   const Tensors inputs = layout.Inputs(arguments);
   const std::shared_ptr<const Specialization> specialization = use->Specialize(inputs);
   if (instance.n_states()) RequireSeparateStates(instance, inputs);
-  specialization->Kernel();  // which says what is wrong with it, or with such outputs, before they are allocated
+  specialization->Kernel();  // reports errors in the kernel or the outputs before they are allocated
   Tensors outputs = MakeOutputs(specialization->outputs(), [](at::IntArrayRef sizes, at::ScalarType dtype) {
     return at::detail::empty_cpu(sizes, dtype);
   });
-  // Of the inputs that are laid out otherwise than kernels take them, by position.
+  // Contiguous copies of inputs that kernels cannot take as they are, by position.
   c10::SmallVector<std::pair<size_t, Tensor>, 4> copies;
   std::vector<void*> data;
   data.reserve(inputs.size() + outputs.size());

@@ -1,4 +1,4 @@
-// What the parts of this registrar use of PyTorch.
+// The PyTorch headers and names that this registrar uses.
 #ifndef PYKERNELS_REGISTRY_TORCH_HEADERS_H_
 #define PYKERNELS_REGISTRY_TORCH_HEADERS_H_
 

@@ -1,4 +1,4 @@
-// What PyTorch's dispatcher calls of an op, one function for each dispatch key.
+// The functions of an op that PyTorch's dispatcher calls, one for each dispatch key.
 #ifndef PYKERNELS_REGISTRY_TORCH_KERNELS_H_
 #define PYKERNELS_REGISTRY_TORCH_KERNELS_H_
 
@@ -12,20 +12,20 @@ using Kernel = void (*)(const TorchOp& op, const c10::OperatorHandle& handle, c1
 // Runs the kernel on the CPU.
 void RunOnCpu(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack);
 
-// Makes what the op returns for tensors without data.
+// Creates the op's results for tensors without data.
 void RunOnMeta(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack);
 
-// Calls the op and remembers what its gradient needs.
+// Calls the op and saves what its gradient needs.
 void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack);
 
-// Calls the op in float32 where autocast would have it computed with fewer bits.
+// Calls the op in float32 where autocast would reduce its precision.
 void RunAutocast(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack);
 
-// What PyTorch has as `library`::`name` has a second operator of the same schema, whose library has this before its
-// name. Its one kernel, which is in Python, stands in for RunOnMeta where sizes are symbols.
+// For each operator `library`::`name` there is a second one of the same schema, in the library with this prefix. Its
+// one kernel, written in Python, replaces RunOnMeta where sizes are symbols.
 constexpr char kSymbolicPrefix[] = "_symbolic_";
 
-// A tensor of each type; `make` makes it of sizes and a dtype.
+// Creates a tensor of each type; `make` takes sizes and a dtype.
 template <typename Make>
 Tensors MakeOutputs(const pykernels::Tensors& types, const Make& make) {
   Tensors outputs;

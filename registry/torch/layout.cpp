@@ -5,7 +5,7 @@
 namespace pykernels::torch_ops {
 namespace {
 
-// OneFlow's name for what chooses among kernels of one device; there is nothing to choose here.
+// OneFlow's attribute that chooses among kernels of one device. PyTorch has no such choice.
 constexpr char kSubTag[] = "device_sub_tag";
 
 int32_t Count(const IValue& value) {

@@ -1,6 +1,6 @@
-// Where the arguments and results of an op lie on PyTorch's stack. The schema that pykernels/frameworks/torch/layout.py
-// writes lists the inputs, the attributes, how many tensors each output stands for that may have more or fewer, and
-// whether it is a training pass, for a kernel that asks.
+// Describes where the arguments and results of an op lie on PyTorch's stack. The schema that
+// pykernels/frameworks/torch/layout.py writes lists the inputs, the attributes, the number of tensors of each output
+// where it varies, and, for a kernel that takes it, whether the call is part of a training pass.
 #ifndef PYKERNELS_REGISTRY_TORCH_LAYOUT_H_
 #define PYKERNELS_REGISTRY_TORCH_LAYOUT_H_
 
@@ -21,20 +21,20 @@ class Layout {
   size_t n_arguments() const { return n_arguments_; }
   size_t n_results() const { return op_.n_outputs; }
   const pk_op& op() const { return op_; }
-  // Whether there are inputs that the kernel changes, which are the last.
+  // Returns whether the kernel changes some inputs; those come last.
   bool has_states() const { return op_.n_inputs && op_.inputs[op_.n_inputs - 1].is_mutable; }
 
-  // Whether an input or output is a list on the stack, though it may have one tensor.
+  // Returns whether an input or output is a list on the stack, even of one tensor.
   static bool IsListed(const pk_argument& argument) { return argument.variadic || argument.count > 1; }
-  // Whether the caller says how many tensors an output stands for.
+  // Returns whether the caller gives the number of tensors of an output.
   static bool IsCounted(const pk_argument& output) { return output.variadic || output.optional; }
 
-  // For each attribute that is on the stack, its position in the definition; the first comes after the inputs.
+  // The position in the definition of each attribute on the stack. The attributes follow the inputs.
   const std::vector<int32_t>& attributes() const { return attributes_; }
 
-  // The functions below take the first argument, or the first result, on the stack.
+  // `arguments` and `results` below point to the first of them on the stack.
 
-  // Calls `body` with all inputs that there are, in order.
+  // Calls `body` with every input tensor, in order.
   template <typename Body>
   void ForEachInput(const IValue* arguments, const Body& body) const {
     for (int32_t i = 0; i < op_.n_inputs; ++i) {
@@ -46,20 +46,20 @@ class Layout {
     }
   }
   Tensors Inputs(const IValue* arguments) const;
-  // How many there are of each, and of each output.
+  // Count the tensors of each input, and of each output.
   void CountInputs(const IValue* arguments, std::vector<int32_t>* counts) const;
   void CountOutputs(const IValue* arguments, std::vector<int32_t>* counts) const;
   bool IsTrain(const IValue* arguments) const;
 
   Tensors Outputs(const IValue* results) const;
-  // Puts `outputs`, of which there are as many as `counts` says, on the stack.
+  // Pushes `outputs` onto the stack; `counts` says how many there are of each.
   void PushOutputs(const std::vector<int32_t>& counts, Tensors outputs, Stack* stack) const;
 
  private:
   const pk_op& op_;
   bool takes_is_train_;
   std::vector<int32_t> attributes_;
-  std::vector<int32_t> counted_;  // outputs
+  std::vector<int32_t> counted_;  // positions of outputs
   size_t n_arguments_;
 };
 

@@ -1,9 +1,10 @@
+// Creates the results of ops for tensors without data.
 #include "kernels.h"
 
 namespace pykernels::torch_ops {
 namespace {
 
-// Whether a tracer follows what depends on the size of a tensor.
+// Returns whether a tracer follows the size of some tensor as a symbol.
 bool HasSymbols(const Layout& layout, const IValue* arguments) {
   bool has_symbols = false;
   layout.ForEachInput(arguments, [&has_symbols](const Tensor& input) {
@@ -19,7 +20,7 @@ void RunOnMeta(const TorchOp& op, const c10::OperatorHandle& handle, c10::Dispat
   const Layout& layout = loaded.layout();
   const IValue* arguments = stack->data() + stack->size() - layout.n_arguments();
   if (HasSymbols(layout, arguments)) {
-    // Definitions compute with numbers. How their results depend on symbols is found out in Python, as symbols are.
+    // Definitions compute with numbers. Python, which holds the symbols, works out how results depend on them.
     const std::string symbolic = kSymbolicPrefix + handle.operator_name().name;
     const c10::OperatorHandle found = c10::Dispatcher::singleton().findSchemaOrThrow(symbolic.c_str(), "");
     return found.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::Meta), stack);

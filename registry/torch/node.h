@@ -1,4 +1,4 @@
-// How PyTorch holds the nodes of its graph of gradients: by std::shared_ptr, or c10::intrusive_ptr in later versions.
+// How PyTorch holds the nodes of its autograd graph: in std::shared_ptr, or in c10::intrusive_ptr in later versions.
 #ifndef PYKERNELS_REGISTRY_TORCH_NODE_H_
 #define PYKERNELS_REGISTRY_TORCH_NODE_H_
 
@@ -12,11 +12,11 @@ namespace pykernels::torch_ops {
 
 using NodePointer = decltype(torch::autograd::Edge::function);
 
-// The branches name what only some versions have, so both are templates.
+// Both functions are templates because their branches use names that only some versions have.
 template <typename T, typename Pointer = NodePointer, typename... Args>
 auto MakeNode(Args&&... args) {
   if constexpr (std::is_same_v<Pointer, std::shared_ptr<torch::autograd::Node>>) {
-    // Takes long chains of nodes apart without recursion.
+    // Frees long chains of nodes without recursion.
     return std::shared_ptr<T>(new T(std::forward<Args>(args)...), [](T* node) { deleteNode(node); });
   } else {
     return c10::make_intrusive<T>(std::forward<Args>(args)...);

@@ -5,13 +5,13 @@
 
 #include "../host/mutex.h"
 #include "../host/specialization.h"
-#include "gradient_plan.h"
+#include "gradient.h"
 #include "values.h"
 
 namespace pykernels::torch_ops {
 namespace {
 
-// How many uses an op remembers, so that an attribute that always changes cannot fill the memory.
+// Limits the uses that an op caches, so that an attribute that always changes cannot fill memory.
 constexpr size_t kMostUses = 64;
 
 std::vector<int32_t> CountInputs(const Layout& layout, const IValue* arguments) {
@@ -34,14 +34,14 @@ Attributes ReadAttributes(const Layout& layout, const IValue* arguments) {
   const IValue* value = arguments + op.n_inputs;
   for (int32_t position : layout.attributes()) {
     const pk_attr& initial = op.attributes[position].initial;
-    // None stands for a default that schemas have no words for.
+    // None stands for a default that schemas cannot express.
     if (!value->isNone()) texts.emplace_back(initial.name, ToText(*value, initial.type));
     ++value;
   }
   return Attributes::Parse(op, op.name, texts);
 }
 
-// Whether these are the types of the tensors.
+// Returns whether these are the types of the tensors.
 bool IsFor(const pykernels::Tensors& types, const Tensors& tensors) {
   for (size_t i = 0; i < types.size(); ++i) {
     const at::IntArrayRef sizes = tensors[i].sizes();
@@ -67,7 +67,7 @@ Use::Use(const std::shared_ptr<const Op>& op, const Layout& layout, const IValue
       output_counts_(CountOutputs(layout, arguments)),
       instance_(op, op->name(), ReadAttributes(layout, arguments), input_counts_, output_counts_) {
   const IValue* first = arguments + layout.op().n_inputs;
-  // Lists are shared with whoever made them.
+  // Copy the values: the caller shares its lists.
   for (size_t i = 0; i < layout.attributes().size(); ++i) attributes_.push_back(first[i].deepcopy());
 }
 
@@ -124,17 +124,17 @@ pykernels::Tensors Use::TypesOf(const Tensors& inputs) const {
   return types;
 }
 
-std::shared_ptr<const GradientPlan> Use::Gradient(const Tensors& inputs, const Tensors& outputs) const {
+std::shared_ptr<const Gradient> Use::FindGradient(const Tensors& inputs, const Tensors& outputs) const {
   {
     std::lock_guard lock(mutex_);
-    if (plan_) return plan_;
+    if (gradient_) return gradient_;
   }
-  // Without the lock: a definition that is written in Python waits for the GIL here.
-  std::shared_ptr<const GradientPlan> made;
+  // Do not hold the lock: a definition written in Python waits for the GIL here.
+  std::shared_ptr<const Gradient> made;
   try {
-    made = std::make_shared<const GradientPlan>(instance_, instance_.blank_inputs(), instance_.blank_outputs());
+    made = std::make_shared<const Gradient>(instance_, instance_.blank_inputs(), instance_.blank_outputs());
   } catch (const Error&) {
-    // It depends on the shapes, or it is wrong, which is told when it is made for them.
+    // The gradient depends on the shapes, or it is wrong; making it for the real shapes reports the error.
     const pykernels::Tensors types = TypesOf(inputs);
     pykernels::Tensors results = instance_.blank_outputs();
     for (size_t i = 0; i < results.size(); ++i) {
@@ -144,11 +144,11 @@ std::shared_ptr<const GradientPlan> Use::Gradient(const Tensors& inputs, const T
         results[i].dims[results[i].ndim++] = size.guard_int(__FILE__, __LINE__);
       }
     }
-    return std::make_shared<const GradientPlan>(instance_, types, results);
+    return std::make_shared<const Gradient>(instance_, types, results);
   }
   std::lock_guard lock(mutex_);
-  if (!plan_) plan_ = std::move(made);
-  return plan_;
+  if (!gradient_) gradient_ = std::move(made);
+  return gradient_;
 }
 
 Loaded::Loaded(std::shared_ptr<const Op> op, bool takes_is_train)
@@ -187,7 +187,7 @@ const TorchOp& TorchOp::Find(const std::string& type) {
 const Loaded& TorchOp::loaded() const {
   const Loaded* loaded = loaded_.load(std::memory_order_acquire);
   if (loaded) return *loaded;
-  OpTable::Get().Find(type_);  // which has Python load its folder, or throws why there is none
+  OpTable::Get().Find(type_);  // Python loads the folder, or this throws
   loaded = loaded_.load(std::memory_order_acquire);
   if (!loaded) Fail(kLoadError, "op '", type_, "' has not been entered into PyTorch");
   return *loaded;

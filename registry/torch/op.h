@@ -1,4 +1,4 @@
-// The ops that PyTorch has of us, and the uses that are made of them.
+// The ops that PyTorch knows, and their uses.
 #ifndef PYKERNELS_REGISTRY_TORCH_OP_H_
 #define PYKERNELS_REGISTRY_TORCH_OP_H_
 
@@ -14,27 +14,27 @@
 
 namespace pykernels::torch_ops {
 
-class GradientPlan;
+class Gradient;
 
-// An op with certain attributes and a certain number of tensors.
+// An op with given attributes and numbers of tensors.
 class Use {
  public:
   Use(const std::shared_ptr<const Op>& op, const Layout& layout, const IValue* arguments);
 
-  // Whether a call with these arguments is this use.
+  // Returns whether a call with these arguments is this use.
   bool Is(const Layout& layout, const IValue* arguments) const;
 
   const Instance& instance() const { return instance_; }
   const std::vector<int32_t>& output_counts() const { return output_counts_; }
 
-  // What to run for these inputs.
+  // Returns what to run for these inputs.
   std::shared_ptr<const Specialization> Specialize(const Tensors& inputs) const;
 
-  // What the kernel sees of tensors: their dtypes and shapes. Symbolic sizes become fixed.
+  // Returns the dtypes and shapes of tensors, as the kernel sees them. Symbolic sizes become fixed.
   pykernels::Tensors TypesOf(const Tensors& inputs) const;
 
-  // How the gradients of these inputs are computed; throws if there is no way.
-  std::shared_ptr<const GradientPlan> Gradient(const Tensors& inputs, const Tensors& outputs) const;
+  // Returns how to compute the gradients of these inputs; throws if it is impossible.
+  std::shared_ptr<const Gradient> FindGradient(const Tensors& inputs, const Tensors& outputs) const;
 
  private:
   std::vector<IValue> attributes_;
@@ -43,11 +43,11 @@ class Use {
   Instance instance_;
   mutable Mutex mutex_;
   mutable std::shared_ptr<const Specialization> latest_;
-  mutable std::shared_ptr<const GradientPlan> plan_;
+  mutable std::shared_ptr<const Gradient> gradient_;
 };
 
-// What a name stands for while it is loaded. Whoever has one may keep it: none is ever deleted, since graphs and
-// pending calls use what they have been given.
+// The op that a type name stands for while it is loaded. Anyone may keep a pointer to it: none is ever deleted, because
+// graphs and pending calls use them.
 class Loaded {
  public:
   Loaded(std::shared_ptr<const Op> op, bool takes_is_train);
@@ -60,7 +60,7 @@ class Loaded {
   std::shared_ptr<const Op> op_;
   Layout layout_;
   mutable Mutex mutex_;
-  mutable std::vector<std::shared_ptr<const Use>> uses_;  // the newest last
+  mutable std::vector<std::shared_ptr<const Use>> uses_;  // newest last
 };
 
 // An op type, which lives as long as the process.
@@ -68,17 +68,17 @@ class TorchOp {
  public:
   explicit TorchOp(std::string type) : type_(std::move(type)) {}
 
-  // Makes it if there is none of this type.
+  // Returns the op of this type and creates it if necessary.
   static TorchOp& Get(const std::string& type);
-  // The one of an op type that a gradient names; loads its folder if need be.
+  // Returns the op of a type that a gradient names; loads its folder if necessary.
   static const TorchOp& Find(const std::string& type);
 
-  // What is loaded now; loads the folder if need be.
+  // Returns the loaded op; loads its folder if necessary.
   const Loaded& loaded() const;
-  // Null for nothing.
+  // Sets the loaded op; null unloads it.
   void Load(const Loaded* loaded) { loaded_.store(loaded, std::memory_order_release); }
 
-  // The name by which PyTorch knew it first, and what it has under that name.
+  // The name under which PyTorch first knew the op, and the operator under that name.
   const std::string& qualified_name() const { return qualified_name_; }
   void SetOperator(const std::string& qualified_name);
   bool has_operator() const { return operator_.has_value(); }

@@ -1,6 +1,8 @@
-// What Python calls of this registrar.
+// The functions of this registrar that Python calls.
 #include <cstdio>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "kernels.h"
 #include "threads.h"
@@ -8,7 +10,7 @@
 namespace pykernels::torch_ops {
 namespace {
 
-// One of the functions of kernels.h, for one op.
+// Wraps one of the functions of kernels.h for one op.
 class Functor : public c10::OperatorKernel {
  public:
   Functor(const TorchOp& op, Kernel kernel) : op_(op), kernel_(kernel) {}
@@ -29,14 +31,14 @@ constexpr std::pair<c10::DispatchKey, Kernel> kKernels[] = {
     {c10::DispatchKey::AutocastCPU, RunAutocast},
 };
 
-// What PyTorch has under one name. The kernels stay for good, because PyTorch's users may hold on to an operator and
-// call it when its definition is gone; it is then theirs to be told so.
+// The registrations of one operator name. The kernels stay for good: users may hold on to an operator and call it after
+// its definition is gone, and then the kernel reports that.
 class Entry {
  public:
   Entry(const std::string& library, const std::string& name, const TorchOp& op) : kernels_(MakeLibrary(library)) {
     for (const auto& [key, kernel] : kKernels) {
-      kernels_.impl(name.c_str(),
-                    torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Functor>(op, kernel))));
+      auto functor = std::make_unique<Functor>(op, kernel);
+      kernels_.impl(name.c_str(), torch::dispatch(key, torch::CppFunction::makeFromBoxedFunctor(std::move(functor))));
     }
   }
 
@@ -84,15 +86,15 @@ int32_t Guard(char* error, size_t size, const Body& body) {
 
 #define PYKERNELS_EXPORT extern "C" __attribute__((visibility("default")))
 
-// `services` and `load` must stay valid as long as the process lives.
+// Sets the services. `services` and `load` must stay valid for the process.
 PYKERNELS_EXPORT void pykernels_torch_init(const pk_services* services, pykernels::LoadFunction load) {
   pykernels::SetServices(services, load);
   pykernels::torch_ops::UseThreads();
 }
 
-// Makes op `index` of a definition the one of its type. `gradient` is the index of its gradient, or -1.
+// Makes op `index` of a definition the current op of its type. `gradient` is the index of its gradient, or -1.
 PYKERNELS_EXPORT int32_t pykernels_torch_load(const char* type, const pk_definition* definition, int32_t index,
-                                              int32_t gradient, int64_t number, int32_t takes_is_train, char* error,
+                                              int32_t gradient, int64_t kernel_id, int32_t takes_is_train, char* error,
                                               size_t size) {
   using namespace pykernels;
   return torch_ops::Guard(error, size, [&] {
@@ -100,18 +102,18 @@ PYKERNELS_EXPORT int32_t pykernels_torch_load(const char* type, const pk_definit
       Fail(kLoadError, "the definition of '", type, "' is built for version ", definition->abi,
            " of the definition ABI, not ", PK_DEFINITION_ABI);
     }
-    const auto op = std::make_shared<const Op>(definition, index, gradient, number);
+    const auto op = std::make_shared<const Op>(definition, index, gradient, kernel_id);
     OpTable::Get().Add(type, op);
     torch_ops::TorchOp::Get(type).Load(new torch_ops::Loaded(op, takes_is_train));  // never deleted, see Loaded
   });
 }
 
-// Has PyTorch know an op type as `library`::`name`, by the schema that begins with that name.
+// Registers an op type with PyTorch as `library`::`name`, using the schema that begins with that name.
 PYKERNELS_EXPORT int32_t pykernels_torch_define(const char* type, const char* library, const char* name,
                                                 const char* schema, char* error, size_t size) {
   using namespace pykernels::torch_ops;
   return Guard(error, size, [&] {
-    static auto* entries = new std::map<std::string, Entry>;  // never destroyed, as PyTorch's own table is not
+    static auto* entries = new std::map<std::string, Entry>;  // never destroyed, like PyTorch's own table
     TorchOp& op = TorchOp::Get(type);
     const std::string qualified = pykernels::Join(library, "::", name);
     auto found = entries->find(qualified);
@@ -121,7 +123,7 @@ PYKERNELS_EXPORT int32_t pykernels_torch_define(const char* type, const char* li
   });
 }
 
-// Forgets an op type; it is loaded again when it is next wanted.
+// Unloads an op type; its next use loads it again.
 PYKERNELS_EXPORT void pykernels_torch_unload(const char* type) {
   pykernels::OpTable::Get().Remove(type);
   pykernels::torch_ops::TorchOp::Get(type).Load(nullptr);

@@ -11,7 +11,7 @@ namespace {
 pid_t the_process = 0;
 
 int CountThreads() {
-  // A forked child has lost the threads of its parent, and OpenMP would wait for them.
+  // A forked child lacks its parent's threads, and OpenMP would wait for them.
   return getpid() != the_process || at::in_parallel_region() ? 1 : at::get_num_threads();
 }
 

@@ -1,4 +1,4 @@
-// PyTorch's threads between operations, for kernels that can be cut.
+// Runs kernels that can be split on PyTorch's intra-op threads.
 #ifndef PYKERNELS_REGISTRY_TORCH_THREADS_H_
 #define PYKERNELS_REGISTRY_TORCH_THREADS_H_
 

@@ -15,7 +15,7 @@ constexpr std::pair<at::ScalarType, int32_t> kTypes[] = {
     {at::kBool, PK_BOOL},             {at::kComplexFloat, PK_COMPLEX64}, {at::kComplexDouble, PK_COMPLEX128},
 };
 
-// The type of the items of a list; `type` itself if it is none.
+// Returns the type of a list's items; `type` itself if it is not a list.
 int32_t ItemType(int32_t type) {
   switch (type) {
     case PK_ATTR_SHAPE:

@@ -1,4 +1,4 @@
-// Element types and attributes, in PyTorch's words and in ours.
+// Converts element types and attributes between PyTorch and pykernels.
 #ifndef PYKERNELS_REGISTRY_TORCH_VALUES_H_
 #define PYKERNELS_REGISTRY_TORCH_VALUES_H_
 
@@ -10,17 +10,17 @@
 
 namespace pykernels::torch_ops {
 
-// PK_INVALID_DTYPE for a type that definitions have no name for.
+// Returns PK_INVALID_DTYPE for a type that definitions do not have.
 int32_t FromScalarType(at::ScalarType type);
 at::ScalarType ToScalarType(int32_t dtype);
 
-// The text of an attribute of type `type`, as Attributes::Parse reads it.
+// Returns the text of an attribute of type `type`, as Attributes::Parse reads it.
 std::string ToText(const IValue& value, int32_t type);
 
-// The value of an attribute, as a schema holds it.
+// Returns the value of an attribute as a schema holds it.
 IValue ToValue(const pk_attr& attribute);
 
-// Whether two values of one attribute are the same.
+// Returns whether two values of one attribute are equal.
 bool SameValue(const IValue& a, const IValue& b);
 
 }  // namespace pykernels::torch_ops

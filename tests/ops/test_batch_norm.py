@@ -105,7 +105,7 @@ def test_on_numpy_arrays_it_does_not_train() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"axis": 2}, "axis 2 is not one of the 2 axes of x"),
         ({"gamma": np.ones(4)}, "'gamma' has shape"),
@@ -113,8 +113,8 @@ def test_on_numpy_arrays_it_does_not_train() -> None:
         ({"moving_var": np.ones(3, np.float32)}, "'moving_var' has dtype float32"),
     ],
 )
-def test_wrong_inputs_are_told(change: dict[str, Any], told: str) -> None:
+def test_wrong_inputs_are_refused(change: dict[str, Any], message: str) -> None:
     names = ("x", "gamma", "beta", "moving_mean", "moving_var")
     call = dict(zip(names, values((4, 3), 1, "float64"))) | change
-    with pytest.raises(CallError, match=told):
+    with pytest.raises(CallError, match=message):
         pykernels.list_ops()["batch_norm"].api.batch_norm(**call)

@@ -91,20 +91,20 @@ def test_roi_align_far_outside_is_0(api: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("roi", "told"),
+    ("roi", "message"),
     [
         ([2.0, 0, 0, 1, 1], r"IndexError: rois\[1\] is of image 2, but data holds images 0 to 1"),
         ([-1.0, 0, 0, 1, 1], r"IndexError: rois\[1\] is of image -1, but data holds images 0 to 1"),
-        ([0.5, 0, 0, 1, 1], r"ValueError: the image of rois\[1\] is no whole number"),
+        ([0.5, 0, 0, 1, 1], r"ValueError: the image of rois\[1\] is not a whole number"),
         ([np.nan, 0, 0, 1, 1], "ValueError: .*NaN"),
         ([0.0, 0, 0, np.inf, 1], "ValueError: every region must be finite"),
         ([0.0, 0, 0, 1, np.nan], "ValueError: every region must be finite"),
         ([0.0, 2, 2, 1, 3], "ValueError: every region must .*, if aligned, have a height and a width greater than 0"),
     ],
 )
-def test_regions_that_cannot_be_are_told(api: dict[str, Any], roi: list[float], told: str) -> None:
+def test_invalid_regions_are_refused(api: dict[str, Any], roi: list[float], message: str) -> None:
     rois = np.array([[0, 0, 0, 2, 2], roi])
-    with pytest.raises(KernelError, match=told):
+    with pytest.raises(KernelError, match=message):
         api["roi_align"](np.ones((2, 1, 3, 3)), rois, 1, 1, aligned=True)
 
 
@@ -119,7 +119,7 @@ def test_box_clip_keeps_the_gradient_on_the_border() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
-def test_indices_out_of_range_are_told(api: dict[str, Any], dtype: str) -> None:
+def test_indices_out_of_range_are_refused(api: dict[str, Any], dtype: str) -> None:
     weight = np.ones((3, 2))
     with pytest.raises(KernelError, match="IndexError: index 3 is out of range: weight has 3 rows"):
         api["embedding"](np.array([0, 3], dtype), weight)
@@ -129,5 +129,5 @@ def test_indices_out_of_range_are_told(api: dict[str, Any], dtype: str) -> None:
     with pytest.raises(mx.MXNetError, match="IndexError: index 5 is out of range"):
         result.asnumpy()
     if dtype == "float32":
-        with pytest.raises(KernelError, match="ValueError: an index is no whole number"):
+        with pytest.raises(KernelError, match="ValueError: an index is not a whole number"):
             api["embedding"](np.array([0.5], dtype), weight)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 from cases import CASES, Case
+from sbp import Broadcast, Sbp, Split, signatures
 from steps import Step, backward_step, forward_step
 
 import pykernels
 from pykernels.base import paths
 from pykernels.define.definition import TensorSpec
-from pykernels.define.sbp import Broadcast, Sbp, Split
 
 DEVICES = 2
 
@@ -43,15 +42,15 @@ def check(step: Step) -> int:
     """Try every signature; how many there are."""
     expected = step.run()
     specs = [[TensorSpec(x.shape, x.dtype)] for x in step.inputs]
-    signatures: list[dict[Any, Sbp]] = step.op.sbp(specs, step.attributes)
-    for signature in signatures:
+    found = signatures(step.op, specs, step.attributes)
+    for signature in found:
         ways = [signature[argument.name, 0] for argument in step.op.inputs]
         devices = range(DEVICES)
         results = [step.run([part(x, how, d) for x, how in zip(step.inputs, ways)]) for d in devices]
         for argument, whole, *parts in zip(step.op.outputs, expected, *results):
             result = together(parts, signature[argument.name, 0])
             np.testing.assert_allclose(result, whole, rtol=1e-12, atol=1e-12)
-    return len(signatures)
+    return len(found)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

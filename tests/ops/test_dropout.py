@@ -66,7 +66,7 @@ def test_p_of_the_elements_are_dropped_and_the_mean_stays(p: float) -> None:
         assert abs((one * other).mean()) < 5 * p * (1 - p) / np.sqrt(one.size)
 
 
-def test_seeds_tell_which() -> None:
+def test_seeds_decide_which() -> None:
     x = np.ones((100, 100))
     masks = [train(x, p=0.5, seed=seed)[1] for seed in (0, 1, 2, 2**62)]
     np.testing.assert_array_equal(masks[0], train(x, p=0.5)[1])

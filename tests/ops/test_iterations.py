@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from process import CHECKOUT, python
+from process import CHECKOUT, HELPERS, python
 
 PROGRAM = """
     import sys
@@ -37,7 +37,7 @@ def test_any_number_of_threads_gives_the_same(tmp_path: Path) -> None:
     results = []
     for threads in ("1", "2", "5"):
         environment = {"OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "passive"}
-        paths = os.pathsep.join(map(str, [CHECKOUT, CHECKOUT / "tests"]))
+        paths = os.pathsep.join(map(str, [CHECKOUT, HELPERS]))
         done = python("-c", textwrap.dedent(PROGRAM), cwd=tmp_path, PYTHONPATH=paths, **environment)
         assert done.returncode == 0, done.stderr
         results.append(done.stdout)

@@ -85,22 +85,22 @@ def test_focal_loss_of_gamma_0_is_the_weighted_cross_entropy(api: dict[str, Any]
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    ("labels", "told"),
+    ("labels", "message"),
     [
         (np.array([0, 3]), r"IndexError: labels\[1\] is 3, but the classes are 0 to 2"),
         (np.array([-1, 0]), r"IndexError: labels\[0\] is -1, but the classes are 0 to 2"),
-        (np.array([0, 0.5]), r"ValueError: labels\[1\] is no whole number"),
+        (np.array([0, 0.5]), r"ValueError: labels\[1\] is not a whole number"),
     ],
 )
-def test_labels_that_are_no_class_are_told(api: dict[str, Any], labels: np.ndarray, told: str) -> None:
-    with pytest.raises(KernelError, match=told):
+def test_labels_that_are_no_class_are_refused(api: dict[str, Any], labels: np.ndarray, message: str) -> None:
+    with pytest.raises(KernelError, match=message):
         api["softmax_cross_entropy"](LOGITS, labels)
     arrays = mx.nd.array(LOGITS), mx.nd.array(labels, dtype=labels.dtype)
     loss, _ = mx.nd.Custom(*arrays, op_type="softmax_cross_entropy")
-    with pytest.raises(mx.MXNetError, match=told):
+    with pytest.raises(mx.MXNetError, match=message):
         loss.asnumpy()
 
 
-def test_targets_other_than_0_and_1_are_told(api: dict[str, Any]) -> None:
+def test_targets_other_than_0_and_1_are_refused(api: dict[str, Any]) -> None:
     with pytest.raises(KernelError, match="ValueError: every target must be 0 or 1"):
         api["focal_loss"](np.zeros(2), np.array([0, -1]))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import CASES, TRIED_ELSEWHERE, Case, outputs
+from process import CHECKOUT
 from steps import backward_step, forward_step
 
 import pykernels
@@ -92,7 +93,7 @@ def test_extreme_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "inputs", "told"),
+    ("op", "inputs", "message"),
     [
         ("dense", [np.ones((2, 3)), np.ones((4, 5))], "dense_forward.*3.*5"),
         ("dense", [np.ones(3), np.ones((4, 3))], "dense_forward"),
@@ -102,12 +103,12 @@ def test_extreme_values() -> None:
         ("sigmoid", ["text"], "an input is a str, not an array of NumPy"),
     ],
 )
-def test_wrong_inputs_are_told(op: str, inputs: list[Any], told: str) -> None:
-    with pytest.raises(CallError, match=told):
+def test_wrong_inputs_are_refused(op: str, inputs: list[Any], message: str) -> None:
+    with pytest.raises(CallError, match=message):
         getattr(pykernels.list_ops()[op].api, op)(*inputs)
 
 
-def test_a_wrong_axis_is_told() -> None:
+def test_a_wrong_axis_is_refused() -> None:
     with pytest.raises(CallError, match=r"softmax_forward.*axis"):
         pykernels.list_ops()["softmax"].api.softmax(np.ones((2, 3)), axis=2)
 
@@ -119,7 +120,7 @@ def test_help_shows_what_an_op_does() -> None:
 
 
 def test_every_op_is_listed_in_the_documentation() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "ops.md").read_text()
+    page = (CHECKOUT / "docs" / "ops.md").read_text()
     listed = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
     assert listed == sorted(folder.name for folder in paths.OPS.iterdir())
 

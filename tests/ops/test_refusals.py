@@ -27,12 +27,12 @@ def ops() -> Iterator[None]:
     pykernels.unload_ops()
 
 
-def case(op: str, told: str, *inputs: np.ndarray, **attributes: Any) -> Any:
-    return pytest.param(op, inputs, attributes, told, id=f"{op}-{told[:40]}")
+def case(op: str, message: str, *inputs: np.ndarray, **attributes: Any) -> Any:
+    return pytest.param(op, inputs, attributes, message, id=f"{op}-{message[:40]}")
 
 
 @pytest.mark.parametrize(
-    ("op", "inputs", "attributes", "told"),
+    ("op", "inputs", "attributes", "message"),
     [
         case("tanh", "x must be floating point, but is int32", np.ones(3, I32)),
         case("smooth_l1", "x must be floating point, but is int32", np.ones(3, I32)),
@@ -105,8 +105,8 @@ def case(op: str, told: str, *inputs: np.ndarray, **attributes: Any) -> Any:
         ),
     ],
 )
-def test_a_call_that_cannot_be_is_told(
-    op: str, inputs: tuple[np.ndarray, ...], attributes: Mapping[str, Any], told: str
+def test_an_invalid_call_is_refused(
+    op: str, inputs: tuple[np.ndarray, ...], attributes: Mapping[str, Any], message: str
 ) -> None:
-    with pytest.raises(CallError, match=f"{op}_forward.*{re.escape(told)}"):
+    with pytest.raises(CallError, match=f"{op}_forward.*{re.escape(message)}"):
         getattr(pykernels.list_ops()[op].api, op)(*inputs, **attributes)

@@ -1,6 +1,5 @@
 // The matrix products that compiled kernels call, with Fortran's calling convention and 32-bit integers.
-#ifndef PYKERNELS_BLAS_H_
-#define PYKERNELS_BLAS_H_
+#pragma once
 
 extern "C" {
 
@@ -16,9 +15,7 @@ struct pk_blas {
   double (*ddot)(const int*, const void*, const int*, const void*, const int*);
 };
 
-// Libraries that run without Python have their own; elsewhere there is none, and the loader of a kernel hands one over.
+// A library that runs without Python links its own BLAS. Otherwise the loader of a kernel provides one.
 extern const pk_blas pk_library_blas __attribute__((weak, visibility("hidden")));
 
 }  // extern "C"
-
-#endif  // PYKERNELS_BLAS_H_

@@ -1,15 +1,14 @@
-/* The C ABI between the definition of an op and everything that reads it.
+/* The C ABI between the definition of an op and the code that reads it.
  *
- * A definition is written in OneFlow's registration language against
- * oneflow/core/framework/framework.h, or in Python in MXNet's terms. Either way its readers (Python, and the
- * registrars of the frameworks) see one `pk_definition`, whose boundary is plain C: no C++ type, exception or
- * allocation crosses it.
+ * A definition is written either in C++, in OneFlow's registration language (oneflow/core/framework/framework.h), or in
+ * Python, in MXNet's terms. In both cases its readers (Python and the registrars of the frameworks) see one
+ * `pk_definition`. Its interface is plain C: no C++ type, exception or allocation crosses it.
  *
- * A function returns 0, or after it has written why into `error`: 1 if the op was used wrongly, 2 if the definition
- * itself is wrong. A text with "is not known yet" in it says that shapes, or numbers of tensors, are needed first.
+ * Functions return 0 on success. On failure they write the reason to `error` and return 1 if the op was used wrongly,
+ * or 2 if the definition itself is wrong. A message that contains "is not known yet" means that the function needs
+ * shapes or numbers of tensors that have not been inferred yet.
  */
-#ifndef PYKERNELS_DEFINITION_H_
-#define PYKERNELS_DEFINITION_H_
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,10 +19,10 @@ extern "C" {
 
 #define PK_DEFINITION_ABI 1
 
-/* The most axes that a tensor can have. */
+/* The maximum number of axes of a tensor. */
 #define PK_MAX_NDIM 20
 
-/* Element types. The numbers are those of OneFlow's DataType. */
+/* Element types, with the numbers of OneFlow's DataType. */
 typedef enum pk_dtype {
   PK_INVALID_DTYPE = 0,
   PK_CHAR = 1,
@@ -44,7 +43,7 @@ typedef enum pk_dtype {
   PK_COMPLEX128 = 21
 } pk_dtype;
 
-/* Attribute types. The numbers are those of OneFlow's AttrType. */
+/* Attribute types, with the numbers of OneFlow's AttrType. */
 typedef enum pk_attr_type {
   PK_ATTR_INT32 = 1,
   PK_ATTR_INT64 = 2,
@@ -62,11 +61,11 @@ typedef enum pk_attr_type {
   PK_ATTR_LIST_STRING = 14
 } pk_attr_type;
 
-/* The value of an attribute; `type` says which members hold it. */
+/* The value of an attribute; `type` determines which members hold it. */
 typedef struct pk_attr {
   const char* name;
   int32_t type;               /* a pk_attr_type */
-  int32_t count;              /* how many values a SHAPE or a LIST has; else 1 */
+  int32_t count;              /* the number of values of a SHAPE or a LIST; otherwise 1 */
   int64_t integer;            /* INT32, INT64, BOOL, DTYPE */
   double real;                /* FLOAT, DOUBLE */
   const char* text;           /* STRING */
@@ -76,16 +75,16 @@ typedef struct pk_attr {
   const char* const* texts;   /* LIST_STRING */
 } pk_attr;
 
-/* An input or output as the op declares it. */
+/* The declaration of an input or output. */
 typedef struct pk_argument {
   const char* name;
-  int32_t count;     /* how many tensors it stands for; the least number when variadic */
+  int32_t count;     /* the number of tensors; the minimum if variadic */
   int32_t variadic;  /* takes `count` tensors or more */
   int32_t optional;  /* may be left out */
   int32_t is_mutable; /* an input that the kernel changes in place: an auxiliary state, which has no gradient */
 } pk_argument;
 
-/* An attribute as the op declares it; `initial` holds its name, type and, if any, its default. */
+/* The declaration of an attribute; `initial` holds its name, its type and its default, if it has one. */
 typedef struct pk_attribute {
   pk_attr initial;
   int32_t has_default;
@@ -93,11 +92,11 @@ typedef struct pk_attribute {
 
 enum pk_op_flags {
   PK_OP_INFERS_SHAPE = 1,  /* has a function that infers shapes (and perhaps dtypes) */
-  PK_OP_INFERS_DTYPE = 2,  /* has a function of its own that infers dtypes */
+  PK_OP_INFERS_DTYPE = 2,  /* has a separate function that infers dtypes */
   PK_OP_HAS_SBP = 4,       /* has a function that lists its SBP signatures */
   PK_OP_NO_GRADIENT = 8,   /* declared not differentiable */
   PK_OP_CPU_ONLY = 16,
-  PK_OP_INFERS_INPUTS = 32 /* `infer` also completes input shapes that are unknown */
+  PK_OP_INFERS_INPUTS = 32 /* `infer` also fills in unknown shapes of inputs */
 };
 
 typedef struct pk_op {
@@ -128,10 +127,10 @@ typedef struct pk_tensor {
   int64_t dims[PK_MAX_NDIM];
 } pk_tensor;
 
-/* One use of an op: its tensors in the order of the definition (an optional argument left out has none), and all
- * its attributes in the order of the definition. */
+/* One use of an op: its tensors and all its attributes, in the order of the definition. An optional argument that is
+ * left out has no tensors. */
 typedef struct pk_instance {
-  const char* name; /* op name, for messages and for the names in a gradient plan */
+  const char* name; /* the name of the op, used in messages and in the names of a gradient plan */
   int32_t n_inputs, n_outputs, n_attrs;
   pk_tensor* inputs;
   pk_tensor* outputs;
@@ -139,20 +138,20 @@ typedef struct pk_instance {
   int64_t parallel_num;
 } pk_instance;
 
-/* What a gradient function asks for, told step by step. Blob names: "I/x/0" forward input x 0, "O/y/0" forward
- * output, "D/y/0" gradient of a forward output, "<op name>/dx_0" output of an op of the plan. */
+/* Receives a gradient plan step by step. Names of blobs: "I/x/0" is tensor 0 of forward input x, "O/y/0" a forward
+ * output, "D/y/0" the gradient of a forward output, and "<op name>/dx_0" an output of an op of the plan. */
 typedef struct pk_plan_sink {
   void* user;
-  void (*op)(void* user, const char* name, const char* type); /* begins an op; inputs, outputs, attributes follow */
+  void (*op)(void* user, const char* name, const char* type); /* begins an op; its inputs, outputs, attributes follow */
   void (*input)(void* user, const char* argument, const char* blob);
   void (*output)(void* user, const char* argument, int32_t count);
   void (*attribute)(void* user, const pk_attr* attribute);
-  void (*bind)(void* user, const char* argument, int32_t index, const char* blob); /* gradient of a forward input */
-  void (*note)(void* user, const char* text); /* what the plan takes for granted; may be NULL */
+  void (*bind)(void* user, const char* argument, int32_t index, const char* blob); /* sets a forward input's gradient */
+  void (*note)(void* user, const char* text); /* an assumption of the plan; the pointer may be NULL */
 } pk_plan_sink;
 
-/* One distribution: `kind` is 'S' (split along `axis`), 'B' (broadcast) or 'P' (partial sum). Entries with the same
- * `signature` belong together. */
+/* Receives how one tensor is distributed: `kind` is 'S' (split along `axis`), 'B' (broadcast) or 'P' (partial sum).
+ * Entries with the same `signature` form one SBP signature. */
 typedef void (*pk_sbp_sink)(void* user, int32_t signature, const char* argument, int32_t index, int32_t kind,
                             int64_t axis);
 
@@ -162,24 +161,23 @@ typedef struct pk_definition {
   const pk_op* ops;
   const pk_gradient* gradients;
 
-  /* Fills the dtype and dims of instance->outputs. A dtype that the definition leaves alone becomes that of the first
-   * input. Under PK_OP_INFERS_INPUTS, unknown inputs are completed as well. Without that, inputs of unknown shape leave
-   * the shapes of the outputs unknown if dtypes have a function of their own (PK_OP_INFERS_DTYPE), and fail otherwise;
-   * with inputs of unknown dtype that function is not called. Called from any thread. */
+  /* Infers the dtype and dims of instance->outputs. An output whose dtype the definition does not set gets the dtype of
+   * the first input. With PK_OP_INFERS_INPUTS, unknown inputs are filled in as well. Without it, if an input's shape is
+   * unknown, an op with PK_OP_INFERS_DTYPE leaves the shapes of its outputs unknown, and any other op fails. If an
+   * input's dtype is unknown, the function that infers dtypes is not called. May be called from any thread. */
   int32_t (*infer)(int32_t op, pk_instance* instance, char* error, size_t size);
 
-  /* Plans the backward pass of one forward instance. Tensors of unknown shape ask for the plan before shapes are known,
-   * n_inputs == n_outputs == 0 also before it is known how many tensors repeated and optional arguments stand for; a
-   * definition whose plan depends on what is not known yet then fails. */
+  /* Plans the backward pass of one forward instance. The shapes of the tensors may still be unknown. If n_inputs and
+   * n_outputs are 0, the numbers of tensors of repeated and optional arguments are unknown, too. Fails if the plan
+   * depends on something unknown. */
   int32_t (*gradient)(int32_t gradient, const pk_instance* forward, const pk_plan_sink* sink, char* error, size_t size);
 
   int32_t (*sbp)(int32_t op, const pk_instance* instance, pk_sbp_sink sink, void* user, char* error, size_t size);
 } pk_definition;
 
-/* The one symbol that a built definition exports. NULL, with `error` written, if registration itself failed. */
+/* The only symbol that a compiled definition exports. Returns NULL and writes `error` if registration failed. */
 const pk_definition* pykernels_definition(char* error, size_t size);
 
 #ifdef __cplusplus
 }
 #endif
-#endif /* PYKERNELS_DEFINITION_H_ */

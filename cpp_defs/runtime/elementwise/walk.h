@@ -1,6 +1,5 @@
-// Inputs as they are broadcast: the order of their elements, and how these are put side by side.
-#ifndef PYKERNELS_RUNTIME_ELEMENTWISE_WALK_H_
-#define PYKERNELS_RUNTIME_ELEMENTWISE_WALK_H_
+// Reads broadcast inputs: the order of their elements, and copies of them into contiguous buffers.
+#pragma once
 
 #include <pykernels/kernel.h>
 
@@ -23,8 +22,8 @@ struct Shape {
   }
 };
 
-// How the elements of an input follow one another over a shape that it is broadcast to: axes from the outermost to
-// the innermost, joined where they can be.
+// The order of an input's elements over the shape that it is broadcast to: axes from the outermost to the innermost,
+// merged where possible.
 struct Walk {
   int32_t n_axes = 0;
   int64_t sizes[PK_MAX_NDIM];
@@ -32,7 +31,7 @@ struct Walk {
 
   Walk(const int64_t* dims, int32_t rank, const Shape& over) {
     int64_t stride = 1;
-    // From the innermost to the outermost, then turned round.
+    // Add axes from the innermost to the outermost, then reverse them.
     for (int32_t back = 1; back <= over.rank; ++back) {
       const int64_t size = over.dims[over.rank - back];
       const int64_t own = back <= rank ? dims[rank - back] : 1;
@@ -54,7 +53,7 @@ struct Walk {
   bool IsConstant() const { return n_axes == 0 || (n_axes == 1 && strides[0] == 0); }
 };
 
-// Writes the elements [at, at + n) of an input, as it is broadcast.
+// Writes the elements [at, at + n) of a broadcast input.
 template <typename T>
 void Gather(T* to, const T* from, const Walk& walk, int64_t at, int64_t n) {
   if (walk.IsConstant()) {
@@ -65,14 +64,14 @@ void Gather(T* to, const T* from, const Walk& walk, int64_t at, int64_t n) {
   const int64_t inner = walk.sizes[last];
   int64_t index[PK_MAX_NDIM];
   int64_t rest = at;
-  int64_t row = 0;  // where the innermost axis begins
+  int64_t row = 0;  // the beginning of the innermost axis
   for (int32_t axis = last; axis >= 0; --axis) {
     index[axis] = rest % walk.sizes[axis];
     rest /= walk.sizes[axis];
     if (axis != last) row += index[axis] * walk.strides[axis];
   }
   if (last == 1 && walk.strides[0] == 0) {
-    // One row again and again: copies of what has been written already, twice as much each time.
+    // The same row repeats: copy what has already been written, doubling it each time.
     int64_t done = std::min(n, inner - index[1]);
     std::copy_n(from + index[1], done, to);
     const int64_t head = std::min(n - done, index[1]);
@@ -118,5 +117,3 @@ void Gather(void* to, const void* from, int32_t item_size, const Walk& walk, int
 }
 
 }  // namespace
-
-#endif  // PYKERNELS_RUNTIME_ELEMENTWISE_WALK_H_

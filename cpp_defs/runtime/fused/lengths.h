@@ -1,6 +1,5 @@
-// The lengths of axes: of classes of them, of reshaped arrays, of outputs.
-#ifndef PYKERNELS_RUNTIME_FUSED_LENGTHS_H_
-#define PYKERNELS_RUNTIME_FUSED_LENGTHS_H_
+// Computes the lengths of axis classes and of the axes of reshaped arrays and outputs.
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +8,8 @@
 
 namespace {
 
-// The length of the list at `list`, which is moved on; -1 if its axes cannot be broadcast together.
+// Returns the broadcast length of the axes in the list at `list`, or -1 if they cannot be broadcast together. Advances
+// `list` past the list.
 int64_t ReadLength(const int32_t*& list, const int64_t* dims) {
   int64_t length = 1;
   const int32_t* const end = list + 1 + *list;
@@ -25,7 +25,7 @@ int64_t ReadLength(const int32_t*& list, const int64_t* dims) {
   return length;
 }
 
-// How many elements the shape at `shape`, which is moved on, has.
+// Returns the number of elements of the shape at `shape`. Advances `shape` past it.
 int64_t ReadCount(const int32_t*& shape, const int64_t* dims) {
   int64_t count = 1;
   for (int32_t axes = *shape++; axes > 0; --axes) count *= ReadLength(shape, dims);
@@ -43,12 +43,12 @@ int64_t Calculate(int32_t step, int64_t a, int64_t b) {
   }
 }
 
-// Puts the lengths of the axes of reshaped arrays after those of tensors; whether there are such.
+// Appends the lengths of the axes of reshaped arrays to those of tensors. Returns whether these lengths exist.
 bool FindLengths(int64_t* dims) {
   const int32_t* at = pk_lengths;
   for (int i = 0; i < pk_counts[kLengths]; ++i) {
     int64_t stack[kMaxSteps];
-    int64_t* top = stack;  // past the last
+    int64_t* top = stack;  // one past the last
     const int32_t* const end = at + 1 + *at;
     for (++at; at < end;) {
       const int32_t step = *at++;
@@ -73,5 +73,3 @@ bool FindLengths(int64_t* dims) {
 }
 
 }  // namespace
-
-#endif  // PYKERNELS_RUNTIME_FUSED_LENGTHS_H_

@@ -1,6 +1,5 @@
-// How a stage of a fused kernel goes through the elements of a block.
-#ifndef PYKERNELS_RUNTIME_FUSED_PASSES_H_
-#define PYKERNELS_RUNTIME_FUSED_PASSES_H_
+// Runs a stage of a fused kernel over the elements of a block.
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -10,35 +9,35 @@
 
 namespace {
 
-// So many numbers are added up in their own precision, before they are added to a sum of higher precision.
+// The number of values added up in their own precision before the result is added to a sum of higher precision.
 constexpr int64_t kMostFolded = 4096;
-// So many elements of an array are put side by side at once, out of so many bytes, and of so many arrays.
+// Limits on packing: the elements of an array packed at once, the bytes they come from, and the number of arrays.
 constexpr int64_t kCopied = 512;
 constexpr int64_t kCopiedFrom = 32768;
 constexpr int64_t kFewestCopied = 64;
 constexpr int kMostCopies = 4;
 
 struct Pass {
-  // Of the stage, whatever the block: its arrays, and what it adds to.
+  // Fields that do not depend on the block: the arrays of the stage, and those that it accumulates into.
   int n, n_folds;
   const int32_t* given;
   int first_fold;
-  // For blocks of a length:
-  int64_t planned;   // along the class that is cut; -1 before any is known
+  // Fields for blocks of one length:
+  int64_t planned;   // length along the divided class; -1 before it is known
   int column, row;
-  int n_own, own[kMaxClasses];  // the classes that are gone through here
+  int n_own, own[kMaxClasses];  // the classes over which this pass loops
   int64_t rows, columns;
   bool is_empty, is_spread, is_long;
-  bool adds_rows;  // and all that is added to has no rows
+  bool adds_rows;  // whether rows are added up: no array that it accumulates into has rows
   bool is_simple;  // none of these
-  int code;        // of pk_stages
+  int code;        // the variant in pk_stages
   int64_t steps[kMaxArrays];
-  void* data[kMaxArrays];  // if there is but one block
+  void* data[kMaxArrays];  // set if there is only one block
 };
 
 class Passes : public Placing {
  protected:
-  // The passes of all stages, not planned yet.
+  // Creates the passes of all stages, without plans.
   void OpenPasses() {
     const int32_t* given = pk_arguments;
     int first_fold = 0;
@@ -57,11 +56,11 @@ class Passes : public Placing {
   void Plan(int s, const int64_t* lengths, Pass* pass) const {
     int32_t classes = pk_stage_table[s][kDomain];
     const int32_t together = LastGroup(classes);
-    // What is computed must not depend on where blocks end.
+    // Results must not depend on where blocks end.
     bool is_single = pk_stages[s][kOneColumn] != nullptr;
     for (int c = 0; c < n_classes_; ++c) is_single &= !Has(together, c) || sizes_[c] == 1;
     if (is_single) classes &= ~together;
-    // The last class are the columns; of the others, the last that is longer than 1 are the rows.
+    // The last class forms the columns. Of the others, the last that is longer than 1 forms the rows.
     int n_own = 0;
     pass->is_empty = false;
     pass->column = pass->row = -1;
@@ -98,7 +97,7 @@ class Passes : public Placing {
     }
   }
 
-  // Goes once along the rows and the columns.
+  // Runs once over the rows and columns.
   void ComputeOnce(int s, const Pass& pass, void* const* data) const {
     if (pass.is_spread) return ComputeSpread(s, pass, data);
     if (pass.is_long) return ComputeLong(s, pass, data);
@@ -114,7 +113,7 @@ class Passes : public Placing {
   Pass passes_[kMaxStages];
 
  private:
-  // The last of some classes, and those of them that always go together with it.
+  // Returns the last of some classes, together with those that always occur with it.
   int32_t LastGroup(int32_t classes) const {
     int last = n_classes_ - 1;
     while (last > 0 && !Has(classes, last)) --last;
@@ -125,17 +124,19 @@ class Passes : public Placing {
     return found;
   }
 
-  // Whether any, or all, of what a stage adds to has one element for all of a class.
+  // Return whether any, or every, array that a stage accumulates into has one element for the whole of a class.
   static bool FoldsSome(const Pass& pass, int c) {
     const int32_t* const folds = pk_folds + pass.first_fold;
-    return std::any_of(folds, folds + pass.n_folds, [c](int array) { return !Has(pk_arrays[array][kArrayClasses], c); });
+    return std::any_of(folds, folds + pass.n_folds,
+                       [c](int array) { return !Has(pk_arrays[array][kArrayClasses], c); });
   }
   static bool FoldsAll(const Pass& pass, int c) {
     const int32_t* const folds = pk_folds + pass.first_fold;
-    return std::none_of(folds, folds + pass.n_folds, [c](int array) { return Has(pk_arrays[array][kArrayClasses], c); });
+    return std::none_of(folds, folds + pass.n_folds,
+                        [c](int array) { return Has(pk_arrays[array][kArrayClasses], c); });
   }
 
-  // One row, in parts that are added up one by one.
+  // Runs one row in parts, each added to the sum in turn.
   void ComputeLong(int s, const Pass& pass, void* const* data) const {
     void* part[kMaxArrays];
     for (int64_t at = 0; at < pass.columns; at += kMostFolded) {
@@ -147,8 +148,8 @@ class Passes : public Placing {
     }
   }
 
-  // One row, where some array has a single element for all columns, or its elements are not side by side: they are
-  // copied.
+  // Runs one row in which some array has a single element for all columns, or elements that are not contiguous: packs
+  // these first.
   void ComputeSpread(int s, const Pass& pass, void* const* data) const {
     alignas(kAlignment) char copies[kMostCopies][kCopied * 8];
     char* part[kMaxArrays];
@@ -164,7 +165,7 @@ class Passes : public Placing {
                             pk_arrays[pass.given[i]][kTensor] < pk_counts[kInputs];
       if (is_input && n_copies < kMostCopies) {
         copy_of[i] = n_copies++;
-        // Where all of them lie in the same lines, these are still in the caches for the next.
+        // If they lie in the same cache lines, these are still cached for the next array.
         most = std::min(most, std::max(kCopiedFrom / std::max(array.strides[pass.column], int64_t{1}), kFewestCopied));
       } else {
         most = 1;
@@ -193,7 +194,7 @@ class Passes : public Placing {
       using T = decltype(element);
       auto* const target = static_cast<T*>(to);
       const auto* const source = static_cast<const T*>(from);
-      // A step that the compiler knows is taken in vectors.
+      // A step that is a compile-time constant is vectorized.
       for (int64_t i = 0; i < n; ++i) target[i] = source[i * (kStep != 0 ? kStep : step)];
     };
     switch (item) {
@@ -216,5 +217,3 @@ class Passes : public Placing {
 };
 
 }  // namespace
-
-#endif  // PYKERNELS_RUNTIME_FUSED_PASSES_H_

@@ -1,6 +1,5 @@
-// Where the arrays of a fused kernel lie, for sizes that are known: blocks, strides, memory.
-#ifndef PYKERNELS_RUNTIME_FUSED_PLACING_H_
-#define PYKERNELS_RUNTIME_FUSED_PLACING_H_
+// Places the arrays of a fused kernel once sizes are known: blocks, strides, memory.
+#pragma once
 
 #include <pykernels/kernel.h>
 
@@ -14,8 +13,8 @@
 
 namespace {
 
-// What a block touches stays in the first-level cache, and is small enough for the next to be fetched meanwhile; where
-// its columns are cut, it stays in the second, unless it is but one row that is read again.
+// The data of a block fits in the first-level cache and leaves room to prefetch the next. If its columns are divided,
+// it fits in the second-level cache, unless it is a single row that is read again.
 constexpr int64_t kBlockBytes = 8192;
 constexpr int64_t kCutBlockBytes = 262144;
 constexpr int64_t kRowBlockBytes = 16384;
@@ -27,11 +26,11 @@ int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 
 struct Array {
   char* data;
-  int32_t tensor;   // whose memory it is, or -1
+  int32_t tensor;   // the tensor that owns the memory, or -1
   int32_t classes;
   int64_t item;
-  int64_t offset;   // in bytes, from where the tensor begins
-  bool is_local;    // it holds what belongs to one block only
+  int64_t offset;   // in bytes, from the beginning of the tensor
+  bool is_local;    // holds data of one block only
   int64_t strides[kMaxClasses];  // in bytes
 };
 
@@ -39,7 +38,7 @@ class Placing : public Sizes {
  public:
   ~Placing() { Free(); }
 
-  // Places everything but tensors; `Attach` does these. Returns a pk_status.
+  // Places everything except tensors, which `Attach` places. Returns a pk_status.
   int32_t Prepare(const pk_kernel* kernel, const int64_t* dims, const pk_scalar* scalars, int64_t* detail) {
     Free();
     is_ready_ = false;
@@ -54,28 +53,28 @@ class Placing : public Sizes {
     return PK_OK;
   }
 
-  // Whether it has been prepared for calls like this.
+  // Returns whether it was prepared for calls like this one.
   bool IsFor(const int64_t* dims, const pk_scalar* scalars) const {
     return is_ready_ && IsOf(dims, scalars);
   }
 
-  // Takes the tensors of a call.
+  // Sets the addresses of a call's tensors.
   void Attach(void* const* data) {
     for (int i = 0; i < n_given_; ++i) {
       if (arrays_[i].tensor >= 0) arrays_[i].data = static_cast<char*>(data[arrays_[i].tensor]) + arrays_[i].offset;
     }
   }
 
-  // Whether it takes so little memory that it may be kept.
+  // Returns whether its memory is small enough to keep.
   bool IsSmall() const { return memory_ == stack_; }
 
  protected:
   int blocked_[kMaxClasses];
   int n_blocked_;
-  int64_t block_;  // steps along the last of these
+  int64_t block_;  // steps along the last divided class
   Array arrays_[kMaxArrays];
-  int64_t counts_[kMaxArrays];  // elements, of those that are no tensors
-  char* spare_;               // as large as any array that is added to
+  int64_t counts_[kMaxArrays];  // elements of arrays that are not tensors
+  char* spare_;               // as large as the largest array that is accumulated into
 
  private:
   void Free() {
@@ -84,7 +83,7 @@ class Placing : public Sizes {
   }
 
   void PlaceTensors(const pk_kernel* kernel) {
-    int64_t starts[kMaxArrays];  // where the axes of each tensor begin
+    int64_t starts[kMaxArrays];  // the index of each tensor's first axis
     int64_t position = 0;
     for (int i = 0; i < pk_counts[kInputs] + pk_counts[kOutputs]; ++i) {
       starts[i] = position;
@@ -106,7 +105,7 @@ class Placing : public Sizes {
       const int64_t* const whole = dims_ + starts[array->tensor];
       int64_t stride = array->item;
       bool is_void = false, is_even = true;
-      int64_t even = 0;  // the stride of an axis whose rows follow each other
+      int64_t even = 0;  // the stride of an axis whose rows are contiguous
       for (const int32_t* axis = view - 3; axis >= first; axis -= 3) {
         if (axis[0] >= 0) array->offset += dims_[axis[0]] * stride;
         if (axis[2] >= 0) PlaceAxis(array, axis[2], stride * axis[1]);
@@ -117,7 +116,7 @@ class Placing : public Sizes {
         }
         stride *= is_part ? whole[(axis - first) / 3] : dims_[axis[2]];
       }
-      // The rows of a part need not follow each other.
+      // The rows of a part need not be contiguous.
       if (is_part && !is_even) uneven_ |= array->classes;
       if (is_void && lost_ != 0) Detach(array);
     }
@@ -133,7 +132,7 @@ class Placing : public Sizes {
     return &array;
   }
 
-  // Lets a tensor without elements have any one wherever it is asked for some.
+  // Points a tensor without elements at an arbitrary element wherever one is read.
   void Detach(Array* array) {
     array->tensor = -1;
     std::fill_n(array->strides, n_classes_, 0);
@@ -147,7 +146,7 @@ class Placing : public Sizes {
     if (dims_[place] != sizes_[c]) uneven_ |= int32_t{1} << c;
   }
 
-  // Makes neighbours that all arrays have or have not into one.
+  // Merges neighboring classes that occur in the same arrays.
   void Merge() {
     for (int c = 1; c < n_classes_; ++c) {
       if (pk_groups[c] != pk_groups[c - 1] || uneven_ >> (c - 1) & 3) continue;
@@ -169,13 +168,13 @@ class Placing : public Sizes {
       if (Has(pk_blocked[0], c)) blocked_[n_blocked_++] = c;
     }
     if (n_blocked_ == 0) return;
-    // Columns that are few are not cut.
+    // Do not divide a small number of columns.
     int last = n_classes_ - 1;
     while (last > 0 && sizes_[last] == 1) --last;
     if (n_blocked_ > 1 && blocked_[n_blocked_ - 1] >= last && sizes_[last] < kFewestColumns) --n_blocked_;
     for (int i = 0; i < n_blocked_; ++i) blocked_classes_ |= int32_t{1} << blocked_[i];
     const int cut = blocked_[n_blocked_ - 1];
-    int64_t bytes = 1;  // for one step along the class that is cut
+    int64_t bytes = 1;  // for one step along the divided class
     int64_t rows = 1;
     bool some_local = false;
     for (int i = 0; i < pk_counts[kArrays]; ++i) {
@@ -201,7 +200,7 @@ class Placing : public Sizes {
     return c == blocked_[n_blocked_ - 1] ? block_ : 1;
   }
 
-  // The strides of an array that has nothing but its elements; returns its size in bytes.
+  // Sets the strides of a contiguous array and returns its size in bytes.
   int64_t Pack(Array* array) const {
     int64_t bytes = array->item;
     for (int c = n_classes_ - 1; c >= 0; --c) {
@@ -212,7 +211,8 @@ class Placing : public Sizes {
     return bytes;
   }
 
-  // Whether memory of our own holds an array: what is no tensor, and outputs without elements that are computed.
+  // Returns whether the array is in our own memory: it is not a tensor, or it is an output without elements that is
+  // computed.
   bool IsOurs(int i) const {
     const bool is_output = i >= pk_counts[kInputs] && i < pk_counts[kInputs] + pk_counts[kOutputs];
     return i >= n_given_ || (is_output && arrays_[i].tensor < 0);
@@ -252,14 +252,14 @@ class Placing : public Sizes {
   void Count() {
     const int32_t* at = pk_counted;
     for (int i = n_given_; i < n_given_ + pk_counts[kCounted]; ++i) {
-      // One that is broadcast has no more than the first number.
+      // All elements of a broadcast array equal its first number.
       const int64_t own = ReadCount(at, dims_);
       auto* const numbers = reinterpret_cast<int64_t*>(arrays_[i].data);
       for (int64_t k = 0; k < counts_[i]; ++k) numbers[k] = own == 1 ? 0 : k;
     }
   }
 
-  // The tensors and what is reshaped of them.
+  // The tensors and their reshaped views.
   const int n_given_ = pk_counts[kInputs] + pk_counts[kOutputs] + pk_counts[kViews];
   bool is_ready_ = false;
   int32_t uneven_;  // classes along which some arrays have one element
@@ -269,5 +269,3 @@ class Placing : public Sizes {
 };
 
 }  // namespace
-
-#endif  // PYKERNELS_RUNTIME_FUSED_PLACING_H_

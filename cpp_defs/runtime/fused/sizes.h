@@ -1,6 +1,5 @@
-// What follows from the shapes and scalars of a call of a fused kernel: sizes of classes, reductions, numbers.
-#ifndef PYKERNELS_RUNTIME_FUSED_SIZES_H_
-#define PYKERNELS_RUNTIME_FUSED_SIZES_H_
+// Computes what depends on the shapes and scalars of a call of a fused kernel: sizes of classes, reductions, numbers.
+#pragma once
 
 #include <pykernels/kernel.h>
 
@@ -14,7 +13,7 @@ namespace {
 
 class Sizes {
  protected:
-  // Returns a pk_status.
+  // Computes the sizes and returns a pk_status.
   int32_t Find(const pk_kernel* kernel, const int64_t* dims, const pk_scalar* scalars, int64_t* detail) {
     std::copy_n(dims, pk_counts[kAxes], dims_);
     if (pk_counts[kLengths] > 0 && !FindLengths(dims_)) return PK_RAISED;
@@ -25,7 +24,7 @@ class Sizes {
     return pk_accepts(numbers_) ? PK_OK : PK_RAISED;
   }
 
-  // Whether this is what they have been found for.
+  // Returns whether the sizes were computed for these shapes and scalars.
   bool IsOf(const int64_t* dims, const pk_scalar* scalars) const {
     bool is_same = true;
     for (int i = 0; i < pk_counts[kAxes]; ++i) is_same &= dims[i] == dims_[i];
@@ -38,14 +37,14 @@ class Sizes {
   int64_t sizes_[kMaxClasses];
   int32_t lost_;  // classes along which some arrays have one element and others none
   int64_t numbers_[kMaxNumbers];
-  // Of every reduction, the classes along which it has a single element, which is broadcast elsewhere in the kernel.
+  // For every reduction, the classes along which it has a single element, which is broadcast elsewhere in the kernel.
   int32_t single_[kMaxArrays];
-  bool is_void_[kMaxArrays];  // and whether it is of nothing
-  bool some_single_;          // or of nothing, while it is broadcast elsewhere
+  bool is_void_[kMaxArrays];  // and whether it reduces no elements
+  bool some_single_;          // or reduces no elements, while it is broadcast elsewhere
 
  private:
-  // Where axes of length 1 are broadcast to none, but other results have them as they are, the class has one element;
-  // what has none is computed as well, beside the outputs.
+  // If axes of length 1 are broadcast to length 0, but other results keep length 1, the class has one element. Results
+  // of length 0 are then computed as well, but outside the outputs.
   bool FindSizes() {
     lost_ = 0;
     const int32_t* list = pk_members;
@@ -113,5 +112,3 @@ class Sizes {
 };
 
 }  // namespace
-
-#endif  // PYKERNELS_RUNTIME_FUSED_SIZES_H_

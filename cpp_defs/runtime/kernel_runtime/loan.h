@@ -1,9 +1,8 @@
-// The memory of an output, lent to a kernel for the array that it is going to return: that need not be copied then.
+// Lends the memory of an output to a kernel for the array that it will return, so that the array need not be copied.
 //
-// The array is known by its size, and by how many others of that size are made before it; that is learnt from the call
-// before. Whatever else is lent the memory is a temporary array like others: what is returned instead is copied.
-#ifndef PYKERNELS_RUNTIME_KERNEL_RUNTIME_LOAN_H_
-#define PYKERNELS_RUNTIME_KERNEL_RUNTIME_LOAN_H_
+// The array is recognized by its size and by the number of arrays of that size that the kernel allocates before it,
+// which the previous call has shown. If a temporary array gets the memory instead, the returned array is copied.
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -15,10 +14,10 @@ struct Loan {
   char* memory;
   std::size_t bytes;  // 0 if nothing is lent
   bool is_taken;
-  int count;          // of arrays of that size that have been made
-  void* made[kMost];  // the first of these
+  int count;          // the number of arrays of that size allocated so far
+  void* made[kMost];  // the first of these arrays
 
-  // The memory, if it is meant for an array of this size that is made now.
+  // Returns the memory if it is meant for the array of this size that is being allocated.
   void* Take(std::size_t size, int wanted) {
     if (size != bytes || size == 0 || count != wanted || is_taken) return nullptr;
     is_taken = true;
@@ -29,7 +28,7 @@ struct Loan {
     if (count < kMost) made[count] = data;
     ++count;
   }
-  // Of the arrays of that size, the number of the one that is returned; -1 if it is none of them.
+  // Returns the position of the returned array among the arrays of that size; -1 if it is not among them.
   int Find(const void* data) const {
     for (int i = (count < kMost ? count : kMost) - 1; i >= 0; --i) {
       if (made[i] == data) return i;
@@ -43,5 +42,3 @@ std::atomic<int> g_wanted{0};
 void EndLoan(void* /*data*/, std::size_t /*size*/, void* /*info*/) { loan.is_taken = false; }
 
 }  // namespace
-
-#endif  // PYKERNELS_RUNTIME_KERNEL_RUNTIME_LOAN_H_

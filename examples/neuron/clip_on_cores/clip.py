@@ -1,4 +1,4 @@
-"""An operator that runs on all cores.
+"""Run an operator on all cores.
 
 python -m pykernels run examples/neuron/clip_on_cores/clip.py
 """

@@ -1,4 +1,4 @@
-// Clipping on all cores: each takes a part of the tensor, in pieces that fit into its own memory.
+// Clips on all cores: each core takes a part of the tensor, in pieces that fit into its own memory.
 #include <stdio.h>
 #include <neuron/neuron-utils.hpp>
 #include <torch/torch.h>

@@ -1,4 +1,4 @@
-"""A noisy curve, smoothed by an operator that streams.
+"""Smooth a noisy curve with an operator that streams.
 
 python -m pykernels run examples/neuron/smoothing/smooth.py
 """

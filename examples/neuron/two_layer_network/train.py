@@ -1,4 +1,4 @@
-"""A network of two layers learns to tell whether points lie within a ring.
+"""Train a network of two layers to classify whether points lie within a ring.
 
 python -m pykernels run examples/neuron/two_layer_network/train.py
 """

@@ -1,4 +1,4 @@
-"""MXNet's own ops."""
+"""Benchmarks of MXNet's own ops."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OPS: dict[str, Callable[..., Any]] = {
 def timers(
     function: Callable[..., Any], op: OpDef, arrays: Sequence[np.ndarray], attributes: Mapping[str, Any]
 ) -> tuple[Timer, Timer | None]:
-    """Timers of an op, and of its gradient."""
+    """Return timers of an op and of its gradient."""
     mx = importlib.import_module("mxnet")
     inputs = [mx.nd.array(array, dtype=array.dtype) for array in arrays]
 

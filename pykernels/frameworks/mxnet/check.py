@@ -1,4 +1,4 @@
-"""MXNet: arrays, and a graph, in training and outside."""
+"""Check ops in MXNet: on arrays and in a graph, in training and in inference."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _DTYPES = frozenset({"float16", "float32", "float64", "uint8", "int8", "int32", 
 
 
 def takes(case: Case) -> bool:
-    """Whether there are arrays for what goes in."""
+    """Return whether MXNet has arrays for the dtypes of the inputs."""
     return {str(array.dtype) for array in case.arrays} <= _DTYPES
 
 
 def ways(case: Case) -> dict[str, Way]:
-    """How to call an op here."""
+    """Return the ways to call an op in MXNet."""
     if case.is_strided:
         return {"slices": lambda: _in_shapes(case, _eager, False)}
     found: dict[str, Way] = {"arrays": lambda: _in_shapes(case, _eager, case.has_training)}
@@ -35,7 +35,7 @@ def ways(case: Case) -> dict[str, Way]:
 
 
 def _in_shapes(case: Case, run: Any, is_train: bool) -> Outcome:
-    """Run with NumPy's shapes where a number or an empty array is among them: to MXNet's own, these are unknown."""
+    """Run the case, with NumPy's shapes if it has scalars or empty arrays, whose shapes are unknown in MXNet's own."""
     results = case.expected[is_train].outputs
     is_odd = any(array.ndim == 0 or array.size == 0 for array in (*case.arrays, *results))
     with mx.util.np_shape(True) if is_odd else contextlib.nullcontext():
@@ -48,7 +48,7 @@ def _array(array: np.ndarray) -> Any:
 
 
 def _slice(array: np.ndarray) -> Any:
-    """An array that lies in the memory of another, where it has a first axis to be cut along."""
+    """Return a slice of a larger array, if there is a first axis to slice along."""
     if not array.ndim or not array.size:
         return _array(array)
     whole = _array(np.concatenate([array, array, array]))
@@ -91,7 +91,7 @@ def _graph(case: Case, is_train: bool) -> Outcome:
     if wanted:
         executor.backward([_array(seed) for seed in case.seeds])
     gradients = {place: wanted[names[place]].asnumpy() for place in places}
-    # Outside of training, MXNet does not know that an operator is still to write to its states.
+    # Outside of training, MXNet does not know that an operator has yet to write its states.
     outputs = [each.asnumpy() for each in results]
     mx.nd.waitall()
     states = [arrays[names[name, i]].asnumpy() for name in case.states for i in range(len(case.inputs[name]))]

@@ -1,4 +1,4 @@
-"""Report errors of users' classes to whoever called the operator."""
+"""Report errors of users' operator classes to the caller of the operator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class RegisteredClass:
     Attributes
     ----------
     is_np : bool
-        Whether it is given arrays of ``mx.np``, and runs as under ``mx.npx.set_np``, rather than NDArrays.
+        Whether it receives ``mx.np`` arrays and runs as under ``mx.npx.set_np``, instead of receiving NDArrays.
     """
 
     op: str
@@ -29,31 +29,31 @@ class RegisteredClass:
     is_np: bool
 
     def run(self, owner: object, method: str, *arguments: Any, **keywords: Any) -> Any:
-        """Call a method of the class, or of what it has made.
+        """Call a method of the class or of an object that it has created.
 
         Raises
         ------
         KernelError
-            The method has raised an exception.
+            The method raises an exception.
         """
         name = f"{type(owner).__name__}.{method}"
         try:
             return getattr(owner, method)(*arguments, **keywords)
         except BaseException as error:
-            # Nothing may leave through MXNet's C frames, not even SystemExit.
+            # No exception may pass through MXNet's C frames, not even SystemExit.
             raise self.raised(name, error) from None
 
     def raised(self, what: str, error: BaseException) -> KernelError:
-        """The error for an exception that `what` has raised."""
-        said = f": {error}" if str(error) else ""
-        return KernelError(f"op {self.op!r}: {self._place(error)}: {what} raised {type(error).__name__}{said}")
+        """Return the error for an exception that `what` has raised."""
+        message = f": {error}" if str(error) else ""
+        return KernelError(f"op {self.op!r}: {self._place(error)}: {what} raised {type(error).__name__}{message}")
 
     def wrong(self, method: Callable[..., Any], text: str) -> KernelError:
-        """The error for what a method has returned."""
+        """Return the error for a method that returns something invalid."""
         return KernelError(f"op {self.op!r}: {self.place_of(method)}: {method.__qualname__} {text}")
 
     def place_of(self, method: Callable[..., Any]) -> str:
-        """Where a method is written, or where the class is registered if it inherits it from MXNet."""
+        """Return the place of a method, or that of the class's registration if the method is inherited from MXNet."""
         code = getattr(method, "__code__", None)
         if code is None or is_foreign(code.co_filename):
             return self.where

@@ -1,4 +1,4 @@
-"""Run the operator that a user's class has created on MXNet's arrays."""
+"""Run an operator created by a user's class on MXNet arrays."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pykernels.frameworks.mxnet.class_property import ClassProperty
 __all__ = ["ClassOperator"]
 
 _REQUESTS = ("null", "write", "inplace", "add")
-# By MXNet's tag, as CustomOp calls them.
+# The names that CustomOp uses, indexed by MXNet's tag.
 _NAMES = ("in_data", "out_data", "in_grad", "out_grad", "aux")
 _OUTPUT, _INPUT_GRADIENT, _STATE = 1, 2, 4
 
 
 class ClassOperator:
-    """A ``CustomOp`` at one place of a graph."""
+    """A ``CustomOp`` at one place in a graph."""
 
     def __init__(self, prop: ClassProperty, made: Any, context: Any) -> None:
         self._registered = prop.registered
@@ -43,7 +43,7 @@ class ClassOperator:
         is_train: bool,
         taken: Any,
     ) -> None:
-        """Run a pass; `taken` counts the handles that are no longer the caller's to free."""
+        """Run a pass; `taken` counts the handles that the caller no longer has to free."""
         arrays: list[list[Any]] = [[] for _ in _NAMES]
         for count, (handle, tag) in enumerate(zip(handles, tags, strict=True), 1):
             name = f"{_NAMES[tag]}[{len(arrays[tag])}]"
@@ -64,7 +64,7 @@ class ClassOperator:
         try:
             self._registered.run(self._op, "backward", **keywords)
         except KernelError as error:
-            # MXNet's own functions refuse what stands for an array without asking it.
+            # MXNet's own functions reject a placeholder without calling its methods.
             if NotKept.__name__ not in str(error):
                 raise
             absent = [str(array) for group in _NAMES for array in keywords[group] if isinstance(array, NotKept)]
@@ -87,14 +87,14 @@ class ClassOperator:
 
 @contextlib.contextmanager
 def _numpy_semantics() -> Iterator[None]:
-    """What ``mx.npx.set_np`` does, which does it for the thread of its caller only."""
+    """Do what ``mx.npx.set_np`` does, which affects only the calling thread."""
     util = importlib.import_module("mxnet.util")
     with util.np_shape(True), util.np_array(True):
         yield
 
 
 class NotKept:
-    """Stands for an array that MXNet has not kept for the backward pass; reading that would crash the process."""
+    """A placeholder for an array that MXNet has not kept for the backward pass: reading it would crash the process."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -104,7 +104,7 @@ class NotKept:
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise CallError(
-            f"{self._name} is not there in backward: declare_backward_dependency does not return its number"
+            f"{self._name} is not available in backward: declare_backward_dependency does not return its number"
         )
 
     def __getattr__(self, attribute: str) -> Any:

@@ -1,4 +1,4 @@
-"""One use of a user's operator class: its attributes, names, shapes and types."""
+"""A use of a user's operator class: its attributes, names, shapes and types."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _STORAGE_NUMBERS = {name: number for number, name in _STORAGES.items()}
 
 
 class ClassProperty:
-    """An instance of the class, made for one use of the operator.
+    """An instance of the class, created for one use of the operator.
 
     Attributes
     ----------
     arguments, outputs, states : list of str
         The names that it lists.
     dependencies : list of int
-        What its backward pass reads, in MXNet's numbers.
+        The arrays that its backward pass reads, by MXNet's numbers.
     """
 
     def __init__(self, registered: RegisteredClass, attributes: Mapping[str, str]) -> None:
@@ -41,20 +41,20 @@ class ClassProperty:
         self.outputs = self._names("list_outputs")
         self.states = self._names("list_auxiliary_states")
         self.dependencies = self._dependencies()
-        # What MXNet is given to read.
+        # C arrays that MXNet reads.
         self.lists = [_c_names(names) for names in (self.arguments, self.outputs, self.states)]
         self.c_dependencies = (ctypes.c_int * len(self.dependencies))(*self.dependencies)
 
     def create_operator(self, context: Any, shapes: list[list[int]], types: list[int]) -> Any:
-        """The object that computes."""
-        made = self._run("create_operator", context, shapes, types)
+        """Create the operator object that computes."""
+        created = self._run("create_operator", context, shapes, types)
         for method in ("forward", "backward"):
-            if not callable(getattr(made, method, None)):
-                raise self._wrong("create_operator", f"returned {made!r}, which has no method {method}")
-        return made
+            if not callable(getattr(created, method, None)):
+                raise self._wrong("create_operator", f"returned {created!r}, which has no method {method}")
+        return created
 
     def infer_shape(self, given: Sequence[Sequence[int]]) -> list[list[int]]:
-        """The shapes of all arrays, from those of the arguments; an unknown one is empty."""
+        """Infer the shapes of all arrays from those of the arguments; an unknown shape is empty."""
         returned = self._run("infer_shape", [list(shape) for shape in given])
         groups = self._groups("infer_shape", returned, "shapes")
         try:
@@ -63,7 +63,7 @@ class ClassProperty:
             raise self._wrong("infer_shape", f"returned {returned!r}: {error}") from None
         for name, shape in zip([*self.arguments, *self.outputs, *self.states], shapes, strict=True):
             if len(shape) > MAX_DIMS or any(dim < -1 or dim >= 2**31 for dim in shape):
-                raise self._wrong("infer_shape", f"returned {returned!r}: {shape} is no shape for '{name}'")
+                raise self._wrong("infer_shape", f"returned {returned!r}: {shape} is not a shape for '{name}'")
         for name, known, shape in zip(self.arguments, given, shapes, strict=False):
             if _contradict(known, shape):
                 raise self._wrong(
@@ -72,7 +72,7 @@ class ClassProperty:
         return shapes
 
     def infer_type(self, given: Sequence[int]) -> list[int]:
-        """The types of all arrays in MXNet's numbers, from those of the arguments; -1 is unknown."""
+        """Infer the types of all arrays, as MXNet's numbers, from those of the arguments; -1 is unknown."""
         ndarray = importlib.import_module("mxnet.ndarray.ndarray")
         numbers = ndarray._DTYPE_NP_TO_MX
         returned = self._run("infer_type", [ndarray._DTYPE_MX_TO_NP.get(number) for number in given])
@@ -80,15 +80,15 @@ class ClassProperty:
         try:
             return [numbers[each if each is None or each in numbers else np.dtype(each).type] for each in types]
         except (KeyError, TypeError) as error:
-            raise self._wrong("infer_type", f"returned {returned!r}: {error} is no type of MXNet") from None
+            raise self._wrong("infer_type", f"returned {returned!r}: {error} is not a type of MXNet") from None
 
     def infer_storage_type(self, given: Sequence[int]) -> list[int]:
-        """The storage types of all arrays, from those of the arguments, in MXNet's numbers."""
+        """Infer the storage types of all arrays, as MXNet's numbers, from those of the arguments."""
         returned = self._run("infer_storage_type", [_STORAGES[number] for number in given])
         return self._storages("infer_storage_type", returned, self._groups("infer_storage_type", returned, "types"))
 
     def infer_backward_storage_type(self, given: Sequence[int], tags: Sequence[int]) -> list[int]:
-        """The storage types of the arrays of the backward pass, completed."""
+        """Complete the storage types of the arrays of the backward pass."""
         # Gradients of outputs, inputs, outputs, gradients of inputs, states: the order of MXNet and of the method.
         groups = [[_STORAGES[n] for n, tag in zip(given, tags, strict=True) if tag == t] for t in (3, 0, 1, 2, 4)]
         wanted = list(map(len, groups))
@@ -109,7 +109,7 @@ class ClassProperty:
         return [_STORAGE_NUMBERS[each] for each in storages]
 
     def _groups(self, method: str, returned: Any, what: str) -> list[Any]:
-        """What an inferring method gives for arguments, outputs and, where there are any, states."""
+        """Flatten what an inference method returns for arguments, outputs and states (if any)."""
         wanted = [len(self.arguments), len(self.outputs), len(self.states)]
         try:
             groups = [list(group) for group in returned]
@@ -132,11 +132,11 @@ class ClassProperty:
         inputs = gradients + len(self.arguments)
         numbers = list(range(inputs + outputs))
         method = "declare_backward_dependency"
-        found = self._run(method, numbers[:gradients], numbers[gradients:inputs], numbers[inputs:])
-        if not _are_all(found, int) or not set(found) <= set(numbers):
-            raise self._wrong(method, f"returned {found!r}, not a list of some of the numbers that it was given")
-        # MXNet takes the device of the backward pass from what it reads.
-        return list(dict.fromkeys(found)) or numbers[:gradients]
+        chosen = self._run(method, numbers[:gradients], numbers[gradients:inputs], numbers[inputs:])
+        if not _are_all(chosen, int) or not set(chosen) <= set(numbers):
+            raise self._wrong(method, f"returned {chosen!r}, not a list of some of the numbers that it was given")
+        # MXNet takes the device of the backward pass from the arrays that it reads, so there must be one.
+        return list(dict.fromkeys(chosen)) or numbers[:gradients]
 
     def _run(self, method: str, *arguments: Any) -> Any:
         return self.registered.run(self._prop, method, *arguments)
@@ -166,13 +166,13 @@ def _construct(registered: RegisteredClass, attributes: Mapping[str, str]) -> An
     try:
         return cls(**attributes)
     except BaseException as error:
-        # Nothing may leave through MXNet's C frames.
+        # No exception may pass through MXNet's C frames.
         given = ", ".join(f"{key}={value!r}" for key, value in attributes.items())
         raise registered.raised(f"{cls.__name__}({given})", error) from None
 
 
 def _contradict(known: Sequence[int], shape: Sequence[int]) -> bool:
-    """Whether two shapes differ where both are known; a dimension of -1 or 0 need not be."""
+    """Return whether two shapes differ where both are known; a dimension of -1 or 0 is unknown."""
     if not known:
         return False
     return len(known) != len(shape) or any(a != b and a > 0 and b > 0 for a, b in zip(known, shape, strict=True))

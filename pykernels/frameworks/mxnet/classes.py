@@ -1,4 +1,4 @@
-"""Classes written for ``mx.operator.register``, entered into MXNet through the native registrar."""
+"""Register classes written for ``mx.operator.register`` in MXNet through the native registrar."""
 
 from __future__ import annotations
 
@@ -86,21 +86,21 @@ class _Functions(ctypes.Structure):
 
 
 _classes: dict[str, RegisteredClass] = {}
-# What MXNet holds, by its number, until MXNet says that it needs it no more.
+# Objects that MXNet uses, by number, kept until MXNet releases them.
 _live: dict[int, Any] = {}
 _numbers = itertools.count(1)
 
 
 def register(name: str, cls: type, where: str) -> None:
-    """Make a class the operator `name`; `where` is the place to name in errors. Raises as `pykernels.register`."""
-    lacking = [method for method in _METHODS if not callable(getattr(cls, method, None))]
-    if not isinstance(cls, type) or lacking:
+    """Register a class as the operator `name`; errors name the place `where`. Raises as `pykernels.register`."""
+    missing = [method for method in _METHODS if not callable(getattr(cls, method, None))]
+    if not isinstance(cls, type) or missing:
         raise DefinitionError(
-            f"{where}: {name!r} is registered with {cls!r}, which is no subclass of mx.operator.CustomOpProp"
-            f"{f' (it has no {lacking[0]})' if isinstance(cls, type) else ''}"
+            f"{where}: {name!r} is registered with {cls!r}, which is not a subclass of mx.operator.CustomOpProp"
+            f"{f' (it has no {missing[0]})' if isinstance(cls, type) else ''}"
         )
     registrar = _registrar()
-    # As MXNet does, NDArrays or those of mx.np by what is in force now.
+    # As in MXNet, the semantics in force now decide between NDArrays and mx.np arrays.
     _classes[name] = RegisteredClass(name, cls, where, importlib.import_module("mxnet.util").is_np_array())
     registrar.register_class(name, is_others=names.is_of_mxnet(name))
     names.give(name, cls, where)
@@ -110,7 +110,7 @@ def register(name: str, cls: type, where: str) -> None:
 @functools.lru_cache(maxsize=1)
 def _registrar() -> Any:
     registrar = plugin.registrar()
-    answers: tuple[Callable[..., None], ...] = (
+    callables: tuple[Callable[..., None], ...] = (
         _create_property,
         _infer_shape,
         _infer_type,
@@ -120,21 +120,21 @@ def _registrar() -> Any:
         _run,
     )
     fields = [type_ for _, type_ in _Functions._fields_]  # type: ignore[misc]
-    functions = [type_(_reporting(answer)) for type_, answer in zip(fields, answers, strict=True)]
+    functions = [type_(_reporting(function)) for type_, function in zip(fields, callables, strict=True)]
     registrar.init_classes(_Functions(*functions))
     return registrar
 
 
-def _reporting(answer: Callable[..., None]) -> Callable[..., int]:
+def _reporting(function: Callable[..., None]) -> Callable[..., int]:
     def report(*arguments: Any) -> int:
         *given, error, size = arguments
-        return callbacks.answer(lambda: answer(*given), error, size, "pykernels failed: ")
+        return callbacks.answer(lambda: function(*given), error, size, "pykernels failed: ")
 
     return report
 
 
 def _keep(value: Any) -> int:
-    """Keep what MXNet is given, and let go of what it has given back."""
+    """Keep an object for MXNet under a new number, and release the objects that MXNet has retired."""
     for retired in iter(_registrar().next_retired, 0):
         _live.pop(retired, None)
     number = next(_numbers)
@@ -144,7 +144,7 @@ def _keep(value: Any) -> int:
 
 def _create_property(name: bytes, n: int, keys: Any, values: Any, made: Any) -> None:
     attributes = {keys[i].decode(): values[i].decode() for i in range(n)}
-    # Attributes of the graph rather than the operator, such as __ctx_group__.
+    # Attributes such as __ctx_group__ belong to the graph, not to the operator.
     own = {key: value for key, value in attributes.items() if not (key.startswith("__") and key.endswith("__"))}
     prop = ClassProperty(_classes[name.decode()], own)
     lists = [ctypes.cast(each, c_void_p).value for each in (*prop.lists, prop.c_dependencies)]
@@ -158,7 +158,7 @@ def _infer_shape(number: int, n: int, ndims: Any, shapes: Any, dims: Any) -> Non
     inferred = prop.infer_shape(given)
     legacy = not importlib.import_module("mxnet.util").is_np_shape()
     for i, shape in enumerate(inferred):
-        # MXNet takes no unknown rank back, and takes a rank of 0 for a known one.
+        # MXNet does not accept an unknown rank here: it reads a rank of 0 as a known rank.
         if legacy and not shape and i < len(given) and is_unknown[i]:
             op, method = prop.registered, prop.registered.cls.infer_shape
             raise op.wrong(method, f"leaves the shape of '{prop.arguments[i]}' unknown; give it in the graph")

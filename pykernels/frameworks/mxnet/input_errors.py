@@ -1,8 +1,8 @@
-"""MXNet's errors about the inputs of a call, with the op and its inputs named.
+"""Add the names of the op and its inputs to MXNet's errors about the inputs of a call.
 
-libmxnet counts the inputs before it asks an op about them, and says that "Operator Custom expects 2"; of a name that is
-misspelt it does not say which one is nearly right. So MXNet's functions for custom operators are wrapped: what they
-raise gets a line more, where it is about one of our ops.
+libmxnet counts the inputs before it calls the op, and reports only that "Operator Custom expects 2"; for a misspelt
+name it suggests no similar one. MXNet's functions for custom operators are therefore wrapped: errors about our ops get
+an additional line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pykernels.base.errors import CallError
 
 __all__ = ["explain", "leave"]
 
-# Wherever MXNet has put a function.
+# The modules in which MXNet has put the function.
 _MODULES = (
     "mxnet.ndarray",
     "mxnet.ndarray.op",
@@ -34,19 +34,19 @@ _ABOUT_INPUTS = re.compile(
 )
 
 _op_types: set[str] = set()
-# The functions of MXNet's, by what takes their place.
+# MXNet's functions, by their replacements.
 _originals: dict[Any, Any] = {}
 
 
 def explain(*op_types: str) -> None:
-    """Name these op types and their inputs in MXNet's errors."""
+    """Explain MXNet's errors about the inputs of these op types."""
     if not _op_types:
         _replace(_wrapped)
     _op_types.update(op_types)
 
 
 def leave(*op_types: str) -> None:
-    """Leave the errors of these op types as MXNet has them; after the last one, its functions, too."""
+    """Stop explaining errors of these op types; after the last one, restore MXNet's functions."""
     _op_types.difference_update(op_types)
     if not _op_types:
         _replace(_original)
@@ -58,7 +58,7 @@ def _replace(change: Callable[[Any], Any]) -> None:
         module.Custom = change(module.Custom)
 
 
-@functools.cache  # a function that two modules have stays one
+@functools.cache  # a function that two modules share remains one function
 def _wrapped(function: Any) -> Any:
     error_class = importlib.import_module("mxnet.base").MXNetError
 
@@ -81,7 +81,7 @@ def _original(function: Any) -> Any:
 
 
 def _explanation(error: str, keywords: Mapping[str, Any]) -> str | None:
-    """What to say before an error of a call with these keywords; None if it is not about the inputs of our ops."""
+    """Return the explanation of an error of a call with these keywords; None if it is not about inputs of our ops."""
     op_type = keywords.get("op_type")
     if "Cannot find custom operator" in error:
         close = difflib.get_close_matches(str(op_type), _op_types, n=1)
@@ -95,7 +95,7 @@ def _explanation(error: str, keywords: Mapping[str, Any]) -> str | None:
     takes = f"{len(inputs)} input{'s' * (len(inputs) != 1)} ({', '.join(inputs)})" if inputs else "no inputs"
     text = f"op {op_type!r} takes {takes}"
     if found["name"]:
-        return f"{text}, and none that is called {found['name']!r}"
+        return f"{text}, but none called {found['name']!r}"
     given = int(found["given"] or found["provided"])
     more = _inputs({**keywords, "num_args": given})
     hint = f"; with num_args={given} it takes {', '.join(more)}" if more and len(more) == given else ""
@@ -103,7 +103,7 @@ def _explanation(error: str, keywords: Mapping[str, Any]) -> str | None:
 
 
 def _inputs(keywords: Mapping[str, Any]) -> list[str] | None:
-    """The names of an op's inputs for the attributes among some keywords, as MXNet has them from the op."""
+    """Return the names of an op's inputs, as MXNet gets them from the op, for the attributes among some keywords."""
     mx = importlib.import_module("mxnet")
     attributes = {
         key: value
@@ -112,7 +112,7 @@ def _inputs(keywords: Mapping[str, Any]) -> list[str] | None:
     }
     try:
         with mx.name.NameManager():
-            # A graph without inputs is given them, under names that begin with its own.
+            # MXNet creates missing inputs of a graph, with names that begin with its own.
             graph = _original(mx.sym.Custom)(name="op", **attributes)
     except mx.MXNetError:
         return None

@@ -1,4 +1,4 @@
-"""The names that classes of users have in MXNet: op folders leave them alone."""
+"""The names of users' classes in MXNet, which op folders do not take."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from types import FunctionType
 
 __all__ = ["class_of", "give", "is_of_mxnet"]
 
-# By the names that `pykernels.register` has given.
+# Descriptions of classes, by the names that `pykernels.register` has given them.
 _given: dict[str, str] = {}
 
 
 def give(name: str, cls: type, where: str) -> None:
-    """Note that a class, registered at `where` (``file:line``), has the name."""
+    """Record that a class, registered at `where` (``file:line``), has the name."""
     _given[name] = f"class {cls.__name__}, registered at {where}"
 
 
 def class_of(name: str) -> str | None:
-    """The class that has the name, with where it is from, for a message; None if none has it."""
+    """Return a description of the class that has the name, with its place, for a message; None if there is none."""
     return _given.get(name) or next(_found_in_mxnet(name), None)
 
 
 def is_of_mxnet(name: str) -> bool:
-    """Whether `mx.operator.register` has given the name to a class."""
+    """Return whether `mx.operator.register` has given the name to a class."""
     return any(_found_in_mxnet(name))
 
 
 def _found_in_mxnet(name: str) -> Iterator[str]:
-    """The class that `mx.operator.register` has given the name.
+    """Yield the class to which `mx.operator.register` has given the name.
 
-    MXNet keeps no list of them, but the function that makes each: that is wrapped for C, and knows its class.
+    MXNet keeps no list of classes, but it keeps the C callback that creates each; the wrapped function knows its class.
     """
     for kept in list(importlib.import_module("mxnet.operator")._registry.ref_holder.values()):
         for function in gc.get_referents(kept):
@@ -44,7 +44,7 @@ def _found_in_mxnet(name: str) -> Iterator[str]:
 
 
 def _place_of(cls: type) -> str:
-    """That of its first method: a class itself does not know its line."""
+    """Return the place of the first method, because a class does not record its own line."""
     for member in vars(cls).values():
         if isinstance(member, FunctionType):
             return f"{member.__code__.co_filename}:{member.__code__.co_firstlineno}"

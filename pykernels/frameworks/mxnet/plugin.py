@@ -1,4 +1,4 @@
-"""MXNet 1.9: ops become custom operators, ``mx.nd.Custom(x, op_type='relu')``, that run as machine code."""
+"""The MXNet 1.9 plugin: ops become custom operators, ``mx.nd.Custom(x, op_type="relu")``, that run compiled code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from pykernels.base import fork, locks
 from pykernels.base.errors import LoadError, PykernelsWarning
 from pykernels.frameworks.mxnet import input_errors
 from pykernels.frameworks.mxnet.names import class_of
-from pykernels.frameworks.mxnet.registrar import Registrar, build
+from pykernels.frameworks.mxnet.registrar import Registrar
+from pykernels.frameworks.registrar_libraries import build_library
 from pykernels.kernel import blas, service
 from pykernels.load import requests
 from pykernels.load.module import OpModule
@@ -26,45 +27,45 @@ __all__ = ["add", "bind", "owns", "registrar", "remove"]
 
 _modules: dict[str, OpModule] = {}
 _entered: dict[str, tuple[str, ...]] = {}
-# What the registrar has been given stays in use by graphs and pending calls, even after the op is unloaded.
+# Graphs and pending calls use the modules given to the registrar, even after the op is unloaded.
 _kept: list[OpModule] = []
 _lock = locks.Lock("entering ops into MXNet")
 
 
 def add(module: OpModule) -> None:
-    """Make an op known under its folder's name and those of its op types, or replace the one of its name.
+    """Register an op under its folder's name and the names of its op types; replaces an op of the same name.
 
-    Nothing of the folder is built before one of the names is used. A name that a class of the user's has stays with it,
-    with a warning.
+    Nothing in the folder is compiled until one of the names is used. A name that belongs to a user's class stays with
+    the class, with a warning.
 
     Raises
     ------
     BuildError, CacheError
-        The registrar is not built yet, and cannot be.
+        The registrar is not compiled yet, and compiling it fails.
     """
     with _lock:
         registrar = _registrar()
         _forget(module.name)
         _modules[module.name] = module
-        for name in _usual_names(module):
+        for name in _default_names(module):
             if owner := class_of(name):
                 _warn_of_class(module, name, owner)
-        names = _free(_usual_names(module))
+        names = _free(_default_names(module))
         for name in names:
             registrar.register(name)
         input_errors.explain(*names)
 
 
 def remove(module: OpModule) -> None:
-    """Make the names of an op unknown; graphs that use it already keep it."""
+    """Remove the names of an op; graphs that already use it keep it."""
     with _lock:
-        input_errors.leave(*_free((*_usual_names(module), *_entered.get(module.name, ()))))
+        input_errors.leave(*_free((*_default_names(module), *_entered.get(module.name, ()))))
         _forget(module.name)
         _modules.pop(module.name, None)
 
 
 def owns(value: Any) -> bool:
-    """Whether `value` is an NDArray (``mx.np`` arrays are) or a Symbol."""
+    """Return whether `value` is an NDArray (which includes ``mx.np`` arrays) or a Symbol."""
     mx = sys.modules["mxnet"]
     return isinstance(value, (mx.nd.NDArray, mx.sym.Symbol))
 
@@ -76,12 +77,12 @@ def bind(
     attributes: Mapping[str, Any],
     counts: Sequence[int],
 ) -> Callable[..., list[Any]]:
-    """What calls an op on arrays, or adds it to the graph of symbols.
+    """Return a function that calls an op on arrays, or adds it to the graph of symbols.
 
     Returns
     -------
     callable
-        Takes arrays or symbols and gives those of the same kind: those of ``mx.np`` give those of ``mx.np``.
+        Takes arrays or symbols and returns the same kind: ``mx.np`` arrays for ``mx.np`` arrays.
     """
     op = module.definition.ops[op_type]
     texts = {name: str(value) for name, value in attributes.items()}
@@ -103,19 +104,19 @@ def bind(
 
 
 def registrar() -> Registrar:
-    """The registrar of this process, built and set up when it is first wanted.
+    """Return the registrar of this process, which is compiled and set up on first use.
 
     Raises
     ------
     BuildError, CacheError
-        It is not built yet, and cannot be.
+        The registrar is not compiled yet, and compiling it fails.
     """
     with _lock:
         return _registrar()
 
 
 def _function(tensors: Sequence[Any]) -> Any:
-    """MXNet's ``Custom`` for tensors of this kind."""
+    """Return MXNet's ``Custom`` function for tensors of this kind."""
     mx = sys.modules["mxnet"]
     kind = "symbol" if any(map(_is_symbol, tensors)) else "ndarray"
     if any(isinstance(tensor, (mx.np.ndarray, mx.sym.np._Symbol)) for tensor in tensors):
@@ -129,8 +130,8 @@ def _is_symbol(value: Any) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _registrar() -> Registrar:
-    registrar = Registrar(build(), service.services(), _load)
-    # MXNet's own threads compute its matrix products; a second library with threads would compete with them.
+    registrar = Registrar(build_library("mxnet").path, service.services(), _load)
+    # MXNet's own threads compute its matrix products; another library's threads would compete with them.
     blas.prefer(importlib.import_module("mxnet.base")._LIB)
     try:
         registrar.enter_engine()
@@ -142,7 +143,7 @@ def _registrar() -> Registrar:
 
 
 def _warn_of_convolutions(reason: LoadError) -> None:
-    """Tell where MXNet itself goes wrong while ops run on the threads of its custom operators."""
+    """Warn if MXNet itself computes wrong values while ops run on the threads of its custom operators."""
     features = importlib.import_module("mxnet.runtime").Features()
     if features.is_enabled("MKLDNN") and os.environ.get("MXNET_MKLDNN_ENABLED") != "0":
         warnings.warn(
@@ -154,28 +155,28 @@ def _warn_of_convolutions(reason: LoadError) -> None:
 
 
 def _wait_at_exit() -> None:
-    """Let pending ops end while there is an interpreter: a kernel that still asks for it then aborts the process."""
+    """Wait for pending ops while the interpreter exists: a kernel that needs it later would abort the process."""
     mx = sys.modules["mxnet"]
     with contextlib.suppress(mx.MXNetError):
         mx.nd.waitall()
 
 
 def _wait_before_fork() -> None:
-    """Let pending ops end, since MXNet's fork handler waits for threads that may be waiting for each other."""
+    """Wait for pending ops, because MXNet's fork handler waits for threads that may be waiting for each other."""
     mx = sys.modules["mxnet"]
     try:
         mx.nd.waitall()
     except mx.MXNetError as error:
-        # It has been told now, so nobody will be told later.
+        # MXNet reports an error only once, so it must not be lost.
         warnings.warn(
             f"an operation of MXNet that was pending at os.fork() failed: {error}", PykernelsWarning, stacklevel=2
         )
 
 
 def _stop_threads() -> None:
-    """Do what MXNet's own fork handler does, but while other threads can have the interpreter.
+    """Do what MXNet's own fork handler does, but while other threads can acquire the GIL.
 
-    Operators registered with ``mx.operator.register`` need it for a moment after their results are there, and the
+    Operators registered with ``mx.operator.register`` need the GIL for a moment after their results are ready, and the
     handler waits for their threads.
     """
     libmxnet = importlib.import_module("mxnet.base")._LIB
@@ -188,7 +189,7 @@ def _stop_threads() -> None:
 
 
 def _load(name: str) -> None:
-    """Give the registrar every op of the folder that `name` belongs to."""
+    """Add every op of the folder that `name` belongs to to the registrar."""
     with _lock:
         module = requests.module_of(name, _modules)
         registrar = _registrar()
@@ -201,20 +202,20 @@ def _load(name: str) -> None:
         for entry in _entered[module.name]:
             op = ops.get(entry) or module.forward
             registrar.register(entry)
-            registrar.add(entry, module.definition.address, op.index, op.gradient, module.number(op.name))
+            registrar.add(entry, module.definition.address, op.index, op.gradient, module.kernel_id(op.name))
 
 
-def _usual_names(module: OpModule) -> tuple[str, ...]:
+def _default_names(module: OpModule) -> tuple[str, ...]:
     return module.name, f"{module.name}_forward", f"{module.name}_backward"
 
 
 def _free(names: Sequence[str]) -> tuple[str, ...]:
-    """Those names that no class has."""
+    """Return the names that do not belong to a class."""
     return tuple(name for name in names if class_of(name) is None)
 
 
 def _warn_of_class(module: OpModule, name: str, owner: str) -> None:
-    free = _free(_usual_names(module))
+    free = _free(_default_names(module))
     warnings.warn(
         f"in MXNet the name {name!r} stays with {owner}: the op folder {module.path} does not take it. Give the class "
         f"or the folder another name{f', or call the op as {free[0]!r}' if free else ''}",

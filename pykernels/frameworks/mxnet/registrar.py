@@ -1,4 +1,4 @@
-"""The native registrar for MXNet: built once for all versions, and called through ctypes."""
+"""The native registrar for MXNet, compiled once for all versions and called through ctypes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pykernels.base import abi, paths
+from pykernels.base import abi
 from pykernels.base.errors import DefinitionError, LoadError
-from pykernels.build import cache, toolchain
 from pykernels.build.diagnostics import without_excerpt
-from pykernels.frameworks.registrar_host import OLD_STRINGS, OPTIMIZED, build_host, host_parts
-from pykernels.frameworks.registrar_libraries import find_library, open_library
+from pykernels.frameworks.registrar_build import compile_registrar, open_library
 from pykernels.load.requests import LoadFn, reporting
 
-__all__ = ["Registrar", "build", "versions"]
+__all__ = ["Registrar", "compile_library", "versions"]
 
 #: The functions of libmxnet that the registrar calls, in the order of ``MXApi``.
 _API = (
@@ -33,7 +31,7 @@ _API = (
     "MXGetLastError",
 )
 
-#: What libmxnet exports beside its C API, in the order of ``EngineSymbols``.
+#: Symbols that libmxnet exports besides its C API, in the order of ``EngineSymbols``.
 _ENGINE = (
     "NNGetOpHandle",
     "_ZN4nnvm2Op10GetAttrMapERKSs",
@@ -42,7 +40,7 @@ _ENGINE = (
     "_ZN5mxnet6Engine3GetEv",
 )
 
-#: MXNet's threads for loops, in libmxnet and the OpenMP library behind it, in the order of ``ThreadSymbols``.
+#: MXNet's functions for parallel loops, in libmxnet and its OpenMP library, in the order of ``ThreadSymbols``.
 _THREADS = (
     "_ZN5mxnet6engine6OpenMP3GetEv",
     "_ZNK5mxnet6engine6OpenMP28GetRecommendedOMPThreadCountEb",
@@ -51,39 +49,18 @@ _THREADS = (
     "omp_get_num_threads",
 )
 
-#: The name of the op that the engine is tried with.
+#: The name of the op that tests the engine.
 CHECKED_OP = "_pykernels_double"
 
 
 def versions() -> dict[str, str]:
-    """What the registrar is made for: any MXNet, whose functions it gets when it is loaded."""
+    """Return the versions that the registrar is compiled for: none, because it gets MXNet's functions on loading."""
     return {}
 
 
-def build() -> Path:
-    """The registrar: from a package of ops that carries it, or compiled, unless the cache has it.
-
-    Raises
-    ------
-    BuildError
-        There is no compiler, or it fails.
-    CacheError
-        The cache cannot be written.
-    """
-    return find_library("mxnet", versions(), _compile)
-
-
-def _compile() -> Path:
-    parts = sorted((paths.REGISTRY / "mxnet").glob("*.cpp"))
-    return toolchain.build_shared(
-        "mxnet_registrar",
-        [paths.REGISTRY / "mxnet.cpp"],
-        kind="registrars",
-        flags=(*OPTIMIZED, OLD_STRINGS),
-        include=(paths.CPP_DEFS / "include", paths.REGISTRY),
-        objects=[lambda: build_host(OLD_STRINGS)],
-        key=(host_parts(), cache.digest(parts)),
-    )
+def compile_library() -> Path:
+    """Compile the registrar, unless the cache has it."""
+    return compile_registrar("mxnet")
 
 
 class Registrar:
@@ -92,12 +69,12 @@ class Registrar:
     Parameters
     ----------
     library : Path
-        What `build` gives.
+        The file of the library.
     services : abi.Services
-        Where kernels come from.
+        The functions that provide kernels.
     load : callable
-        Called with the name of an op when it is first wanted; has to `add` it. A `PykernelsError` that it raises
-        becomes the error of whoever wanted the op.
+        Called with the name of an op when it is first used; must `add` the op. A `PykernelsError` that it raises
+        becomes the error of the code that uses the op.
 
     Raises
     ------
@@ -107,7 +84,7 @@ class Registrar:
 
     def __init__(self, library: Path, services: abi.Services, load: Callable[[str], None]) -> None:
         self._library = open_library(library)
-        # The registrar keeps pointers to both for as long as the process lives.
+        # The registrar keeps pointers to both for the life of the process.
         self._services = services
         self._load = LoadFn(reporting(_without_excerpts(load)))
         self._next_retired = self._library.pk_mxnet_next_retired
@@ -117,12 +94,12 @@ class Registrar:
             self._run("use_threads", _addresses(_THREADS))
 
     def enter_engine(self) -> None:
-        """Run ops inside MXNet's engine, as its own ops run, rather than on the threads of its custom operators.
+        """Run ops inside MXNet's engine, like its own ops, instead of on the threads of its custom operators.
 
         Raises
         ------
         LoadError
-            This is not the MXNet whose inside the registrar knows, or an op that is tried there goes wrong.
+            The registrar does not know the internals of this MXNet, or the test op fails in the engine.
         """
         try:
             symbols = _addresses(_ENGINE)
@@ -137,28 +114,28 @@ class Registrar:
             raise LoadError(f"an op that is tried inside MXNet's engine goes wrong there: {error}") from error
 
     def register(self, name: str) -> None:
-        """Make a name known to MXNet; its op is loaded when it is first wanted.
+        """Register a name with MXNet; its op is loaded on first use.
 
         Raises
         ------
         LoadError
-            MXNet refuses the name.
+            MXNet rejects the name.
         """
         self._run("register", name.encode())
 
-    def add(self, name: str, definition: int, index: int, gradient: int | None, number: int) -> None:
-        """Give a name its op, or another one than it has.
+    def add(self, name: str, definition: int, index: int, gradient: int | None, kernel_id: int) -> None:
+        """Set or replace the op of a name.
 
         Parameters
         ----------
         definition : int
-            The address of a ``pk_definition``, which must stay valid as long as the process lives.
+            The address of a ``pk_definition``, which must stay valid for the life of the process.
         index : int
-            Which op of the definition it is.
+            The position of the op in the definition.
         gradient : int or None
-            Which gradient of the definition is its own.
-        number : int
-            The number under which `services` resolves its kernels.
+            The position of its gradient in the definition.
+        kernel_id : int
+            The id by which `services` resolves its kernel.
         """
         self._run(
             "add",
@@ -166,30 +143,30 @@ class Registrar:
             ctypes.c_void_p(definition),
             ctypes.c_int32(index),
             ctypes.c_int32(-1 if gradient is None else gradient),
-            ctypes.c_int64(number),
+            ctypes.c_int64(kernel_id),
         )
 
     def init_classes(self, functions: ctypes.Structure) -> None:
-        """Say how the classes of `register_class` answer; see ``PythonFunctions`` in ``python_operator.h``."""
+        """Set the functions behind the classes of `register_class`: ``PythonFunctions`` in ``python_operator.h``."""
         self._classes = functions
         self._run("init_classes", ctypes.byref(functions))
 
     def register_class(self, name: str, *, is_others: bool) -> None:
-        """Make a name known to MXNet as that of a class; `is_others` if somebody else may have registered it.
+        """Register a name with MXNet as that of a class; `is_others` if other code may have registered it.
 
         Raises
         ------
         LoadError
-            MXNet refuses the name.
+            MXNet rejects the name.
         """
         self._run("register_class", name.encode(), ctypes.c_int32(is_others))
 
     def next_retired(self) -> int:
-        """The number of something of a class that MXNet needs no more, each once; 0 if there is none now."""
+        """Return the number of an object that MXNet no longer needs, each number once; 0 if there is none now."""
         return int(self._next_retired())
 
     def remove(self, name: str) -> None:
-        """Take the op of a name away, so that it is loaded again when it is next wanted."""
+        """Remove the op of a name, so that it is loaded again on next use."""
         self._run("remove", name.encode())
 
     def _run(self, function: str, *arguments: Any) -> None:
@@ -199,7 +176,7 @@ class Registrar:
 
 
 def _without_excerpts(load: Callable[[str], None]) -> Callable[[str], None]:
-    """`load`, whose errors show no lines of a source: MXNet takes those for a stack trace, and turns them round."""
+    """Wrap `load` to omit source lines from errors: MXNet takes them for a stack trace and reverses their order."""
 
     def load_op(name: str) -> None:
         try:
@@ -211,7 +188,7 @@ def _without_excerpts(load: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def check_op(op_type: str) -> None:
-    """Try an op that doubles float32 numbers: forward, backward, and with gradients that add up.
+    """Test an op that doubles float32 numbers: forward, backward, and with accumulated gradients.
 
     Raises
     ------

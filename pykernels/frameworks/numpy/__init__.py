@@ -1,1 +1,1 @@
-"""NumPy's arrays, which work like any framework's tensors."""
+"""NumPy arrays, which ops accept like the tensors of any framework."""

@@ -1,4 +1,4 @@
-"""NumPy: arrays."""
+"""Check ops on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ways"]
 
 
 def ways(case: Case) -> dict[str, Way]:
-    """How to call an op here."""
+    """Return the ways to call an op on arrays."""
     return {"strided arrays" if case.is_strided else "arrays": lambda: _run(case)}
 
 

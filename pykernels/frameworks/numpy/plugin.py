@@ -1,4 +1,4 @@
-"""NumPy as a framework: ops called on arrays run their compiled kernels, at once."""
+"""The NumPy plugin: ops called on arrays run their compiled kernels immediately."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from pykernels.base.errors import CallError
 from pykernels.call.arrays import KernelCall
-from pykernels.define.instance import TensorSpec, new_outputs
+from pykernels.define.instance import new_outputs, specs_of
 from pykernels.load.module import OpModule
 
 __all__ = ["add", "call", "owns", "remove"]
@@ -24,7 +24,7 @@ def remove(module: OpModule) -> None:
 
 
 def owns(value: Any) -> bool:
-    """Whether `value` is an array, or a number of one."""
+    """Return whether `value` is an array or a NumPy scalar."""
     return isinstance(value, (np.ndarray, np.generic))
 
 
@@ -44,30 +44,30 @@ def call(
     attributes : mapping
         A value for every attribute of the definition.
     counts : sequence of int
-        How many arrays each output argument stands for.
+        The number of arrays of each output argument.
 
     Returns
     -------
     list of ndarray
-        New arrays, argument after argument.
+        New arrays, in the order of the output arguments.
 
     Raises
     ------
     CallError
-        The definition refuses the inputs, or infers outputs for which there is no memory.
+        The definition rejects the inputs, or there is not enough memory for the outputs that it infers.
     KernelError
         The kernel failed.
     """
     op = module.definition.ops[op_type]
-    # The kernel ABI wants aligned, C-contiguous buffers in the processor's byte order.
+    # The kernel ABI requires aligned, C-contiguous buffers in native byte order.
     arrays = [[_plain(a) for a in group] for group in inputs]
-    inferred = op.infer(_specs(arrays), attributes, counts=counts)
+    inferred = op.infer(specs_of(arrays), attributes, counts=counts)
     outputs = new_outputs(op, inferred)
     for argument, given in zip(op.inputs, inputs):
         if argument.mutable and not all(a.flags.writeable for a in given):
-            raise CallError(f"op {op_type}: it changes its input '{argument.name}', which is read-only")
-    # A call on arrays is no training pass.
-    KernelCall(op, module.number(op_type), arrays, outputs, attributes).run()
+            raise CallError(f"op {op_type} changes its input '{argument.name}', but the array is read-only")
+    # A call on arrays is not a training pass.
+    KernelCall(op, module.kernel_id(op_type), arrays, outputs, attributes).run()
     for argument, given, used in zip(op.inputs, inputs, arrays):
         if argument.mutable:
             for original, changed in zip(given, used):
@@ -78,7 +78,3 @@ def call(
 def _plain(array: Any) -> np.ndarray:
     plain = np.asarray(array)
     return np.require(plain, plain.dtype.newbyteorder("="), ["C", "A"])
-
-
-def _specs(groups: Sequence[Sequence[np.ndarray]]) -> list[list[TensorSpec]]:
-    return [[TensorSpec(a.shape, a.dtype) for a in group] for group in groups]

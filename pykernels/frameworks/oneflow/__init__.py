@@ -1,1 +1,1 @@
-"""Ops in OneFlow."""
+"""Run ops in OneFlow."""

@@ -1,4 +1,4 @@
-"""OneFlow's own ops, called eagerly. It computes on as many threads as it likes."""
+"""OneFlow's own ops, for benchmarks: called eagerly, on as many threads as OneFlow chooses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OPS: dict[str, Callable[..., Any]] = {
 def timers(
     function: Callable[..., Any], op: OpDef, arrays: Sequence[np.ndarray], attributes: Mapping[str, Any]
 ) -> tuple[Timer, Timer | None]:
-    """Timers of an op, and of its gradient."""
+    """Return timers of an op and of its gradient."""
     flow = _import()
     inputs = [flow.tensor(array) for array in arrays]
 
@@ -70,7 +70,7 @@ def _import() -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Nothing is said on standard error, where OneFlow tells of each device that is missing."""
+    """Silence standard error, where OneFlow reports each missing device."""
     kept = os.dup(2)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)

@@ -1,4 +1,4 @@
-"""OneFlow: tensors, and graphs, for training and not."""
+"""Check an op in OneFlow: on tensors and in graphs, in training and outside of it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _DTYPES = frozenset({"float16", "float32", "float64", "bool", "uint8", "int8", "
 
 
 def takes(case: Case) -> bool:
-    """Whether there are tensors for what goes in."""
+    """Whether OneFlow has tensors for the inputs."""
     return {str(array.dtype) for array in case.arrays} <= _DTYPES
 
 
 def ways(case: Case) -> dict[str, Way]:
-    """How to call an op here."""
+    """Return the ways to call an op in OneFlow."""
     if case.is_strided:
-        # OneFlow itself permutes no float16 on the CPU.
+        # OneFlow itself cannot permute float16 on the CPU.
         is_possible = not any(array.dtype == np.float16 for array in case.arrays)
         return {"strided tensors": lambda: _eager(case)} if is_possible else {}
     found: dict[str, Way] = {"tensors": lambda: _eager(case)}
-    # Its graphs abort the process where an array is empty, whatever the op.
+    # Its graphs abort the process if an array is empty, for any op.
     if not case.in_graphs or not all(array.size for array in (*case.arrays, *case.seeds)):
         return found
     found["graph"] = lambda: _graph(case)
-    # What a loss is made with, and optimizers, are not there for all dtypes on the CPU.
+    # On the CPU, optimizers and the ops that a loss needs do not support all dtypes.
     if case.places and all(array.dtype == np.float32 for array in (*case.seeds, *_parameters(case))):
         found["training in a graph"] = lambda: _trained(case)
     return found
@@ -42,7 +42,7 @@ def _parameters(case: Case) -> list[np.ndarray]:
 
 
 def _strided(tensor: Any) -> Any:
-    """The same numbers, those along the first axis close together; of one axis alone there is no other way."""
+    """Return the same numbers, adjacent along the first axis; a tensor of one axis has no other layout."""
     order = list(range(tensor.ndim))[::-1]
     return tensor.permute(*order).contiguous().permute(*order) if tensor.ndim > 1 else tensor
 
@@ -69,7 +69,7 @@ def _eager(case: Case) -> Outcome:
 
 
 class _Op(flow.nn.Module):  # type: ignore[misc]
-    """The op; `places` are its parameters, and states are buffers."""
+    """The op as a module; `places` are its parameters, and states are buffers."""
 
     def __init__(self, case: Case, places: Sequence[tuple[str, int]]) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ def _trained(case: Case) -> Outcome:
 
     results = Graph()(*_others(case, case.places))
     results = results if isinstance(results, (list, tuple)) else [results]
-    # A step of length 1 along them is what can be seen of gradients.
+    # Gradients are visible only as an optimizer step with learning rate 1.
     gradients = {(name, i): case.inputs[name][i] - op.parameter_at((name, i)).numpy() for name, i in case.places}
     size = max(float(np.abs(a).max(initial=1)) for a in (*case.arrays, *gradients.values()))
     found = [each.numpy() for each in results]

@@ -1,4 +1,4 @@
-"""Refuse GPUs that are missing, since OneFlow ends the process for them."""
+"""Refuse devices of missing GPUs, for which OneFlow would end the process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pykernels.base.refusals import RefusedCall
 
 __all__ = ["refuse_missing"]
 
-#: OneFlow's functions that take a device. Its others that do call these.
+#: OneFlow's functions that take a device. Its other functions with a device call these.
 _FUNCTIONS = ("arange", "constant", "copy", "empty", "eye", "normal", "tensor", "to")
 _RANDOM_FUNCTIONS = ("rand", "randint", "randn", "randperm")
 _METHODS = ("cuda", "to")
@@ -19,7 +19,7 @@ _METHODS = ("cuda", "to")
 
 @functools.cache  # once for a process
 def refuse_missing() -> None:
-    """Have these functions raise `RuntimeError` instead, on a machine without a GPU that OneFlow can use."""
+    """Make these functions raise `RuntimeError` instead, on a machine without a GPU that OneFlow can use."""
     flow = sys.modules["oneflow"]
     if flow.cuda.is_available():
         return
@@ -28,7 +28,7 @@ def refuse_missing() -> None:
         if function is None:
             continue
         refusing = _refusing(function, name)
-        # Some are names of the package itself, too.
+        # Some are also names of the package itself.
         for owner in (flow._C, flow):
             if getattr(owner, name, None) is function:
                 setattr(owner, name, refusing)

@@ -1,4 +1,4 @@
-"""The native registrar for OneFlow: a Python extension module, built once for an installed OneFlow."""
+"""The native registrar for OneFlow: a Python extension module that is compiled once for the installed OneFlow."""
 
 from __future__ import annotations
 
@@ -9,49 +9,43 @@ import importlib.metadata
 import importlib.util
 import sys
 import sysconfig
-import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pykernels.base import abi, paths
 from pykernels.base.errors import BuildError, LoadError
-from pykernels.build import cache, toolchain
 from pykernels.define.definition import OpDef
 from pykernels.frameworks.installed import find_package
-from pykernels.frameworks.oneflow.shortcuts import Recipe
-from pykernels.frameworks.registrar_host import OLD_STRINGS, OPTIMIZED, build_host, host_parts
-from pykernels.frameworks.registrar_libraries import find_library
+from pykernels.frameworks.registrar_build import compile_registrar
 from pykernels.kernel import blas
 from pykernels.load.requests import LoadFn, reporting
 
-__all__ = ["Registrar", "build", "versions"]
+__all__ = ["Registrar", "compile_library", "versions"]
 
-#: The versions whose inside the registrar knows, each with a folder of its own in the registry.
+#: The versions whose internals the registrar supports, each with a folder in the registry.
 _VERSIONS = ("0.8", "0.9")
 _NAME = "oneflow_registrar"
-#: The libraries beside the wheel that the registrar calls; their names carry a digest.
+#: The libraries beside the wheel that the registrar calls; their file names contain a digest.
 _LIBRARIES = ("liboneflow-*.so", "libof_protoobj-*.so", "libprotobuf-*.so*")
 #: Where OneFlow looks for it.
 _WATCHER = "_ZZN7oneflow9SingletonISt10shared_ptrINS_14ForeignWatcherEEvE7GetPPtrEvE3ptr"
 _FLAGS = (
-    *OPTIMIZED,
     # OneFlow's own headers are full of warnings.
     "-w",
-    # OneFlow tells types apart by their addresses, which must be the same ones in the registrar.
+    # OneFlow distinguishes types by their addresses, which must be the same in the registrar.
     "-fvisibility=default",
-    OLD_STRINGS,
     "-DHALF_ENABLE_CPP11_USER_LITERALS=0",
 )
 
 
 def versions() -> dict[str, str]:
-    """What the registrar is made for: the installed OneFlow, and this version of Python.
+    """Return the versions that the registrar is built for: those of the installed OneFlow and of Python.
 
     Raises
     ------
     LoadError
-        OneFlow is not installed, or of a version that the registrar does not know.
+        OneFlow is not installed, or the registrar does not support its version.
     """
     if find_package("oneflow") is None:
         raise LoadError("OneFlow is not installed: pip install oneflow==0.8.0")
@@ -63,24 +57,20 @@ def versions() -> dict[str, str]:
     return {"OneFlow": version, "Python": f"{sys.version_info[0]}.{sys.version_info[1]}"}
 
 
-def build() -> Path:
-    """The registrar for the installed OneFlow: from a package of ops that carries it, or compiled, unless cached.
+def compile_library() -> Path:
+    """Compile the registrar for the installed OneFlow, unless the cache has it.
 
     Raises
     ------
     LoadError
-        As `versions`.
+        As for `versions`.
     BuildError
         There is no compiler, it fails, or headers are missing.
     CacheError
         The cache cannot be written.
     """
-    wanted, package = versions(), find_package("oneflow")
+    version, package = versions()["OneFlow"], find_package("oneflow")
     assert package is not None
-    return find_library("oneflow", wanted, lambda: _compile(package, wanted["OneFlow"]))
-
-
-def _compile(package: Path, version: str) -> Path:
     python = Path(sysconfig.get_paths()["include"])
     if not (python / "Python.h").exists():
         raise BuildError(
@@ -88,27 +78,22 @@ def _compile(package: Path, version: str) -> Path:
             "(Debian, Ubuntu: apt install python3-dev)"
         )
     headers, ours = package / "include", paths.CPP_DEFS / "include"
-    # After all others: the wheel's hold a copy of old system headers, and ours stand in for OneFlow's elsewhere.
+    # Last: the wheel's headers contain a copy of old system headers, and ours replace OneFlow's elsewhere.
     late = (headers, headers / "glog-build", ours)
     registry = paths.REGISTRY / "oneflow"
-    of_version = registry / "versions" / _minor(version)
-    parts = [part for folder in (registry, of_version) for part in sorted(folder.glob("*.cpp"))]
-    return toolchain.build_shared(
-        _NAME,
-        [paths.REGISTRY / "oneflow.cpp"],
-        kind="registrars",
+    return compile_registrar(
+        "oneflow",
         flags=(
             *_FLAGS,
-            f"-I{of_version}",
+            f"-I{registry / 'versions' / _minor(version)}",
             f"-I{registry / 'declarations'}",
             f"-I{python}",
             f"-fmacro-prefix-map={package}={package.name}",
             *(word for each in late for word in ("-idirafter", str(each))),
         ),
         include=(paths.REGISTRY,),
-        objects=[lambda: build_host(OLD_STRINGS)],
         libraries=_libraries(package),
-        key=(version, host_parts(), cache.digest([*parts, *sorted((ours / "pykernels").glob("*.h"))])),
+        key=(version,),
     )
 
 
@@ -117,7 +102,7 @@ def _minor(version: str) -> str:
 
 
 def _libraries(package: Path) -> list[str]:
-    # Without a path to find them at run time: OneFlow has loaded them by then, wherever it is installed.
+    # No run-time search path is needed: OneFlow loads these libraries first, wherever it is installed.
     folder = package.parent / "oneflow.libs"
     names = [found.name for pattern in _LIBRARIES for found in sorted(folder.glob(pattern))]
     if len(names) < len(_LIBRARIES):
@@ -137,15 +122,13 @@ class Registrar:
     Parameters
     ----------
     library : Path
-        What `build` gives.
+        Its file.
     services : abi.Services
-        Where kernels come from.
+        The callbacks that resolve kernels.
     load : callable
-        Called with the name of an op when it is first wanted; has to `add` it.
+        Called with the name of an op when it is first needed; must `add` it.
     in_kernels : tuple of set and callable
-        While the set is not empty, every call of an op calls the other with the op's name, which may raise.
-    space : dict
-        Its entry ``"plans"`` is another object whenever the ops that are loaded have changed.
+        While the set is not empty, every call of an op calls the function with the op's name; the function may raise.
 
     Raises
     ------
@@ -159,10 +142,9 @@ class Registrar:
         services: abi.Services,
         load: Callable[[str], None],
         in_kernels: tuple[set[int], Callable[[str], None]],
-        space: dict[str, Any],
     ) -> None:
         self._internal = internal = ctypes.CDLL(importlib.import_module("oneflow._oneflow_internal").__file__)
-        # The registrar keeps pointers to both for as long as the process lives.
+        # The registrar keeps pointers to both as long as the process lives.
         self._services = services
         self._load = LoadFn(reporting(load))
         try:
@@ -177,43 +159,42 @@ class Registrar:
             ctypes.addressof(tensor_type),
             ctypes.cast(new_tensor, ctypes.c_void_p).value,
             *in_kernels,
-            space,
             f"{paths.PACKAGE}/",
         )
         blas.watch_threads(self._module.set_blas_threads)
-        #: What has gone wrong in kernels since this was last asked, or None.
+        #: Returns the failures of kernels since the last call, or None.
         self.take_failures: Callable[[], str | None] = self._module.take_failures
         #: Whether OneFlow waits for what runs on this thread.
         self.is_worker: Callable[[], bool] = self._module.is_worker
 
-    def add(self, name: str, definition: int, index: int, gradient: int | None, number: int) -> str:
-        """Give a name its op, or another one than it has, and return the name under which OneFlow has it.
+    def add(self, name: str, definition: int, index: int, gradient: int | None, kernel_id: int) -> str:
+        """Set or replace the op of a name, and return the name under which OneFlow has it.
 
         Parameters
         ----------
         definition : int
             The address of a ``pk_definition``, which must stay valid as long as the process lives.
         index : int
-            Which op of the definition it is.
+            The position of the op in the definition.
         gradient : int or None
-            Which gradient of the definition is its own.
-        number : int
-            The number under which `services` resolves its kernels.
+            The position of its gradient in the definition.
+        kernel_id : int
+            The id by which `services` resolves its kernel.
         """
         try:
-            entered: str = self._module.add(name, definition, index, -1 if gradient is None else gradient, number)
+            entered: str = self._module.add(name, definition, index, -1 if gradient is None else gradient, kernel_id)
         except RuntimeError as error:
             raise LoadError(f"op {name!r} cannot be entered into OneFlow: {error}") from error
         return entered
 
     def remove(self, name: str) -> None:
-        """Take the op of a name away, so that it is loaded again when it is next wanted."""
+        """Remove the op of a name, so that it is loaded again when it is next needed."""
         self._module.remove(name)
 
     def make_call(
         self, op: OpDef, inputs: Sequence[int], outputs: Sequence[int], attributes: Mapping[str, Any], *, is_train: bool
     ) -> Callable[..., tuple[Any, ...]]:
-        """What calls an op: as many tensors for each argument in, and out.
+        """Return a function that calls an op with these numbers of input and output tensors for each argument.
 
         Raises
         ------
@@ -227,21 +208,13 @@ class Registrar:
         )
         return call
 
-    def shorten(self, function: types.FunctionType, recipe: Recipe) -> None:
-        """Leave out the Python code of a function, which does what `recipe` says, where it is called with tensors."""
-
-        def learn(values: tuple[Any, ...]) -> Any:
-            return recipe.find_call(values, self._module.Call)
-
-        self._module.shorten(function, recipe.tensors, tuple(recipe.given.values()), recipe.is_list, learn)
-
     def tell_tensors(self, tell: Callable[[bytes, int], None]) -> bool:
-        """Have OneFlow call `tell` with the name of a watcher, and a tensor in a graph, for good.
+        """Make OneFlow call `tell` with the name of a watcher and a tensor in a graph, for the life of the process.
 
         Returns
         -------
         bool
-            Whether OneFlow is of a version that does.
+            Whether this version of OneFlow supports it.
         """
         self._tell = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64)(tell)
         watcher = self._module.make_watcher(ctypes.cast(self._tell, ctypes.c_void_p).value)

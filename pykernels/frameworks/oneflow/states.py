@@ -1,7 +1,7 @@
-"""Auxiliary states: tensors that kernels change in place, where OneFlow must give the kernel the tensor itself.
+"""Check auxiliary states: tensors that kernels change in place, so that OneFlow must pass the tensor itself.
 
-OneFlow copies what is not contiguous, distributes differently what is not distributed as the op wants it, and feeds
-graphs copies of what they are called with. Changes of a copy would be lost, so these are refused.
+OneFlow passes a copy of a tensor that is not contiguous or not distributed as the op requires, and of a graph's
+arguments. Changes of a copy would be lost, so such calls are refused.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["checked"]
 
 
 def checked(op: OpDef, counts: Sequence[int], call: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
-    """`call`, which raises `CallError` where a change of a state would be lost.
+    """Return `call`, made to raise `CallError` if a change of a state would be lost.
 
     Parameters
     ----------
     counts : sequence of int
-        How many tensors each input argument stands for.
+        The number of tensors of each input argument.
     """
     states = list(_states(op, counts))
 
@@ -39,7 +39,7 @@ def checked(op: OpDef, counts: Sequence[int], call: Callable[..., tuple[Any, ...
 
 
 def _states(op: OpDef, counts: Sequence[int]) -> Iterator[tuple[str, int]]:
-    """The states: the name of the argument, and the position among all tensors."""
+    """Return the states: the name of each one's argument, and its position among all tensors."""
     at = 0
     for argument, count in zip(op.inputs, counts, strict=True):
         for position in range(at, at + count):
@@ -58,7 +58,7 @@ def _check(op: OpDef, name: str, tensor: Any) -> None:
 
 
 def _check_graph(op: OpDef) -> None:
-    """Check the op that has been added to the graph last."""
+    """Check the op that was added to the graph last."""
     job = importlib.import_module("oneflow.framework.c_api_util").GetCurrentJob()
     if job.job_conf.num_gradient_accumulation_steps > 1:
         raise CallError(

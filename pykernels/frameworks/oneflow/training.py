@@ -1,4 +1,4 @@
-"""Tell whether a call is part of a training pass, which OneFlow does not tell its ops."""
+"""Detect whether a call is part of a training pass, which OneFlow does not tell ops."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ __all__ = ["is_training"]
 
 
 def is_training(tensors: Sequence[Any]) -> bool:
-    """Whether a call on `tensors` is one of a training pass.
+    """Whether a call on `tensors` is part of a training pass.
 
-    In the ``forward`` of a module it is if the module is in training mode (``module.train()``, ``module.eval()``), as
-    with OneFlow's own layers. Elsewhere it is in a graph with an optimizer, or if it is recorded for gradients.
+    In the ``forward`` of a module, the mode of the module decides (``module.train()``, ``module.eval()``), as with
+    OneFlow's own layers. Elsewhere a call is part of a training pass in a graph with an optimizer, or if it is recorded
+    for gradients.
     """
     flow = sys.modules["oneflow"]
     mode = mode_of_module(sys._getframe(1), (flow.nn.Module, _stand_in()))
@@ -31,7 +32,7 @@ def is_training(tensors: Sequence[Any]) -> bool:
 
 @functools.cache
 def _stand_in() -> Any:
-    """The type of what stands for a module in a graph, which runs the module's ``forward`` on it."""
+    """Return the type of a graph's proxies of modules, on which it runs the modules' ``forward``."""
     try:
         return importlib.import_module("oneflow.nn.graph.block").Block
     except ModuleNotFoundError:  # since 0.9

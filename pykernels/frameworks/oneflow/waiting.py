@@ -1,7 +1,7 @@
-"""Where OneFlow is waited for: failures of kernels are told there, and waits that would never end are refused.
+"""Replace OneFlow's functions that wait for results: they raise the failures of kernels and refuse deadlocks.
 
-OneFlow runs ops after their calls have returned, and ends the process on an error there. So kernels keep their errors,
-and OneFlow's functions that wait for results are replaced by ones that raise them.
+OneFlow runs ops after their calls have returned, and ends the process if one raises an error. So kernels store their
+errors, and the replaced functions raise them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def install(take_failures: Callable[[], str | None], is_worker: Callable[[], boo
     Parameters
     ----------
     take_failures : callable
-        What has gone wrong in kernels since it was last called, or None.
+        Returns the failures of kernels since its last call, or None.
     is_worker : callable
         Whether OneFlow waits for what runs on this thread.
     """
@@ -45,7 +45,7 @@ def install(take_failures: Callable[[], str | None], is_worker: Callable[[], boo
         if text is not None:
             raise FailedKernel(text)
 
-    # Whatever shows or reads the numbers of a tensor copies them with one of these.
+    # All functions that show or read the numbers of a tensor copy them with one of these.
     for name in ("item", "to_numpy", *(name for name in dir(flow.Tensor) if name.startswith("_copy_to_numpy_"))):
         setattr(flow.Tensor, name, _waiting(getattr(flow.Tensor, name), finish))
     synchronize = internal.eager.Sync
@@ -62,11 +62,13 @@ def install(take_failures: Callable[[], str | None], is_worker: Callable[[], boo
             delete_kept()
         text = take_failures()
         if text is not None:
-            # It has been told now, so nobody will be told later.
-            warnings.warn(f"an op of OneFlow that nobody had waited for failed: {text}", PykernelsWarning, stacklevel=2)
+            # Warn, since taking a failure removes it and no later wait reports it.
+            warnings.warn(
+                f"an op of OneFlow failed before anyone waited for it: {text}", PykernelsWarning, stacklevel=2
+            )
 
     fork.before_fork(drain)
-    # While there is an interpreter, for kernels that ask for it.
+    # Wait while the interpreter is alive, since kernels may need it.
     atexit.register(drain)
 
 
@@ -79,7 +81,7 @@ def _waiting(function: Callable[..., Any], finish: Callable[[], None]) -> Callab
                 "NumPy code"
             )
         result = function(*args)
-        # A graph waits when it is deleted, where an exception would be lost.
+        # A graph waits when it is deleted, and Python drops exceptions there.
         if sys._getframe(1).f_code.co_name != "__del__":
             finish()
         return result
@@ -88,10 +90,10 @@ def _waiting(function: Callable[..., Any], finish: Callable[[], None]) -> Callab
 
 
 def _delete_in_time(graphs: Any, is_worker: Callable[[], bool]) -> Callable[[], None]:
-    """Have graphs not be deleted where that does harm, and return what deletes those kept until then.
+    """Defer the deletion of graphs where it does harm, and return a function that deletes the deferred ones.
 
-    Garbage is collected on any thread, at any time. A graph waits for OneFlow when it is deleted, which must not be on
-    a thread that runs a kernel; and it forgets the variables of whatever graph is being compiled.
+    Python collects garbage on any thread at any time. A graph waits for OneFlow when it is deleted, so a thread that
+    runs a kernel must not delete it. Deleting a graph also drops the variables of a graph that is being compiled.
     """
     delete, compile_graph = graphs.__del__, graphs._compile
     kept: queue.SimpleQueue[Any] = queue.SimpleQueue()  # made for finalizers
@@ -115,7 +117,7 @@ def _delete_in_time(graphs: Any, is_worker: Callable[[], bool]) -> Callable[[], 
     def delete_kept() -> None:
         with contextlib.suppress(queue.Empty):
             while not (compiled or is_worker()):
-                # Python calls no finalizer twice.
+                # Python does not call a finalizer twice.
                 delete(kept.get_nowait())
 
     graphs.__del__, graphs._compile = keep_or_delete, compile_undisturbed
@@ -123,7 +125,7 @@ def _delete_in_time(graphs: Any, is_worker: Callable[[], bool]) -> Callable[[], 
 
 
 def _of_this_process(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run`, for the process that is now running only: a graph's threads are not there in a forked child."""
+    """Return `run`, restricted to this process: a forked child lacks the threads of graphs."""
     process = os.getpid()
 
     @functools.wraps(run)

@@ -1,4 +1,4 @@
-"""The inputs and attributes of a node in terms of its op."""
+"""Convert the inputs and attributes of nodes to and from those of their ops."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ T = TypeVar("T")
 
 
 def group(op: OpDef, arguments: Sequence[Argument], given: Sequence[T | None], what: str) -> list[list[T]]:
-    """What stands in the places of a node, by argument; None for what is left out.
+    """Group the inputs or outputs of a node by argument; in `given`, None stands for what is left out.
 
     Raises
     ------
     CallError
-        There are too few or too many, or they can be read in several ways.
+        There are too few or too many, or the grouping is ambiguous.
     """
     present = [value for value in given if value is not None]
     if any(argument.variadic for argument in arguments[:-1]):
-        # An argument that takes any number stands before others, which therefore have no places of their own.
+        # A variadic argument precedes others, whose positions therefore depend on the total.
         fixed = sum(argument.count for argument in arguments if not argument.variadic)
         if sum(argument.variadic for argument in arguments) > 1 or any(a.optional for a in arguments):
             raise CallError(f"op {op.name}: its {what} can be read in several ways: {op.schema()}")
@@ -57,12 +57,12 @@ def group(op: OpDef, arguments: Sequence[Argument], given: Sequence[T | None], w
 
 
 def node_attributes(op: OpDef, node: onnx.NodeProto) -> dict[str, Any]:
-    """Every attribute, as `OpDef.parse_attributes` returns them.
+    """Return all attributes of a node, as `OpDef.parse_attributes` returns them.
 
     Raises
     ------
     CallError
-        One is unknown, missing or malformed.
+        An attribute is unknown, missing or malformed.
     """
     from onnx import helper
 
@@ -75,7 +75,7 @@ def node_attributes(op: OpDef, node: onnx.NodeProto) -> dict[str, Any]:
 
 
 def onnx_value(type_: AttrType, value: Any) -> Any:
-    """A value, in the form of `pykernels.base.attributes`, as the attribute of a node."""
+    """Convert a value in the form of `pykernels.base.attributes` to the attribute of a node."""
     if type_ is AttrType.BOOL:
         return int(value)
     if type_ in (AttrType.SHAPE, AttrType.LIST_INT32, AttrType.LIST_INT64, AttrType.LIST_FLOAT) and value:
@@ -86,11 +86,11 @@ def onnx_value(type_: AttrType, value: Any) -> Any:
 
 
 def _plain(value: Any, type_: AttrType | None) -> Any:
-    """A value of ONNX's as definitions know it."""
+    """Convert the value of an ONNX attribute to the type in the definition."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, float):
-        # ONNX has float32; the shortest decimal keeps 0.1 what it is.
+        # ONNX stores float32; through the shortest decimal, 0.1 stays 0.1.
         return float(str(np.float32(value)))
     if isinstance(value, int) and type_ in (AttrType.DTYPE, AttrType.LIST_DTYPE):
         return _dtype_name(value)

@@ -1,4 +1,4 @@
-"""ONNX Runtime's own ops, as models of one node. It computes no gradients."""
+"""Benchmark ONNX Runtime's own ops, as models of one node. ONNX Runtime computes no gradients."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def timers(
     arrays: Sequence[np.ndarray],
     attributes: Mapping[str, Any],
 ) -> tuple[Timer, None]:
-    """A timer of an op."""
+    """Return a timer for an op, and None for its gradient."""
     onnxruntime, helper = importlib.import_module("onnxruntime"), importlib.import_module("onnx.helper")
     type_name, given = function(**attributes)
     inputs = {f"x{i}": array for i, array in enumerate(arrays)}

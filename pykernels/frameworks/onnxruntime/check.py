@@ -1,4 +1,4 @@
-"""ONNX Runtime: nodes of the op and of its gradient."""
+"""Check an op in ONNX Runtime: its node and the nodes of its gradient."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["takes", "ways"]
 
 
 def takes(case: Case) -> bool:
-    """Whether there are values for what goes in, and something else than other frameworks do with it."""
+    """Whether a case has input values and tests more than the other frameworks do."""
     return not case.function and not any(array.dtype.kind == "c" for array in case.arrays)
 
 
 def ways(case: Case) -> dict[str, Way]:
-    """How to call an op here; the first node is the op itself."""
+    """Return the ways to call an op in ONNX Runtime; the first node is the op itself."""
     forward, *others = case.nodes
     if case.is_strided:
         return {"node of strided arrays": lambda: Outcome(_run(forward, is_strided=True), {}, is_train=False)}
@@ -34,7 +34,7 @@ def ways(case: Case) -> dict[str, Way]:
 
 
 def _checked(case: Case, node: NodeCase) -> Outcome:
-    """The outcome of the op, once that of a node of its gradient is as it must be."""
+    """Check the outputs of a gradient's node, then return the expected outcome of the op."""
     for number, (found, wanted) in enumerate(zip(_run(node), node.outputs)):
         told = difference(f"output {number}", found, wanted)
         if told:
@@ -47,7 +47,7 @@ def _run(node: NodeCase, *, is_strided: bool = False) -> list[np.ndarray]:
     names = {op.name: name for name, op in node_names(module)}
     arrays = {f"x{i}": array for i, array in enumerate(a for group in node.inputs for a in group)}
     names_left = iter(arrays)
-    # A name for each argument in turn, an empty one where it is left out.
+    # A name for each tensor in turn; an argument that is left out has an empty name.
     inputs = [name for group in node.inputs for name in ([next(names_left) for _ in group] or [""])]
     outputs = [f"y{i}" for i in range(sum(node.counts))]
     model = _model(names[node.op_type], inputs, outputs, arrays, node)

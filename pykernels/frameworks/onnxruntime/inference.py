@@ -1,4 +1,4 @@
-"""Types and shapes of all tensors of a model, those of our nodes included: ``onnx.shape_inference`` skips them."""
+"""Infer types and shapes in a model, including those of our nodes, which ``onnx.shape_inference`` skips."""
 
 from __future__ import annotations
 
@@ -21,49 +21,49 @@ if TYPE_CHECKING:
 
 __all__ = ["infer_shapes"]
 
-# What stands in for a dimension that is not known, in two tries: numbers that many others divide.
+# The unit of the numbers that replace unknown dimensions, in two trials: it is divisible by many numbers.
 _UNIT = 720720
 
 
 class _Type(NamedTuple):
-    """What is known of a tensor; a dimension is a number, the name of one, or None."""
+    """What is known of a tensor; a dimension is a number, a name, or None."""
 
     dtype: np.dtype
     shape: tuple[int | str | None, ...] | None
 
 
 def infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
-    """As ``onnx.shape_inference.infer_shapes``, for models with nodes of loaded ops.
+    """Infer shapes like ``onnx.shape_inference.infer_shapes``, for models with nodes of loaded ops.
 
-    Shapes are what the definitions infer. Dimensions that are not known are tried out: one of an output that does not
-    depend on them is known, and one that is always equal to a named one has its name.
+    The definitions infer the shapes. They are tried with two sets of numbers for unknown dimensions: an output
+    dimension that does not depend on these is known, and one that always equals a named dimension gets its name.
 
     Parameters
     ----------
     model : onnx.ModelProto
-        Stays as it is.
+        The model; it is not changed.
 
     Returns
     -------
     onnx.ModelProto
-        With the types of all tensors that could be inferred.
+        A copy with the types of all tensors that could be inferred.
 
     Raises
     ------
     CallError, DefinitionError
-        An op of ours is not loaded, is used wrongly, or refuses its inputs, all of which are known.
+        One of our ops is not loaded, is used wrongly, or refuses its inputs, all of which are known.
     """
     import onnx.shape_inference
 
     inferred = onnx.shape_inference.infer_shapes(model)
     while _add_ours(inferred.graph, {}):
-        # What follows on our nodes.
+        # Infer the nodes that follow ours.
         inferred = onnx.shape_inference.infer_shapes(inferred)
     return inferred
 
 
 def _add_ours(graph: onnx.GraphProto, outer: Mapping[str, _Type]) -> bool:
-    """Add what is inferred for our nodes to a graph and those inside it; whether anything was new."""
+    """Add the inferred types of our nodes to a graph and its subgraphs; return whether any type was new."""
     types = {**outer, **_known(graph)}
     added = False
     for node in graph.node:
@@ -109,7 +109,7 @@ def _value_info(name: str, type_: _Type) -> onnx.ValueInfoProto:
 
 
 def _infer(node: onnx.NodeProto, module: OpModule, op: OpDef, types: Mapping[str, _Type]) -> dict[str, _Type]:
-    """The types of a node's outputs, as far as they can be told."""
+    """Return the types of a node's outputs, as far as they can be inferred."""
     if any(name and name not in types for name in node.input):
         return {}
     where = f"node {node.name!r} ({NodeName(node.domain, node.op_type)})"
@@ -127,7 +127,7 @@ def _infer(node: onnx.NodeProto, module: OpModule, op: OpDef, types: Mapping[str
 
 
 def _try(use: Use, inputs: Sequence[Sequence[_Type]]) -> list[list[_Type]] | None:
-    """What the definition infers whatever the unknown dimensions are; None if that cannot be told."""
+    """Return the types that hold for all values of unknown dimensions; None if they cannot be inferred."""
     if any(type_.shape is None for group_ in inputs for type_ in group_):
         return None
     unknown: list[object] = []
@@ -140,7 +140,7 @@ def _try(use: Use, inputs: Sequence[Sequence[_Type]]) -> list[list[_Type]] | Non
     try:
         first, second = (_infer_with(use, inputs, numbers[odd], _UNIT * (1 + odd)) for odd in (0, 1))
     except PykernelsError:
-        # It may be the numbers that the definition does not like.
+        # The definition may refuse only these numbers.
         return None
     named = {(numbers[0][name], numbers[1][name]): name for name in names}
 

@@ -1,4 +1,4 @@
-"""Create sessions from models, with the ops that they use and with fixes for what ONNX Runtime refuses."""
+"""Create sessions from models: register the ops that they use and adapt what ONNX Runtime refuses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["session"]
 
-# What ONNX Runtime says of a model that is newer than it knows.
+# ONNX Runtime's message for a model of a newer IR version than it supports.
 _TOO_NEW = re.compile(r"Unsupported model IR version: \d+, max supported IR version: (\d+)")
 
 
@@ -29,19 +29,19 @@ def session(
     options: onnxruntime.SessionOptions | None = None,
     **arguments: Any,
 ) -> onnxruntime.InferenceSession:
-    """A session for a model that uses loaded ops.
+    """Create a session for a model that uses loaded ops.
 
-    The ops that it uses are registered, their attributes are checked, and a model whose IR version is newer than the
-    installed ONNX Runtime knows is given an older one.
+    This registers the ops that the model uses and checks their attributes. If the model has a newer IR version than the
+    installed ONNX Runtime supports, the session loads a copy with an older one.
 
     Parameters
     ----------
     model : path, bytes or onnx.ModelProto
-        Stays as it is.
+        The model; it is not changed.
     options : onnxruntime.SessionOptions, optional
-        Those of the session; the ops are added to them.
+        The options of the session, to which the ops are added.
     **arguments
-        What else ``onnxruntime.InferenceSession`` takes, such as ``providers``.
+        Further arguments of ``onnxruntime.InferenceSession``, such as ``providers``.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def session(
         register(options, *used)
     changed = _complete(proto)
     while True:
-        # A path keeps large models, and tensors in other files, where they are.
+        # With a path, large models and external tensors stay in their files.
         keep = changed is proto and isinstance(model, (str, os.PathLike))
         source = os.fspath(model) if keep else _with_data(changed, model).SerializeToString()
         try:
@@ -95,12 +95,12 @@ def _read(model: str | os.PathLike[str] | bytes | onnx.ModelProto) -> onnx.Model
         return onnx.load(model, load_external_data=False)
     except OSError as error:
         raise LoadError(f"{what} cannot be read: {error.strerror}") from error
-    except Exception as error:  # protobuf's own, which differ from version to version
-        raise LoadError(f"{what} is no ONNX model: {error}") from error
+    except Exception as error:  # protobuf's errors, which differ between versions
+        raise LoadError(f"{what} is not an ONNX model: {error}") from error
 
 
 def _check(model: onnx.ModelProto) -> list[str]:
-    """The names of the ops that a model uses; raises what is wrong with their nodes."""
+    """Return the names of the ops that a model uses; raise an error for an invalid node."""
     used: dict[str, None] = {}
     for node in walk(model.graph):
         found = find_node(node)
@@ -116,13 +116,13 @@ def _check(model: onnx.ModelProto) -> list[str]:
 
 
 def _complete(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A model with the types that ONNX Runtime does not infer itself: of nodes with an input left out amid others."""
+    """Add the types that ONNX Runtime does not infer itself: of nodes with an omitted input before others."""
     ours = (node for node in walk(model.graph) if find_node(node) is not None)
     return infer_shapes(model) if any("" in node.input for node in ours) else model
 
 
 def _with_data(model: onnx.ModelProto, origin: Any) -> onnx.ModelProto:
-    """The model with the tensors that lie in files beside it."""
+    """Return the model with its external tensors loaded."""
     from onnx.external_data_helper import load_external_data_for_model
 
     if isinstance(origin, (str, os.PathLike)):

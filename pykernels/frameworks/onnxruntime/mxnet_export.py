@@ -1,4 +1,4 @@
-"""Export MXNet's models with MXNet's own exporter, which learns to write our ops as nodes."""
+"""Export MXNet models with MXNet's exporter, extended to write our ops as nodes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["export_mxnet"]
 
-#: The newest opset that MXNet's translations are written for, whatever number they are given.
+#: The newest opset of MXNet's translations, whichever one they are asked for.
 _OPSET = 13
-# What `mx.sym.Custom` takes besides an op's own attributes.
+# The attributes of `mx.sym.Custom` that are not the op's own.
 _OP_TYPE, _COUNTS = "op_type", {"inputs": "num_args", "outputs": "num_outputs"}
 
 
@@ -39,7 +39,7 @@ def export_mxnet(
     onnx_file_path: str | os.PathLike[str] = "model.onnx",
     **options: Any,
 ) -> str:
-    """Write an MXNet model as an ONNX model, as ``mx.onnx.export_model``, with nodes for the loaded ops that it uses.
+    """Export an MXNet model to ONNX like ``mx.onnx.export_model``, with nodes for the loaded ops that it uses.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def export_mxnet(
     in_types : dtype or list of dtype
     onnx_file_path : path
     **options
-        What else ``mx.onnx.export_model`` takes, such as ``dynamic=True`` for shapes that may change.
+        Further arguments of ``mx.onnx.export_model``, such as ``dynamic=True`` for shapes that may change.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def export_mxnet(
     CallError
         The model uses a custom operator that is not loaded.
     AttributeError
-        MXNet has no translation of one of its own operators.
+        MXNet cannot translate one of its own operators.
     """
     import onnx.checker
 
@@ -70,7 +70,7 @@ def export_mxnet(
     graph = importlib.import_module("mxnet.onnx.mx2onnx._export_onnx").MXNetGraph
     domains: set[str] = set()
     aliases: list[onnx.NodeProto] = []
-    # MXNet has the graph checked without a word on domains.
+    # MXNet checks the graph without declaring our domains.
     context = onnx.checker.DEFAULT_CONTEXT
     known = context.opset_imports
 
@@ -78,7 +78,7 @@ def export_mxnet(
         made, kinds, names = _convert(node, found["outputs_lookup"])
         domains.add(made.domain)
         context.opset_imports = {**context.opset_imports, made.domain: 1}
-        # MXNet calls the outputs of a graph otherwise than the exporter those of a node.
+        # MXNet names the outputs of a graph differently from the outputs of its nodes.
         own = [onnx.helper.make_node("Identity", [tensor], [name]) for tensor, name in zip(made.output, names)]
         aliases.extend(own)
         return [made, *own], kinds
@@ -106,7 +106,7 @@ def export_mxnet(
 def _convert(
     node: Mapping[str, Any], outputs: Sequence[Sequence[Any]]
 ) -> tuple[onnx.NodeProto, list[np.dtype], list[str]]:
-    """The node of a custom operator, the dtypes of its outputs, and what MXNet calls them."""
+    """Return the node of a custom operator, the dtypes of its outputs, and MXNet's names for them."""
     from onnx import helper
 
     texts = dict(node["attrs"])
@@ -139,7 +139,7 @@ def _convert(
 
 
 def _resolve(graph: onnx.GraphProto, alias: onnx.NodeProto) -> None:
-    """Take the other name of a tensor out of a graph, or give it to the tensor if the graph has it as an output."""
+    """Remove an alias of a tensor from a graph; if the alias is a graph output, rename the tensor to it."""
     graph.node.remove(alias)
     source, target = alias.input[0], alias.output[0]
     if all(value.name != target for value in graph.output):
@@ -152,7 +152,7 @@ def _resolve(graph: onnx.GraphProto, alias: onnx.NodeProto) -> None:
 
 
 def _counts(arguments: Sequence[Argument], text: str | None, total: int | None) -> list[int]:
-    """How many tensors each argument stands for, as the operator has been told, or as few as there can be."""
+    """Return the number of tensors of each argument: those that the operator declares, or as few as possible."""
     told = ast.literal_eval(text) if text is not None else None
     if isinstance(told, (tuple, list)):
         return list(told)
@@ -166,7 +166,7 @@ def _counts(arguments: Sequence[Argument], text: str | None, total: int | None) 
 
 
 def _attributes(op: OpDef, texts: Mapping[str, str]) -> dict[str, Any]:
-    """What a custom operator has been given, as attributes of ONNX."""
+    """Convert the attributes of a custom operator to ONNX."""
     values = op.parse_attributes(texts)
     types = {attribute.name: attribute.type for attribute in op.attributes}
     return {name: onnx_value(types[name], values[name]) for name in texts}

@@ -1,7 +1,7 @@
-"""The dtypes that nodes of an op can have, found by trying its definition.
+"""Find the dtypes that the nodes of an op can have by trying its definition.
 
-ONNX Runtime wants to know the types of a node's outputs from those of its inputs when it loads a model, before it knows
-shapes. Definitions infer both at once; so they are tried on the shapes of a sample call, with many dtypes.
+When ONNX Runtime loads a model, it derives the types of a node's outputs from those of its inputs, before it knows
+shapes. Definitions infer both at once, so they are tried on the shapes of a sample call with many dtypes.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 
 from pykernels.base import dtypes
 from pykernels.base.errors import PykernelsError
-from pykernels.call.uses import Use, uses_of
+from pykernels.call.uses import Use, forward_use, gradient_uses
 from pykernels.define.definition import OpDef, TensorSpec
 from pykernels.load.module import OpModule
 from pykernels.load.samples import MAX_NDIM, sample
 
 __all__ = ["DTYPES", "Row", "dtype_rows", "output_dtypes"]
 
-#: What kernels compute with.
+#: The dtypes of kernels.
 DTYPES = tuple(
     np.dtype(name)
     for name in (
@@ -32,24 +32,25 @@ DTYPES = tuple(
 )
 #: The dtype of the sample calls.
 _BASE = DTYPES[0]
-# Fewer make the same dtypes.
+# The size of the samples; dtypes do not depend on it.
 _ELEMENTS = 64
 
-#: The dtype number of every input argument, 0 for any, then of every output argument.
+#: The dtype numbers of all input arguments, 0 for any dtype, then of all output arguments.
 Row = tuple[int, ...]
 
 
 def dtype_rows(module: OpModule) -> dict[str, list[Row]]:
-    """The rows of every op type that a folder defines."""
+    """Return the rows of every op type that a folder defines."""
     uses: dict[str, Use] = {}
     with contextlib.suppress(PykernelsError):
-        for use in uses_of(module, sample(module, _ELEMENTS, _BASE, makes_up=False)):
-            uses[use.op.name] = use
+        forward = forward_use(module, sample(module, _ELEMENTS, _BASE, makes_up=False))
+        uses[forward.op.name] = forward
+        uses |= {use.op.name: use for use in gradient_uses(module, forward)}
     return {name: _rows(op, uses.get(name) or _uniform(op)) for name, op in module.definition.ops.items()}
 
 
 def output_dtypes(module: OpModule, op: OpDef, inputs: Sequence[int]) -> Row:
-    """The dtype numbers of all output arguments for those of the inputs; empty if it does not accept them."""
+    """Return the dtype numbers of all outputs for those of the inputs; empty if the op does not accept these."""
     for row in dtype_rows(module)[op.name]:
         if all(wanted in (0, number) for wanted, number in zip(row, inputs)):
             return row[len(op.inputs) :]
@@ -57,7 +58,7 @@ def output_dtypes(module: OpModule, op: OpDef, inputs: Sequence[int]) -> Row:
 
 
 def _uniform(op: OpDef) -> Use | None:
-    """A call with inputs of one shape, if the definition accepts one."""
+    """Return a call whose inputs have one shape, if the definition accepts one."""
     for ndim in range(1, MAX_NDIM + 1):
         inputs = [[TensorSpec((2,) * ndim, _BASE)] * argument.count for argument in op.inputs]
         with contextlib.suppress(PykernelsError):
@@ -70,7 +71,7 @@ def _uniform(op: OpDef) -> Use | None:
 def _rows(op: OpDef, use: Use | None) -> list[Row]:
     accepted = dict(_accepted(use)) if use is not None else {}
     if not accepted:
-        # Nothing is known before a node runs: outputs are taken to be of the first input's dtype.
+        # Nothing is known before a node runs: assume that outputs have the dtype of the first input.
         others = (0,) * (len(op.inputs) - 1) if op.inputs else ()
         numbers = [dtypes.number_of(dtype) for dtype in (DTYPES if op.inputs else (_BASE,))]
         return [(*((number,) if op.inputs else ()), *others, *(number,) * len(op.outputs)) for number in numbers]
@@ -87,7 +88,7 @@ def _rows(op: OpDef, use: Use | None) -> list[Row]:
 
 
 def _accepted(use: Use) -> Iterator[tuple[Row, Row]]:
-    """Dtypes of all inputs that the definition accepts, and those that it infers for the outputs."""
+    """Yield the input dtypes that the definition accepts, with the output dtypes that it infers."""
     first = [group[0].dtype if group else None for group in use.inputs]
     varied = [{at for at, dtype in enumerate(first) if dtype == _BASE}, *({at} for at in range(len(first)))]
     for positions, dtype in itertools.product(varied, DTYPES):
@@ -101,5 +102,5 @@ def _accepted(use: Use) -> Iterator[tuple[Row, Row]]:
 
 
 def _number(group: Sequence[TensorSpec]) -> int:
-    """The dtype number of an argument's tensors; 0 if it has none here."""
+    """Return the dtype number of an argument's tensors; 0 if it has none here."""
     return dtypes.number_of(group[0].dtype) if group and group[0].dtype is not None else 0

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DOMAIN", "NodeName", "find_node", "node_names", "walk"]
 
-#: The domain of ops whose folder does not choose another.
+#: The domain of ops whose folder does not choose another domain.
 DOMAIN = "pykernels"
-# What an API file may set.
+# The names that an API file may set.
 _DOMAIN, _OP_TYPE = "onnx_domain", "onnx_op_type"
 
 
@@ -33,14 +33,14 @@ class NodeName(NamedTuple):
 
 
 def node_names(module: OpModule, *, domain: str | None = None) -> Iterator[tuple[NodeName, OpDef]]:
-    """The nodes that a folder defines: that of the op is called as the folder, others as their op types.
+    """Yield the nodes that a folder defines: the op's node is named after the folder, others after their op types.
 
     ``onnx_domain`` and ``onnx_op_type`` in the folder's API file choose other names; `domain` overrides the former.
 
     Raises
     ------
     LoadError
-        One of these is no string.
+        One of these is not a string.
     """
     domain, name = domain or _chosen(module, _DOMAIN, DOMAIN), _chosen(module, _OP_TYPE, module.name)
     for op in module.definition.ops.values():
@@ -58,21 +58,21 @@ def _chosen(module: OpModule, variable: str, default: str) -> str:
 
 
 def find_node(node: onnx.NodeProto) -> tuple[OpModule, OpDef] | None:
-    """The loaded op of a node; None if the node is of a domain that is not ours.
+    """Return the loaded op of a node; None if the node's domain is not ours.
 
     Raises
     ------
     CallError
-        It is of a domain of ours, but there is no such op.
+        The node's domain is ours, but there is no such op.
     """
     for module in discovery.list_ops().values():
         domain, name = _chosen(module, _DOMAIN, DOMAIN), _chosen(module, _OP_TYPE, module.name)
-        # The definition, which may have to be compiled, is asked only where it can know the node.
+        # Ask the definition, which may have to be compiled, only if it can define the node.
         if node.domain == domain and (node.op_type == name or node.op_type.startswith(f"{name}_")):
             for found, op in node_names(module):
                 if found.op_type == node.op_type:
                     return module, op
-    # Other domains than our own may hold other ops, too.
+    # Other domains may also hold ops that are not ours.
     if node.domain != DOMAIN:
         return None
     loaded = ", ".join(discovery.list_ops()) or "none; call pykernels.load_ops()"
@@ -83,7 +83,7 @@ def find_node(node: onnx.NodeProto) -> tuple[OpModule, OpDef] | None:
 
 
 def walk(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """Every node of a graph and of the graphs inside it, in their order."""
+    """Yield every node of a graph and its subgraphs, in order."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:

@@ -1,4 +1,4 @@
-"""Our nodes in ONNX's own reference evaluator, computed by the plain NumPy run of their kernels."""
+"""Run our nodes in ONNX's reference evaluator, with their kernels as plain NumPy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pykernels.call.uses import Use
-from pykernels.define.definition import OpDef, TensorSpec
+from pykernels.define.definition import OpDef
+from pykernels.define.instance import specs_of
 from pykernels.frameworks.onnxruntime.arguments import group, node_attributes
 from pykernels.frameworks.onnxruntime.nodes import NodeName, node_names
 from pykernels.kernel import reference, service
@@ -22,17 +23,17 @@ __all__ = ["reference_ops"]
 
 
 def reference_ops(*ops: str) -> list[type[OpRun]]:
-    """Implementations of our nodes for ``onnx.reference.ReferenceEvaluator(model, new_ops=...)``.
+    """Return implementations of our nodes for ``onnx.reference.ReferenceEvaluator(model, new_ops=...)``.
 
     Parameters
     ----------
     *ops : str
-        The names of loaded ops; all that are loaded without any.
+        The names of loaded ops; without names, all loaded ops.
 
     Raises
     ------
     CallError
-        One is not loaded.
+        An op is not loaded.
 
     Examples
     --------
@@ -49,10 +50,9 @@ def _implementation(name: NodeName, module: OpModule, op: OpDef) -> type[OpRun]:
         node = self.onnx_node
         groups = group(op, op.inputs, inputs, "inputs")
         counts = [len(names) for names in group(op, op.outputs, list(node.output), "outputs")]
-        specs = [[TensorSpec(array.shape, array.dtype) for array in arrays] for arrays in groups]
-        return _run(module, Use(op, specs, node_attributes(op, node), counts), groups)
+        return _run(module, Use(op, specs_of(groups), node_attributes(op, node), counts), groups)
 
-    # Its class tells the evaluator which node it is of; without a schema it gets the attributes that the node has.
+    # The class attributes name the node for the evaluator; without a schema, `_run` gets the node's own attributes.
     return type(name.op_type, (OpRun,), {"op_domain": name.domain, "op_schema": None, "_run": run})
 
 
@@ -62,7 +62,7 @@ def _run(module: OpModule, use: Use, groups: list[list[np.ndarray]]) -> tuple[np
     results = [np.empty(spec.shape or (), spec.dtype) for specs in use.infer() for spec in specs]
     args = group_shapes(signature.inputs, (array.copy() for arrays in groups for array in arrays))
     outs = group_shapes(signature.outputs, iter(results))
-    # A call on arrays is no training pass.
+    # A call on arrays is not a training pass.
     keywords = {**use.attributes, "is_train": False, **dict(signature.constants)}
     values = {name: keywords[name] for name in kernel.keywords}
     reference.run(kernel, use.op.name, args, outs, service.output_names(use.op, instance), values, signature.mutable)

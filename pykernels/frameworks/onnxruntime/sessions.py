@@ -1,4 +1,4 @@
-"""Sessions of ONNX Runtime that know our ops."""
+"""Register our ops with sessions of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pykernels.base import locks
 from pykernels.base.errors import ClashError, LoadError
 from pykernels.frameworks.onnxruntime.node_dtypes import dtype_rows
 from pykernels.frameworks.onnxruntime.nodes import NodeName, node_names
-from pykernels.frameworks.onnxruntime.registrar import Registrar, build
+from pykernels.frameworks.onnxruntime.registrar import Registrar
+from pykernels.frameworks.registrar_libraries import build_library
 from pykernels.kernel import service
 from pykernels.load import discovery
 from pykernels.load.module import OpModule
@@ -21,29 +22,29 @@ if TYPE_CHECKING:
 __all__ = ["register", "session_options"]
 
 _lock = locks.Lock("entering ops into ONNX Runtime")
-# The numbers of the node types of each folder; sessions may use them as long as the process lives.
+# The numbers of each folder's node types; sessions may use them until the process ends.
 _entered: dict[OpModule, dict[NodeName, int]] = {}
 
 
 def session_options(*ops: str) -> onnxruntime.SessionOptions:
-    """Options for a session whose models may hold nodes of our ops.
+    """Return options for a session whose models may have nodes of our ops.
 
     Parameters
     ----------
     *ops : str
-        The names of loaded ops; all that are loaded without any.
+        The names of loaded ops; without names, all loaded ops.
 
     Raises
     ------
     CallError, LoadError, DefinitionError, KernelError, BuildError, CacheError
-        As `register`.
+        As in `register`.
 
     Examples
     --------
     >>> pykernels.load_ops()
     >>> session = onnxruntime.InferenceSession("model.onnx", pykernels.onnx.session_options())
     """
-    import onnxruntime  # not above: pykernels imports no framework of itself
+    import onnxruntime  # imported late: pykernels itself imports no framework
 
     options = onnxruntime.SessionOptions()
     register(options, *ops)
@@ -51,25 +52,25 @@ def session_options(*ops: str) -> onnxruntime.SessionOptions:
 
 
 def register(options: onnxruntime.SessionOptions, *ops: str) -> None:
-    """Have sessions with these options know our ops, as they are loaded now.
+    """Register the currently loaded ops with the options of a session.
 
-    Every op is a node type: of the domain ``pykernels``, if its folder does not choose another, and called as the
-    folder. The ops of its gradient are node types, too (``leaky_relu_backward``).
+    Every op is a node type that is named after its folder, in the domain ``pykernels`` unless the folder chooses
+    another domain. The ops of its gradient are node types, too (``leaky_relu_backward``).
 
     Parameters
     ----------
     options : onnxruntime.SessionOptions
     *ops : str
-        The names of loaded ops; all that are loaded without any.
+        The names of loaded ops; without names, all loaded ops.
 
     Raises
     ------
     CallError
-        One is not loaded.
+        An op is not loaded.
     LoadError
-        Two ops have the same name in ONNX, or ONNX Runtime does not take the library.
+        Two ops have the same name in ONNX, or ONNX Runtime does not accept the library.
     DefinitionError, KernelError, BuildError, CacheError
-        What is wrong with a folder, as when it is first used otherwise.
+        A folder has an error, as at its first use anywhere else.
     """
     modules = [discovery.find_op(name) for name in ops] if ops else list(discovery.list_ops().values())
     with _lock:
@@ -96,11 +97,11 @@ def _numbers(modules: Iterable[OpModule]) -> dict[NodeName, int]:
 
 
 def _enter(module: OpModule) -> dict[NodeName, int]:
-    """The numbers of a folder's node types, which are made when they are first wanted."""
+    """Return the numbers of a folder's node types; create the types on first use."""
     if module not in _entered:
         rows = dtype_rows(module)
         _entered[module] = {
-            name: _registrar().add(name.domain, name.op_type, op, module.number(op.name), rows[op.name])
+            name: _registrar().add(name.domain, name.op_type, op, module.kernel_id(op.name), rows[op.name])
             for name, op in node_names(module)
         }
     return _entered[module]
@@ -108,5 +109,5 @@ def _enter(module: OpModule) -> dict[NodeName, int]:
 
 @functools.lru_cache(maxsize=1)
 def _registrar() -> Registrar:
-    """The registrar of this process, built and set up when ops are first registered."""
-    return Registrar(build(), service.services())
+    """Return the registrar of this process; build and load it on first use."""
+    return Registrar(build_library("onnxruntime").path, service.services())

@@ -1,4 +1,4 @@
-"""Export PyTorch's models with PyTorch's own exporter, which learns to write our operators as nodes."""
+"""Export PyTorch models with PyTorch's exporter, extended to write our operators as nodes."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def export_torch(
     dynamic_shapes: Any = None,
     **options: Any,
 ) -> str:
-    """Write a PyTorch model as an ONNX model, as ``torch.onnx.export``, with nodes for the loaded ops that it uses.
+    """Export a PyTorch model to ONNX like ``torch.onnx.export``, with nodes for the loaded ops that it uses.
 
     Parameters
     ----------
     model : torch.nn.Module or torch.export.ExportedProgram
         In evaluation mode: exported models do not train, and auxiliary states stay as they are.
     args : tuple
-        Example inputs, of an ``ExportedProgram`` none.
+        Example inputs; not for an ``ExportedProgram``.
     path : path
-        Large parameters lie in a file beside it, whose name ends in ``.data``.
+        Large parameters go into a file beside it, whose name ends in ``.data``.
     kwargs : mapping, optional
         Example inputs by name.
     dynamic_shapes : optional
         Which dimensions of the inputs may change, as ``torch.export.export`` takes them, or with names for them:
         ``{"x": {0: "batch"}}``.
     **options
-        What else ``torch.onnx.export`` takes, such as ``input_names`` or ``external_data=False``.
+        Further arguments of ``torch.onnx.export``, such as ``input_names`` or ``external_data=False``.
 
     Returns
     -------
@@ -73,14 +73,14 @@ def export_torch(
     options.setdefault("verbose", False)
     saved = {"external_data": options.pop("external_data", True)}
     with warnings.catch_warnings():
-        # PyTorch copies what it has deprecated itself.
+        # PyTorch copies an object that it has deprecated itself.
         warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
         exported = torch.onnx.export(model, dynamic_shapes=dynamic_shapes, custom_translation_table=table, **options)
     target = Path(path)
     try:
         with tempfile.TemporaryDirectory(prefix=".pykernels-", dir=target.parent) as folder:
             exported.save(Path(folder, target.name), **saved)
-            # The model last: it refers to the other files.
+            # Move the model last: it refers to the other files.
             for name in sorted(os.listdir(folder), key=len, reverse=True):
                 os.replace(Path(folder, name), target.with_name(name))
     except OSError as error:
@@ -89,7 +89,7 @@ def export_torch(
 
 
 def _translations(program: Any) -> dict[Any, Callable[..., Any]]:
-    """What the operators of ours in a program become; those that the exporter cannot take are replaced in it."""
+    """Return the translations of our operators in a program; replace those that the exporter does not accept."""
     import torch
 
     from pykernels.frameworks.torch.plugin import find

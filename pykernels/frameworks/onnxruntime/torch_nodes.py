@@ -1,4 +1,4 @@
-"""Write the node of an operator when PyTorch's ONNX exporter asks for it."""
+"""Write the node of an operator when PyTorch's ONNX exporter requests it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pykernels.define.declared import Argument
 from pykernels.frameworks.onnxruntime.arguments import group, onnx_value
 from pykernels.frameworks.onnxruntime.nodes import NodeName, node_names
 from pykernels.frameworks.onnxruntime.torch_twins import is_flat
+from pykernels.load.module import OpModule
 
 if TYPE_CHECKING:
     from pykernels.frameworks.torch.layout import Layout
-    from pykernels.load.module import OpModule
 
 __all__ = ["translation"]
 
 
 def translation(module: OpModule, layout: Layout) -> Callable[..., Any]:
-    """For ``custom_translation_table``: takes what the operator is called with, and gives what the call returns."""
+    """Return an operator's function for ``custom_translation_table``: it maps a call's arguments to its results."""
     op = layout.op
     name = next(name for name, each in node_names(module) if each is op)
 
@@ -36,7 +36,7 @@ def translation(module: OpModule, layout: Layout) -> Callable[..., Any]:
             if attribute.required or call.attributes[attribute.name] != attribute.default
         }
         inputs = [tensor for pair in zip(op.inputs, call.inputs) for tensor in _places(*pair)]
-        group(op, op.inputs, inputs, "inputs")  # raises if it cannot be read back
+        group(op, op.inputs, inputs, "inputs")  # raises if the node would be ambiguous
         outputs = _add_node(name, inputs, sum(call.counts), attributes)
         return outputs if is_flat(layout) else layout.pack(outputs, call.counts)
 
@@ -44,7 +44,7 @@ def translation(module: OpModule, layout: Layout) -> Callable[..., Any]:
 
 
 def _theirs(value: Any) -> Any:
-    """What an operator is called with, of what the exporter has made of it."""
+    """Convert an argument from the exporter's form back to PyTorch's."""
     from onnxscript.ir import DataType
 
     from pykernels.frameworks.torch.layout import torch_dtype
@@ -55,17 +55,17 @@ def _theirs(value: Any) -> Any:
 
 
 def _places(argument: Argument, tensors: Sequence[Any]) -> Sequence[Any]:
-    """The tensors of an argument, with None for an optional one that is left out."""
+    """Return the tensors of an argument, with None for an optional one that is left out."""
     return tensors if tensors or argument.variadic else [None] * argument.count
 
 
 def _add_node(name: NodeName, inputs: Sequence[Any], n_outputs: int, attributes: Mapping[str, Any]) -> Sequence[Any]:
-    """Enter a node into the model that is being made; returns its outputs."""
+    """Add a node to the model under construction; return its outputs."""
     from onnx import helper
     from onnx.defs import OpSchema
     from onnxscript.values import Op, Opset
 
-    # The exporter reads from a schema how many inputs and outputs a node has, and what are attributes.
+    # The exporter reads the numbers of inputs and outputs and the attributes of a node from a schema.
     option = OpSchema.FormalParameterOption.Optional
     values = [OpSchema.FormalParameter(f"x{i}", f"T{i}", param_option=option) for i in range(len(inputs))]
     results = [OpSchema.FormalParameter(f"y{i}", f"U{i}") for i in range(n_outputs)]

@@ -1,7 +1,7 @@
-"""Operators in place of those that PyTorch's ONNX exporter cannot take: with states, or with lists amid their results.
+"""Replace operators that PyTorch's ONNX exporter does not accept: with states, or with lists among several results.
 
-A twin has the same name, in a library of its own, and the same arguments. It promises to change nothing, and returns
-all tensors in one list where the operator has lists among several results. It is traced, but never run.
+A twin has the same name in a separate library, and the same arguments. Its schema declares no changes, and it returns
+all tensors in one list where the operator has lists among several results. A twin is traced, but never run.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["is_flat", "use_twin"]
 
-# By the names of the operators; a twin stays as long as the process.
+# The schemas of the twins by operator name; a twin lasts as long as the process.
 _schemas: dict[str, str] = {}
 
 
 def is_flat(layout: Layout) -> bool:
-    """Whether a model has all results of an op in one list, rather than as the operator returns them."""
+    """Whether a model has all results of an op in one list, unlike the operator."""
     return len(layout.op.outputs) > 1 and any(output.repeated or output.optional for output in layout.op.outputs)
 
 
 def use_twin(node: Any, layout: Layout) -> None:
-    """Have a node of a graph call the twin of its operator, if that needs one."""
+    """Make a node of a graph call the twin of its operator, if it needs one."""
     if is_flat(layout):
         _flatten(node)
     elif not any(argument.mutable for argument in layout.op.inputs):
@@ -56,7 +56,7 @@ def _twin(original: Any, layout: Layout) -> Any:
 
 
 def _flatten(node: Any) -> None:
-    """Have the users of a call's results take them from one list."""
+    """Make the users of a call's results take them from one list."""
     flat: list[Any] = []
     for at, value in enumerate(node.meta["val"]):
         users = [user for user in node.users if user.target is operator.getitem and user.args[1] == at]

@@ -1,1 +1,1 @@
-"""Ops in PyTorch."""
+"""Run ops in PyTorch."""

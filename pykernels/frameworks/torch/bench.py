@@ -1,4 +1,4 @@
-"""PyTorch's own ops."""
+"""PyTorch's own ops, for benchmarks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OPS: dict[str, Callable[..., Any]] = {
 def timers(
     function: Callable[..., Any], op: OpDef, arrays: Sequence[np.ndarray], attributes: Mapping[str, Any]
 ) -> tuple[Timer, Timer | None]:
-    """Timers of an op, and of its gradient."""
+    """Return timers of an op and of its gradient."""
     torch = importlib.import_module("torch")
     inputs = [torch.from_numpy(array.copy()) for array in arrays]
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""PyTorch: tensors, and what ``torch.compile`` makes of the operator."""
+"""Check an op in PyTorch: on tensors, and compiled by ``torch.compile``."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ __all__ = ["takes", "ways"]
 
 
 def takes(case: Case) -> bool:
-    """Whether there are tensors for what goes in, and kernels for them."""
+    """Whether PyTorch has tensors for the inputs, and kernels take them."""
     return not any(array.dtype.kind == "c" for array in case.arrays)
 
 
 def ways(case: Case) -> dict[str, Way]:
-    """How to call an op here."""
-    found: dict[str, Way] = {"strided tensors" if case.is_strided else "tensors": lambda: _run(case, _function(case))}
+    """Return the ways to call an op in PyTorch."""
+    name, is_train = "strided tensors" if case.is_strided else "tensors", case.has_training
+    found: dict[str, Way] = {name: lambda: _run(case, _function(case, is_train), is_train)}
     if case.in_graphs and not (case.function and _takes_is_train(case)):
-        found["torch.compile"] = lambda: _run(case, torch.compile(_function(case), fullgraph=True, backend="aot_eager"))
-    if not case.function and case.has_training:
-        found["tensors outside of training"] = lambda: _run(case, _function(case, is_train=False), is_train=False)
+        compiled = {"fullgraph": True, "backend": "aot_eager"}
+        found["torch.compile"] = lambda: _run(case, torch.compile(_function(case, is_train), **compiled), is_train)
+    if not case.function and is_train:
+        found["tensors outside of training"] = lambda: _run(case, _function(case, False), False)
     return found
 
 
@@ -38,8 +40,8 @@ def _takes_is_train(case: Case) -> bool:
     return IS_TRAIN in {argument.name for argument in _operator(case).default._schema.arguments}
 
 
-def _function(case: Case, *, is_train: bool = True) -> Any:
-    """What calls the op on its tensors, argument after argument."""
+def _function(case: Case, is_train: bool) -> Any:
+    """Return a function that calls the op on its tensors, argument after argument."""
     if case.function:
         return lambda tensors: call(case, tensors)
     module, operator = discovery.find_op(case.op_type), _operator(case)
@@ -53,7 +55,7 @@ def _function(case: Case, *, is_train: bool = True) -> Any:
     return run
 
 
-def _run(case: Case, function: Any, *, is_train: bool = True) -> Outcome:
+def _run(case: Case, function: Any, is_train: bool) -> Outcome:
     make = strided if case.is_strided else np.copy
     tensors = {name: [torch.from_numpy(make(a)) for a in group] for name, group in case.inputs.items()}
     places = case.places if is_train else []
@@ -61,13 +63,13 @@ def _run(case: Case, function: Any, *, is_train: bool = True) -> Outcome:
         tensors[name][index].requires_grad_()
     results = function(tensors)
     gradients: dict[tuple[str, int], Any] = {}
-    # Outputs whose gradients the op does not read cannot be derived by here.
+    # Outputs whose gradients the op does not read cannot be differentiated here.
     pairs = [(y, torch.from_numpy(seed)) for y, seed in zip(results, case.seeds) if y.requires_grad]
     if places and pairs:
         wanted = [tensors[name][index] for name, index in places]
         found = torch.autograd.grad([y for y, _ in pairs], wanted, [seed for _, seed in pairs])
         gradients = {place: gradient.numpy() for place, gradient in zip(places, found)}
     states = [tensor.detach().numpy() for name in case.states for tensor in tensors[name]]
-    # Without anything to derive by, a call of the API function is none of a training pass.
+    # Without differentiable inputs, a call of the API function is not part of a training pass.
     is_train = is_train and (bool(places) or not case.function)
     return Outcome([y.detach().numpy() for y in results], gradients, is_train, states)

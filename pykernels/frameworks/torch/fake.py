@@ -1,4 +1,4 @@
-"""Infer results without data, whose sizes may be symbols, for compilers and exporters."""
+"""Infer results for tensors without data and with symbolic sizes, for PyTorch's compiler and exporter."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pykernels.frameworks.torch.symbolic_shapes import explore
 
 __all__ = ["fake_outputs", "specs_of"]
 
-# Stand for sizes of which nothing is known, not even an example: numbers that nobody writes into a definition.
+# Stand-ins for unknown sizes that have no example: numbers that no definition contains.
 _UNKNOWN = itertools.cycle(range(10007, 20000, 2))
 
-#: What kernels compute with.
+#: The dtypes that kernels compute with.
 _SUPPORTED = (
     *("float16", "float32", "float64", "int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64", "bool"),
@@ -27,12 +27,12 @@ _SUPPORTED = (
 
 
 def specs_of(layout: Layout, call: Call, sizes: Callable[[Any], Sequence[int]] = tuple) -> list[list[TensorSpec]]:
-    """Shapes and dtypes of the inputs.
+    """Return the shapes and dtypes of the inputs.
 
     Parameters
     ----------
     sizes : callable, optional
-        Numbers for the shape of a tensor.
+        Returns numbers for the shape of a tensor.
 
     Raises
     ------
@@ -54,12 +54,12 @@ def specs_of(layout: Layout, call: Call, sizes: Callable[[Any], Sequence[int]] =
 
 
 def fake_outputs(layout: Layout, call: Call) -> list[Any]:
-    """New tensors of the shapes and dtypes that the definition infers.
+    """Return new tensors of the shapes and dtypes that the definition infers.
 
     Raises
     ------
     CallError, DefinitionError
-        As `OpDef.infer`.
+        As for `OpDef.infer`.
     """
     op = layout.op
 
@@ -79,7 +79,7 @@ def fake_outputs(layout: Layout, call: Call) -> list[Any]:
     if unknowns.symbols:
         found = explore(functools.partial(dims, unknowns), unknowns.example)
         if found.fixed:
-            # They may depend on each other, as the sizes of a gradient do on those of the forward pass.
+            # Sizes may depend on each other: those of a gradient on those of the forward pass, for example.
             deeper = _Symbols(call.tensors)
             if dims(deeper, deeper.example) is not None:
                 other = explore(functools.partial(dims, deeper), deeper.example)
@@ -88,7 +88,7 @@ def fake_outputs(layout: Layout, call: Call) -> list[Any]:
         for first, second in found.equal:
             torch._check(unknowns.symbols[first] == unknowns.symbols[second])
         for symbol in found.fixed:
-            int(unknowns.symbols[symbol])  # from now on what is traced is for this size only
+            int(unknowns.symbols[symbol])  # restricts the trace to this size
         sizes = (formula(unknowns.symbols) for formula in found.outputs)
     device = call.tensors[0].device if call.tensors else "cpu"
     return [
@@ -99,24 +99,24 @@ def fake_outputs(layout: Layout, call: Call) -> list[Any]:
 
 
 class _Unknowns(Protocol):
-    """What the sizes of tensors depend on.
+    """The symbols on which the sizes of tensors depend.
 
     Attributes
     ----------
     symbols : list of SymInt
     example : list of int
-        A number for each.
+        A number for each symbol.
     """
 
     symbols: list[Any]
     example: list[int]
 
     def number(self, size: Any, numbers: Sequence[int]) -> int:
-        """A size, if the symbols are these numbers."""
+        """Return a size for these values of the symbols."""
 
 
 class _Sizes:
-    """Every size that is no number stands for itself; what is known to be equal is one."""
+    """The sizes that are not numbers, each as its own symbol; sizes that are known to be equal share one."""
 
     def __init__(self, tensors: Sequence[Any]) -> None:
         sizes = {str(size.node.expr): size for size in _unknown_sizes(tensors)}

@@ -1,8 +1,8 @@
-"""Gradients of ops that are carried out in Python: a definition's plan as calls of PyTorch's operators."""
+"""Compute gradients of ops that run through Python: a definition's gradient plan as calls of PyTorch's operators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -11,25 +11,26 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from pykernels.base.abi import OpFlag
 from pykernels.base.errors import DefinitionError, PykernelsError
 from pykernels.base.refusals import NoGradient, NotProvided, RefusedCall
-from pykernels.define.definition import GradientPlan, TensorSpec
+from pykernels.define.definition import GradientPlan, OpDef, TensorSpec
+from pykernels.define.gradient_plan import blobs
 from pykernels.frameworks.torch.fake import specs_of
 from pykernels.frameworks.torch.layout import Call, Layout, numpy_dtype
 
 __all__ = ["recorded"]
 
-#: The operator of an op type, and how it is called.
+#: Returns the operator of an op type, and the layout of its calls.
 Find = Callable[[str], "tuple[Any, Layout]"]
 
 
 def recorded(layout: Layout, call: Call, name: str, run: Callable[[], Any], find: Find) -> Any:
-    """What a call returns, which remembers what its gradient needs if one may be asked for.
+    """Return the results of a call, recorded for its gradient if one may be requested.
 
     Parameters
     ----------
     name : str
         PyTorch's name for the op.
     run : callable
-        Carries the call out.
+        Runs the call.
     find : callable
     """
     tensors = call.tensors
@@ -58,7 +59,7 @@ def _states(layout: Layout, call: Call) -> list[tuple[str, Any]]:
 
 
 def _bumped(layout: Layout, call: Call, result: Any) -> Any:
-    """`result`, with states marked as changed."""
+    """Return `result`, with states marked as changed."""
     for _, state in _states(layout, call):
         if not state.is_inference():
             torch.autograd.graph.increment_version(state)
@@ -66,7 +67,7 @@ def _bumped(layout: Layout, call: Call, result: Any) -> Any:
 
 
 class _Task:
-    """One call, and the plan of its gradient."""
+    """A call and the plan of its gradient."""
 
     def __init__(self, layout: Layout, call: Call, name: str, run: Callable[[], Any], find: Find) -> None:
         self.layout = layout
@@ -74,19 +75,18 @@ class _Task:
         self.find = find
         self._name = name
         self._run = run
-        op = layout.op
-        self.inputs = [f"I/{a.name}/{i}" for a, group in zip(op.inputs, call.inputs) for i in range(len(group))]
-        names = [f"{a.name}/{i}" for a, count in zip(op.outputs, call.counts) for i in range(count)]
-        self.outputs = [f"O/{each}" for each in names]
-        self.gradients = [f"D/{each}" for each in names]
+        op, results = layout.op, [range(count) for count in call.counts]
+        self.inputs = list(blobs("I", op.inputs, call.inputs))
+        self.outputs = list(blobs("O", op.outputs, results))
+        self.gradients = list(blobs("D", op.outputs, results))
         self.states = {f"I/{a.name}/{i}" for a in op.inputs if a.mutable for i in range(len(call.inputs))}
 
     def forward(self) -> list[Any]:
-        """The outputs."""
+        """Return the outputs."""
         return self.layout.unpack(_bumped(self.layout, self.call, self._run()))
 
     def plan(self, outputs: list[Any]) -> GradientPlan | None:
-        """How gradients are computed; None if they are not."""
+        """Return the plan of the gradient; None if there is none."""
         op = self.layout.op
         if op.gradient is None:
             return None
@@ -97,7 +97,7 @@ class _Task:
         try:
             return op.plan_gradient(unknown, self.call.attributes, outputs=blank)
         except DefinitionError:
-            # It depends on the shapes, or it is wrong, which is told when it is made for them.
+            # The plan depends on the shapes, or it is wrong. Making it for the shapes reports the error.
             inputs = specs_of(self.layout, self.call, lambda shape: [int(size) for size in shape])
             known = [[TensorSpec(tuple(map(int, t.shape)), numpy_dtype(t.dtype)) for t in group] for group in groups]
             try:
@@ -105,37 +105,31 @@ class _Task:
             except PykernelsError as error:
                 raise RuntimeError(str(error)) from error
 
-    def backward(self, plan: GradientPlan | None, blobs: dict[str, Any], wanted: list[bool]) -> list[Any]:
-        """The gradients of the inputs; None for those that have none."""
+    def backward(self, plan: GradientPlan | None, tensors: dict[str, Any], wanted: list[bool]) -> list[Any]:
+        """Return the gradients of the inputs; None for those that have none."""
         if plan is None:
             raise NoGradient(
                 f"op '{self._name}' has no gradient: its definition registers none for '{self.layout.op.name}'"
             )
-        for step in plan.ops:
-            operator, layout = self.find(step.type)
-            op = layout.op
-            given = [[blobs[blob] for argument, blob in step.inputs if argument == a.name] for a in op.inputs]
-            counts_of = dict(step.outputs)
-            counts = [counts_of.get(a.name, 0 if a.optional or a.variadic else a.count) for a in op.outputs]
-            values = layout.write(given, op.parse_attributes(step.attributes), counts, self.call.is_train)
-            results = iter(layout.unpack(operator(**values)))
-            for argument, count in zip(op.outputs, counts):
-                blobs |= {f"{step.name}/{argument.name}_{i}": next(results) for i in range(count)}
-        bound = {f"I/{argument}/{index}": blob for (argument, index), blob in plan.bindings.items()}
-        return [
-            blobs[bound[name]] if is_wanted and name in bound else None for name, is_wanted in zip(self.inputs, wanted)
-        ]
+
+        def call(op: OpDef, inputs: list[list[Any]], attributes: Mapping[str, Any], counts: list[int]) -> list[Any]:
+            operator, layout = self.find(op.name)
+            return layout.unpack(operator(**layout.write(inputs, attributes, counts, self.call.is_train)))
+
+        bound = plan.run(tensors.__getitem__, lambda op_type: self.find(op_type)[1].op, call)
+        places = [(a.name, i) for a, group in zip(self.layout.op.inputs, self.call.inputs) for i in range(len(group))]
+        return [bound.get(place) if is_wanted else None for place, is_wanted in zip(places, wanted)]
 
 
-# Where this is called, PyTorch has taken the transforms of torch.func apart already: this is for one of them.
+# PyTorch has already split nested transforms of torch.func when it calls this, so this serves one of them.
 class _Recorded(torch.autograd.function._SingleLevelFunction):
     @staticmethod
     def forward(ctx: Any, task: _Task, *tensors: Any) -> tuple[Any, ...]:
         outputs = task.forward()
         plan = task.plan(outputs)
         ctx.task, ctx.plan = task, plan
-        read = {blob for step in plan.ops for _, blob in step.inputs} | set(plan.bindings.values()) if plan else set()
-        # A state as this call leaves it, whatever later calls make of it.
+        read = plan.reads() if plan else set()
+        # Copy the state as this call leaves it, since later calls may change it.
         saved = {
             name: tensor.clone() if name in task.states else tensor
             for name, tensor in zip([*task.inputs, *task.outputs], [*tensors, *outputs])
@@ -143,7 +137,7 @@ class _Recorded(torch.autograd.function._SingleLevelFunction):
         }
         ctx.names = list(saved)
         ctx.save_for_backward(*saved.values())
-        # The gradient of a loss that ends a network depends on none, and is there all the same.
+        # The gradient of a loss at the end of a network depends on no other gradient, but exists.
         wanted = read.intersection(task.gradients)
         constants = [o for o, name in zip(outputs, task.gradients) if wanted and name not in wanted]
         bound = {f"I/{argument}/{index}" for argument, index in plan.bindings} if plan else set(task.inputs)
@@ -154,5 +148,5 @@ class _Recorded(torch.autograd.function._SingleLevelFunction):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
-        blobs = dict(zip(ctx.names, ctx.saved_tensors)) | dict(zip(ctx.task.gradients, gradients))
-        return (None, *ctx.task.backward(ctx.plan, blobs, list(ctx.needs_input_grad[1:])))
+        tensors = dict(zip(ctx.names, ctx.saved_tensors)) | dict(zip(ctx.task.gradients, gradients))
+        return (None, *ctx.task.backward(ctx.plan, tensors, list(ctx.needs_input_grad[1:])))

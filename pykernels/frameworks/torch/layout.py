@@ -1,4 +1,4 @@
-"""An op as PyTorch's schema language has it, and what a call of it takes and returns."""
+"""Translate an op's definition to a PyTorch schema, and values between calls of the two."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pykernels.define.definition import OpDef
 
 __all__ = ["Call", "Layout", "numpy_dtype", "torch_dtype"]
 
-#: The argument by which a call says whether it is one of a training pass, in ops whose kernels ask.
+#: The argument that says whether a call is part of a training pass, for ops whose kernels take it.
 IS_TRAIN = "is_train"
 
 _TYPES = {
@@ -38,25 +38,25 @@ _TYPES = {
     AttrType.LIST_SHAPE: "int[][]",
     AttrType.LIST_STRING: "str[]",
 }
-_HIDDEN = "device_sub_tag"  # OneFlow's name for what chooses among kernels of one device
+_HIDDEN = "device_sub_tag"  # OneFlow's attribute for choosing among the kernels of a device
 _DTYPES = "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex64 complex128"
 _NUMPY = {getattr(torch, name): np.dtype(name) for name in _DTYPES.split()}
 _TORCH = {ours: dtype for dtype, ours in _NUMPY.items()}
 
 
 def numpy_dtype(dtype: Any) -> np.dtype | None:
-    """NumPy's dtype for PyTorch's, or None if it has none."""
+    """Return NumPy's dtype for PyTorch's, or None if NumPy has none."""
     return _NUMPY.get(dtype)
 
 
 def torch_dtype(dtype: np.dtype) -> Any:
-    """PyTorch's dtype for NumPy's."""
+    """Return PyTorch's dtype for NumPy's."""
     return _TORCH[dtype]
 
 
 @dataclass(frozen=True)
 class Call:
-    """What a call of an op is given: tensors for each input, all attributes, a number of tensors for each output."""
+    """The arguments of a call: the tensors of each input, all attributes, the number of tensors of each output."""
 
     inputs: list[list[Any]]
     attributes: dict[str, Any]
@@ -70,10 +70,10 @@ class Call:
 
 
 class Layout:
-    """How calls of an op look.
+    """The layout of an op's calls.
 
-    They give its inputs, its attributes, how many tensors each output stands for that may have more or fewer, and
-    whether this is a training pass, for a kernel that asks. `registry/torch/layout.h` reads that order from the stack.
+    A call takes the inputs, the attributes, the number of tensors of each output for which it varies, and whether this
+    is a training pass if a kernel takes that. `registry/torch/layout.h` reads them from the stack in this order.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Layout:
     schema : str
         The schema without the name of the op: ``(Tensor x, float alpha=0.01) -> Tensor``.
     names : tuple of str
-        Of the arguments.
+        The names of the arguments.
     """
 
     def __init__(self, op: OpDef, *, takes_is_train: bool) -> None:
@@ -98,12 +98,12 @@ class Layout:
         self.schema = f"({_join(fields)}) -> {results[0] if len(results) == 1 else '(' + ', '.join(results) + ')'}"
 
     def read(self, values: Mapping[str, Any]) -> Call:
-        """The call that is given these values by name; what is left out has its default.
+        """Return the call with these values by name, and defaults for the others.
 
         Raises
         ------
         CallError
-            A value is not what the definition declares.
+            A value does not fit the definition.
         """
         inputs = [_tensors(values.get(_safe(a.name))) for a in self.op.inputs]
         named = {attribute.name: (attribute.type, values.get(_safe(attribute.name))) for attribute in self._attributes}
@@ -117,7 +117,7 @@ class Layout:
     def write(
         self, inputs: Sequence[Sequence[Any]], attributes: Mapping[str, Any], counts: Sequence[int], is_train: bool
     ) -> dict[str, Any]:
-        """Values by name, as `read` takes them."""
+        """Return values by name, as for `read`."""
         values: dict[str, Any] = {}
         for argument, tensors in zip(self.op.inputs, inputs):
             given = list(tensors)
@@ -129,7 +129,7 @@ class Layout:
         return values | ({IS_TRAIN: is_train} if self.takes_is_train else {})
 
     def pack(self, tensors: Sequence[Any], counts: Sequence[int]) -> Any:
-        """What a call returns that computes `tensors`."""
+        """Return `tensors` in the form that a call returns."""
         rest = iter(tensors)
         results = []
         for argument, count in zip(self.op.outputs, counts):
@@ -138,7 +138,7 @@ class Layout:
         return results[0] if len(results) == 1 else tuple(results)
 
     def unpack(self, result: Any) -> list[Any]:
-        """The tensors that a call has returned."""
+        """Return the tensors in the result of a call."""
         results = result if len(self.op.outputs) != 1 else (result,)
         return [tensor for group in results for tensor in _tensors(group)]
 
@@ -154,7 +154,7 @@ class _Field:
 
 
 def _join(fields: Sequence[_Field]) -> str:
-    """The arguments of a schema; what has no default may follow what has one by name only."""
+    """Return the arguments of a schema; after one with a default, those without are keyword-only."""
     written: list[str] = []
     optional_seen = keyword_only = False
     for field in fields:
@@ -172,7 +172,7 @@ def _inputs(arguments: Sequence[Argument]) -> list[_Field]:
     for at, argument in enumerate(arguments):
         kind = f"Tensor({chr(ord('a') + at)}!)" if argument.mutable else "Tensor"
         kind += "[]" if argument.repeated else "?" if argument.optional else ""
-        # Tensors are given by position, so an optional one can be left out only if none follows that is not.
+        # Tensors are positional, so an optional one can be left out only if all that follow can.
         may_go = argument.optional and all(a.optional for a in arguments[at:])
         fields.append(_Field(kind, _safe(argument.name), ("[]" if argument.repeated else "None") if may_go else None))
     return fields
@@ -184,7 +184,7 @@ def _attribute(attribute: Attribute) -> _Field:
         return _Field(_TYPES[attribute.type], name)
     default = _default(attribute)
     if default is None:
-        # The schema language has no words for some values: None stands for the definition's default.
+        # The schema language cannot express some values: None stands for the definition's default.
         return _Field(f"{_TYPES[attribute.type]}?", name, "None")
     return _Field(_TYPES[attribute.type], name, default)
 
@@ -201,7 +201,7 @@ def _default(attribute: Attribute) -> str | None:
 
 
 def _safe(name: str) -> str:
-    """A name that the schema language, which is Python's, does not keep for itself."""
+    """Return the name, changed if it is a keyword of Python and so of the schema language."""
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
@@ -210,12 +210,12 @@ def _tensors(value: Any) -> list[Any]:
 
 
 def _ours(type_: AttrType, value: Any) -> Any:
-    """An attribute out of a schema's value: dtypes are NumPy's."""
+    """Convert a schema's value to an attribute, whose dtypes are NumPy's."""
     if type_ is AttrType.DTYPE:
-        # In some places schemas have numbers for dtypes.
+        # Schemas sometimes have numbers for dtypes.
         dtype = value if isinstance(value, torch.dtype) else torch.ops.aten.empty([0], dtype=value).dtype
         if numpy_dtype(dtype) is None:
-            raise CallError(f"{dtype} is no dtype that ops know")
+            raise CallError(f"{dtype} is not a dtype that ops know")
         return numpy_dtype(dtype)
     if type_ is AttrType.LIST_DTYPE:
         return [_ours(AttrType.DTYPE, each) for each in value]
@@ -223,7 +223,7 @@ def _ours(type_: AttrType, value: Any) -> Any:
 
 
 def _theirs(type_: AttrType, value: Any) -> Any:
-    """The opposite, from the form of `pykernels.base.attributes`."""
+    """Convert an attribute in the form of `pykernels.base.attributes` to a schema's value."""
     if type_ is AttrType.DTYPE:
         return torch_dtype(dtypes.from_number(value))
     if type_ is AttrType.LIST_DTYPE:

@@ -1,4 +1,4 @@
-"""A namespace ``torch.ops.<library>`` that builds its ops on first access."""
+"""Provide a namespace ``torch.ops.<library>`` that registers its ops on first access."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ __all__ = ["Namespace"]
 
 
 class Namespace(torch._ops._OpNamespace):
-    """Takes the place of ``torch.ops.<library>``, with what that has found already.
+    """Replacement for ``torch.ops.<library>`` that keeps the ops found there so far.
 
     Parameters
     ----------
     library : str
     enter : callable
-        Has PyTorch know the op of a name, or raises `AttributeError` if neither we nor PyTorch have one.
+        Registers the op of a name with PyTorch; raises `AttributeError` if neither pykernels nor PyTorch has one.
     names : callable
-        The names of the ops that there are.
+        Returns the names of all ops.
     describe : callable
-        What `help` says of the op of a name, besides its schema.
+        Returns the text that `help` shows for the op of a name beside its schema.
     """
 
-    # Saved programs refer to operators by it.
+    # Saved programs refer to operators by this name.
     __module__ = torch._ops._OpNamespace.__module__
 
     def __init__(
@@ -49,10 +49,10 @@ class Namespace(torch._ops._OpNamespace):
             self._enter(op_name)
         found = super().__getattr__(op_name)
         if isinstance(found, torch._ops.OpOverloadPacket):
-            said = self._describe(op_name)
-            if said is not None:
+            text = self._describe(op_name)
+            if text is not None:
                 schema = found.default._schema
-                found.__doc__ = f"{schema}\n\n{said}".rstrip()
+                found.__doc__ = f"{schema}\n\n{text}".rstrip()
                 found.__signature__ = _signature(schema)
         return found
 
@@ -60,13 +60,13 @@ class Namespace(torch._ops._OpNamespace):
         return sorted({*super().__dir__(), *self._names()})
 
     def forget(self, op_name: str) -> None:
-        """Find an op anew when it is next asked for."""
+        """Forget an op, so that the next access looks it up again."""
         self.__dict__.pop(op_name, None)
         self._dir[:] = [name for name in self._dir if name != op_name]
 
 
 def _signature(schema: Any) -> inspect.Signature:
-    """A schema in Python's terms, for `help` and editors."""
+    """Return a schema as a Python signature, for `help` and editors."""
     kinds = {False: inspect.Parameter.POSITIONAL_OR_KEYWORD, True: inspect.Parameter.KEYWORD_ONLY}
     parameters = [
         inspect.Parameter(

@@ -1,4 +1,4 @@
-"""PyTorch 2: every op in ``torch.ops``, with gradients, for its compiler and exporter as well, as its own ops are."""
+"""Register ops with PyTorch 2: in ``torch.ops``, with gradients, and for its compiler and exporter."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import torch
 from pykernels.base import fork, locks
 from pykernels.base.errors import BuildError, KernelError, LoadError, PykernelsError, PykernelsWarning
 from pykernels.base.refusals import MissingName
+from pykernels.frameworks.registrar_libraries import build_library
 from pykernels.frameworks.torch import fake, python, registrar, training, vmap
 from pykernels.frameworks.torch.layout import Layout
 from pykernels.frameworks.torch.namespace import Namespace
@@ -30,33 +31,33 @@ LIBRARY = "pykernels"
 
 
 class TorchOps:
-    """Op folders as operators of PyTorch.
+    """The operators of PyTorch for op folders.
 
     Parameters
     ----------
     library : str
         ``torch.ops.<library>`` has the ops of all folders; those of a collection that names its library are there, too.
-    make_road : callable
+    make_backend : callable
         Called with a function that loads the op of a name, when an op is first wanted: gives what carries them out,
         `registrar.Registrar` or `python.Python`.
     """
 
-    def __init__(self, library: str, make_road: Callable[[Callable[[str], None]], Any]) -> None:
+    def __init__(self, library: str, make_backend: Callable[[Callable[[str], None]], Any]) -> None:
         self._library = library
-        self._make_road = functools.lru_cache(maxsize=1)(lambda: make_road(self._load))
+        self._make_backend = functools.lru_cache(maxsize=1)(lambda: make_backend(self._load))
         self._modules: dict[str, OpModule] = {}
         self._layouts: dict[str, dict[str, Layout]] = {}
-        # What PyTorch has under a name, whether or not it is loaded now: the op type.
+        # The op type that PyTorch has under a name, even if it is not loaded now.
         self._defined: dict[tuple[str, str], str] = {}
         self._namespaces: dict[str, Namespace] = {}
-        # What rules are registered with must live as long as they.
+        # Handles that keep the registered rules alive.
         self._rules: list[Any] = []
-        # What PyTorch has been given stays in use by graphs, even after the op is unloaded.
+        # Graphs keep using what is registered with PyTorch, even after the op is unloaded.
         self._kept: list[OpModule] = []
         self._lock = locks.Lock("entering ops into PyTorch")
 
     def add(self, module: OpModule) -> None:
-        """Make an op known, or replace the one of its name; nothing is built or entered before it is asked for."""
+        """Add an op, or replace the one of its name; the first access builds and registers it."""
         with self._lock:
             self.remove(module)
             self._modules[module.name] = module
@@ -66,7 +67,7 @@ class TorchOps:
                     self._namespaces[library] = Namespace(library, enter, names, self._describe)
 
     def remove(self, module: OpModule) -> None:
-        """Make an op unknown; whoever has taken hold of it is told so by its next call."""
+        """Remove an op; later calls through saved references raise an error."""
         with self._lock:
             known = self._modules.pop(module.name, None)
             if known is not None:
@@ -74,16 +75,16 @@ class TorchOps:
 
     def _forget(self, module: OpModule) -> None:
         for op_type in self._layouts.pop(module.name, ()):
-            self._road().unload(op_type)
+            self._backend().unload(op_type)
             for library in self._libraries(module):
                 self._namespaces[library].forget(self._name(module, op_type))
 
     def operator(self, module: OpModule, op_type: str) -> Any:
-        """What ``torch.ops`` has for an op type."""
+        """Return the operator of ``torch.ops`` for an op type."""
         return getattr(self._namespaces[self._library], self._name(module, op_type)).default
 
     def find(self, operator: Any) -> tuple[OpModule, Layout] | None:
-        """The folder of an operator of ``torch.ops``, and how calls of it look; None if it is none of ours."""
+        """Return the folder of an operator of ``torch.ops`` and the layout of its calls; None if it is not ours."""
         library, _, name = operator.name().partition("::")
         op_type = self._defined.get((library, name))
         if op_type is None:
@@ -93,7 +94,7 @@ class TorchOps:
             return module, self.layout(module, op_type)
 
     def layout(self, module: OpModule, op_type: str) -> Layout:
-        """How calls of an op type look."""
+        """Return the layout of an op type's calls."""
         with self._lock:
             if module.name not in self._layouts:
                 self._enter_all(module)
@@ -110,14 +111,14 @@ class TorchOps:
         return [name for name, module in self._modules.items() if library in self._libraries(module)]
 
     def _describe(self, name: str) -> str | None:
-        """What the API file says of an op, if it is one of ours; nothing of the ops of gradients."""
+        """Return the API file's docstring for an op of ours; an empty string for ops of gradients."""
         with contextlib.suppress(PykernelsError):
             module = requests.module_of(name, self._modules)
             return inspect.getdoc(getattr(module.api, name, None)) or "" if name == module.name else ""
         return None
 
     def _enter(self, library: str, name: str) -> None:
-        """Have PyTorch know the op ``library::name``."""
+        """Register the op ``library::name`` with PyTorch."""
         with self._lock:
             try:
                 module = requests.module_of(name, {each: self._modules[each] for each in self._names(library)})
@@ -130,38 +131,38 @@ class TorchOps:
                 self._leave_to_pytorch(library, name, f"there is no op {name!r}: {module.path} has {', '.join(names)}")
 
     def _leave_to_pytorch(self, library: str, name: str, why_not: str) -> None:
-        """A name may be another's in a library that others use, too."""
+        """Raise an error unless the name belongs to another user of the library."""
         is_ours = (library, name) in self._defined
         if is_ours or not torch._C._jit_get_schemas_for_operator(f"{library}::{name}"):
             raise MissingName(f"torch.ops.{library}.{name}: {why_not}")
 
     def _load(self, op_type: str) -> None:
-        """Give the road every op of the folder that `op_type` belongs to."""
+        """Give the backend every op of the folder that `op_type` belongs to."""
         with self._lock:
             self._enter_all(requests.module_of(op_type, self._modules))
 
     def _enter_all(self, module: OpModule) -> None:
-        road = self._road()
+        backend = self._backend()
         functions = module.source.functions
         layouts = {}
         for op in module.definition.ops.values():
             function = functions.get(op.name.removeprefix(f"{module.name}_"))
             takes_is_train = function is not None and "is_train" in function.keywords
             layouts[op.name] = Layout(op, takes_is_train=takes_is_train)
-        numbers = module.numbers
+        kernel_ids = module.kernel_ids
         self._kept.append(module)
-        # At once, because PyTorch looks operators up when rules are registered for them.
+        # Do this first, because PyTorch looks an operator up when a rule is registered for it.
         self._layouts[module.name] = layouts
         try:
             for layout in layouts.values():
-                road.load(layout, numbers[layout.op.name])
+                backend.load(layout, kernel_ids[layout.op.name])
                 for library in self._libraries(module):
                     self._define(library, self._name(module, layout.op.name), layout)
         except BaseException:
             self._forget(module)
             raise
         if "torch._subclasses.fake_tensor" in sys.modules:
-            # It remembers what ops of these names have inferred.
+            # PyTorch caches what ops of these names have inferred.
             torch._subclasses.fake_tensor.FakeTensorMode.cache_clear()
 
     def _define(self, library: str, name: str, layout: Layout) -> None:
@@ -171,14 +172,14 @@ class TorchOps:
                 raise LoadError(f"op {layout.op.name!r} cannot be torch.ops.{library}.{name}: PyTorch has one there")
         elif defined != layout.op.name:
             raise LoadError(f"torch.ops.{library}.{name} would be both op type {defined!r} and {layout.op.name!r}")
-        self._road().define(layout, library, name)
+        self._backend().define(layout, library, name)
         self._defined[library, name] = layout.op.name
         self._namespaces[library].forget(name)
         if defined is None:
             self._add_rules(f"{library}::{name}", layout)
 
     def _add_rules(self, qualified: str, layout: Layout) -> None:
-        """What a compiler asks, and vmap; the rules are those of whatever the name then stands for."""
+        """Register the rules for compilers and vmap; they look up the op that the name stands for when they run."""
         op_type = layout.op.name
 
         def current() -> Layout:
@@ -195,21 +196,21 @@ class TorchOps:
 
         def batched(info: Any, in_dims: Any, *args: Any, **kwargs: Any) -> Any:
             operator = torch._library.utils.lookup_op(qualified)
-            number = requests.module_of(op_type, self._modules).numbers[op_type]
-            return vmap.batched(operator, current(), number)(info, in_dims, *args, **kwargs)
+            kernel_id = requests.module_of(op_type, self._modules).kernel_id(op_type)
+            return vmap.batched(operator, current(), kernel_id)(info, in_dims, *args, **kwargs)
 
         library = torch.library.Library(qualified.partition("::")[0], "FRAGMENT")
-        self._rules += [library, self._road().infer_with(qualified, infer)]
+        self._rules += [library, self._backend().infer_with(qualified, infer)]
         torch.library.register_vmap(qualified, batched, lib=library)
 
-    def _road(self) -> Any:
-        return self._make_road()
+    def _backend(self) -> Any:
+        return self._make_backend()
 
 
 def _native_or_python(load: Callable[[str], None]) -> Any:
-    """The native registrar, or the slower road in Python where it cannot be built."""
+    """The native registrar, or the slower backend in Python where it cannot be built."""
     try:
-        return registrar.Registrar(registrar.build(), service.services(), load)
+        return registrar.Registrar(build_library("torch").path, service.services(), load)
     except (BuildError, LoadError) as error:
         warnings.warn(
             f"ops of PyTorch are called through Python, which takes about ten times as long for small tensors: {error}",
@@ -224,7 +225,7 @@ add, remove, find = _ops.add, _ops.remove, _ops.find
 
 
 def owns(value: Any) -> bool:
-    """Whether `value` is a tensor, of numbers or one of a compiler's."""
+    """Whether `value` is a tensor, with data or a compiler's without."""
     return isinstance(value, torch.Tensor)
 
 
@@ -235,20 +236,20 @@ def bind(
     attributes: Mapping[str, Any],
     counts: Sequence[int],
 ) -> Callable[..., Sequence[Any]]:
-    """What calls an op on tensors.
+    """Return a function that calls an op on tensors.
 
     Returns
     -------
     callable
         Takes and returns tensors. It raises `RuntimeError` if the definition refuses the inputs, there is no kernel for
-        them, or it fails, and `KernelError` if a kernel calls it.
+        them, or the kernel fails, and `KernelError` if a kernel calls it.
     """
     layout = _ops.layout(module, op_type)
     operator = _ops.operator(module, op_type)
     sizes = [len(group) for group in inputs]
 
     def call(*tensors: Any) -> Sequence[Any]:
-        # A compiler follows this code.
+        # Compilers trace this code.
         if not torch.compiler.is_compiling() and fork.is_forbidden():
             raise KernelError(f"op {op_type!r} is called in a kernel; combine ops in the API file")
         given = iter(tensors)

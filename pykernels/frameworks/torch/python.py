@@ -1,4 +1,4 @@
-"""Ops of PyTorch without the native registrar: the same operators, carried out in Python."""
+"""Register ops with PyTorch without the native registrar: the same operators, run through Python."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ __all__ = ["Python"]
 
 
 class Python:
-    """Carries ops out in Python; with the same methods as `registrar.Registrar`.
+    """Runs ops through Python; it has the methods of `registrar.Registrar`.
 
     Parameters
     ----------
     load : callable
-        Called with the name of an op type when it is first wanted; has to `load` it.
+        Called with the name of an op type when it is first needed; must call `load` for it.
     """
 
     def __init__(self, load: Callable[[str], None]) -> None:
         self._load = load
         self._loaded: dict[str, tuple[Layout, int]] = {}
         self._names: dict[str, str] = {}
-        # By qualified name: the definition with its schema, and the kernels, which stay for good, because users may
-        # hold on to an operator and call it when its definition is gone.
+        # By qualified name: the definition with its schema, and the kernels. The kernels stay forever, because users
+        # may keep an operator and call it after its definition is gone.
         self._definitions: dict[str, tuple[str, Any]] = {}
         self._kernels: dict[str, Any] = {}
 
-    def load(self, layout: Layout, number: int) -> None:
-        """Make an op the one of its type."""
-        self._loaded[layout.op.name] = (layout, number)
+    def load(self, layout: Layout, kernel_id: int) -> None:
+        """Set the op of an op type."""
+        self._loaded[layout.op.name] = (layout, kernel_id)
 
     def define(self, layout: Layout, library: str, name: str) -> None:
-        """Have PyTorch know an op type as ``library::name``, or by another schema than it did."""
+        """Register an op type with PyTorch as ``library::name``, or register it again with another schema."""
         qualified = f"{library}::{name}"
         schema, old = self._definitions.get(qualified, ("", None))
         if schema == layout.schema:
@@ -60,21 +60,21 @@ class Python:
             self._kernels[qualified] = self._add_kernels(layout.op.name, library, name)
 
     def infer_with(self, qualified: str, fake: Callable[..., Any]) -> Any:
-        """Have PyTorch call `fake` with tensors that have no data, as long as what is returned lives."""
+        """Make PyTorch call `fake` for tensors without data, as long as the returned object lives."""
         library = torch.library.Library(qualified.partition("::")[0], "FRAGMENT")
         torch.library.register_fake(qualified, fake, lib=library)
         return library
 
     def unload(self, op_type: str) -> None:
-        """Forget an op type, so that it is loaded again when it is next wanted."""
+        """Forget an op type, so that it is loaded again when it is next needed."""
         self._loaded.pop(op_type, None)
 
     def _add_kernels(self, op_type: str, library: str, name: str) -> Any:
         kernels = torch.library.Library(library, "FRAGMENT")
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            layout, number = self._find(op_type)
-            return layout.pack(*_run(layout, number, _read(layout, args, kwargs)))
+            layout, kernel_id = self._find(op_type)
+            return layout.pack(*_run(layout, kernel_id, _read(layout, args, kwargs)))
 
         def record(keys: Any, *args: Any, **kwargs: Any) -> Any:
             layout, _ = self._find(op_type)
@@ -101,7 +101,7 @@ class Python:
         return self._loaded[op_type]
 
     def _operator(self, op_type: str) -> tuple[Any, Layout]:
-        """The operator of an op type that a gradient names, and how it is called."""
+        """Return the operator of an op type that a gradient names, and the layout of its calls."""
         layout, _ = self._find(op_type)
         return torch._library.utils.lookup_op(self._names[op_type]), layout
 
@@ -113,7 +113,7 @@ def _read(layout: Layout, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Cal
         raise RuntimeError(str(error)) from error
 
 
-def _run(layout: Layout, number: int, call: Call) -> tuple[list[Any], list[int]]:
+def _run(layout: Layout, kernel_id: int, call: Call) -> tuple[list[Any], list[int]]:
     op = layout.op
     try:
         inferred = op.infer(specs_of(layout, call), call.attributes, counts=call.counts)
@@ -122,7 +122,7 @@ def _run(layout: Layout, number: int, call: Call) -> tuple[list[Any], list[int]]
         inputs = [[tensor.contiguous() for tensor in group] for group in given]
         outputs = [[torch.from_numpy(array) for array in group] for group in new_outputs(op, inferred)]
         arrays = [[[tensor.numpy() for tensor in group] for group in groups] for groups in (inputs, outputs)]
-        KernelCall(op, number, arrays[0], arrays[1], call.attributes, is_train=call.is_train).run()
+        KernelCall(op, kernel_id, arrays[0], arrays[1], call.attributes, is_train=call.is_train).run()
     except PykernelsError as error:
         raise RuntimeError(str(error)) from error
     for argument, originals, changed in zip(op.inputs, given, inputs):

@@ -1,4 +1,4 @@
-"""Dimensions of outputs as formulas of symbols, for numbers and for whatever else can be added and multiplied."""
+"""Formulas for the dimensions of outputs, evaluated on numbers or on symbols that can be added and multiplied."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Term:
     Attributes
     ----------
     symbol : int
-        Its position.
+        The position of the symbol.
     offset, divisor : int
     """
 
@@ -27,8 +27,8 @@ class Term:
     divisor: int = 1
 
     def __call__(self, symbols: Sequence[Any]) -> Any:
-        """Its value."""
-        # As simple as can be, since tracers keep what they are given.
+        """Return its value."""
+        # Keep expressions as simple as possible, since tracers store them.
         value = symbols[self.symbol] + self.offset if self.offset else symbols[self.symbol]
         return value // self.divisor if self.divisor != 1 else value
 
@@ -41,9 +41,9 @@ class Formula:
     ----------
     constant : int
     terms : tuple of (Term, int)
-        Terms and their factors.
+        The terms of the sum and their factors.
     product : tuple of Term
-        Terms that are multiplied, none for no product.
+        The terms of the product; empty if there is none.
     scale : int
     """
 

@@ -1,8 +1,8 @@
-"""What a definition infers from shapes that are not known yet: found out by trying.
+"""Infer symbolic shapes from a definition by evaluating it on several numbers.
 
-Definitions compute with numbers. Tracers have symbols in their place, each with a number as its example. So a
-definition is asked again and again, with other numbers for the symbols, until it is known which of them must be equal,
-which must be the very number of the example, and how the dimensions of the outputs come from the others.
+Definitions compute with numbers. Tracers use symbols, each with an example number. So this module evaluates a
+definition for varying values of the symbols, until it knows which symbols must be equal, which must have the value of
+the example, and how the dimensions of the outputs follow from the others.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from pykernels.frameworks.torch.symbolic_formula import Formula, Term
 
 __all__ = ["Shapes", "explore"]
 
-# Added to the example of a symbol. The first are multiples of every number up to 10, for definitions that divide.
+# Steps to add to the example of a symbol. The first are multiples of all numbers up to 10, for definitions that divide.
 _STEPS = (2520, 5040, 1, 7)
-# By what definitions may divide, at most.
+# The largest divisor in a definition.
 _MOST_DIVISOR = 64
 
-#: The dimensions of all outputs one after the other, or None if the definition refuses the inputs.
+#: Returns the dimensions of all outputs one after the other, or None if the definition refuses the inputs.
 Infer = Callable[[Sequence[int]], "tuple[int, ...] | None"]
 
 
 @dataclass(frozen=True)
 class Shapes:
-    """What has been found out.
+    """The result of the analysis.
 
     Attributes
     ----------
     equal : tuple of (int, int)
         Pairs of symbols that must be equal.
     fixed : tuple of int
-        Symbols that must be what they are in the example.
+        Symbols that must have the value of the example.
     outputs : tuple of Formula
         The dimensions of the outputs.
     """
@@ -45,12 +45,12 @@ class Shapes:
 
 
 def explore(infer: Infer, example: Sequence[int]) -> Shapes:
-    """How the dimensions of outputs depend on symbols.
+    """Find how the dimensions of outputs depend on symbols.
 
     Parameters
     ----------
     infer : callable
-        Infers from numbers for the symbols.
+        Infers the outputs for numbers in place of the symbols.
     example : sequence of int
         Numbers that `infer` accepts.
     """
@@ -60,12 +60,12 @@ def explore(infer: Infer, example: Sequence[int]) -> Shapes:
     groups, fixed = search.group()
     while True:
         found = [search.formula(at, groups) for at in range(len(accepted))]
-        # Symbols that come in otherwise than in the ways of a formula.
+        # Symbols whose effect a formula cannot express.
         odd = set().union(*(each for each in found if not isinstance(each, Formula)))
         outputs = tuple(each for each in found if isinstance(each, Formula))
         if not odd and search.agrees(outputs, groups):
             break
-        # All, if each does well by itself but they do not together.
+        # All symbols, if each works alone but not together.
         odd = odd or set(groups)
         fixed += [symbol for group in groups if group in odd for symbol in group]
         groups = [group for group in groups if group not in odd]
@@ -77,7 +77,7 @@ _Group = tuple[int, ...]
 
 
 class _Search:
-    """A definition, and what it accepts beside the example."""
+    """A definition, and the values that it accepts beside the example."""
 
     def __init__(self, infer: Infer, example: tuple[int, ...], accepted: tuple[int, ...]) -> None:
         self._infer = infer
@@ -86,7 +86,7 @@ class _Search:
         self._known: dict[Hashable, tuple[int, ...] | None] = {}
 
     def group(self) -> tuple[list[_Group], list[int]]:
-        """Symbols that may change together with none but each other, and those that may not change at all."""
+        """Return the groups of symbols that can only change together, and the symbols that cannot change."""
         free: list[_Group] = [(symbol,) for symbol in range(len(self._example)) if self._may_change((symbol,))]
         tied = [symbol for symbol in range(len(self._example)) if (symbol,) not in free]
         groups, fixed = list(free), []
@@ -106,13 +106,13 @@ class _Search:
         return len(self._moves(group)) > 1
 
     def _moves(self, group: _Group) -> list[int]:
-        """The steps by which a group can be moved away from the example."""
-        # Down to 2 as well, because definitions may tell small from large.
+        """Return the steps by which a group can move away from the example."""
+        # Include a step down to 2, because definitions may treat small sizes differently.
         steps = dict.fromkeys((*_STEPS, *(2 - self._example[symbol] for symbol in group[:1])))
         return [step for step in steps if step and self._at({group: step}) is not None]
 
     def _at(self, moved: Mapping[_Group, int]) -> tuple[int, ...] | None:
-        """What is inferred with some groups moved."""
+        """Return the inferred dimensions after some groups have moved, or None if the definition refuses them."""
         numbers = self._numbers(moved)
         if numbers not in self._known:
             self._known[numbers] = self._infer(numbers)
@@ -126,13 +126,13 @@ class _Search:
         return tuple(numbers)
 
     def _moved(self, output: int, group: _Group, step: int) -> int | None:
-        """By how much a dimension changes with a group, or None if the outputs have other ranks then."""
+        """Return the change of a dimension when a group moves, or None if the ranks of the outputs change."""
         inferred = self._at({group: step})
         assert inferred is not None, "only steps that are accepted are taken"
         return inferred[output] - self._accepted[output] if len(inferred) == len(self._accepted) else None
 
     def formula(self, output: int, groups: Sequence[_Group]) -> Formula | set[_Group]:
-        """How a dimension comes from the groups, or those from which it does in another way than a formula can say."""
+        """Return the formula of a dimension, or the groups whose effect on it a formula cannot express."""
         terms: dict[_Group, tuple[Term, int]] = {}
         odd = set()
         for group in groups:
@@ -155,7 +155,7 @@ class _Search:
         return Formula(constant, tuple(terms.values()))
 
     def _divided(self, output: int, group: _Group) -> tuple[Term, int] | None:
-        """The term and the factor by which a dimension grows in even steps with a group, if it does."""
+        """Return the term and factor by which a dimension grows in even steps with a group, or None."""
         first = self._example[group[0]]
         seen: dict[int, int] = {}
         jumps: list[tuple[int, int]] = []
@@ -183,7 +183,7 @@ class _Search:
         return (term, factor) if holds else None
 
     def _product(self, output: int, terms: Mapping[_Group, tuple[Term, int]]) -> Formula | None:
-        """A dimension as a product of terms and a constant, if it is one."""
+        """Return a dimension as a product of terms and a constant, or None if it is not one."""
         value = self._accepted[output]
         plain = [term for term, _ in terms.values()]
         # The constant may belong to the terms, as in (a + 1) * (b // 2 + 1).
@@ -205,11 +205,11 @@ class _Search:
         return inferred is not None and inferred[output] == formula(self._numbers(moved))
 
     def _all_moved(self, groups: Sequence[_Group], number: int) -> dict[_Group, int]:
-        # Different steps, so that what is equal in the example differs.
+        # Use different steps, so that sizes that are equal in the example differ.
         return {group: self._moves(group)[0] * (at + number) for at, group in enumerate(groups)}
 
     def _multiplies(self, groups: Sequence[_Group], output: int) -> bool:
-        """Whether a dimension changes otherwise with several groups than with each by itself."""
+        """Whether several groups change a dimension differently than the sum of their separate changes."""
         moved = {group: self._moves(group)[0] for group in groups}
         inferred = self._at(moved)
         if inferred is None:

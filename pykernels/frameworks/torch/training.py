@@ -1,4 +1,4 @@
-"""Tell whether a call is part of a training pass, for calls that do not say so themselves."""
+"""Detect whether a call is part of a training pass, for calls that do not say so."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["is_training"]
 
 
 def is_training(tensors: Sequence[Any]) -> bool:
-    """Whether a call on `tensors` is one of a training pass.
+    """Whether a call on `tensors` is part of a training pass.
 
-    In the ``forward`` of a module it is if the module is in training mode (``module.train()``, ``module.eval()``), as
-    with PyTorch's own layers. Elsewhere it is if it is recorded for gradients.
+    In the ``forward`` of a module, the mode of the module decides (``module.train()``, ``module.eval()``), as with
+    PyTorch's own layers. Elsewhere a call is part of a training pass if it is recorded for gradients.
 
     Raises
     ------
     RefusedCall
-        The call is being compiled, which sees no frames.
+        The call is being compiled, and a compiler cannot see frames.
     """
     if torch.compiler.is_dynamo_compiling():
         raise RefusedCall(

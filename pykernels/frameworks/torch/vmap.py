@@ -1,4 +1,4 @@
-"""``torch.func.vmap``: call an op once for each of a batch, or for all of it where its kernel is elementwise."""
+"""Support ``torch.func.vmap``: call an op for each element of a batch, or once if its kernel is elementwise."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pykernels.kernel import service
 __all__ = ["batched"]
 
 
-def batched(operator: Callable[..., Any], layout: Layout, number: int) -> Callable[..., tuple[Any, Any]]:
-    """The rule for an op, as `torch.library.register_vmap` takes it.
+def batched(operator: Callable[..., Any], layout: Layout, kernel_id: int) -> Callable[..., tuple[Any, Any]]:
+    """Return the rule for an op, as for `torch.library.register_vmap`.
 
     Parameters
     ----------
     operator : callable
     layout : Layout
-    number : int
-        The number under which the op's kernels are resolved.
+    kernel_id : int
+        The id of the op's kernel.
     """
     states = [argument.name for argument in layout.op.inputs if argument.mutable]
 
@@ -37,7 +37,7 @@ def batched(operator: Callable[..., Any], layout: Layout, number: int) -> Callab
                 "batch; call it in a loop"
             )
         together = [_together(value, dim, info.batch_size) for value, dim in zip(args, in_dims)]
-        if _is_elementwise(layout, number, together, kwargs):
+        if _is_elementwise(layout, kernel_id, together, kwargs):
             result = operator(*together, **kwargs)
             return result, _first_axis(result)
         if not info.batch_size:
@@ -49,26 +49,26 @@ def batched(operator: Callable[..., Any], layout: Layout, number: int) -> Callab
     return rule
 
 
-def _is_elementwise(layout: Layout, number: int, together: Sequence[Any], kwargs: Any) -> bool:
-    """Whether one call with all of a batch computes for each what a call of its own would."""
+def _is_elementwise(layout: Layout, kernel_id: int, together: Sequence[Any], kwargs: Any) -> bool:
+    """Whether one call on the whole batch gives the results of a call for each element."""
     try:
         call = layout.read(dict(zip(layout.names, together)) | kwargs)
         shapes = {tuple(tensor.shape) for tensor in call.tensors}
-        # Else they are broadcast, for which the axis of the batch would be in the way.
+        # Otherwise the inputs broadcast, and the batch axis would interfere.
         if len(shapes) != 1 or not all(isinstance(size, int) for shape in shapes for size in shape):
             return False
         inputs = specs_of(layout, call)
         outputs = layout.op.infer(inputs, call.attributes, counts=call.counts)
         if {spec.shape for group in outputs for spec in group} != shapes:
             return False
-        kernel = service.resolve(number, make_instance(layout.op, inputs, outputs, call.attributes))
+        kernel = service.resolve(kernel_id, make_instance(layout.op, inputs, outputs, call.attributes))
     except PykernelsError:
         return False
     return bool(kernel.struct.flags & KernelFlag.ELEMENTWISE)
 
 
 def _together(value: Any, dim: Any, size: int) -> Any:
-    """An argument for all of a batch, along its first axis."""
+    """Return an argument for the whole batch, along its first axis."""
     if isinstance(value, (list, tuple)) and any(isinstance(each, torch.Tensor) for each in value):
         return [_together(each, at, size) for each, at in zip(value, dim or [None] * len(value))]
     if not isinstance(value, torch.Tensor):
@@ -77,7 +77,7 @@ def _together(value: Any, dim: Any, size: int) -> Any:
 
 
 def _each(values: Sequence[Any], dims: Sequence[Any], at: int) -> list[Any]:
-    """The arguments of one of the batch."""
+    """Return the arguments of one element of the batch."""
     return [_one(value, dim, at) for value, dim in zip(values, dims)]
 
 
@@ -94,7 +94,7 @@ def _stack(results: Sequence[Any]) -> Any:
 
 
 def _first_axis(result: Any) -> Any:
-    """Where the batch is in a result."""
+    """Return the batch axis of a result."""
     if isinstance(result, (list, tuple)):
         return type(result)(map(_first_axis, result))
     return 0

@@ -1,1 +1,1 @@
-"""Write stages as LLVM's vector code."""
+"""Emit the stages of a plan as LLVM vector code."""

@@ -1,4 +1,4 @@
-"""Emit the steps of reductions: the first value, one step, and the fold of a vector's lanes."""
+"""Emit the steps of reductions: the initial value, one step, and the reduction of a vector's lanes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import math
 import llvmlite.ir as ir
 import numpy as np
 
-from pykernels.kernel.emit.vector_operations import OPERATIONS
-from pykernels.kernel.emit.vector_writer import Writer, lane_type
+from pykernels.kernel.emit.vector_operations import EMITTERS
+from pykernels.kernel.emit.vector_writer import Writer
 
 __all__ = ["across", "combine", "identity"]
 
@@ -16,7 +16,7 @@ _I32 = ir.IntType(32)
 
 
 def identity(name: str, dtype: np.dtype) -> bool | int | float:
-    """What a fold begins with."""
+    """Return the initial value of a reduction."""
     if name in ("add", "multiply"):
         return int(name == "multiply")
     if dtype.kind == "b":
@@ -28,14 +28,14 @@ def identity(name: str, dtype: np.dtype) -> bool | int | float:
 
 
 def combine(w: Writer, name: str, dtype: np.dtype, folded: ir.Value, value: ir.Value) -> ir.Value:
-    """One step, of numbers or vectors; NaN stays."""
-    return OPERATIONS[name](w, dtype, value, folded)
+    """Emit one step on numbers or vectors; NaN propagates."""
+    return EMITTERS[name](w, dtype, value, folded)
 
 
 def across(w: Writer, name: str, dtype: np.dtype, vector: ir.Value) -> ir.Value:
-    """The lanes of a vector, folded in halves."""
+    """Reduce the lanes of a vector by combining its halves."""
     if name in ("maximum", "minimum") and dtype.kind == "f":
-        # NaN is looked for once, not at each step.
+        # Check for NaN once, not at each step.
         lanes = vector.type.count
         is_nan = w.builder.bitcast(w.builder.fcmp_unordered("uno", vector, vector), ir.IntType(lanes))
         known = across(w, "fmax" if name == "maximum" else "fmin", dtype, vector)
@@ -56,8 +56,3 @@ def across(w: Writer, name: str, dtype: np.dtype, vector: ir.Value) -> ir.Value:
         else:
             vector = combine(w, name, dtype, low, high)
     return w.builder.extract_element(vector, _I32(0))
-
-
-def spread_constant(number: bool | int | float, dtype: np.dtype, lanes: int) -> ir.Constant:
-    """A vector of one number."""
-    return ir.Constant(ir.VectorType(lane_type(dtype), lanes), number)

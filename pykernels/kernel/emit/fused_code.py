@@ -1,6 +1,7 @@
-"""The machine code of a fused kernel: its stages, and tables that tell the driver how to run them.
+"""Compile a fused kernel: its stages, and tables that tell the driver how to run them.
 
-The driver is ``cpp_defs/runtime/fused.cpp``; the names that both share are explained in ``fused/tables.h`` beside it.
+The driver is ``cpp_defs/runtime/fused.cpp``; ``fused/tables.h`` beside it explains the names that both share. An
+elementwise kernel has one stage for shapes of any rank; its driver is ``elementwise.cpp``.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ from pykernels.build import linking
 from pykernels.kernel.emit import folds, number_checks, target, vector_math
 from pykernels.kernel.emit.fast_math import FLAGS
 from pykernels.kernel.emit.stage_code import StageCode
-from pykernels.kernel.emit.vector_code import constant
 from pykernels.kernel.emit.vector_writer import Writer
 from pykernels.kernel.expression.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced
 from pykernels.kernel.expression.axes import Shape, encoded
-from pykernels.kernel.expression.fused import Fused, Unfit
-from pykernels.kernel.expression.nodes import Keyword
-from pykernels.kernel.facts import FUSED, Facts
+from pykernels.kernel.expression.fused import Fused
+from pykernels.kernel.expression.nodes import NotExpressible
+from pykernels.kernel.facts import ELEMENTWISE, FUSED, Facts
 from pykernels.kernel.plan.graph import within
 from pykernels.kernel.plan.planning import make_plan
 from pykernels.kernel.plan.stages import Plan, Stage, adds_rows, arguments_of, extents_of, is_costly, is_plain, widest
@@ -30,10 +30,10 @@ from pykernels.kernel.plan.stages import Plan, Stage, adds_rows, arguments_of, e
 __all__ = ["compile_kernel"]
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
-# As in tables.h.
+# The same values as in tables.h.
 _EVEN, _NONEMPTY = 1, 2
 _TOGETHER, _MAX_NUMBERS, _MAX_STAGES = 4, 96, 64
-# Elements of a short vector.
+# The number of elements in a short vector.
 _SHORT = 4
 
 
@@ -43,38 +43,42 @@ def compile_kernel(fused: Fused, output: Path, where: str, *, fast_math: bool) -
     Parameters
     ----------
     output : Path
-        Where the shared object goes.
+        The path of the shared object.
     where : str
-        The kernel, for the message if the linker fails.
+        The location of the kernel, for the message if the linker fails.
     fast_math : bool
-        Whether LLVM may change its arithmetic.
+        Whether LLVM may use fast math.
 
     Raises
     ------
-    Unfit
-        It cannot be planned.
+    NotExpressible
+        The expression cannot be planned.
     BuildError
-        There is no compiler to link with, or it failed.
+        There is no compiler to link with, or linking fails.
     """
     plan = make_plan(fused)
-    module, writers = _write(plan, registers=2, fast_math=fast_math)
+    # The instructions of several registers are interleaved, so that one need not wait for another. Around a call the
+    # registers would be spilled to memory.
+    registers = 4 if fused.is_elementwise and target.instruction_set().register < 64 else 2
+    module, writers = _write(plan, registers=registers, fast_math=fast_math)
     if any(writer.has_calls for writer in writers):
         module, writers = _write(plan, registers=1, fast_math=fast_math)
-    _describe(module, plan)
+    _describe(module, plan, writers[0].lanes)
     parsed = llvm.parse_assembly(str(module))
     for value in [*parsed.functions, *parsed.global_variables]:
         if not value.is_declaration:
             value.visibility = "hidden"
     target.optimise(parsed, level=2)
     libraries = [str(vector_math.path()), "-lm"] if any(writer.needs_library for writer in writers) else ["-lm"]
-    linking.link(target.machine().emit_object(parsed), ["fused"], libraries, output, where)
+    driver = "elementwise" if fused.is_elementwise else "fused"
+    linking.link(target.machine().emit_object(parsed), [driver], libraries, output, where)
     return Facts(
-        FUSED,
+        ELEMENTWISE if fused.is_elementwise else FUSED,
         vector_math=tuple(sorted(set[str]().union(*(writer.vector_math for writer in writers)))),
         scalar_math=tuple(sorted(set[str]().union(*(writer.scalar_math for writer in writers)))),
         instruction_set=target.instruction_set().name,
-        in_pieces=plan.in_pieces,
-        stages=len(plan.stages),
+        in_pieces=plan.in_pieces and not fused.is_elementwise,
+        stages=0 if fused.is_elementwise else len(plan.stages),
         fast_math=fast_math,
     )
 
@@ -83,26 +87,20 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
     module = ir.Module("fused")
     module.triple = llvm.get_default_triple()
     instructions = target.instruction_set()
-    if plan.graph.fused.n_scalars + len(extents_of(plan)) > _MAX_NUMBERS:
-        raise Unfit(f"it computes with more than {_MAX_NUMBERS} numbers")
+    if plan.graph.fused.n_scalars + len(extents_of(plan)) > _MAX_NUMBERS and not plan.graph.fused.is_elementwise:
+        raise NotExpressible(f"it computes with more than {_MAX_NUMBERS} numbers")
     if len(plan.stages) > _MAX_STAGES:
-        raise Unfit(f"it needs more than {_MAX_STAGES} passes")
+        raise NotExpressible(f"it needs more than {_MAX_STAGES} passes")
     slots = {extent: plan.graph.fused.n_scalars + at for at, extent in enumerate(extents_of(plan))}
     writers, functions = [], []
     for at, stage in enumerate(plan.stages):
-        # Steps of several registers are taken in turns, so that one need not wait for the other.
         many = 2 * registers if is_plain(stage) and not adds_rows(stage) else registers
         lanes = many * instructions.register // widest(plan, stage)
         writer = Writer(module, lanes, instructions, FLAGS if fast_math else ())
         writers.append(writer)
         short, single = (Writer(module, count, instructions, writer.flags) for count in (_SHORT, 1))
         functions += _stage(plan, stage, writer, short, single, slots, f"pk_stage_{at}")
-    number_checks.write(
-        Writer(module, _SHORT, instructions),
-        plan.graph.fused.outputs,
-        lambda node: node.slot if isinstance(node, Keyword) else slots[node],  # type: ignore[index]
-        constant,
-    )
+    number_checks.write(Writer(module, _SHORT, instructions), plan.graph.fused.outputs, slots)
     (type_, *_) = (function.type for function in functions if function)
     values = [function or ir.Constant(type_, None) for function in functions]
     _define(module, "pk_stages", ir.Constant(ir.ArrayType(type_, len(values)), values))
@@ -112,11 +110,16 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
 def _stage(
     plan: Plan, stage: Stage, writer: Writer, short: Writer, single: Writer, slots: Mapping[Extent, int], name: str
 ) -> list[ir.Function | None]:
-    """The functions of a stage: of ``pk_stages``, in that order."""
+    """Write the functions of a stage; return them in the order of ``pk_stages``."""
     columns = stage.domain[-1:]
+    if plan.graph.fused.is_elementwise:
+        codes = [StageCode(writer, plan, stage, f"{name}_{k}", slots, columns, streaming=k == 1) for k in range(2)]
+        for code in codes:
+            code.write()
+        return [code.function for code in codes]
     before = tuple(each for each in stage.domain if plan.groups[each] != plan.groups[stage.domain[-1]])[-1:]
     is_cheap = not (is_costly(stage) or adds_rows(stage))
-    # Whose order of addition depends on the vectors.
+    # The order of addition of such a stage depends on the length of its vectors.
     folds_rows = any(column not in array.classes for column in columns for _, array in stage.folds)
     variants = (
         (writer, columns, 1),
@@ -136,8 +139,27 @@ def _stage(
     return functions
 
 
-def _describe(module: ir.Module, plan: Plan) -> None:
-    """Write down what the driver must know."""
+def _describe(module: ir.Module, plan: Plan, lanes: int) -> None:
+    """Add the tables that the driver needs to the module."""
+    tables = _elementwise_tables(plan, lanes) if plan.graph.fused.is_elementwise else _tables(plan)
+    for name, values in tables.items():
+        _define(module, name, ir.Constant(ir.ArrayType(_I32, max(1, len(values))), list(map(int, values)) or [0]))
+    firsts = [_pattern(node, array.storage) for stage in plan.stages for node, array in stage.folds]
+    _define(module, "pk_identities", ir.Constant(ir.ArrayType(_I64, max(1, len(firsts))), firsts or [0]))
+
+
+def _elementwise_tables(plan: Plan, lanes: int) -> dict[str, list[int]]:
+    """Return the tables for the driver of elementwise kernels."""
+    outputs, n_inputs = plan.graph.outputs, plan.graph.fused.n_inputs
+    return {
+        "pk_counts": [n_inputs, len(outputs), lanes],
+        "pk_item_sizes": [array.storage.itemsize for array in plan.arrays],
+        "pk_shapes": [_mask(output.inputs) for output in outputs],
+    }
+
+
+def _tables(plan: Plan) -> dict[str, list[int]]:
+    """Return the tables for the driver of all other kernels."""
     fused = plan.graph.fused
     extents = extents_of(plan)
     arguments = [arguments_of(stage) for stage in plan.stages]
@@ -153,7 +175,7 @@ def _describe(module: ir.Module, plan: Plan) -> None:
     for position, number in enumerate(position_class):
         if number >= 0 and position not in of_outputs:
             members[number].append(position)
-    tables: dict[str, list[int]] = {
+    return {
         "pk_counts": [
             *(fused.n_inputs, len(fused.tensors) - fused.n_inputs, len(plan.arrays), len(plan.stages)),
             *(len(plan.graph.numbers), fused.n_scalars, len(extents), len(reductions)),
@@ -191,10 +213,6 @@ def _describe(module: ir.Module, plan: Plan) -> None:
         "pk_packed": list(plan.graph.packed),
         "pk_reductions": [number for node in reductions for number in _reduction(node)],
     }
-    for name, values in tables.items():
-        _define(module, name, ir.Constant(ir.ArrayType(_I32, max(1, len(values))), list(map(int, values)) or [0]))
-    firsts = [_pattern(node, array.storage) for stage in plan.stages for node, array in stage.folds]
-    _define(module, "pk_identities", ir.Constant(ir.ArrayType(_I64, max(1, len(firsts))), firsts or [0]))
 
 
 def _define(module: ir.Module, name: str, value: ir.Constant) -> None:
@@ -208,7 +226,7 @@ def _mask(classes: Sequence[int] | frozenset[int]) -> int:
 
 
 def _classes_of_positions(plan: Plan) -> list[int]:
-    """For every axis of every tensor and reshaped array the number of its class, or -1 if it is of no account."""
+    """Return the class number of every axis of every tensor and reshaped array, or -1 if it does not matter."""
     fused = plan.graph.fused
     found = [plan.graph.numbers.get(fused.axes.class_of(position), -1) for position in range(fused.axes.n_positions)]
     at = sum(map(len, fused.tensors[: fused.n_inputs]))
@@ -220,12 +238,12 @@ def _classes_of_positions(plan: Plan) -> list[int]:
 
 
 def _lists(lists: Sequence[Sequence[int]]) -> list[int]:
-    """Each with its length before it."""
+    """Concatenate lists, each preceded by its length."""
     return [number for each in lists for number in (len(each), *each)]
 
 
 def _reduction(node: Reduction) -> list[int]:
-    """What must hold for it, and the lengths that it folds."""
+    """Encode what must hold for a reduction and the lengths that it reduces."""
     must = _EVEN if node.name in ("add", "multiply") else 0 if node.may_be_empty else _NONEMPTY
     return [must, *_shapes([tuple(axis for axis in node.folded if axis)])]
 
@@ -241,6 +259,6 @@ def _shapes(shapes: Sequence[Shape]) -> list[int]:
 
 
 def _pattern(node: Reduction, storage: np.dtype) -> int:
-    """The bits of what a fold begins with."""
+    """Return the bits of the initial value of a reduction."""
     first = np.array(folds.identity(node.name, node.dtype), storage).tobytes()
     return int.from_bytes(first, "little", signed=len(first) == 8)

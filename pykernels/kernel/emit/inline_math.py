@@ -1,10 +1,10 @@
-"""Functions of float32 written out in vector instructions, where a call of the vector math library costs the most.
+"""Functions of float32 as inline vector instructions, where a call of the vector math library costs the most.
 
-They are for processors that have no such tables in registers as `inline_tables` looks up.
+They serve processors without the table lookups in registers that `inline_tables` uses.
 
-A call saves every register and starts anew; written out, the steps of one vector overlap with those of the next. Each
-function is reduced to a small interval, where a polynomial is as close as float32 can tell. The polynomials were
-fitted by weighted least squares on Chebyshev nodes, so that the relative error is even; all results are within 2 units
+A call saves every register; inline, the instructions of one vector overlap with those of the next. Each function is
+reduced to a small interval, where a polynomial is accurate to the precision of float32. The polynomials were fitted by
+weighted least squares on Chebyshev nodes, which distributes the relative error evenly; all results are within 2 units
 in the last place.
 """
 
@@ -19,13 +19,13 @@ from pykernels.kernel.emit.instructions import Instructions, bits, constant, fma
 
 __all__ = ["INLINE", "SLOWER"]
 
-# 1.5 * 2**23: what is added to it is rounded to a whole number, which then stands in the low bits, below nine zeros.
+# 1.5 * 2**23: adding it rounds a number to an integer, which the low bits of the sum then hold, below nine zeros.
 _ROUNDER = 12582912.0
 _ONE_BITS, _MANTISSA_BITS, _HALF_ROOT_BITS = 0x3F800000, 23, 0x3F3504F3  # of 1; of the mantissa; of sqrt(1/2)
-# ln 2 in two parts, of which the first has zeros at its end: its product with a small whole number is exact.
+# ln 2 in two parts. The first ends in zero bits, so that its product with a small integer is exact.
 _LN2_HIGH, _LN2_LOW = 0.693359375, math.log(2) - 0.693359375
 
-# From the highest power to the lowest.
+# Coefficients, from the highest power to the lowest.
 _EXP = (
     *(0.0001961180241778493, 0.0014104304136708379, 0.008336098864674568, 0.041661277413368225, 0.1666661500930786),
     0.5000003576278687,
@@ -46,9 +46,9 @@ _LOG_ERFC = (
 
 
 def _exp(w: Instructions, x: ir.Value) -> ir.Value:
-    """``2**n * exp(r) * 2**n`` with ``|r| <= ln(2)``; beyond the limits it is 0 or infinite anyway.
+    """Emit ``2**n * exp(r) * 2**n`` with ``|r| <= ln(2)``; beyond the limits the result is 0 or infinite anyway.
 
-    Twice, since the square of ``2**n`` itself may be out of range where the result is not.
+    The two factors ``2**n`` are applied one by one, since their product may be out of range where the result is not.
     """
     b = w.builder
     x = b.select(b.fcmp_ordered(">", x, constant(x, 89)), constant(x, 89), x)
@@ -63,7 +63,7 @@ def _exp(w: Instructions, x: ir.Value) -> ir.Value:
 
 
 def _log(w: Instructions, x: ir.Value) -> ir.Value:
-    """``n * ln(2) + log1p(m)`` with ``1 + m`` between the square roots of 1/2 and 2."""
+    """Emit ``n * ln(2) + log1p(m)`` with ``1 + m`` between the square roots of 1/2 and 2."""
     b = w.builder
     is_tiny = b.fcmp_ordered("<", x, constant(x, 2.0**-126))
     normal = b.select(is_tiny, b.fmul(x, constant(x, 2.0**32)), x)
@@ -76,11 +76,11 @@ def _log(w: Instructions, x: ir.Value) -> ir.Value:
 
 
 def _log1p(w: Instructions, x: ir.Value) -> ir.Value:
-    """As `_log`, but ``m`` is made of `x` itself, of which ``1 + x`` has lost the last digits."""
-    if w.is_fraction(x):  # nothing special comes of it
+    """Emit `_log` of ``1 + x``, but compute ``m`` from `x` itself, since ``1 + x`` loses the last digits of `x`."""
+    if w.is_fraction(x):  # there are no special cases
         return _log_sum(w, *_log1p_parts(w, x, constant(x, 1)))
     b = w.builder
-    is_large = b.fcmp_ordered(">", x, constant(x, 2.0**60))  # there, 1 is of no account
+    is_large = b.fcmp_ordered(">", x, constant(x, 2.0**60))  # adding 1 changes nothing there
     scaled = b.select(is_large, b.fmul(x, constant(x, 2.0**-64)), x)
     n, m = _log1p_parts(w, scaled, b.select(is_large, constant(x, 0), constant(x, 1)))
     n = b.select(is_large, b.fadd(n, constant(x, 64)), n)
@@ -89,7 +89,7 @@ def _log1p(w: Instructions, x: ir.Value) -> ir.Value:
 
 
 def _log1p_parts(w: Instructions, x: ir.Value, one: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """`n` and `m` with ``2**n * (1 + m) = one + x``."""
+    """Return `n` and `m` with ``2**n * (1 + m) = one + x``."""
     b = w.builder
     above = b.sub(bits(w, b.fadd(x, one)), integer(x, _HALF_ROOT_BITS))
     exponent = b.ashr(above, integer(x, _MANTISSA_BITS))
@@ -103,7 +103,7 @@ def _log_sum(w: Instructions, n: ir.Value, m: ir.Value) -> ir.Value:
 
 
 def _log_edges(w: Instructions, x: ir.Value, least: ir.Value, inside: ir.Value) -> ir.Value:
-    """The logarithm, which is -infinite at `least` and nowhere defined below, nor for NaN; that of infinity is it."""
+    """Add the special cases of a logarithm: -infinity at `least`, NaN below it and for NaN, infinity for infinity."""
     b, infinity = w.builder, constant(x, math.inf)
     result = b.select(b.fcmp_ordered("==", x, infinity), infinity, inside)
     result = b.select(b.fcmp_ordered("==", x, least), constant(x, -math.inf), result)
@@ -131,12 +131,12 @@ def _erf(w: Instructions, x: ir.Value) -> ir.Value:
 
 
 def _power_of_two(w: Instructions, like: ir.Value, n: ir.Value) -> ir.Value:
-    """``2**n``, of which the lowest nine bits count."""
+    """Emit ``2**n``; only the lowest nine bits of `n` count."""
     shifted = w.builder.shl(n, integer(like, _MANTISSA_BITS))
     return w.builder.bitcast(w.builder.add(shifted, integer(like, _ONE_BITS)), like.type)
 
 
-#: By their names in C: ``(writer, vector of float32) -> vector``. They need fused multiplication and addition.
+#: The emitters by C name: ``(writer, vector of float32) -> vector``. They need fused multiply-add.
 INLINE: Mapping[str, Callable[[Instructions, ir.Value], ir.Value]] = {
     "exp": _exp,
     "log": _log,
@@ -144,5 +144,5 @@ INLINE: Mapping[str, Callable[[Instructions, ir.Value], ir.Value]] = {
     "tanh": _tanh,
     "erf": _erf,
 }
-#: Those that are slower than a call of the vector math library, and for where it has none.
+#: The functions that are slower than a call of the vector math library; they are used only where it lacks them.
 SLOWER = frozenset({"log", "erf"})

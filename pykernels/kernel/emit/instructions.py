@@ -1,4 +1,4 @@
-"""Instructions on vectors, and the steps that functions written out in them have in common."""
+"""Emit instructions on vectors, and the steps that inline functions have in common."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _REGISTER = ir.VectorType(ir.FloatType(), 16)  # of AVX-512
 
 
 class Instructions:
-    """Where instructions are written to.
+    """Emits instructions into a module.
 
     Attributes
     ----------
     lanes : int
         The length of every vector.
     builder : ir.IRBuilder
-        Where the next instruction goes.
+        The position of the next instruction.
     """
 
     builder: ir.IRBuilder
@@ -32,30 +32,30 @@ class Instructions:
         self._fractions: set[ir.Value] = set()
 
     def intrinsic(self, name: str, *operands: ir.Value) -> ir.Value:
-        """Call an operation of LLVM's, such as ``sqrt``."""
+        """Call an intrinsic of LLVM, such as ``sqrt``."""
         type_ = operands[0].type
         return self._call(f"llvm.{name}.{_mangled(type_)}", *operands)
 
     def is_nonpositive(self, value: ir.Value) -> bool:
-        """Whether a number is certainly not above 0, or NaN: it is ``-abs(...)``."""
+        """Whether a value is known to be at most 0 or NaN, because it is ``-abs(...)``."""
         if getattr(value, "opname", "") != "fneg":
             return False
         (size,) = value.operands
         return isinstance(size, ir.CallInstr) and size.callee.name.startswith("llvm.fabs.")
 
     def is_fraction(self, value: ir.Value) -> bool:
-        """Whether a number is certainly between 0 and 1, or NaN: it is ``exp(-abs(...))``."""
+        """Whether a value is known to be between 0 and 1 or NaN, because it is ``exp(-abs(...))``."""
         return value in self._fractions
 
     def avx512(self, name: str, *operands: ir.Value, immediate: int | None = None) -> ir.Value:
-        """An operation of AVX-512 on vectors of float32, such as ``scalef``."""
+        """Call an AVX-512 operation on vectors of float32, such as ``scalef``."""
         every_lane, as_usual = ir.IntType(16)(-1), _I32(4)
         immediates = [] if immediate is None else [_I32(immediate)]
         rest = [*immediates, ir.Constant(_REGISTER, 0), every_lane, as_usual]
         return self._by_register(f"llvm.x86.avx512.mask.{name}.ps.512", operands, rest)
 
     def lookup(self, table: Sequence[float], index: ir.Value) -> ir.Value:
-        """An element of a table of 32 float32, by the lowest five bits of the index."""
+        """Look up an element in a table of 32 float32 numbers by the lowest five bits of the index."""
         low, high = (ir.Constant(_REGISTER, [float(np.float32(c)) for c in table[at : at + 16]]) for at in (0, 16))
         return self._by_register("llvm.x86.avx512.vpermi2var.ps.512", [index], [high], first=[low])
 
@@ -110,7 +110,7 @@ def _mangled(type_: ir.Type) -> str:
 
 
 def polynomial(w: Instructions, x: ir.Value, coefficients: Sequence[float]) -> ir.Value:
-    """A polynomial whose coefficients are given from the highest power to the lowest."""
+    """Emit a polynomial whose coefficients are given from the highest power to the lowest."""
     total: ir.Value = constant(x, coefficients[0])
     for coefficient in coefficients[1:]:
         total = fma(w, total, x, constant(x, coefficient))
@@ -118,30 +118,30 @@ def polynomial(w: Instructions, x: ir.Value, coefficients: Sequence[float]) -> i
 
 
 def fma(w: Instructions, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
-    """``a * b + c``, rounded once."""
+    """Emit ``a * b + c``, rounded once."""
     return w.intrinsic("fma", a, b, c)
 
 
 def least(w: Instructions, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The lesser of two; `b` if either is NaN, as the instruction has it."""
+    """Emit the minimum of two numbers; `b` if either is NaN, like the processor's instruction."""
     return w.builder.select(w.builder.fcmp_ordered("<", a, b), a, b)
 
 
 def greatest(w: Instructions, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The greater of two; `b` if either is NaN."""
+    """Emit the maximum of two numbers; `b` if either is NaN."""
     return w.builder.select(w.builder.fcmp_ordered(">", a, b), a, b)
 
 
 def constant(like: ir.Value, number: float) -> ir.Constant:
-    """A number, rounded to float32, in every lane of a vector like another."""
+    """Return a number, rounded to float32, as a constant of the type of `like`."""
     return ir.Constant(like.type, float(np.float32(number)))
 
 
 def integer(like: ir.Value, number: int) -> ir.Constant:
-    """A whole number of 32 bits in every lane."""
+    """Return a 32-bit integer as a constant with as many lanes as `like`."""
     return ir.Constant(ir.VectorType(_I32, like.type.count), number)
 
 
 def bits(w: Instructions, x: ir.Value) -> ir.Value:
-    """The bits of float32 numbers."""
+    """Return the bits of float32 numbers as integers."""
     return w.builder.bitcast(x, ir.VectorType(_I32, x.type.count))

@@ -1,12 +1,11 @@
-"""Emit loads and stores of vectors, masked at the end of a row."""
+"""Emit loads and stores of vectors: masked at the end of a row, or past the caches."""
 
 from __future__ import annotations
 
 import llvmlite.ir as ir
 import numpy as np
 
-from pykernels.kernel.emit.vector_code import constant, storage_type
-from pykernels.kernel.emit.vector_writer import Writer
+from pykernels.kernel.emit.vector_writer import Writer, constant, storage_type
 
 __all__ = ["from_memory", "load", "store", "to_memory"]
 
@@ -16,13 +15,13 @@ _I16, _I32 = ir.IntType(16), ir.IntType(32)
 def load(
     w: Writer, builder: ir.IRBuilder, pointer: ir.Value, storage: np.dtype, mask: ir.Value | None = None
 ) -> ir.Value:
-    """A vector, as it is computed with; without a mask all of it lies in memory."""
+    """Load a vector and convert it to the type that it is computed in; without a mask, load all lanes."""
     type_ = ir.VectorType(_transferred_as(storage), w.lanes)
     pointer = builder.bitcast(pointer, type_.as_pointer())
     if mask is None:
         value = builder.load(pointer, align=storage.itemsize)
     else:
-        # Whatever is computed with ones is computed fast.
+        # Fill masked lanes with ones: no operation is slow for 1.
         ones = constant(1, storage, w.lanes) if storage.kind == "f" and storage.itemsize > 2 else None
         operands = pointer, _I32(storage.itemsize), mask, ones or ir.Constant(type_, 1)
         value = builder.call(_masked(w, "load", type_, type_, operands), operands)
@@ -36,12 +35,16 @@ def store(
     pointer: ir.Value,
     storage: np.dtype,
     mask: ir.Value | None = None,
+    *,
+    streaming: bool = False,
 ) -> None:
-    """The opposite of `load`."""
+    """Store a vector; if `streaming`, past the caches, to memory that is aligned for the vector."""
     value = _bits(builder, to_memory(builder, value, storage, w.lanes), _transferred_as(storage))
     pointer = builder.bitcast(pointer, value.type.as_pointer())
     if mask is None:
-        builder.store(value, pointer, align=storage.itemsize)
+        stored = builder.store(value, pointer, align=storage.itemsize * (w.lanes if streaming else 1))
+        if streaming:
+            stored.set_metadata("nontemporal", w.module.add_metadata([_I32(1)]))
     else:
         operands = value, pointer, _I32(storage.itemsize), mask
         builder.call(_masked(w, "store", ir.VoidType(), value.type, operands), operands)
@@ -57,7 +60,7 @@ def _masked(
 
 
 def _transferred_as(storage: np.dtype) -> ir.Type:
-    """What is loaded and stored under a mask: half floats as their bits."""
+    """Return the type of masked loads and stores: half floats are transferred as their bits."""
     return _I16 if storage == np.float16 else storage_type(storage)
 
 
@@ -67,7 +70,7 @@ def _bits(builder: ir.IRBuilder, value: ir.Value, element: ir.Type) -> ir.Value:
 
 
 def from_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes: int = 0) -> ir.Value:
-    """What is computed with, out of what lies in memory."""
+    """Convert a value from its type in memory to the type that it is computed in."""
     if storage == np.bool_:
         return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
     if storage == np.float16:
@@ -76,7 +79,7 @@ def from_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes
 
 
 def to_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes: int = 0) -> ir.Value:
-    """The opposite of `from_memory`."""
+    """Convert a value from the type that it is computed in to its type in memory."""
     element = storage_type(storage)
     type_ = ir.VectorType(element, lanes) if lanes else element
     if storage == np.bool_:

@@ -1,25 +1,25 @@
-"""The machine code of one stage of a fused kernel: a function that computes rows of elements, in vectors.
+"""Emit one stage of a fused kernel: a function that computes rows of elements in vectors.
 
-``void pk_stage_<k>(arrays, steps, numbers, rows, columns)``: the columns lie side by side in memory, for every array
-that has them at all; `steps` are how many bytes there are from a row to the next. It is written straight as LLVM IR on
-vectors; the end of a row, where it is no whole vector, is computed by the same instructions with the rest masked.
+The function is ``void pk_stage_<k>(arrays, steps, numbers, rows, columns)``. The columns are contiguous in memory in
+every array that has them; `steps` are the bytes from one row to the next. The function is written directly as LLVM IR
+on vectors; the same instructions, masked, compute the end of a row that does not fill a vector.
+
+The stage of an elementwise kernel has one row of whole vectors, and its arrays are all tensors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import llvmlite.ir as ir
 import numpy as np
 
 from pykernels.kernel.emit import folds
 from pykernels.kernel.emit.masked_memory import from_memory, load, store, to_memory
-from pykernels.kernel.emit.vector_code import constant, spread, storage_type
-from pykernels.kernel.emit.vector_operations import OPERATIONS
-from pykernels.kernel.emit.vector_writer import Writer, convert
+from pykernels.kernel.emit.operands import Operands
+from pykernels.kernel.emit.vector_writer import Writer, constant, convert, spread, storage_type
 from pykernels.kernel.expression.array_nodes import Extent, Reduction
-from pykernels.kernel.expression.nodes import Keyword, Node, Operation, dtype_of
+from pykernels.kernel.expression.nodes import Node, Operation, dtype_of
 from pykernels.kernel.plan.graph import within
 from pykernels.kernel.plan.stages import Array, Plan, Stage, arguments_of, nodes_of
 
@@ -35,10 +35,12 @@ class StageCode:
     Parameters
     ----------
     column : tuple of int
-        The class whose elements are the columns, if there is one.
+        The axis class that the columns belong to, if there is one.
     together : int
-        How many rows are added to each other before they are added to what is in memory; the function is given a
-        multiple of so many. More than 1 only for a stage that `adds_rows`.
+        The number of rows that are summed before the sum is added to memory; the function is called with a multiple of
+        this number of rows. More than 1 only for a stage that `adds_rows`.
+    streaming : bool
+        Whether results are written past the caches; only for an elementwise kernel.
     """
 
     def __init__(
@@ -49,58 +51,86 @@ class StageCode:
         name: str,
         slots: Mapping[Extent, int],
         column: tuple[int, ...],
-        together: int,
+        together: int = 1,
+        *,
+        streaming: bool = False,
     ) -> None:
         self._writer = writer
         self._lanes = writer.lanes
         self._plan = plan
         self._stage = stage
-        self._slots = slots
         self._together = together
+        self._streaming = streaming
+        self._is_elementwise = plan.graph.fused.is_elementwise
         self._nodes = nodes_of(stage)
-        self._arguments = arguments_of(stage)
+        self._arguments = plan.arrays if self._is_elementwise else arguments_of(stage)
         (self._column,) = column or (-1,)
         type_ = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _I64.as_pointer(), _I64.as_pointer(), _I64, _I64])
         self.function = ir.Function(writer.module, type_, name)
         self.function.attributes.add("nounwind")
-        set.add(self.function.attributes, '"stackrealign"')  # as in `vector_code`
+        # Otherwise registers that are saved around a call would straddle cache lines, which costs as much as the call.
+        # (llvmlite's own `add` rejects attributes in quotes.)
+        set.add(self.function.attributes, '"stackrealign"')
         self._entry = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self._numbers: dict[int, ir.Value] = {}
-        self._spread: dict[tuple[int, str], ir.Value] = {}
+        self._operands = Operands(writer, self._entry, self.function.args[2], slots)
 
     def write(self) -> None:
-        """Write the body."""
-        pointers, steps, numbers, rows, columns = self.function.args
+        """Write the body of the function."""
+        pointers, steps, _, rows, columns = self.function.args
         entry = self._entry
         for node in self._nodes:
             if not self._is_field(node):
-                self._numbers[node.order] = self._number(node, numbers)
+                self._operands.number(node)
         starts = [entry.load(entry.gep(pointers, [_I64(at)])) for at in range(len(self._arguments))]
-        strides = [entry.load(entry.gep(steps, [_I64(at)])) for at in range(len(self._arguments))]
-        whole = entry.and_(columns, _I64(-self._lanes))
-        rest = entry.sub(columns, whole)
-        lane = ir.Constant(ir.VectorType(_I32, self._lanes), [_I32(k) for k in range(self._lanes)])
-        mask = entry.icmp_signed("<", lane, spread(entry, entry.trunc(rest, _I32), self._lanes))
-        row_block, done = (self.function.append_basic_block(name) for name in ("row", "done"))
-        ir.IRBuilder(done).ret_void()
-
+        row_block = self.function.append_basic_block("row")
         builder = ir.IRBuilder(row_block)
+        if self._is_elementwise:
+            self._row(builder, [starts], columns, None).ret_void()
+        else:
+            strides = [entry.load(entry.gep(steps, [_I64(at)])) for at in range(len(self._arguments))]
+            self._rows(builder, starts, strides, rows, columns)
+        entry.branch(row_block)
+
+    def _rows(
+        self,
+        builder: ir.IRBuilder,
+        starts: Sequence[ir.Value],
+        strides: Sequence[ir.Value],
+        rows: ir.Value,
+        columns: ir.Value,
+    ) -> None:
+        """Write the loop over rows, starting at `builder`."""
+        entry, first = self._entry, builder.block
+        whole = entry.and_(columns, _I64(-self._lanes))
+        rest = entry.sub(columns, whole) if self._lanes > 1 else None
         row = builder.phi(_I64)
         first_row = [builder.phi(_BYTES) for _ in starts]
         at_rows = [first_row]
         for _ in range(self._together - 1):
             at_rows.append([builder.gep(pointer, [stride]) for pointer, stride in zip(at_rows[-1], strides)])
+        builder = self._row(builder, at_rows, whole, rest)
+        next_row = builder.add(row, _I64(self._together))
+        moved = [builder.gep(pointer, [stride]) for pointer, stride in zip(at_rows[-1], strides)]
+        done = self.function.append_basic_block("done")
+        ir.IRBuilder(done).ret_void()
+        builder.cbranch(builder.icmp_signed("<", next_row, rows), first, done)
+        row.add_incoming(_I64(0), entry.block)
+        row.add_incoming(next_row, builder.block)
+        for phi, start, pointer in zip(first_row, starts, moved):
+            phi.add_incoming(start, entry.block)
+            phi.add_incoming(pointer, builder.block)
+
+    def _row(
+        self, builder: ir.IRBuilder, at_rows: Sequence[Sequence[ir.Value]], whole: ir.Value, rest: ir.Value | None
+    ) -> ir.IRBuilder:
+        """Write the loop over columns, `whole` in full vectors and then `rest`; return the builder at its end."""
         fixed = [self._fixed(builder, at_row) for at_row in at_rows]
         in_rows = [(node, array) for node, array in self._stage.folds if not self._has_columns(array)]
         firsts = [
-            folds.spread_constant(folds.identity(node.name, _folded_in(node)), _folded_in(node), self._lanes)
-            for node, _ in in_rows
+            constant(folds.identity(node.name, _folded_in(node)), _folded_in(node), self._lanes) for node, _ in in_rows
         ]
-        head, loop, after, tail, end = (
-            self.function.append_basic_block(name) for name in ("head", "loop", "after", "tail", "end")
-        )
-        builder.branch(head)
-        builder = ir.IRBuilder(head)
+        head = builder.block
+        loop, after = (self.function.append_basic_block(name) for name in ("loop", "after"))
         builder.cbranch(builder.icmp_signed(">", whole, _I64(0)), loop, after)
 
         builder = ir.IRBuilder(loop)
@@ -116,41 +146,50 @@ class StageCode:
         builder.cbranch(builder.icmp_signed("<", next_at, whole), loop, after)
 
         builder = ir.IRBuilder(after)
-        so_far = [builder.phi(first.type) for first in firsts]
-        for phi, first, value in zip(so_far, firsts, following):
+        folded = [builder.phi(first.type) for first in firsts]
+        for phi, first, value in zip(folded, firsts, following):
             phi.add_incoming(first, head)
             phi.add_incoming(value, loop)
-        some_left = builder.icmp_signed("!=", rest, _I64(0)) if self._lanes > 1 else ir.Constant(ir.IntType(1), 0)
-        builder.cbranch(some_left, tail, end)
+        if rest is not None:
+            builder, folded = self._tail(builder, at_rows, whole, rest, fixed, in_rows, folded)
+        for (node, array), vector in zip(in_rows, folded):
+            self._fold_row(builder, node, array, at_rows[0], vector)
+        return builder
 
+    def _tail(
+        self,
+        builder: ir.IRBuilder,
+        at_rows: Sequence[Sequence[ir.Value]],
+        whole: ir.Value,
+        rest: ir.Value,
+        fixed: Sequence[dict[int, ir.Value]],
+        in_rows: Sequence[tuple[Reduction, Array]],
+        so_far: Sequence[ir.Value],
+    ) -> tuple[ir.IRBuilder, list[ir.Value]]:
+        """Write the columns that do not fill a vector; return the builder at the end and the new values of `so_far`."""
+        lane = ir.Constant(ir.VectorType(_I32, self._lanes), [_I32(k) for k in range(self._lanes)])
+        n_rest = spread(self._entry, self._entry.trunc(rest, _I32), self._lanes)
+        mask = self._entry.icmp_signed("<", lane, n_rest)
+        before = builder.block
+        tail, end = (self.function.append_basic_block(name) for name in ("tail", "end"))
+        builder.cbranch(builder.icmp_signed("!=", rest, _I64(0)), tail, end)
         builder = ir.IRBuilder(tail)
         last = self._elements(builder, at_rows, whole, fixed, in_rows, so_far, mask)
         builder.branch(end)
-
         builder = ir.IRBuilder(end)
-        folded = [builder.phi(first.type) for first in firsts]
-        for phi, before, value in zip(folded, so_far, last):
-            phi.add_incoming(before, after)
-            phi.add_incoming(value, tail)
-        for (node, array), vector in zip(in_rows, folded):
-            self._fold_row(builder, node, array, first_row, vector)
-        next_row = builder.add(row, _I64(self._together))
-        moved = [builder.gep(pointer, [stride]) for pointer, stride in zip(at_rows[-1], strides)]
-        builder.cbranch(builder.icmp_signed("<", next_row, rows), row_block, done)
-        row.add_incoming(_I64(0), entry.block)
-        row.add_incoming(next_row, end)
-        for phi, start, pointer in zip(first_row, starts, moved):
-            phi.add_incoming(start, entry.block)
-            phi.add_incoming(pointer, end)
-        entry.branch(row_block)
+        folded = [builder.phi(value.type) for value in so_far]
+        for phi, value, other in zip(folded, so_far, last):
+            phi.add_incoming(value, before)
+            phi.add_incoming(other, tail)
+        return builder, folded
 
-    # ---- what varies with what
+    # ---- which values vary along a row
 
     def _is_field(self, node: Node) -> bool:
         return node in self._plan.graph.classes
 
     def _has_columns(self, array: Array) -> bool:
-        """Whether an array has another element in each column; where there is but one column, it has."""
+        """Whether an array has a different element in each column; true if there is only one column."""
         return self._column < 0 or self._column in array.classes
 
     def _varies(self, node: Node) -> bool:
@@ -161,14 +200,14 @@ class StageCode:
     # ---- elements
 
     def _fixed(self, builder: ir.IRBuilder, at_row: Sequence[ir.Value]) -> dict[int, ir.Value]:
-        """The values that are the same all along a row."""
+        """Compute the values that are constant along a row."""
         values: dict[int, ir.Value] = {}
         for node in self._nodes:
             if self._is_field(node) and not self._varies(node):
                 array = self._stage.reads.get(node)
                 if array is None:
                     assert isinstance(node, Operation)
-                    values[node.order] = self._operation(builder, node, values)
+                    values[node.order] = self._operands.operation(builder, node, values)
                 else:
                     pointer = self._pointer(builder, at_row, array, None)
                     number = from_memory(builder, builder.load(pointer), array.storage)
@@ -186,12 +225,13 @@ class StageCode:
         running: Sequence[ir.Value],
         mask: ir.Value | None,
     ) -> list[ir.Value]:
-        """Compute a vector of columns; gives what `running` has become."""
+        """Compute a vector of columns; return the new values of `running`."""
         rows = [self._computed(builder, *each, at, mask) for each in zip(at_rows, fixed)]
         (values, *others), (at_row, *_) = rows, at_rows
         for node, array in self._stage.stores:
             value = convert(builder, values[within(node).order], dtype_of(node), array.storage)
-            store(self._writer, builder, value, self._pointer(builder, at_row, array, at), array.storage, mask)
+            pointer = self._pointer(builder, at_row, array, at)
+            store(self._writer, builder, value, pointer, array.storage, mask, streaming=self._streaming)
         self._writer.builder = builder
         for node, array in self._stage.folds:
             if self._has_columns(array):
@@ -221,14 +261,14 @@ class StageCode:
         at: ir.Value,
         mask: ir.Value | None,
     ) -> dict[int, ir.Value]:
-        """The values of all nodes."""
+        """Compute the values of all nodes."""
         values = dict(fixed)
         for node in self._nodes:
             if self._is_field(node) and self._varies(node):
                 array = self._stage.reads.get(node)
                 if array is None:
                     assert isinstance(node, Operation)
-                    values[node.order] = self._operation(builder, node, values)
+                    values[node.order] = self._operands.operation(builder, node, values)
                 else:
                     loaded = load(self._writer, builder, self._pointer(builder, at_row, array, at), array.storage, mask)
                     values[node.order] = convert(builder, loaded, array.storage, dtype_of(node))
@@ -237,7 +277,7 @@ class StageCode:
     def _fold_row(
         self, builder: ir.IRBuilder, node: Reduction, array: Array, at_row: Sequence[ir.Value], vector: ir.Value
     ) -> None:
-        """Add the lanes of a vector to the number in memory."""
+        """Reduce the lanes of a vector into the number in memory."""
         self._writer.builder = builder
         number = folds.across(self._writer, node.name, _folded_in(node), vector)
         number = convert(builder, number, _folded_in(node), array.storage)
@@ -245,46 +285,6 @@ class StageCode:
         before = from_memory(builder, builder.load(pointer), array.storage)
         made = folds.combine(self._writer, node.name, array.storage, before, number)
         builder.store(to_memory(builder, made, array.storage), pointer)
-
-    def _operation(self, builder: ir.IRBuilder, node: Operation, values: dict[int, ir.Value]) -> ir.Value:
-        self._writer.builder = builder
-        return OPERATIONS[node.name](self._writer, node.dtype, *self._operands(builder, node, values, self._lanes))
-
-    def _operands(self, builder: ir.IRBuilder, node: Operation, values: dict[int, ir.Value], lanes: int) -> list[Any]:
-        types = [node.dtype] * len(node.operands)
-        if node.name == "where":
-            types[0] = np.dtype(np.bool_)
-        made = []
-        for each, dtype in zip(node.operands, types):
-            operand = within(each) if isinstance(each, Node) else each
-            if not isinstance(operand, Node):
-                made.append(constant(operand, dtype, lanes))
-            elif self._is_field(operand) or not lanes:
-                made.append(convert(builder, values[operand.order], dtype_of(operand), dtype))
-            else:
-                made.append(self._spread_number(operand, dtype))
-        return made
-
-    # ---- numbers, before all rows
-
-    def _number(self, node: Node, numbers: ir.Value) -> ir.Value:
-        entry = self._entry
-        if isinstance(node, Operation):
-            self._writer.builder = entry
-            return OPERATIONS[node.name](self._writer, node.dtype, *self._operands(entry, node, self._numbers, 0))
-        slot = node.slot if isinstance(node, Keyword) else self._slots[node]  # type: ignore[index]
-        pointer = entry.gep(numbers, [_I64(slot)])
-        if isinstance(node.sample, float):
-            return entry.load(entry.bitcast(pointer, ir.DoubleType().as_pointer()))
-        value = entry.load(pointer)
-        return entry.icmp_signed("!=", value, _I64(0)) if isinstance(node.sample, bool) else value
-
-    def _spread_number(self, node: Node, dtype: np.dtype) -> ir.Value:
-        key = (node.order, dtype.str)
-        if key not in self._spread:
-            number = convert(self._entry, self._numbers[node.order], dtype_of(node), dtype)
-            self._spread[key] = spread(self._entry, number, self._lanes)
-        return self._spread[key]
 
     # ---- memory
 
@@ -297,5 +297,5 @@ class StageCode:
 
 
 def _folded_in(node: Reduction) -> np.dtype:
-    """The dtype of the numbers that a row is folded in."""
+    """Return the dtype in which a row is reduced."""
     return np.dtype(np.float32) if node.dtype == np.float16 else node.dtype

@@ -1,19 +1,21 @@
-"""LLVM for a processor: its instruction set, and machine code out of IR. It needs llvmlite, but not numba."""
+"""LLVM for the chosen processor: instruction set, passes and target machine. It needs llvmlite, but not numba."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 
+from pykernels.base.errors import BuildError
 from pykernels.build import processor
 from pykernels.kernel.emit.vector_math import InstructionSet
 
-__all__ = ["instruction_set", "machine", "optimise"]
+__all__ = ["instruction_set", "machine", "optimise", "pass_builder"]
 
 
-# Of the levels of x86-64.
+# The levels of x86-64.
 _LEVELS = {
     "x86-64": InstructionSet("sse2", 16, {}, has_fma=False),
     "x86-64-v2": InstructionSet("sse4.2", 16, {16: "b"}, has_fma=False),
@@ -23,12 +25,12 @@ _LEVELS = {
 
 
 def machine() -> Any:
-    """LLVM's target machine for the chosen processor."""
+    """Return LLVM's target machine for the chosen processor."""
     return _machine(processor.chosen())
 
 
 def instruction_set() -> InstructionSet:
-    """The widest vector instructions of the chosen processor."""
+    """Return the widest vector instruction set of the chosen processor."""
     return _LEVELS.get(processor.chosen()) or _own_instruction_set()
 
 
@@ -61,29 +63,23 @@ def _own_instruction_set() -> InstructionSet:
     return InstructionSet("baseline", 16, {}, has_fma=False)
 
 
-def simplify(module: Any) -> None:
-    """Bring a module into the form that rewriting expects, without numba's needless counting of references."""
-    tuning = llvm.create_pipeline_tuning_options(speed_level=1)
-    tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
-    passes = llvm.create_pass_builder(machine(), tuning).getModulePassManager()
-    passes.add_refprune_pass()
-    passes.run(module, llvm.create_pass_builder(machine(), tuning))
+def pass_builder(level: int, **tuning: bool) -> Any:
+    """Return LLVM's passes of an optimisation level for the chosen processor.
 
-
-def write_out(module: Any) -> None:
-    """Put in the bodies of functions that are to be inlined always."""
-    builder = llvm.create_pass_builder(machine(), llvm.create_pipeline_tuning_options(speed_level=1))
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, builder)
+    Raises
+    ------
+    BuildError
+        This version of llvmlite lacks the functions for that.
+    """
+    if not hasattr(llvm, "create_pass_builder"):
+        raise BuildError(f"llvmlite {llvmlite.__version__} is too old; see `python -m pykernels doctor`")
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    for name, value in tuning.items():
+        setattr(options, name, value)
+    return llvm.create_pass_builder(machine(), options)
 
 
 def optimise(module: Any, *, level: int = 3) -> None:
     """Run LLVM's passes over a module."""
-    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
-    tuning.loop_vectorization = True
-    tuning.slp_vectorization = True
-    passes = llvm.create_pass_builder(machine(), tuning)
+    passes = pass_builder(level, loop_vectorization=True, slp_vectorization=True)
     passes.getModulePassManager().run(module, passes)

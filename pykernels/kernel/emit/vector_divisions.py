@@ -11,17 +11,17 @@ __all__ = ["floor_divide", "fmod", "remainder"]
 
 
 def floor_divide(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The quotient, rounded down."""
+    """Emit the quotient, rounded down."""
     return _divide_with_floor(w, dtype, a, b)[0]
 
 
 def remainder(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The remainder whose sign is that of the divisor."""
+    """Emit the remainder that has the sign of the divisor."""
     return _divide_with_floor(w, dtype, a, b)[1]
 
 
 def _divide_with_floor(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Quotient and remainder whose sign is that of the divisor, in NumPy's steps."""
+    """Emit the quotient and the remainder that has the sign of the divisor, in NumPy's steps."""
     return (_divide_reals if dtype.kind == "f" else _divide_integers)(w, dtype, a, b)
 
 
@@ -46,7 +46,7 @@ def _divide_reals(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> tuple
 
 
 def _divide_integers(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """A division by zero gives 0; the smallest number by -1 itself, since it wraps."""
+    """Emit an integer division; dividing by zero gives 0, and the smallest number by -1 wraps to itself."""
     builder, zero, one = w.builder, number_like(a, 0), number_like(a, 1)
     by_zero = builder.icmp_unsigned("==", b, zero)
     divisor = builder.select(by_zero, one, b)
@@ -65,7 +65,7 @@ def _divide_integers(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> tu
 
 
 def fmod(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The remainder whose sign is that of the dividend."""
+    """Emit the remainder that has the sign of the dividend."""
     if dtype.kind == "f":
         return w.math("fmod", a, b)
     builder, zero, one = w.builder, number_like(a, 0), number_like(a, 1)

@@ -1,7 +1,7 @@
-"""The vector math library of the C library, libmvec: which functions it has for this processor.
+"""Find vector functions in libmvec, the vector math library of the C library.
 
-A twin of ``expf`` for 16 lanes of AVX-512 is called ``_ZGVeN16v_expf``: the instruction set, the number of lanes, a
-``v`` for each argument, and the name of the scalar function (the x86-64 vector function ABI).
+The vector twin of ``expf`` for 16 lanes of AVX-512 is called ``_ZGVeN16v_expf``. The name holds the instruction set,
+the number of lanes, a ``v`` for each argument, and the scalar function (the x86-64 vector function ABI).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ class InstructionSet:
     Attributes
     ----------
     register : int
-        Bytes of its widest vectors.
+        The size of its widest vectors, in bytes.
     letters : mapping of int to str
-        Its letters in the names of libmvec, by bytes of a vector.
+        Its letters in the names of libmvec, by the size of a vector in bytes.
     has_fma : bool
-        It multiplies and adds in one instruction.
+        Whether it has fused multiply-add.
     """
 
     name: str
@@ -38,34 +38,34 @@ class InstructionSet:
 
 
 def find(function: str, n_arguments: int, item_size: int, lanes: int, instructions: InstructionSet) -> str | None:
-    """The vector twin of a function of the C library; None if there is none.
+    """Return the vector twin of a function of the C library; None if there is none.
 
     Parameters
     ----------
     function : str
         The name in C, such as ``expf``.
     item_size : int
-        Bytes of an argument.
+        The size of an argument in bytes.
     lanes : int
-        How many elements an argument of the twin has.
+        The number of elements in each argument of the twin.
     """
     library, letter = _library(), instructions.letters.get(lanes * item_size)
     if library is None or letter is None:
         return None
     symbol = f"_ZGV{letter}N{lanes}{'v' * n_arguments}_{function}"
-    # Looked up, not derived from a version: distributions differ.
+    # Look the symbol up: distributions differ, so a version number would not tell.
     return symbol if hasattr(library, symbol) else None
 
 
 def identity() -> str:
-    """Which library it is, for the keys of what is compiled against it."""
+    """Return what identifies the library in the cache keys of kernels that are linked with it."""
     if _library() is None:
         return "no vector math library"
     return f"libmvec of {os.confstr('CS_GNU_LIBC_VERSION')}"
 
 
 def path() -> Path:
-    """The file of the library, to link with: the one that `find` looks into, whatever a linker would choose."""
+    """Return the library's file to link with: the one that `find` searches, whichever a linker would choose."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     return next(file for file in (Path(line.split()[-1]) for line in lines) if file.name.startswith("libmvec"))
 

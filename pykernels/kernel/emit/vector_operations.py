@@ -11,12 +11,13 @@ import numpy as np
 
 from pykernels.kernel.emit.vector_divisions import floor_divide, fmod, remainder
 from pykernels.kernel.emit.vector_writer import Emitter, Writer, number_like
+from pykernels.kernel.expression.operations import OPERATIONS, Cost
 
-__all__ = ["OPERATIONS"]
+__all__ = ["EMITTERS"]
 
 
 def _number(value: ir.Value) -> float:
-    """The number that a value is known to be; NaN if it is not known."""
+    """Return the number that a value is known to be; NaN if it is not known."""
     if not isinstance(value, ir.Constant):
         return math.nan
     number = value.constant[0].constant if isinstance(value.type, ir.VectorType) else value.constant
@@ -24,7 +25,7 @@ def _number(value: ir.Value) -> float:
 
 
 def _by_kind(real: str, signed: str, unsigned: str | None = None, truth: str | None = None) -> Emitter:
-    """An operation that is one instruction for each kind of dtype."""
+    """Return the emitter of an operation that is one instruction for each kind of dtype."""
     names = {"i": signed, "u": unsigned or signed, "b": truth or unsigned or signed}
 
     def emit(w: Writer, dtype: np.dtype, *operands: ir.Value) -> ir.Value:
@@ -45,12 +46,12 @@ def _compare(symbol: str) -> Emitter:
 
 
 def _extreme(symbol: str, *, ignores_nan: bool) -> Emitter:
-    """The greater or the smaller; of equal ones the second, as NumPy's vector code does it (it shows in zeros)."""
+    """Return the emitter of an extremum; of equal operands the second, as in NumPy's vector code (zeros show it)."""
 
     def emit(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
         bound = _number(b) if dtype.kind == "f" and not ignores_nan else math.nan
         if bound == bound and (bound or math.copysign(1, bound) > 0):
-            # One instruction, which gives its second operand if either is NaN or both are zeros.
+            # One instruction, which returns its second operand if either is NaN or both are zeros.
             first = w.builder.select(_compare(symbol)(w, dtype, b, a), b, a)
             return first if bound else w.builder.fadd(first, b)  # -0 + 0 is 0
         first = w.builder.select(_compare(symbol)(w, dtype, a, b), a, b)
@@ -94,15 +95,15 @@ def _sign(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
 
 
 def _square(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
-    return OPERATIONS["multiply"](w, dtype, a, a)
+    return EMITTERS["multiply"](w, dtype, a, a)
 
 
 def _reciprocal(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
-    return OPERATIONS["divide"](w, dtype, number_like(a, 1), a)
+    return EMITTERS["divide"](w, dtype, number_like(a, 1), a)
 
 
 def _shift(direction: str) -> Emitter:
-    """A shift; by the number of bits or more it leaves nothing but the sign."""
+    """Return the emitter of a shift; shifting by the number of bits or more leaves only the sign."""
 
     def emit(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
         width = 8 * dtype.itemsize
@@ -160,7 +161,7 @@ def _heaviside(w: Writer, dtype: np.dtype, a: ir.Value, at_zero: ir.Value) -> ir
 
 def _logaddexp(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
     builder = w.builder
-    # Equal infinities have no difference.
+    # The difference of equal infinities is NaN.
     equal = builder.fcmp_ordered("==", a, b)
     difference = builder.select(equal, number_like(a, 0), builder.fsub(a, b))
     greater = builder.select(builder.fcmp_ordered(">", a, b), a, b)
@@ -175,11 +176,11 @@ def _expit(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
 
 
 def _convert(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
-    return a  # operands are of the dtype already
+    return a  # the operands already have the dtype
 
 
 def _to_half(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
-    """A number rounded to float16, and computed with in float32 from there."""
+    """Round a float32 number to float16, and continue in float32."""
     half: Any = ir.HalfType()
     if isinstance(a.type, ir.VectorType):
         half = ir.VectorType(half, a.type.count)
@@ -190,7 +191,8 @@ def _where(w: Writer, dtype: np.dtype, condition: ir.Value, chosen: ir.Value, ot
     return w.builder.select(condition, chosen, otherwise)
 
 
-OPERATIONS: Mapping[str, Emitter] = {
+#: The emitters by the names of `operations.OPERATIONS`.
+EMITTERS: Mapping[str, Emitter] = {
     "add": _by_kind("fadd", "add", truth="or_"),
     "subtract": _by_kind("fsub", "sub"),
     "multiply": _by_kind("fmul", "mul", truth="and_"),
@@ -198,7 +200,6 @@ OPERATIONS: Mapping[str, Emitter] = {
     "floor_divide": floor_divide,
     "remainder": remainder,
     "fmod": fmod,
-    "power": _function("pow"),
     "maximum": _extreme(">", ignores_nan=False),
     "minimum": _extreme("<", ignores_nan=False),
     "fmax": _extreme(">", ignores_nan=True),
@@ -242,9 +243,5 @@ OPERATIONS: Mapping[str, Emitter] = {
     "logaddexp": _logaddexp,
     "expit": _expit,
     "where": _where,
-    **{
-        name: _function(name) for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan")
-    },
-    **{name: _function(name) for name in ("sinh", "cosh", "tanh", "cbrt", "hypot", "erf", "erfc")},
-    **{f"arc{name}": _function(f"a{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "tan2")},
+    **{name: _function(row.c) for name, row in OPERATIONS.items() if row.c and row.cost is Cost.HIGH},
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import llvmlite.ir as ir
 import numpy as np
@@ -12,25 +12,27 @@ from pykernels.kernel.emit import inline_math, inline_tables, vector_math
 from pykernels.kernel.emit.instructions import Instructions
 from pykernels.kernel.emit.vector_math import InstructionSet
 
-__all__ = ["Emitter", "Writer", "convert", "lane_type", "number_like"]
+__all__ = [
+    *("Emitter", "Writer", "constant", "convert", "lane_type", "number_like", "spread", "storage_type"),
+]
 
 #: An operation: (writer, the dtype to compute in, operands of this dtype) -> value.
 Emitter: TypeAlias = Callable[..., ir.Value]
 
 
 class Writer(Instructions):
-    """Instructions, and the functions of mathematics that they call.
+    """Emits instructions, and the mathematical functions that they call.
 
     Attributes
     ----------
     vector_math, scalar_math : set of str
-        The functions computed in vectors so far, and lane by lane.
+        The functions emitted so far that are computed in vectors, and those computed lane by lane.
     has_calls : bool
-        Whether any of them is called, not written out.
+        Whether any of them is called rather than inlined.
     needs_library : bool
-        Whether any is called in the vector math library.
+        Whether any of them is called in the vector math library.
     flags : sequence of str
-        What LLVM may do to the arithmetic of the operations (`fast_math`).
+        The fast-math flags of the operations, see `fast_math`.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class Writer(Instructions):
         self._instruction_set = instruction_set
 
     def math(self, name: str, *operands: ir.Value) -> ir.Value:
-        """A function of C's mathematics: written out, or its vector twin if there is one, else lane by lane."""
+        """Emit a C math function: inline, or its vector twin if there is one, otherwise lane by lane."""
         vector = operands[0].type
         if not isinstance(vector, ir.VectorType):
             return self._call(_c_name(name, vector), *operands)
@@ -73,7 +75,7 @@ class Writer(Instructions):
         return self._joined(parts)
 
     def has_tables(self) -> bool:
-        """Whether there are the instructions of `avx512` and `lookup`."""
+        """Whether the processor has the instructions of `avx512` and `lookup`."""
         return self._instruction_set.name == "avx512" and self.lanes % 16 == 0
 
     def _written_out(self, name: str, twin: str | None) -> Emitter | None:
@@ -89,14 +91,19 @@ def _c_name(name: str, type_: ir.Type) -> str:
 
 
 def lane_type(dtype: np.dtype) -> ir.Type:
-    """What an element is computed in: float16 in float32."""
+    """Return the type that an element is computed in: float32 for float16."""
     if dtype.kind == "f":
         return ir.DoubleType() if dtype == np.float64 else ir.FloatType()
     return ir.IntType(1 if dtype == np.bool_ else 8 * dtype.itemsize)
 
 
+def storage_type(dtype: np.dtype) -> ir.Type:
+    """Return the type of an element in memory."""
+    return ir.IntType(8) if dtype == np.bool_ else ir.HalfType() if dtype == np.float16 else lane_type(dtype)
+
+
 def convert(builder: ir.IRBuilder, value: ir.Value, old: np.dtype, new: np.dtype) -> ir.Value:
-    """A value of one dtype as one of another, as NumPy casts."""
+    """Convert a value from one dtype to another, as NumPy casts."""
     from_type, to_type = lane_type(old), lane_type(new)
     if new == np.bool_ and old != np.bool_:
         zero = ir.Constant(value.type, 0)
@@ -116,12 +123,27 @@ def convert(builder: ir.IRBuilder, value: ir.Value, old: np.dtype, new: np.dtype
         return builder.sext(value, shape) if old.kind == "i" else builder.zext(value, shape)
     if new == np.uint64:
         return builder.fptoui(value, shape)
-    # By way of a wider integer, as the C code of NumPy does on this processor.
+    # Convert through a wider integer, as NumPy's C code does on this processor.
     wide = ir.IntType(64 if new.itemsize == 8 or new == np.uint32 else 32)
     widened = builder.fptosi(value, ir.VectorType(wide, shape.count) if isinstance(shape, ir.VectorType) else wide)
     return widened if wide == to_type else builder.trunc(widened, shape)
 
 
 def number_like(value: ir.Value, number: float) -> ir.Constant:
-    """A number of the type of a value."""
+    """Return a number as a constant of the type of a value."""
     return ir.Constant(value.type, number)
+
+
+def constant(number: Any, dtype: np.dtype, lanes: int) -> ir.Constant:
+    """Return a known number as a constant of a dtype: in every lane of a vector, or as a scalar for 0 lanes."""
+    with np.errstate(all="ignore"):
+        value = np.asarray(number).astype(np.float32 if dtype == np.float16 else dtype).item()
+    type_ = lane_type(dtype)
+    return ir.Constant(ir.VectorType(type_, lanes) if lanes else type_, value)
+
+
+def spread(builder: ir.IRBuilder, number: ir.Value, lanes: int) -> ir.Value:
+    """Repeat a number in every lane of a vector."""
+    undefined = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
+    first = builder.insert_element(undefined, number, ir.IntType(32)(0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), lanes), 0))

@@ -1,1 +1,1 @@
-"""Evaluate a kernel's syntax tree to typed expressions of its inputs."""
+"""Evaluate the syntax tree of a kernel to typed expressions of its inputs."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from pykernels.kernel.expression.axes import Shape
-from pykernels.kernel.expression.nodes import Keyword, Node, Operand, Operation
+from pykernels.kernel.expression.nodes import Keyword, Node, NotExpressible, Operand, Operation
 
-__all__ = ["Counted", "Extent", "Reduction", "Reshaped", "Sliced", "View", "keywords_of", "operands_of"]
+__all__ = ["Counted", "Extent", "Reduction", "Reshaped", "Sliced", "View", "operands_of", "require_known"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,11 +23,11 @@ class Reduction(Node):
     name : str
         ``"add"``, ``"multiply"``, ``"maximum"`` or ``"minimum"``.
     operand : Node
-        Its dtype is that of the result.
+        The array; it has the dtype of the result.
     folded : tuple of Axis
-        The axes that are gone, or of length 1 now.
+        The axes that the result lacks, or has with length 1.
     may_be_empty : bool
-        Whether there need not be any elements.
+        Whether there may be no elements to fold.
     """
 
     name: str = ""
@@ -36,20 +37,20 @@ class Reduction(Node):
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype that it is computed in."""
+        """The dtype in which it is computed."""
         return np.asarray(self.sample).dtype
 
 
 @dataclass(frozen=True, eq=False)
 class View(Node):
-    """The same elements, with axes of length 1 put in or taken out."""
+    """The same elements, with axes of length 1 added or removed."""
 
     operand: Node = field(default_factory=lambda: Node(0))
 
 
 @dataclass(frozen=True, eq=False)
 class Reshaped(Node):
-    """The same elements with other axes, whose lengths `Axes.lengths` has: those of an input, or of a result."""
+    """An input or a result with other axes, whose lengths are in `Axes.lengths`."""
 
     operand: Node = field(default_factory=lambda: Node(0))
 
@@ -61,8 +62,8 @@ class Sliced(Node):
     Attributes
     ----------
     parts : tuple of (int, int, int)
-        For every axis of the input: the position of an axis that is as long as the part's first index says, or -1 for
-        0; the step; the position of the part's own axis, or -1 where it has none.
+        For every axis of the input: the position of an axis whose length is the part's first index, or -1 for 0; the
+        step; the position of the part's own axis, or -1 if it has none.
     """
 
     operand: Node = field(default_factory=lambda: Node(0))
@@ -76,24 +77,37 @@ class Counted(Node):
 
 @dataclass(frozen=True, eq=False)
 class Extent(Node):
-    """How many elements an array of a shape has; a number of Python's."""
+    """The number of elements of an array of a shape, as a Python number."""
 
     shape: Shape = ()
 
 
 def operands_of(node: Operand) -> Iterator[Node]:
-    """The nodes that a node is computed from."""
+    """Return the nodes that a node is computed from."""
     if isinstance(node, Operation):
         yield from (operand for operand in node.operands if isinstance(operand, Node))
     elif isinstance(node, (Reduction, Reshaped, View)):
         yield node.operand
 
 
-def keywords_of(value: Operand) -> frozenset[int] | None:
-    """The slots of the numbers given at run time that a number depends on; None if it depends on more than these."""
+def require_known(value: Any) -> None:
+    """Request a kernel that is specialized on the scalars in `value`, if `value` depends on nothing else."""
+    keywords = sorted(_keywords_of(value) or (), key=lambda keyword: keyword.slot)
+    if keywords:
+        names = tuple(keyword.name for keyword in keywords)
+        is_possible = all(keyword.is_specializable for keyword in keywords)
+        raise NotExpressible(f"it branches on {', '.join(names)}", specialize_on=names if is_possible else ())
+
+
+def _keywords_of(value: Any) -> set[Keyword] | None:
+    """Return the scalars that a number depends on; None if it depends on anything else."""
     if isinstance(value, Keyword):
-        return frozenset({value.slot})
+        return {value}
     if isinstance(value, Operation):
-        found = [keywords_of(operand) for operand in value.operands]
-        return None if None in found else frozenset[int]().union(*(slots for slots in found if slots is not None))
-    return None if isinstance(value, Node) else frozenset()
+        found: set[Keyword] = set()
+        for keywords in map(_keywords_of, value.operands):
+            if keywords is None:
+                return None
+            found |= keywords
+        return found
+    return None if isinstance(value, Node) else set()

@@ -1,58 +1,85 @@
-"""Construct the nodes of functions that take more than one operation."""
+"""Construct the nodes of elementwise functions, some of which take several operations."""
 
 from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from pykernels.kernel.expression import functions
-from pykernels.kernel.expression.functions import BINARY, Function
-from pykernels.kernel.expression.nodes import Node, NotElementwise, Operation, dtype_of, is_array, operation
+from pykernels.kernel.expression.axes import Axes
+from pykernels.kernel.expression.nodes import Node, NotExpressible, Operation, dtype_of, is_array, operation
+from pykernels.kernel.expression.number_rules import may_raise
+from pykernels.kernel.expression.operations import BINARY, COMPARISONS, Function
 
-__all__ = ["apply", "convert", "inputs_of", "power_operator"]
+__all__ = ["apply", "compute", "convert", "inputs_of", "power_operator"]
 
-# Up to here, products of floating-point numbers are as close as a power.
+# Up to this exponent, products of floating-point numbers are as accurate as a power.
 _LARGEST_POWER = 4
 _LARGEST_INTEGER_POWER = 64
-_COMPARISONS = frozenset(function.name for function in functions.COMPARISONS.values())
+_COMPARING = frozenset(function.name for function in COMPARISONS.values())
 
 
-def apply(function: Function, operands: Sequence[Any]) -> Operation:
-    """The node of a function of operands, of which at least one is a node.
+def apply(function: Function, operands: Sequence[Any], axes: Axes | None) -> Any:
+    """Apply an elementwise function: return the node of an operation, or a value if all operands are known now.
 
     Raises
     ------
-    NotElementwise
+    NotExpressible
         NumPy refuses the operands, or the function has no elementwise form for them.
     """
+    if not any(isinstance(operand, Node) for operand in operands):
+        return compute(function.function, operands)
+    made = _operation_of(function, operands)
+    if axes is None:
+        return made
+    axes.shape_of(made)
+    return axes.once(made, function.name, made.dtype, *operands)
+
+
+def compute(function: Callable[..., Any], values: Sequence[Any]) -> Any:
+    """Return what a function gives for known values."""
+    if any(map(_has_nodes, values)):
+        raise NotExpressible
+    try:
+        with np.errstate(all="ignore"):
+            return function(*values)
+    except Exception as error:
+        raise NotExpressible(f"{type(error).__name__}: {error}") from error
+
+
+def _has_nodes(value: Any) -> bool:
+    return isinstance(value, Node) or (isinstance(value, tuple) and any(map(_has_nodes, value)))
+
+
+def _operation_of(function: Function, operands: Sequence[Any]) -> Operation:
     if function.name == "clip":
         return _clip(*operands)
     for operand in operands:
         if not isinstance(operand, (Node, bool, int, float, np.generic)):
-            raise NotElementwise(f"{type(operand).__name__} among numbers")
-    compared = _compare_exactly(function, operands) if function.name in _COMPARISONS else None
+            raise NotExpressible(f"{type(operand).__name__} among numbers")
+    compared = _compare_exactly(function, operands) if function.name in _COMPARING else None
     if compared is not None:
         return compared
     made = operation(function.name, function.function, operands, function.computed_in)
-    if function.name == "power":
+    if function.name == "power" and not may_raise(made):
         made = _as_products(made, *operands)
     if made.name in ("power", "reciprocal") and made.dtype.kind != "f":
-        raise NotElementwise("a power of integers")
+        raise NotExpressible("a power of integers")
     return made
 
 
-def convert(value: Node, sample: Any) -> Operation:
-    """The value as one of the type of the sample."""
+def convert(value: Node, sample: Any, axes: Axes | None) -> Node:
+    """Convert a value to the type of the sample."""
     is_rounded = np.asarray(sample).dtype == np.float16 != dtype_of(value)
-    return operation("to_half" if is_rounded else "convert", lambda _: sample, [value])
+    made = operation("to_half" if is_rounded else "convert", lambda _: sample, [value])
+    return made if axes is None else axes.once(made, "convert", made.dtype, value)
 
 
 def _compare_exactly(function: Function, operands: Sequence[Any]) -> Operation | None:
-    """A comparison of integers with one of Python's that their dtype need not hold; None for all other operands."""
+    """Compare integers with a Python integer that their dtype may not hold; None for all other operands."""
     at = next((at for at, each in enumerate(operands) if type(getattr(each, "sample", each)) is int), None)
     if at is None or type(getattr(operands[1 - at], "sample", operands[1 - at])) in (bool, int, float):
         return None
@@ -69,14 +96,14 @@ def _compare_exactly(function: Function, operands: Sequence[Any]) -> Operation |
         if limits.min <= number <= limits.max:
             return None
         always = function.function(*((0, number) if at else (number, 0)))
-        same = functions.COMPARISONS[ast.Eq if always else ast.NotEq]
+        same = COMPARISONS[ast.Eq if always else ast.NotEq]
         return operation(same.name, same.function, [other, other], same.computed_in)
     narrow = Operation(dtype.type(1), name="wrap", operands=(number,), dtype=dtype)
     above, below = (
         operation(each.name, each.function, [number, int(limit)], each.computed_in)
         for each, limit in (
-            (functions.COMPARISONS[ast.GtE], limits.min),
-            (functions.COMPARISONS[ast.LtE], min(limits.max, np.iinfo(np.int64).max)),
+            (COMPARISONS[ast.GtE], limits.min),
+            (COMPARISONS[ast.LtE], min(limits.max, np.iinfo(np.int64).max)),
         )
     )
     fits = operation("logical_and", np.logical_and, [above, below])
@@ -84,12 +111,12 @@ def _compare_exactly(function: Function, operands: Sequence[Any]) -> Operation |
 
 
 def inputs_of(value: Any) -> frozenset[int]:
-    """The inputs whose shapes decide on the shape of a value."""
+    """Return the inputs whose shapes determine the shape of a value."""
     return value.inputs if isinstance(value, Node) else frozenset()
 
 
 def power_operator(base: Node, exponent: Any) -> tuple[Function, list[Any]]:
-    """``base ** exponent``, for which NumPy has short cuts that `np.power` does not take."""
+    """Return ``base ** exponent``, for which NumPy takes shortcuts that `np.power` does not."""
     if is_array(base) and dtype_of(base).kind == "f" and _is_number(exponent):
         for name, number in (("sqrt", 0.5), ("reciprocal", -1)):
             if exponent == number:
@@ -98,10 +125,10 @@ def power_operator(base: Node, exponent: Any) -> tuple[Function, list[Any]]:
 
 
 def _clip(value: Any, low: Any = None, high: Any = None) -> Operation:
-    """Two steps, in a dtype that all three decide upon."""
+    """Clip in two steps, in the dtype to which all three promote."""
     bounds = {name: bound for name, bound in (("maximum", low), ("minimum", high)) if bound is not None}
     if not bounds:
-        raise NotElementwise("a clip without bounds")
+        raise NotExpressible("a clip without bounds")
 
     def clip(value: Any, *given: Any) -> Any:
         return np.clip(value, None if low is None else given[0], None if high is None else given[-1])
@@ -117,13 +144,13 @@ def _clip(value: Any, low: Any = None, high: Any = None) -> Operation:
 
 
 def _within(name: str, bound: Any, limits: np.iinfo) -> Any:
-    """A bound of a clip; one of Python's beyond the limit on its own side bounds nothing."""
+    """Return a bound of a clip; a Python integer beyond the dtype's limit on its own side has no effect."""
     limit, function = (limits.min, max) if name == "maximum" else (min(limits.max, np.iinfo(np.int64).max), min)
     return operation(name, function, [bound, int(limit)]) if isinstance(bound, Node) else function(bound, int(limit))
 
 
 def _as_products(power: Operation, base: Any, exponent: Any) -> Operation:
-    """A power, as products where the exponent is a small whole number: much faster, and integers wrap the same."""
+    """Return a power, as products if the exponent is a small whole number: much faster, and integers wrap alike."""
     largest = _LARGEST_POWER if power.dtype.kind == "f" else _LARGEST_INTEGER_POWER
     if not _is_number(exponent) or not 1 <= exponent <= largest or exponent != int(exponent):
         return power

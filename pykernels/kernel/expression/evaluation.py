@@ -1,52 +1,148 @@
-"""Evaluate Python functions on elementwise expressions, statement after statement."""
+"""Evaluate Python functions to expressions: their syntax trees, with nodes in place of arrays and scalars."""
 
 from __future__ import annotations
 
 import ast
+import builtins
+import itertools
+import operator
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pykernels.kernel.expression import promotion
-from pykernels.kernel.expression.expression_evaluation import ExpressionEvaluation, describe
-from pykernels.kernel.expression.nodes import Node, NotElementwise, dtype_of, is_array
+from pykernels.kernel.expression import calls, operations, promotion, views
+from pykernels.kernel.expression.array_nodes import require_known
+from pykernels.kernel.expression.axes import Axes, Shape
+from pykernels.kernel.expression.construction import apply, compute, convert, inputs_of, power_operator
+from pykernels.kernel.expression.nodes import Input, Keyword, Node, NotExpressible, dtype_of, is_array
+from pykernels.kernel.expression.number_rules import is_chosen_safely
+from pykernels.kernel.expression.operations import Function
+from pykernels.kernel.read.signature import Signature, group_shapes
+from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["Evaluation"]
+__all__ = ["evaluate"]
 
 _MAX_DEPTH = 32
+# The most expressions to evaluate, those of called functions included; as many take some 10 s.
+_MOST_EXPRESSIONS = 10_000
+# The result of a block that ends without a return statement.
+_NO_RETURN = object()
+_NUMBERS = (bool, int, float, np.generic)
+_IDENTITY: dict[type[ast.AST], Callable[..., Any]] = {ast.Is: operator.is_, ast.IsNot: operator.is_not}
+_STATIC_COMPARISONS: dict[type[ast.AST], Callable[..., Any]] = {
+    **{symbol: function.function for symbol, function in operations.COMPARISONS.items()},
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
 
 
-class _NoReturn:
-    """A body that ended without a return statement."""
+def evaluate(
+    kernel: KernelFunction, signature: Signature, axes: Axes | None = None, shapes: Sequence[Shape] = ()
+) -> tuple[Any, ...]:
+    """Return the outputs of a kernel as expressions of its inputs and scalars.
+
+    Parameters
+    ----------
+    axes : Axes, optional
+        Records the shapes of nodes. Without it an array stands for arrays of any shape, and the outputs are expressions
+        of single elements.
+    shapes : sequence of Shape, optional
+        The shapes of the inputs.
+
+    Raises
+    ------
+    NotExpressible
+        The kernel has no such expressions, or the number of its outputs is not the signature's.
+    """
+    where = kernel.place
+    if kernel.takes_outs:
+        raise NotExpressible("it writes into 'outs'", where)
+    if signature.mutable:
+        raise NotExpressible("it may change an input", where)
+    inputs = [
+        Input(np.ones(1, tensor.dtype), frozenset({at}), position=at)
+        for at, tensor in enumerate(signature.tensors[: signature.n_inputs])
+    ]
+    if axes is not None:
+        for node, shape in zip(inputs, shapes):
+            axes.note(node, shape)
+    keywords: dict[str, Any] = dict(signature.constants)
+    for slot, (name, _) in enumerate(signature.scalars):
+        is_specializable = name in signature.specializable
+        keywords[name] = Keyword(signature.example(name), slot=slot, name=name, is_specializable=is_specializable)
+    args = group_shapes(signature.inputs, iter(inputs))
+    result = _Evaluation(kernel.function, kernel.helpers, axes, itertools.count(1)).run([args], keywords)
+    outputs = result if isinstance(result, tuple) else (result,)
+    expected = len(signature.tensors) - signature.n_inputs
+    if len(outputs) != expected:
+        raise NotExpressible(f"it returns {len(outputs)} results for {expected} outputs", where)
+    return outputs
 
 
-class Evaluation(ExpressionEvaluation):
-    """The evaluation of one call of a function."""
+class _Evaluation:
+    """The evaluation of one call of a function.
 
-    def __init__(self, function: types.FunctionType | Callable[..., Any], helpers: Sequence[Any], depth: int) -> None:
+    A value is a `Node`, or a Python object that is known now: a number, None, a string, a dtype, a module, a function,
+    or a tuple of values. Code that cannot be evaluated raises `NotExpressible`; the innermost statement or expression
+    adds its place in the file.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        helpers: Sequence[Any],
+        axes: Axes | None,
+        evaluated: Iterator[int],
+        depth: int = 0,
+    ) -> None:
         definition = promotion.definition_of(function)
         if definition is None or function.__closure__ or depth > _MAX_DEPTH:
-            raise NotElementwise(f"the source of {function.__name__} is not a function at the top level of a file")
-        super().__init__(function, helpers)
+            raise NotExpressible(f"the source of {function.__name__} is not a function at the top level of a file")
         self._definition = definition
         self._defaults = (function.__defaults__ or (), function.__kwdefaults__ or {})
+        self._file = Path(function.__code__.co_filename).name
+        self._globals = function.__globals__
+        self._locals = function.__code__.co_varnames
+        self._helpers = helpers
+        self._axes = axes
         self._depth = depth
+        self._evaluated = evaluated
+        self._names: dict[str, Any] = {}
+        self._given: tuple[Any, ...] = ()
 
     def run(self, positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
-        """What the function returns."""
-        self._bind_parameters(positional, keywords)
+        """Return what the function returns."""
         try:
+            self._bind_parameters(positional, keywords)
             result = self._block(self._definition.body)
         except RecursionError:
-            raise self._refusal(self._definition, "an expression that is nested too deeply") from None
-        return None if result is _NoReturn else result
+            raise NotExpressible("an expression that is nested too deeply", self._place(self._definition)) from None
+        except NotExpressible as refusal:
+            self._locate(refusal, self._definition)
+            raise
+        return None if result is _NO_RETURN else result
+
+    def _locate(self, refusal: NotExpressible, node: ast.AST) -> None:
+        """Add the place to a refusal that has none, and the expression as its reason if it has none."""
+        if not refusal.where:
+            refusal.where = self._place(node)
+            refusal.reason = refusal.reason or _describe(node)
+
+    def _place(self, node: ast.AST) -> str:
+        return f"{self._file}:{getattr(node, 'lineno', 0)}"
+
+    def _nested(self, function: Callable[..., Any], positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        """Return what another function returns."""
+        inner = _Evaluation(function, self._helpers, self._axes, self._evaluated, self._depth + 1)
+        return inner.run(positional, keywords)
 
     def _bind_parameters(self, positional: Sequence[Any], keywords: dict[str, Any]) -> None:
         parameters = self._definition.args
         if parameters.vararg or parameters.kwarg or parameters.posonlyargs:
-            raise self._refusal(self._definition, f"the parameters of {self._definition.name}")
+            raise NotExpressible(f"the parameters of {self._definition.name}")
         names = [parameter.arg for parameter in parameters.args]
         defaults, keyword_defaults = self._defaults
         self._names = dict(zip(reversed(names), reversed(defaults))) | keyword_defaults | keywords
@@ -54,16 +150,20 @@ class Evaluation(ExpressionEvaluation):
         self._given = (*positional, *keywords.values())
         wanted = {*names, *(parameter.arg for parameter in parameters.kwonlyargs)}
         if len(positional) > len(names) or wanted != set(self._names) or {*names[: len(positional)]} & set(keywords):
-            raise self._refusal(self._definition, f"a call of {self._definition.name} that does not fit it")
+            raise NotExpressible(f"a call of {self._definition.name} that does not fit it")
 
     # ---- statements
 
     def _block(self, statements: Sequence[ast.stmt]) -> Any:
         for statement in statements:
-            result = self._statement(statement)
-            if result is not _NoReturn:
+            try:
+                result = self._statement(statement)
+            except NotExpressible as refusal:
+                self._locate(refusal, statement)
+                raise
+            if result is not _NO_RETURN:
                 return result
-        return _NoReturn
+        return _NO_RETURN
 
     def _statement(self, statement: ast.stmt) -> Any:
         if isinstance(statement, ast.Return):
@@ -77,10 +177,18 @@ class Evaluation(ExpressionEvaluation):
         elif isinstance(statement, ast.AugAssign):
             self._assign_in_place(statement)
         elif isinstance(statement, ast.If):
-            return self._block(statement.body if self._known_truth(statement.test) else statement.orelse)
+            return self._block(statement.body if self._truth(statement.test) else statement.orelse)
         elif not (isinstance(statement, ast.Pass) or _is_docstring(statement)):
-            raise self._refusal(statement, describe(statement))
-        return _NoReturn
+            raise NotExpressible
+        return _NO_RETURN
+
+    def _truth(self, test: ast.expr) -> bool:
+        value = self._value(test)
+        if self._axes is not None:
+            require_known(value)
+        if isinstance(value, Node):
+            raise NotExpressible("a branch on what is known at run time only")
+        return bool(value)
 
     def _assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
@@ -89,42 +197,187 @@ class Evaluation(ExpressionEvaluation):
             for part, member in zip(target.elts, value):
                 self._assign(part, member)
         else:
-            raise self._refusal(target, "an assignment to a part of something")
+            raise NotExpressible("an assignment to a part of something")
 
     def _assign_in_place(self, statement: ast.AugAssign) -> None:
         target = statement.target
         if not isinstance(target, ast.Name):
-            raise self._refusal(statement, "an assignment to a part of something")
+            raise NotExpressible("an assignment to a part of something")
         old, operand = self._value(target), self._value(statement.value)
-        new = self._binary(statement, statement.op, old, operand)
+        new = self._binary(statement.op, old, operand)
         if is_array(old):
-            # The array itself changes: nobody else may see it, and it keeps its dtype and shape.
+            # The array itself changes: no other name may refer to it, and its dtype and shape stay.
             others = [value for name, value in self._names.items() if name != target.id]
-            if any(self._shares(value, old) for value in (*self._given, *others)):
-                raise self._refusal(statement, "a change in place of what has another name")
+            if any(_shares(value, old) for value in (*self._given, *others)):
+                raise NotExpressible("a change in place of what has another name")
             if not self._fits(new, old) or not np.can_cast(dtype_of(new), dtype_of(old), "same_kind"):
-                raise self._refusal(statement, "a change in place that does not fit")
-            new = self._convert(statement, new, old.sample)
+                raise NotExpressible("a change in place that does not fit")
+            new = convert(new, old.sample, self._axes)
         self._names[target.id] = new
 
-    # ---- what depends on shapes
-
-    def _nested(self, function: Callable[..., Any], positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
-        inner = self._inner(function)
-        inner._evaluated = self._evaluated
-        return inner.run(positional, keywords)
-
-    def _inner(self, function: Callable[..., Any]) -> Evaluation:
-        return Evaluation(function, self._helpers, self._depth + 1)
-
-    def _shares(self, value: Any, node: Node) -> bool:
-        """Whether a value is an array, or has one in it, that lies in the same memory as another."""
-        return value is node or (isinstance(value, tuple) and any(self._shares(member, node) for member in value))
-
     def _fits(self, new: Node, old: Node) -> bool:
-        """Whether what is computed from an array and others has the shape of that array."""
-        return new.inputs <= old.inputs
+        """Whether the result of an operation on an array and others has the shape of that array."""
+        if self._axes is None:
+            return new.inputs <= old.inputs
+        return self._axes.shape_of(new) == self._axes.shape_of(old)
+
+    # ---- expressions
+
+    def _value(self, node: ast.expr) -> Any:
+        try:
+            if next(self._evaluated) > _MOST_EXPRESSIONS:
+                raise NotExpressible(f"there are more than {_MOST_EXPRESSIONS:,} expressions")
+            if isinstance(node, ast.Constant):
+                return node.value
+            if isinstance(node, ast.Name):
+                return self._lookup(node)
+            if isinstance(node, ast.Tuple):
+                return tuple(map(self._value, node.elts))
+            if isinstance(node, ast.BinOp):
+                return self._binary(node.op, self._value(node.left), self._value(node.right))
+            if isinstance(node, ast.UnaryOp):
+                return self._unary(node.op, self._value(node.operand))
+            if isinstance(node, ast.Compare):
+                return self._compare(node.ops, list(map(self._value, [node.left, *node.comparators])))
+            if isinstance(node, ast.IfExp):
+                return self._choose(node)
+            if isinstance(node, ast.Attribute):
+                return self._attribute(self._value(node.value), node.attr)
+            if isinstance(node, ast.Subscript):
+                return self._member(node)
+            if isinstance(node, ast.Call):
+                return self._call(node)
+            raise NotExpressible
+        except NotExpressible as refusal:
+            self._locate(refusal, node)
+            raise
+
+    def _lookup(self, node: ast.Name) -> Any:
+        if node.id in self._names:
+            return self._names[node.id]
+        for namespace in (self._globals, vars(builtins)):
+            if node.id in namespace and node.id not in self._locals:
+                return namespace[node.id]
+        raise NotExpressible(f"the name {node.id}")
+
+    def _binary(self, symbol: ast.operator, left: Any, right: Any) -> Any:
+        function = operations.BINARY.get(type(symbol))
+        if function is None:
+            raise NotExpressible("a matrix product")
+        if isinstance(symbol, ast.Add) and isinstance(left, tuple) and isinstance(right, tuple):
+            return left + right
+        if isinstance(symbol, ast.Pow) and isinstance(left, Node):
+            return apply(*power_operator(left, right), self._axes)
+        return apply(function, [left, right], self._axes)
+
+    def _unary(self, symbol: ast.unaryop, operand: Any) -> Any:
+        if isinstance(symbol, ast.Not) and is_array(operand):
+            raise NotExpressible("the truth of an array")
+        return apply(operations.UNARY[type(symbol)], [operand], self._axes)
+
+    def _compare(self, symbols: Sequence[ast.cmpop], values: Sequence[Any]) -> Any:
+        if len(values) != 2:
+            raise NotExpressible("a chain of comparisons")
+        symbol = type(symbols[0])
+        if symbol in _IDENTITY:
+            return _IDENTITY[symbol](*values)
+        if symbol in operations.COMPARISONS and any(isinstance(value, Node) for value in values):
+            return apply(operations.COMPARISONS[symbol], values, self._axes)
+        return compute(_STATIC_COMPARISONS[symbol], values)
+
+    def _choose(self, node: ast.IfExp) -> Any:
+        test = self._value(node.test)
+        if not isinstance(test, Node):
+            return self._value(node.body if test else node.orelse)
+        branches = []
+        for branch in (node.body, node.orelse):
+            branches.append(self._value(branch))
+            if self._has_shape(branches[-1]):
+                require_known(test)
+                raise NotExpressible("a choice on what is known at run time only")
+        chosen, otherwise = branches
+        same = is_array(chosen) == is_array(otherwise) and dtype_of(chosen) == dtype_of(otherwise)
+        if is_array(test) or not same or inputs_of(chosen) != inputs_of(otherwise):
+            raise NotExpressible("a choice between things of different kinds")
+        if not (is_chosen_safely(chosen) and is_chosen_safely(otherwise)):
+            raise NotExpressible("a choice of what may raise an exception")
+        return apply(Function("where", lambda test, a, b: a), [test, chosen, otherwise], self._axes)
+
+    def _has_shape(self, value: Any) -> bool:
+        return self._axes is not None and self._axes.has(value)
+
+    def _attribute(self, owner: Any, name: str) -> Any:
+        if isinstance(owner, Node):
+            if name == "dtype" and (is_array(owner) or self._has_shape(owner)):
+                return dtype_of(owner)
+            if self._axes is not None and self._axes.has(owner):
+                if name in views.ATTRIBUTES:
+                    return views.ATTRIBUTES[name](self._axes, owner)
+                if name == "T" and len(self._axes.shape_of(owner)) < 2:
+                    return owner
+            raise NotExpressible(f"the attribute {name!r} of an array")
+        if isinstance(owner, (types.ModuleType, np.dtype, np.finfo, np.iinfo, *_NUMBERS)):
+            return compute(getattr, (owner, name))
+        raise NotExpressible(f"the attribute {name!r}")
+
+    def _member(self, node: ast.Subscript) -> Any:
+        owner, index = self._value(node.value), self._index(node.slice)
+        if self._axes is not None and self._axes.has(owner):
+            return views.index(self._axes, owner, index if isinstance(index, tuple) else (index,))
+        bounds = (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)
+        if not isinstance(owner, tuple) or not all(bound is None or isinstance(bound, int) for bound in bounds):
+            raise NotExpressible("an index")
+        try:
+            return owner[index]
+        except Exception:
+            raise NotExpressible("an index that is out of range") from None
+
+    def _index(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Tuple):
+            return tuple(map(self._index, node.elts))
+        if isinstance(node, ast.Slice):
+            return slice(*(None if each is None else self._value(each) for each in (node.lower, node.upper, node.step)))
+        return self._value(node)
+
+    def _call(self, node: ast.Call) -> Any:
+        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+            raise NotExpressible("a call with a star")
+        positional = list(map(self._value, node.args))
+        keywords = {keyword.arg: self._value(keyword.value) for keyword in node.keywords if keyword.arg}
+        call = calls.Call(ast.unparse(node.func), positional, keywords, self._axes, self._nested)
+        if isinstance(node.func, ast.Attribute):
+            owner = self._value(node.func.value)
+            if isinstance(owner, Node):
+                return calls.call_method(owner, node.func.attr, call)
+            called = self._attribute(owner, node.func.attr)
+        else:
+            called = self._value(node.func)
+        called = getattr(called, "py_func", called)
+        if isinstance(called, types.FunctionType) and called in self._helpers:
+            return self._nested(called, positional, keywords)
+        return calls.call_function(called, call)
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _shares(value: Any, node: Node) -> bool:
+    """Whether a value is, or contains, an array that shares memory with `node`."""
+    if isinstance(value, tuple):
+        return any(_shares(member, node) for member in value)
+    return views.base_of(value) is views.base_of(node)
+
+
+_DESCRIPTIONS: dict[type[ast.AST], str] = {
+    ast.For: "a loop",
+    ast.While: "a loop",
+    ast.Raise: "an exception",
+    ast.Slice: "an index",
+    ast.Subscript: "an index",
+}
+
+
+def _describe(node: ast.AST) -> str:
+    """Describe a part of a function for a reason."""
+    return _DESCRIPTIONS.get(type(node)) or ast.unparse(node).splitlines()[0]

@@ -1,40 +1,28 @@
-"""Recognise a kernel of whole-array expressions and reductions that needs no numba."""
+"""Recognise kernels of whole-array expressions and reductions, which do not need numba."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from pykernels.base import abi
-from pykernels.kernel.expression.array_evaluation import ArrayEvaluation
 from pykernels.kernel.expression.axes import Axes, Shape
-from pykernels.kernel.expression.nodes import Input, Keyword, Node, NotElementwise, dtype_of
-from pykernels.kernel.expression.view_evaluation import Unfixed
-from pykernels.kernel.read.signature import Signature, group_shapes
+from pykernels.kernel.expression.evaluation import evaluate
+from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of, in_order, is_array
+from pykernels.kernel.read.signature import ANY_RANK, Signature
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["Fused", "Unfit", "recognise"]
+__all__ = ["Fused", "recognise"]
 
-
-class Unfit(Exception):
-    """The kernel has no fused form; the message is the reason, short enough for one line.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The attributes whose values would have to be known.
-    """
-
-    def __init__(self, reason: str, names: tuple[str, ...] = ()) -> None:
-        super().__init__(reason)
-        self.names = names
+# As kMaxTensors in elementwise.cpp.
+_MAX_TENSORS = 32
 
 
 @dataclass(frozen=True)
 class Fused:
-    """What a kernel computes.
+    """What a fused kernel computes.
 
     Attributes
     ----------
@@ -44,9 +32,11 @@ class Fused:
     tensors : tuple of Shape
         The axes of every tensor, inputs first.
     dtypes : tuple of dtype
-        Theirs.
+        The dtype of every tensor.
     n_inputs, n_scalars : int
-        How many of them are inputs; how many numbers are given at run time.
+        The number of inputs, and of the scalars passed at run time.
+    is_elementwise : bool
+        Whether it serves tensors of any rank: all share one axis, that of the elements of the broadcast shape.
     """
 
     outputs: tuple[Node, ...]
@@ -55,55 +45,48 @@ class Fused:
     dtypes: tuple[np.dtype, ...]
     n_inputs: int
     n_scalars: int
+    is_elementwise: bool
 
 
 def recognise(kernel: KernelFunction, signature: Signature) -> Fused:
-    """The expression that a kernel computes for a signature.
+    """Return the expression that a kernel computes for a signature; it must be elementwise if there are no ranks.
 
     Raises
     ------
-    Unfit
-        It computes something else, or its results are not what the signature says.
+    NotExpressible
+        The kernel has no such expression, or its results are not what the signature says.
     """
-    where = f"{kernel.path.name}:{kernel.line}"
-    if kernel.takes_outs:
-        raise Unfit(f"{where}: it writes into 'outs'")
-    if signature.mutable:
-        raise Unfit(f"{where}: it may change an input")
-    axes, tensors, inputs = Axes(sum(tensor.ndim for tensor in signature.tensors)), [], []
-    position = 0
-    for at, tensor in enumerate(signature.tensors):
-        tensors.append(tuple(frozenset({position + axis}) for axis in range(tensor.ndim)))
-        position += tensor.ndim
-        if at < signature.n_inputs:
-            inputs.append(Input(np.ones(1, tensor.dtype), frozenset({at}), position=at))
-            axes.note(inputs[-1], tensors[-1])
-    keywords: dict[str, Any] = dict(signature.constants)
-    for slot, (name, _) in enumerate(signature.scalars):
-        sample = True if name in signature.flags else 1.0 if name in signature.reals else 1
-        keywords[name] = Keyword(sample, slot=slot)
-    args = group_shapes(signature.inputs, iter(inputs))
-    try:
-        result = ArrayEvaluation(kernel.function, kernel.helpers, 0, axes).run([args], keywords)
-    except NotElementwise as reason:
-        raise Unfit(str(reason)) from None
-    except Unfixed as reason:
-        names = tuple(signature.scalars[slot][0] for slot in sorted(reason.slots))
-        fixable = all(
-            position != abi.SCALAR_IS_TRAIN and name not in signature.reals
-            for name, position in (signature.scalars[slot] for slot in reason.slots)
-        )
-        raise Unfit(f"{where}: it branches on {', '.join(names)}", names if fixable else ()) from None
-    outputs = result if isinstance(result, tuple) else (result,)
-    expected = signature.tensors[signature.n_inputs :]
-    if len(outputs) != len(expected):
-        raise Unfit(f"{where}: it returns {len(outputs)} results for {len(expected)} outputs")
-    for tensor, output in zip(expected, outputs):
+    where, is_elementwise = kernel.place, not signature.has_ranks
+    if is_elementwise and len(signature.tensors) > _MAX_TENSORS:
+        raise NotExpressible(f"it has more than {_MAX_TENSORS} tensors", where)
+    axes, tensors = _axes_of(signature)
+    if is_elementwise:
+        outputs = evaluate(kernel, signature)
+        _note_arrays(axes, outputs)
+    else:
+        outputs = evaluate(kernel, signature, axes, tensors)
+    for tensor, output in zip(signature.tensors[signature.n_inputs :], outputs):
         if not axes.has(output):
-            raise Unfit(f"{where}: it returns what is not computed from an input")
+            raise NotExpressible("it returns what is not an array that is computed from an input", where)
         if dtype_of(output) != tensor.dtype:
-            raise Unfit(f"{where}: it returns {dtype_of(output)} for an output of {tensor.dtype}")
-        if len(axes.shape_of(output)) != tensor.ndim:
-            raise Unfit(f"{where}: it returns {len(axes.shape_of(output))} axes for an output of {tensor.ndim}")
+            raise NotExpressible(f"it returns {dtype_of(output)} for an output of {tensor.dtype}", where)
+        if tensor.ndim not in (len(axes.shape_of(output)), ANY_RANK):
+            raise NotExpressible(f"it returns {len(axes.shape_of(output))} axes for an output of {tensor.ndim}", where)
     dtypes = tuple(tensor.dtype for tensor in signature.tensors)
-    return Fused(outputs, axes, tuple(tensors), dtypes, signature.n_inputs, len(signature.scalars))
+    return Fused(outputs, axes, tensors, dtypes, signature.n_inputs, len(signature.scalars), is_elementwise)
+
+
+def _axes_of(signature: Signature) -> tuple[Axes, tuple[Shape, ...]]:
+    """Return the axes of every tensor: one that all share, if their ranks are unknown."""
+    if not signature.has_ranks:
+        return Axes(1), ((frozenset({0}),),) * len(signature.tensors)
+    positions = itertools.count()
+    tensors = (tuple(frozenset({next(positions)}) for _ in range(each.ndim)) for each in signature.tensors)
+    return Axes(sum(each.ndim for each in signature.tensors)), tuple(tensors)
+
+
+def _note_arrays(axes: Axes, outputs: Iterable[Node]) -> None:
+    """Give all arrays the shared axis as their shape."""
+    for node in in_order(output for output in outputs if isinstance(output, Node)):
+        if is_array(node):
+            axes.note(node, (frozenset({0}),))

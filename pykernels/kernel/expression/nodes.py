@@ -1,7 +1,7 @@
-"""Elementwise expressions: what one element of the outputs is, in terms of one element of each input.
+"""Nodes of elementwise expressions: one element of each output in terms of one element of each input.
 
-An expression is a graph of nodes. NumPy itself says which dtype each has: every node carries a small sample of what
-NumPy would see in its place, and an operation is typed by being applied to the samples of its operands.
+An expression is a graph of nodes. NumPy itself determines their dtypes: every node carries a small sample of the array
+or number that NumPy would see in its place, and applying an operation to the samples of its operands gives its dtype.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = [
     "Input",
     "Keyword",
     "Node",
-    "NotElementwise",
+    "NotExpressible",
     "Number",
     "Operand",
     "Operation",
@@ -32,20 +32,39 @@ _numbers = itertools.count()
 _KINDS = "biuf"
 
 
-class NotElementwise(Exception):
-    """The kernel has no elementwise form; the message is the reason, short enough for one line."""
+class NotExpressible(Exception):
+    """The kernel has no expression of the form that is being tried.
+
+    Attributes
+    ----------
+    reason : str
+        Short enough for one line.
+    where : str
+        The place of the reason, ``file:line``.
+    specialize_on : tuple of str
+        The scalars on which the kernel may be specialized to have an expression (`Signature`).
+    """
+
+    def __init__(self, reason: str = "", where: str = "", specialize_on: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.where = where
+        self.specialize_on = specialize_on
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}" if self.where else self.reason
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A value that is known at run time only.
+    """A value that is known only at run time.
 
     Attributes
     ----------
     sample : ndarray of shape (1,), or number
-        An array stands for an array of any rank; a number of Python's or NumPy's for a number of this type.
+        An array stands for an array of any rank; a Python or NumPy number for a number of this type.
     inputs : frozenset of int
-        The inputs whose shapes, broadcast together, are the shape of this value.
+        The inputs whose broadcast shape is the shape of this value.
     order : int
         Greater than that of every operand.
     """
@@ -64,14 +83,16 @@ class Input(Node):
 
 @dataclass(frozen=True, eq=False)
 class Keyword(Node):
-    """The number handed over at run time in `slot`."""
+    """The scalar `name`, passed at run time in `slot`; a kernel can or cannot be specialized on it."""
 
     slot: int = 0
+    name: str = ""
+    is_specializable: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Operation(Node):
-    """A named operation, computed in `dtype`, which its operands are converted to."""
+    """A named operation, which converts its operands to `dtype` and computes in it."""
 
     name: str = ""
     operands: tuple[Operand, ...] = ()
@@ -84,12 +105,12 @@ Operand: TypeAlias = "Node | Number"
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value is an array, not a number."""
+    """Whether a value is an array and not a number."""
     return isinstance(value, Node) and isinstance(value.sample, np.ndarray)
 
 
 def dtype_of(value: Operand) -> np.dtype:
-    """The dtype of a node or number; Python numbers are float64, int64 or bool."""
+    """Return the dtype of a node or number; Python numbers are float64, int64 or bool."""
     return np.asarray(_sample(value)).dtype
 
 
@@ -103,21 +124,21 @@ def operation(
     operands: Sequence[Operand],
     computed_in: Callable[..., Any] | None = None,
 ) -> Operation:
-    """The node of an operation.
+    """Return the node of an operation.
 
     Parameters
     ----------
     name : str
-        What it is called in `vector_code.OPERATIONS`.
+        Its name in `operations.OPERATIONS`.
     function : callable
-        NumPy's or Python's function, which is tried on the samples.
+        NumPy's or Python's function, which is applied to the samples.
     computed_in : callable, optional
-        Gives the dtype to compute in, out of the samples of the operands; otherwise it is that of the result.
+        Takes the samples of the operands and returns the dtype to compute in; by default the dtype of the result.
 
     Raises
     ------
-    NotElementwise
-        NumPy refuses the operands, or the result is not of a numeric dtype.
+    NotExpressible
+        NumPy refuses the operands, or the dtype of the result is not numeric.
     """
     samples = [_sample(operand) for operand in operands]
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -126,12 +147,12 @@ def operation(
             result = function(*samples)
             dtype = np.asarray(result).dtype if computed_in is None else computed_in(*samples)
         except Exception as error:
-            raise NotElementwise(f"{type(error).__name__}: {error}") from error
+            raise NotExpressible(f"{type(error).__name__}: {error}") from error
     given = np.asarray(result)
     if any(d.kind not in _KINDS or d.itemsize > 8 for d in (dtype, given.dtype)) or given.ndim > 1:
-        raise NotElementwise(f"{name} gives {given.dtype}")
+        raise NotExpressible(f"{name} gives {given.dtype}")
     inputs = frozenset[int]().union(*(operand.inputs for operand in operands if isinstance(operand, Node)))
-    # A sample of one has no special values, such as the zero that a difference of samples would be.
+    # A sample of ones avoids special values, such as the zero that a difference of samples would be.
     if isinstance(result, np.ndarray):
         sample = np.ones(1, result.dtype) if result.ndim else result.dtype.type(1)
     else:
@@ -140,7 +161,7 @@ def operation(
 
 
 def in_order(outputs: Iterable[Node]) -> list[Node]:
-    """Every node that the outputs need, each after its operands."""
+    """Return every node that the outputs need, each after its operands."""
     found: dict[int, Node] = {}
     waiting = list(outputs)
     while waiting:

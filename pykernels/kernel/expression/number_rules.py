@@ -1,7 +1,7 @@
-"""Which operations on the numbers that a kernel is given may raise: where Python does, or NumPy.
+"""Find the operations on scalar arguments that may raise an exception, as they do in Python or NumPy.
 
-Attributes and lengths are Python's numbers. Divided by zero, or too large for the dtype of the array that they meet,
-they raise an exception, where machine code would go on with some other number.
+Attributes and lengths are Python numbers. A division by zero raises an exception, as does a number that the dtype of
+the array cannot hold. Machine code would continue with another number.
 """
 
 from __future__ import annotations
@@ -13,26 +13,19 @@ import numpy as np
 
 from pykernels.kernel.expression.array_nodes import Extent, operands_of
 from pykernels.kernel.expression.nodes import Keyword, Node, Operation, dtype_of, is_array
+from pykernels.kernel.expression.operations import OPERATIONS, Raises
 
-__all__ = ["DIVISIONS", "OVERFLOWING", "is_chosen_safely", "is_given", "may_raise", "narrowed", "reachable"]
-
-DIVISIONS = frozenset(("divide", "floor_divide", "remainder", "reciprocal"))
-OVERFLOWING = {"add": "sadd", "subtract": "ssub", "multiply": "smul"}
-# Python's own functions of floating-point numbers raise where NumPy's give NaN or infinity.
-_FUNCTIONS = {
-    *("power", "sqrt", "hypot", "exp", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc", "sin", "cos", "tan"),
-    *("sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "arctanh"),
-}
+__all__ = ["is_chosen_safely", "is_given", "may_raise", "narrowed", "reachable"]
 
 
 def is_chosen_safely(value: Any) -> bool:
-    """Whether a number may be computed where it is not chosen in the end."""
+    """Whether a number may be computed even where a choice does not select it."""
     nodes = reachable([value]) if isinstance(value, Node) else []
-    return not any(may_raise(node) for node in nodes if getattr(node, "name", "") not in OVERFLOWING)
+    return all(may_raise(node) in (None, Raises.OVERFLOW) for node in nodes)
 
 
 def reachable(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes, and all that they are computed from."""
+    """Return the nodes and everything that they are computed from."""
     found: dict[int, Node] = {}
     waiting = list(nodes)
     while waiting:
@@ -48,23 +41,22 @@ def _is_pythons(value: Any) -> bool:
 
 
 def is_given(value: Any) -> bool:
-    """Whether a number follows from attributes and lengths alone, not from elements of arrays."""
+    """Whether a number depends on attributes and lengths alone, not on elements of arrays."""
     if isinstance(value, Operation):
         return not is_array(value) and all(map(is_given, value.operands))
     return not isinstance(value, Node) or isinstance(value, (Keyword, Extent))
 
 
-def may_raise(node: Node) -> bool:
-    """Whether it is an operation on Python's numbers that may raise."""
+def may_raise(node: Node) -> Raises | None:
+    """Return where a node raises an exception, if it is an operation on Python numbers that may."""
     if not isinstance(node, Operation) or is_array(node) or not all(map(_is_pythons, (node, *node.operands))):
-        return False
-    if node.name == "convert":
-        return dtype_of(node) == np.int64 and dtype_of(node.operands[0]).kind == "f"
-    if node.dtype.kind == "f":
-        return node.name in _FUNCTIONS or (node.name in DIVISIONS and not _is_nonzero(node.operands[-1]))
-    if node.name in DIVISIONS:
-        return not _is_nonzero(node.operands[-1])
-    return node.name in OVERFLOWING or node.name in ("left_shift", "right_shift")
+        return None
+    raises = OPERATIONS[node.name].raises
+    if raises is Raises.DIVISION:
+        return None if _is_nonzero(node.operands[-1]) else raises
+    if raises is Raises.CONVERSION:
+        return raises if dtype_of(node) == np.int64 and dtype_of(node.operands[0]).kind == "f" else None
+    return raises if (raises is Raises.RESULT) == (node.dtype.kind == "f") else None
 
 
 def _is_nonzero(value: Any) -> bool:
@@ -72,7 +64,7 @@ def _is_nonzero(value: Any) -> bool:
 
 
 def narrowed(node: Node) -> list[Node]:
-    """The operands of an operation that are Python's integers, and become numbers of another dtype."""
+    """Return the operands of an operation that are Python integers and are converted to another dtype."""
     if not isinstance(node, Operation) or node.dtype.kind not in "iu" or node.dtype == np.int64:
         return []
     if node.name == "wrap":

@@ -1,9 +1,9 @@
-"""Python numbers are weak (NEP 50): ``1 + x`` has the dtype of ``x``. numba widens it, so its input is rewritten.
+"""Rewrite a kernel so that numba promotes Python numbers as NumPy does (NEP 50): ``1 + x`` has the dtype of ``x``.
 
-Wherever a Python number meets something else in arithmetic, a comparison or an elementwise function of NumPy, the
-number is first made one of the other's dtype: ``1 + x`` becomes ``marker(operator.add, 0b01, 1, 1, x)``, which says
-that operand 0 is a number and to be like operand 1. Whether an expression is a Python number shows in the text:
-literals, attributes of the op, ``len(x)``, ``x.shape[0]``, loop counters, and whatever is computed from these alone.
+Where a Python number meets an array in arithmetic, a comparison or an elementwise function of NumPy, the rewritten code
+first converts the number to the other operand's dtype: ``1 + x`` becomes ``marker(operator.add, 0b01, 1, 1, x)``, in
+which operand 0 is a Python number that takes the dtype of operand 1. The syntax shows which expressions are Python
+numbers: literals, attributes of the op, ``len(x)``, ``x.shape[0]``, loop counters, and what is computed from these.
 """
 
 from __future__ import annotations
@@ -11,36 +11,28 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-import operator
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from pykernels.base.python_files import SOURCE
+from pykernels.kernel.expression.operations import OF_SEVERAL, OPERATIONS, RAISING_MATH, Properties, Raises
 
 __all__ = ["APART", "COPY", "LIKE", "LIMIT", "MARKER", "NUMPY", "PYTHON", "definition_of", "rewrite"]
 
-#: Names in the rewritten code: the function ``(function, mask, like, *operands)``.
+#: Names in the rewritten code. The marker: ``(function, mask, like, *operands)``.
 MARKER = "__pykernels_weak__"
-#: ``(function, *operands)``, of Python numbers alone, and of none.
+#: ``(function, *operands)``, where all operands are Python numbers, and where none is.
 PYTHON, NUMPY = "__pykernels_python__", "__pykernels_numpy__"
-#: ``(number, array)``, the number in the array's dtype.
+#: ``(number, array)`` gives the number in the array's dtype.
 LIKE = "__pykernels_like__"
-#: ``(value, target)``, the value, or a copy of it if it lies in the target's memory.
+#: ``(value, target)`` gives the value, or a copy of it if it shares memory with the target.
 APART = "__pykernels_apart__"
-#: What the names of a loop's limits and of its own counter begin with, which are Python's numbers.
+#: The prefix of the names of a loop's limits and counter, which are Python numbers.
 LIMIT = "__pykernels_limit_"
-#: What the names of values that a loop uses begin with, before a number and the name in the kernel.
+#: The prefix of the names of values that a loop uses, before a number and the name in the kernel.
 COPY = "__pykernels_copy_"
-
-# Functions that NumPy evaluates elementwise over all of their arguments, and where those begin.
-_ELEMENTWISE = {
-    **dict.fromkeys(("add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "power", "remainder"), 0),
-    **dict.fromkeys(("mod", "fmod", "maximum", "minimum", "fmax", "fmin", "arctan2", "hypot", "copysign", "clip"), 0),
-    **dict.fromkeys(("greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "logaddexp"), 0),
-    "where": 1,
-}
 
 
 def rewrite(
@@ -51,23 +43,23 @@ def rewrite(
     prepare: Callable[[ast.FunctionDef], ast.FunctionDef] | None = None,
     names: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Callable[..., Any]:
-    """A copy of a plain function in which Python numbers are weak also under numba.
+    """Return a copy of a plain function in which numba, too, treats Python numbers as weak.
 
     Parameters
     ----------
     weak_names : sequence of str
         Parameters that hold Python numbers.
     marker : callable
-        What the rewritten code calls, see `MARKER`.
+        The function that the rewritten code calls, see `MARKER`.
     prepare : callable, optional
-        Changes the definition before that.
+        Changes the definition first.
     names : mapping of str to callable, optional
-        What the changed definition calls.
+        The functions that the changed definition calls.
 
     Returns
     -------
     callable
-        The rewritten function, whose keyword-only parameters have become positional; `function`'s own body where its
+        The rewritten function, whose keyword-only parameters become positional; it keeps the body of `function` if the
         source cannot be found.
     """
     definition = definition_of(function)
@@ -85,7 +77,8 @@ def rewrite(
 
 
 def _positional(function: Callable[..., Any], code: types.CodeType, namespace: dict[str, Any]) -> Callable[..., Any]:
-    # numba knows no keyword-only parameters. In the code object they follow the positional ones, so counts suffice.
+    # numba does not support keyword-only parameters. They follow the positional ones in the code object, so changing
+    # the counts suffices.
     code = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount, co_kwonlyargcount=0)
     made = types.FunctionType(code, namespace, function.__name__, function.__defaults__, function.__closure__)
     made.__module__ = function.__module__
@@ -98,10 +91,10 @@ def _tree(path: str, source: bytes) -> ast.Module:
 
 
 def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
-    """The function's definition at the top level of its file, without decorators and annotations."""
+    """Return the definition of a top-level function of a file, without decorators and annotations."""
     path, first = function.__code__.co_filename, function.__code__.co_firstlineno
     try:
-        # The file may have been edited since: what is compiled is what was loaded.
+        # The file may have been edited since. Compile what was loaded.
         tree = _tree(path, function.__globals__.get(SOURCE) or Path(path).read_bytes())
     except (OSError, SyntaxError):
         return None
@@ -122,7 +115,7 @@ def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
 
 
 def _weak_names(definition: ast.FunctionDef, given: Iterable[str]) -> frozenset[str]:
-    """Names that only ever hold Python numbers: the greatest set that is consistent with every assignment."""
+    """Return the names that only ever hold Python numbers: the greatest set consistent with every assignment."""
     bindings: dict[str, list[Callable[[frozenset[str]], bool]]] = {}
     parameters = [*definition.args.args, *definition.args.kwonlyargs]
     for parameter in parameters:
@@ -143,7 +136,7 @@ def _constant(value: bool, weak: frozenset[str]) -> bool:
 
 
 def _bindings(node: ast.AST) -> list[tuple[str, Callable[[frozenset[str]], bool]]]:
-    """What a statement binds: names, and whether they become Python numbers, given which names are."""
+    """Yield the names that a statement binds, and whether each becomes a Python number, given which names are."""
     if isinstance(node, ast.Assign):
         return [pair for target in node.targets for pair in _bind(target, node.value)]
     if isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
@@ -218,52 +211,26 @@ def _is_math(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "math"
 
 
-# Functions of Python's that give Python numbers for such.
+# Python functions that return Python numbers for Python numbers.
 _NUMBERS_OF_NUMBERS = {"abs", "max", "min", "pow", "round"}
 
 # ---- making them so
 
-# What may raise, of Python numbers.
-_RAISING = {"truediv", "floordiv", "mod", "pow", "lshift", "rshift"}
-_RAISING_MATH = {
-    *("sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "sin", "cos", "tan", "sinh", "cosh", "asin"),
-    *("acos", "acosh", "atanh", "hypot", "gamma", "lgamma", "floor", "ceil", "trunc"),
-}
+_OPERATORS: Mapping[type[ast.AST], Properties] = {row.python[0]: row for row in OPERATIONS.values() if row.python}
+# Operations and functions of Python numbers that may raise.
 _RAISING_BUILTINS = {"int", "round", "divmod", "pow"}
-_OPERATORS: dict[type[ast.AST], str] = {
-    ast.Add: "add",
-    ast.Sub: "sub",
-    ast.Mult: "mul",
-    ast.Div: "truediv",
-    ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-    ast.Pow: "pow",
-    ast.LShift: "lshift",
-    ast.RShift: "rshift",
-    ast.BitAnd: "and_",
-    ast.BitOr: "or_",
-    ast.BitXor: "xor",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-}
-_IN_PLACE = {name: f"i{name.rstrip('_')}" for kind, name in _OPERATORS.items() if issubclass(kind, ast.operator)}
 _FUNCTIONS = {
-    f"__pykernels_{name}__": getattr(operator, name)
-    for name in (*_OPERATORS.values(), *_IN_PLACE.values(), "neg", "invert")
+    f"__pykernels_{function.__name__}__": function for row in OPERATIONS.values() for function in row.operators
 }
 
 
-def _function(name: str) -> ast.Name:
-    """A function of `operator` in the rewritten code."""
-    return ast.Name(f"__pykernels_{name}__", ast.Load())
+def _function(function: Callable[..., Any]) -> ast.Name:
+    """Return the node for a function of `operator` in the rewritten code."""
+    return ast.Name(f"__pykernels_{function.__name__}__", ast.Load())
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Turns each operation in which a Python number meets something else into a call of the marker."""
+    """Replace each operation on a Python number and another value with a call of the marker."""
 
     def __init__(self, weak: frozenset[str]) -> None:
         self._weak = weak
@@ -272,23 +239,23 @@ class _Rewriter(ast.NodeTransformer):
         return self._operation(node, node.op, [node.left, node.right])
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        name = {ast.USub: "neg", ast.Invert: "invert"}.get(type(node.op))
-        if name is None or _is_weak(node.operand, self._weak) or isinstance(node.operand, ast.Constant):
+        is_kept = isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant)
+        if is_kept or _is_weak(node.operand, self._weak):
             return self._unchanged(node)
-        return self._called(NUMPY, node, _function(name), [node.operand])
+        return self._called(NUMPY, node, _function(*_OPERATORS[type(node.op)].operators), [node.operand])
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         return self._operation(node, node.ops[0], [node.left, *node.comparators])
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         """``x *= 2`` becomes ``x = marker(operator.imul, ..., x, 2)``, which still changes an array in place."""
-        name = _OPERATORS.get(type(node.op))
+        row = _OPERATORS.get(type(node.op))
         target = node.target
-        if name is None or not isinstance(target, ast.Name):
+        if row is None or not isinstance(target, ast.Name):
             return self._of_elements(node)
         if target.id in self._weak:
             return node
-        function = _function(_IN_PLACE[name])
+        function = _function(row.operators[-1])
         operands: list[ast.expr] = [ast.copy_location(ast.Name(target.id, ast.Load()), target), node.value]
         if _is_weak(node.value, self._weak):
             value = self._meeting(node.value, function, operands, 0)
@@ -299,7 +266,7 @@ class _Rewriter(ast.NodeTransformer):
     def _of_elements(self, node: ast.AugAssign) -> ast.stmt:
         """``y[i] *= 2`` becomes ``y[i] *= like(2, y)``."""
         target, is_weak = node.target, _is_weak(node.value, self._weak)
-        # It is evaluated twice.
+        # The target is evaluated twice.
         is_simple = isinstance(target, ast.Subscript) and not _may_have_effects(target.value)
         self.generic_visit(node)
         # `y[i] **= 2` keeps its literal, see `_operation`.
@@ -312,13 +279,13 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.func, ast.Name):
             may_raise = node.func.id in _RAISING_BUILTINS
         else:
-            may_raise = _is_math(node.func) and _name(node.func) in _RAISING_MATH
+            may_raise = _is_math(node.func) and _name(node.func) in RAISING_MATH
         are_numbers = all(_is_weak(each, self._weak) for each in node.args)
         if node.args and not node.keywords and _name(node.func) == "int" and not are_numbers:
             return self._called(NUMPY, node, node.func, node.args)
         if may_raise and node.args and not node.keywords and are_numbers:
             return self._called(PYTHON, node, node.func, node.args)
-        begin = _ELEMENTWISE.get(_name(node.func)) if isinstance(node.func, ast.Attribute) else None
+        begin = OF_SEVERAL.get(_name(node.func)) if isinstance(node.func, ast.Attribute) else None
         if begin is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             return self._unchanged(node)
         if _name(node.func) == "fmod" and not any(_is_weak(argument, self._weak) for argument in node.args):
@@ -326,13 +293,13 @@ class _Rewriter(ast.NodeTransformer):
         return self._meeting(node, node.func, node.args, begin)
 
     def _operation(self, node: ast.expr, symbol: ast.AST, operands: list[ast.expr]) -> ast.expr:
-        name = _OPERATORS.get(type(symbol))
-        # `x ** 2` keeps its literal, from which numba makes a product.
-        literal_power = name == "pow" and isinstance(operands[1], ast.Constant) and isinstance(operands[1].value, int)
-        if name is None or literal_power or len(operands) != 2:
+        row = _OPERATORS.get(type(symbol))
+        # `x ** 2` keeps its literal, which numba turns into a product.
+        is_integer = isinstance(operands[1], ast.Constant) and isinstance(operands[1].value, int)
+        if row is None or (row.name == "power" and is_integer) or len(operands) != 2:
             return self._unchanged(node)
-        function = _function(name)
-        if name in _RAISING and all(_is_weak(operand, self._weak) for operand in operands):
+        function = _function(row.operators[0])
+        if row.raises not in (None, Raises.OVERFLOW) and all(_is_weak(operand, self._weak) for operand in operands):
             is_known = isinstance(operands[1], ast.Constant) and operands[1].value != 0
             return self._unchanged(node) if is_known else self._called(PYTHON, node, function, operands)
         if isinstance(symbol, ast.operator) and not any(_is_weak(operand, self._weak) for operand in operands):

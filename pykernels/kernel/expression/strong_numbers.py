@@ -1,4 +1,4 @@
-"""Find numbers that have a dtype of their own, such as ``np.sqrt(2)``: since NumPy 2 they widen arrays."""
+"""Find NumPy numbers, such as ``np.sqrt(2)``: they have a dtype, so since NumPy 2 they widen arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["find_strong_number"]
 
 
 def find_strong_number(kernel: KernelFunction, dtype: np.dtype) -> str:
-    """The first number of that dtype in a kernel or a function that it may call, as it is written, or nothing."""
+    """Return the source of the first number of that dtype in a kernel or its helpers, or an empty string."""
     functions: list[Callable[..., Any]] = [kernel.function, *kernel.helpers]
     for function in functions:
         definition = promotion.definition_of(function)
@@ -27,13 +27,13 @@ def find_strong_number(kernel: KernelFunction, dtype: np.dtype) -> str:
 
 
 def _value(node: ast.Name | ast.Call, namespace: Mapping[str, Any]) -> Any:
-    """What an expression is that calls nothing but functions of NumPy's, on numbers at the top level of the file."""
+    """Evaluate an expression that only calls NumPy functions on literals and numbers at the top level of the file."""
     if not all(_is_numpys(call.func, namespace) for call in ast.walk(node) if isinstance(call, ast.Call)):
         return None
     try:
         with np.errstate(all="ignore"):
             return eval(compile(ast.Expression(node), "<number>", "eval"), dict(namespace))
-    except Exception:  # it depends on what the kernel is given
+    except Exception:  # it depends on the kernel's arguments
         return None
 
 

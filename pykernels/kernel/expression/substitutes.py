@@ -1,7 +1,7 @@
-"""Functions of NumPy's in terms of others, which elementwise and fused kernels can have.
+"""NumPy functions written in terms of others, which elementwise and fused kernels support.
 
-They are evaluated as if the kernel had their bodies. Where one raises, or its parameters do not fit the call, the call
-is left to other forms. The values are NumPy's but for the rounding of sums.
+The evaluator evaluates their bodies as if they were the kernel's. If one raises, or its parameters do not fit the call,
+the kernel gets another form. The values are NumPy's except for the rounding of sums.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = ["METHODS", "find"]
 
-# Arrays and numbers of theirs, or the nodes that stand for these.
+# Arrays and their numbers, or the nodes that stand for these.
 _Value = Any
 
 
@@ -166,14 +166,14 @@ _SUBSTITUTES: Mapping[Any, Callable[..., Any]] = {
     np.tril: _tril,
     np.triu: _triu,
 }
-# Without decimals, it is an elementwise function.
+# Without decimals, `round` is an elementwise function.
 _WITH_MORE: Mapping[Any, Callable[..., Any]] = {np.round: _round, np.around: _round}
-#: Those that are methods of arrays as well.
+#: The functions that are also methods of arrays.
 METHODS: Mapping[str, Callable[..., Any]] = {"ptp": _ptp, "round": _round}
 
 
 def find(function: Any, arguments: int) -> Callable[..., Any] | None:
-    """What a function of NumPy's that is given so many arguments can be put in terms of; None if there is nothing."""
+    """Return the substitute for a NumPy function that is called with so many arguments, or None."""
     try:
         return _SUBSTITUTES.get(function) or (_WITH_MORE.get(function) if arguments > 1 else None)
     except TypeError:  # unhashable

@@ -1,6 +1,6 @@
-"""The function between the kernel ABI and a kernel: buffers become arrays, results go into the outputs.
+"""Write the adapter between the kernel ABI and a kernel: buffers become arrays, results go into the outputs.
 
-It is Python source, written out for one signature, that numba compiles together with the kernel.
+The adapter is Python source for one signature, which numba compiles together with the kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Adapter", "Result", "computed_in", "write"]
 
 @dataclass(frozen=True)
 class Result:
-    """One returned output: how to reach it in what the kernel returns (``""`` or ``"[0]"``), and its kind."""
+    """One output: its path in the returned value (``""`` or ``"[0]"``) and its kind."""
 
     path: str
     is_array: bool
@@ -28,9 +28,10 @@ class Result:
 
 @dataclass(frozen=True)
 class Adapter:
-    """Source text of ``adapter(data, dims, integers, reals, detail, begin, end)`` and the names that it uses.
+    """The source of ``adapter(data, dims, integers, reals, detail, begin, end)`` and the names that it uses.
 
-    If it `lends` the memory of an output to the kernel, it has to be taken back when the kernel fails.
+    If the adapter `lends` the memory of an output to the kernel, the kernel's entry takes it back when the kernel
+    fails.
     """
 
     source: str
@@ -39,18 +40,25 @@ class Adapter:
 
 
 def write(
-    signature: Signature, keywords: Sequence[str], results: Sequence[Result] | None, *, in_pieces: bool
+    signature: Signature,
+    keywords: Sequence[str],
+    results: Sequence[Result] | None,
+    *,
+    in_pieces: bool,
+    may_lend: bool,
 ) -> Adapter:
-    """The adapter for one signature.
+    """Return the adapter for one signature.
 
     Parameters
     ----------
     keywords : sequence of str
         The keywords of the kernel, in the order of its parameters.
     results : sequence of Result or None
-        What the kernel returns for each output; None if it writes into ``outs``.
+        The kernel's result for each output; None if it writes into ``outs``.
     in_pieces : bool
-        The kernel takes the piece to compute as its last argument.
+        Whether the kernel receives the piece to compute as its last argument.
+    may_lend : bool
+        Whether the kernel may compute a result directly in the memory of an output.
     """
     names: dict[str, Any] = {}
     lines = ["def adapter(data, dims, integers, reals, detail, begin, end):"]
@@ -64,12 +72,12 @@ def write(
     outs = _tuple(group_shapes(signature.outputs, arrays))
     values = [_keyword(keyword, signature, names) for keyword in keywords]
     if in_pieces:
-        # With no elements to share out, all iterations are run: another output may have some.
+        # With no elements to divide among threads, run all iterations: another output may have elements.
         lines.append(f"    total = t{signature.n_inputs}.size")
         lines.append("    if total == 0:")
         lines.append("        begin, end, total = 0, 1, 1")
         values.append("(begin, end, total)")
-    lent = -1 if results is None else _lent(signature, results)
+    lent = -1 if results is None or not may_lend else _lent(signature, results)
     if lent >= 0:
         inputs = (f"half{i}" if t.dtype == np.float16 else f"t{i}" for i, t in enumerate(signature.tensors))
         others = [next(inputs) for _ in range(signature.n_inputs)]
@@ -88,7 +96,7 @@ def write(
 
 
 def computed_in(dtype: np.dtype) -> np.dtype:
-    """The dtype of the arrays that a kernel sees: float16 is computed in float32 and rounded once, at the end."""
+    """Return the dtype of a kernel's arrays: float16 is computed in float32 and rounded once, at the end."""
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
@@ -110,13 +118,13 @@ def _keyword(keyword: str, signature: Signature, names: dict[str, Any]) -> str:
         if name == keyword:
             value = f"{'reals' if name in signature.reals else 'integers'}[{slot}]"
             return f"{value} != 0" if name in signature.flags else value
-    # A global of the adapter, which numba takes as a constant.
+    # numba treats a global of the adapter as a constant.
     names[f"constant_{keyword}"] = dict(signature.constants)[keyword]
     return f"constant_{keyword}"
 
 
 def _lent(signature: Signature, results: Sequence[Result]) -> int:
-    """The output whose memory is lent for the array that is returned for it: the first of most axes; -1 for none."""
+    """Return the output whose memory is lent for its result: the first with the most axes; -1 for none."""
     outputs = signature.tensors[signature.n_inputs :]
     axes = [
         0 if not result.is_array or result.is_widened or tensor.dtype == np.float16 else tensor.ndim
@@ -138,7 +146,7 @@ def _stores(signature: Signature, results: Sequence[Result], lent: int) -> Itera
         yield f"        for axis in range({tensor.ndim}):"
         yield f"            detail[2 + axis] = r{k}.shape[axis]"
         yield f"        return {Status.WRONG_SHAPE.value}"
-    # What has been lent comes last, since another result may lie there.
+    # Store the lent output last, since another result may lie in its memory.
     for k in sorted(range(len(outputs)), key=lambda each: each == lent):
         tensor, result, out = outputs[k], results[k], f"t{signature.n_inputs + k}"
         if tensor.ndim == 0:
@@ -146,7 +154,7 @@ def _stores(signature: Signature, results: Sequence[Result], lent: int) -> Itera
         elif not result.is_widened:
             yield f"    {'copy_back' if k == lent else 'copy'}({out}, r{k})"
         else:
-            # numba's own `out[...] = r` takes longer to compile than most kernels, for messages that nobody sees.
+            # numba compiles `out[...] = r` for longer than most kernels, because of error messages that nobody sees.
             index = ", ".join(f"i{axis}" for axis in range(tensor.ndim))
             for axis in range(tensor.ndim):
                 yield f"{'    ' * (axis + 1)}for i{axis} in range({out}.shape[{axis}]):"

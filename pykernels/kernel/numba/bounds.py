@@ -1,7 +1,7 @@
-"""Checks of indices, made once before a loop instead of at every element.
+"""Hoist index checks out of loops: check once before a loop instead of at every element.
 
-An index past the end raises, as it does in Python. A check at every element keeps LLVM from computing several elements
-at once, so where the text shows which indices a loop will use, they are checked before its first iteration::
+An index past the end raises, as in Python. A check at every element prevents vectorisation, so where the source shows
+which indices a loop uses, they are checked before its first iteration::
 
     for j in range(n):                      i_, last = i, before(n)
         y[i, j] = x[i, j] + 1               wraps = fits(0, n, x, (i_, 0), (i_, last), y, (i_, 0), (i_, last))
@@ -9,11 +9,11 @@ at once, so where the text shows which indices a loop will use, they are checked
                                                 j = j_
                                                 store(y, (i_, j_), load(x, (i_, j_), wraps, 0b01) + 1, wraps, 0b01)
 
-That is so for every access that each iteration makes, to an array that the loop does not assign, at whole numbers that
-grow or shrink evenly with the loop's counter. All other accesses are checked one by one.
+This applies to every access that each iteration makes, if the loop does not assign the array and the indices are affine
+in the loop's counter. All other accesses are checked one by one.
 
-The indices of an access without a check are made of names that only the code here assigns, once: those that were
-checked, and the counter of the loop. What a loop assigns, Python's own compiler says.
+The indices of an unchecked access use only names that the rewritten code assigns once: those that were checked, and the
+counter of the loop. Python's own compiler determines what a loop assigns.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from pykernels.kernel.numba.iterations import PART
 
 __all__ = ["BEFORE", "COMPUTED", "FITS", "LOAD", "STORE", "hoist_checks"]
 
-#: Names in the rewritten code. ``fits(start, stop, array, first, last, ...)`` raises `IndexError` unless each array has
-#: both indices, and thus all between them, if there are any iterations, and tells whether any is negative, so that it
-#: counts from the end; ``before(stop)`` is the last iteration. ``load(array, index, wraps, axes)`` and
-#: ``store(array, index, value, wraps, axes)`` do not check. The bits of `axes` tell of which axes an index may be
-#: negative, and those from `COMPUTED` on, of which it is computed from numbers that may be NumPy's.
+#: Names in the rewritten code. If there are any iterations, ``fits(start, stop, array, first, last, ...)`` raises
+#: `IndexError` unless each array has both indices, and thus all between them. It returns whether any index is negative
+#: and so counts from the end. ``before(stop)`` is the last iteration. ``load(array, index, wraps, axes)`` and
+#: ``store(array, index, value, wraps, axes)`` do not check. The low bits of `axes` mark the axes whose index may be
+#: negative; those from `COMPUTED` on mark the axes whose index is computed from numbers that may be NumPy's.
 FITS, BEFORE, LOAD, STORE = (f"__pykernels_{name}__" for name in ("fits", "before", "load", "store"))
 COMPUTED = 32
 
-# With slopes below this, and the number of iterations that `fits` allows, no index between the first and the last
+# With slopes below this limit and the number of iterations that `fits` allows, no index between the first and the last
 # overflows.
 _LARGEST_SLOPE = 1 << 12
 
@@ -44,9 +44,9 @@ _Statements = Sequence[ast.stmt]
 
 
 def hoist_checks(definition: ast.FunctionDef, uncertain: Set[str] = frozenset()) -> ast.FunctionDef:
-    """The function with the checks of its loops moved before them, as far as the text allows.
+    """Move the checks of a function's loops before the loops, as far as the source allows.
 
-    `uncertain` are its variables that may be read without a value, which only an iteration may do.
+    `uncertain` are its variables that may be read before they have a value; only an iteration may read them.
     """
     parameters = definition.args
     local = {each.arg for each in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)}
@@ -59,7 +59,7 @@ def hoist_checks(definition: ast.FunctionDef, uncertain: Set[str] = frozenset())
 
 
 class _Hoister(ast.NodeTransformer):
-    """Moves checks before loops; `local` are the names that the function can assign, `uncertain` may have no values."""
+    """Moves checks before loops; `local` are the names that the function assigns, `uncertain` may lack a value."""
 
     def __init__(self, local: set[str], uncertain: Set[str]) -> None:
         self._local = local
@@ -95,7 +95,8 @@ class _Hoister(ast.NodeTransformer):
         if self._uncertain & {name for access in proven.values() for name in _names(access)} or any(
             _is_computed(index, {counter}) for access in proven.values() for index in _indices(access.slice)
         ):
-            # Numbers of NumPy's may raise when they meet limits of no iterations, and what has no value does.
+            # Check only if there are iterations: otherwise computing with NumPy's numbers may raise, and reading a
+            # variable without a value does.
             check = [
                 _assign(wraps.id, ast.Constant(False)),
                 ast.If(ast.Compare(begins, [ast.Lt()], [ends]), check, []),
@@ -117,9 +118,9 @@ class _Hoister(ast.NodeTransformer):
 
 
 class _Unchecked(ast.NodeTransformer):
-    """Makes accesses that are proven to fit into calls that do not check.
+    """Replaces accesses that are proven to be in bounds with calls that do not check.
 
-    `proven` are the accesses to make, by the text of those in the kernel.
+    `proven` maps the text of each access in the kernel to the access that replaces it.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class _Unchecked(ast.NodeTransformer):
         self._natural = self._counter if starts_natural else set()
 
     def _axes(self, index: ast.expr) -> ast.Constant:
-        """What `load` and `store` are told of each axis, so that they need not ask at every element."""
+        """Return the `axes` argument of `load` and `store`, which saves them a test at every element."""
         bits = 0
         for axis, number in enumerate(_indices(index)):
             bits |= (not _is_natural(number, self._natural)) << axis
@@ -139,7 +140,7 @@ class _Unchecked(ast.NodeTransformer):
         return ast.Constant(bits)
 
     def _made_of(self, node: ast.AST) -> ast.Subscript | None:
-        """The access to make for one in the kernel; None if it is to be checked."""
+        """Return the access that replaces one in the kernel; None if that one stays checked."""
         return self._proven.get(ast.dump(_as_load(node))) if isinstance(node, ast.Subscript) else None
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
@@ -180,7 +181,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 
 def _limits(loop: ast.For) -> tuple[ast.expr, ast.expr] | None:
-    """Where the counter of ``for j in range(...)`` begins and ends, if it counts up by 1."""
+    """Return the start and stop of ``for j in range(...)`` if it counts up by 1, otherwise None."""
     call = loop.iter
     if not isinstance(loop.target, ast.Name) or loop.orelse or not isinstance(call, ast.Call) or call.keywords:
         return None
@@ -191,14 +192,14 @@ def _limits(loop: ast.For) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _may_leave(body: _Statements) -> bool:
-    """Whether an iteration may end before the end of the body without an exception."""
+    """Whether an iteration may leave the body early without an exception."""
     return any(
         isinstance(node, (ast.Break, ast.Continue, ast.Return, ast.Try)) for stmt in body for node in ast.walk(stmt)
     )
 
 
 def _assigned(body: _Statements) -> set[str]:
-    """The names that statements assign or delete in any way, as Python's own compiler finds them."""
+    """Return the names that statements assign or delete, as determined by Python's own compiler."""
     module = ast.parse("def run(): pass")
     module.body[0].body = copy.deepcopy(list(body))  # type: ignore[attr-defined]
     code = compile(ast.fix_missing_locations(module), "<loop>", "exec")
@@ -207,7 +208,7 @@ def _assigned(body: _Statements) -> set[str]:
 
 
 def _certain(body: _Statements) -> list[ast.Subscript]:
-    """The accesses that every pass through `body` makes."""
+    """Return the accesses that every pass through `body` makes."""
     found: list[ast.Subscript] = []
     for statement in body:
         if isinstance(statement, ast.If):
@@ -240,7 +241,7 @@ def _indices(index: ast.expr) -> list[ast.expr]:
 
 
 def _is_even(access: ast.Subscript, counter: str, changing: set[str]) -> bool:
-    """Whether `access` is to an array that stays the same, at indices that are affine in the counter."""
+    """Whether the array of `access` stays the same and its indices are affine in the counter."""
     slopes = (_slope(index, counter, changing) for index in _indices(access.slice))
     return (
         isinstance(access.value, ast.Name)
@@ -250,7 +251,7 @@ def _is_even(access: ast.Subscript, counter: str, changing: set[str]) -> bool:
 
 
 def _slope(index: ast.expr, counter: str, changing: set[str]) -> int | None:
-    """What an index grows by from one iteration to the next, where that is always the same number."""
+    """Return the constant by which an index grows with each iteration; None if it is not constant."""
     if isinstance(index, ast.Name) and index.id == counter:
         return 1
     if isinstance(index, ast.BinOp) and isinstance(index.op, (ast.Add, ast.Sub)):
@@ -267,7 +268,7 @@ def _slope(index: ast.expr, counter: str, changing: set[str]) -> int | None:
 
 
 def _is_fixed(index: ast.expr, changing: set[str]) -> bool:
-    """Whether an expression is a number that the loop does not change, and is found without side effects."""
+    """Whether an expression is a number that the loop does not change, and has no side effects."""
     if isinstance(index, ast.Constant):
         return type(index.value) is int
     if isinstance(index, ast.Name):
@@ -278,7 +279,7 @@ def _is_fixed(index: ast.expr, changing: set[str]) -> bool:
 
 
 def _is_natural(index: ast.expr, names: set[str]) -> bool:
-    """Whether the text shows that an expression is not negative; `names` are not."""
+    """Whether the source shows that an expression is not negative, given that `names` are not."""
     if isinstance(index, ast.Constant):
         return type(index.value) is int and index.value >= 0
     if isinstance(index, ast.BinOp) and isinstance(index.op, (ast.Add, ast.Mult)):
@@ -289,7 +290,7 @@ def _is_natural(index: ast.expr, names: set[str]) -> bool:
 
 
 def _is_computed(index: ast.expr, counters: set[str]) -> bool:
-    """Whether an index is computed from other numbers than a counter and those in the text."""
+    """Whether an index is computed from numbers other than a counter and literals."""
     return isinstance(index, ast.BinOp) and not _names(index) <= counters
 
 
@@ -298,7 +299,7 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _renamed(access: ast.Subscript, names: Mapping[str, str]) -> ast.Subscript:
-    """An access with other names."""
+    """Return a copy of an access with other names."""
 
     class Rename(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:

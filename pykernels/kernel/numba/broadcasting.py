@@ -1,9 +1,9 @@
-"""Loops over the elements of arrays in kernels that numba compiles: how axes of length 1 are broadcast.
+"""Broadcast axes of length 1 in elementwise loops of kernels that numba compiles.
 
-numba asks at every element, for each axis of each array, whether its length is 1. LLVM takes such a question out of
-the loops by writing them twice, once for either answer: 256 times for two arrays of 4 axes, which took most of the time
-that a kernel needs to compile. Here two axes of an array are asked about, those along which its elements may lie next
-to each other; along the others an array of length 1 has steps of 0. And operations on the same types share their code.
+For each element, numba tests for each axis of each array whether its length is 1. LLVM hoists such a test by
+duplicating the loop, once for each outcome: 256 loops for two arrays of 4 axes, which took most of a kernel's compile
+time. This module tests only the two axes along which elements may be contiguous; along the others, an array of length 1
+has a stride of 0. Operations on the same types share their code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ASKED = 2
 
 
 class _Array(npyimpl._ArrayHelper):  # type: ignore[misc]
-    """An array whose strides are 0 along axes of length 1, but for those that are asked about."""
+    """An array whose strides are 0 along axes of length 1, except for the axes that are tested."""
 
     def asks(self, axis: int) -> bool:
         return axis < _ASKED if self.layout == "F" else axis >= self.ndim - _ASKED
@@ -51,7 +51,7 @@ class _Indices(npyimpl._ArrayIndexingHelper):  # type: ignore[misc]
 
 
 def _prepare_argument(context: Any, builder: Any, value: Any, type_: Any, where: str = "input operand") -> Any:
-    """As numba's function of this name."""
+    """Replace numba's function of this name."""
     found = npyimpl._prepare_argument(context, builder, value, type_, where)
     if not isinstance(found, npyimpl._ArrayHelper) or found.ndim <= _ASKED:
         return found
@@ -62,13 +62,13 @@ def _prepare_argument(context: Any, builder: Any, value: Any, type_: Any, where:
         if not array.asks(axis):
             stride = builder.select(builder.icmp_unsigned(">", size, size.type(1)), stride, stride.type(0))
         elif axis == {"C": found.ndim - 1, "F": 0}.get(found.layout):
-            stride = stride.type(item)  # which tells LLVM that elements lie next to each other
+            stride = stride.type(item)  # which shows LLVM that elements are contiguous
         strides.append(stride)
     return array._replace(strides=strides)
 
 
 def _call(context: Any, builder: Any, sig: Any, args: Any, ufunc: Any, kernel_class: Any) -> Any:
-    """As ``numpy_ufunc_kernel``, in a function of its own that all calls with these types share."""
+    """Call ``numpy_ufunc_kernel`` in a separate function that all calls with these types share."""
     if all(not isinstance(each, nb.Array) or each.ndim <= _ASKED for each in sig.args):
         return _written_out(context, builder, sig, args, ufunc, kernel_class)
     convention = context.call_conv
@@ -90,12 +90,12 @@ def _call(context: Any, builder: Any, sig: Any, args: Any, ufunc: Any, kernel_cl
     return result
 
 
-# numba's functions of arrays as they are, but for how they prepare arguments, and for what they write in one place.
+# numba's functions of arrays, except for the preparation of arguments and for the code that calls share.
 _NAMES = {**vars(npyimpl), "_prepare_argument": _prepare_argument}
 
 
 def _renamed(name: str) -> Any:
-    """A function of numba's that finds ours."""
+    """Return a copy of a numba function that calls our replacements."""
     function = getattr(npyimpl, name)
     return types.FunctionType(function.__code__, _NAMES, name, function.__defaults__, function.__closure__)
 

@@ -1,11 +1,12 @@
-"""A kernel function and a signature to a shared object: numba to LLVM IR, LLVM to an object, the linker.
+"""Compile a kernel function for a signature: numba to LLVM IR, LLVM to an object file, the linker to a shared object.
 
-This package alone imports numba, and only when something must be compiled.
+Only this package imports numba, and only when a kernel must be compiled.
 """
 
 from __future__ import annotations
 
 import ast
+import ctypes
 import functools
 import re
 from collections.abc import Sequence
@@ -22,28 +23,23 @@ from numba.core.target_extension import target_override
 
 from pykernels.base.errors import KernelError
 from pykernels.build import linking
-from pykernels.kernel.emit import fast_math, target, vector_math
+from pykernels.kernel.emit import target, vector_math
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts
-from pykernels.kernel.numba import adapter, copying, counting, intrinsics, output_reuse, reductions
+from pykernels.kernel.numba import adapter, copying, hooks, intrinsics, output_reuse, passes
+from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.loop_math import LoopMath
 from pykernels.kernel.numba.numba_errors import reason_of
 from pykernels.kernel.numba.slower import find_slower
 from pykernels.kernel.numba.target import kernel_target
-from pykernels.kernel.numba.types import NotNative, check_results, is_in_pieces, type_kernel
+from pykernels.kernel.numba.types import check_results, is_in_pieces, type_kernel
 from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["NotNative", "compile_kernel"]
+__all__ = ["compile_kernel"]
 
-#: Functions of the C library and its mathematics: what a kernel may call besides the runtime.
-_C_LIBRARY = re.compile(
-    r"(mem(cpy|set|move|cmp)|malloc|calloc|realloc|free|abort|str(len|cmp|ncmp)"
-    r"|(a?(sin|cos|tan)h?|atan2|exp[2m]?1?|expm1|log(2|10|1p)?|pow|sqrt|cbrt|hypot|erfc?|[lt]gamma|floor|ceil|trunc"
-    r"|rint|nearbyint|round|fmod|fma|fmin|fmax|fabs|copysign|ldexp|frexp|nextafter|logb|scalbn)f?)$"
-)
-# Instructions of LLVM in a kernel with all that it calls, before any is optimised. Some 15 s for as many; LLVM takes
-# longer with the square of their number.
+# The limit on LLVM instructions in a kernel with all that it calls, before optimisation. This many take some 15 s; the
+# time grows with the square of their number.
 _MOST_INSTRUCTIONS = 60_000
 
 
@@ -56,8 +52,8 @@ def compile_kernel(
     -------
     facts : Facts
     is_widened : bool
-        Whether a result has another dtype than the definition, so that the plain NumPy run must tell whether that is
-        the kernel's fault or numba's typing.
+        Whether a result has another dtype than the definition, so that the plain NumPy run must decide whether the
+        kernel or numba's typing is the cause.
 
     Raises
     ------
@@ -78,7 +74,9 @@ def compile_kernel(
     else:
         results, is_widened = check_results(kernel, signature, output_names, returned)
     in_pieces = is_in_pieces(kernel)
-    written = adapter.write(signature, kernel.keywords, results, in_pieces=in_pieces)
+    written = adapter.write(
+        signature, kernel.keywords, results, in_pieces=in_pieces, may_lend=hooks.is_on("output_reuse")
+    )
     code, undefined, math = _object_code(written, dispatcher, kernel.fast_math)
     foreign = sorted(name for name in undefined if not _is_provided(name))
     if foreign:
@@ -98,9 +96,9 @@ def compile_kernel(
             blas=uses_blas,
             slower=slower,
             slower_from=slower_from,
-            # float16 is computed in arrays beside the outputs, which are then written as a whole.
+            # float16 results are computed in separate arrays, and then written to the outputs as a whole.
             in_pieces=in_pieces and all(tensor.dtype != np.float16 for tensor in signature.tensors),
-            fast_math=kernel.fast_math,
+            fast_math=kernel.fast_math and hooks.is_on("fast_math"),
         ),
         is_widened,
     )
@@ -123,7 +121,7 @@ _ADAPTER_TYPES = (
 
 
 def _object_code(written: adapter.Adapter, dispatcher: Any, is_fast: bool) -> tuple[bytes, list[str], LoopMath]:
-    """Relocatable machine code for this processor, and the functions that it leaves undefined."""
+    """Return machine code for this processor, the functions that it leaves undefined, and its mathematics."""
     names = {
         "np": np,
         "carray": numba.carray,
@@ -155,31 +153,14 @@ def _object_code(written: adapter.Adapter, dispatcher: Any, is_fast: bool) -> tu
             f"it is long: {instructions:,} instructions of LLVM, and at most {_MOST_INSTRUCTIONS:,} are compiled"
         )
     module.link_in(llvm.parse_assembly(str(_entry(compiled, lends=written.lends))))
-    # With one function visible, everything that it does not reach goes.
-    _hide(module)
-    math = LoopMath()
-    target.simplify(module)
-    code = reductions.mark(counting.let_inline(str(module)))
-    module = llvm.parse_assembly(math.name(fast_math.mark(code) if is_fast else code))
-    target.optimise(module)
-    code, bodies = math.define(str(module))
-    module = llvm.parse_assembly(code)
-    module.link_in(llvm.parse_assembly(bodies))
-    _hide(module)
-    target.write_out(module)
+    module, math = passes.optimise(module, is_fast=is_fast)
     undefined = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
     undefined += [v.name for v in module.global_variables if v.is_declaration]
     return target.machine().emit_object(module), undefined, math
 
 
-def _hide(module: Any) -> None:
-    for value in [*module.functions, *module.global_variables]:
-        if not value.is_declaration and value.name != linking.ENTRY:
-            value.linkage = "internal"
-
-
 def _entry(compiled: Any, *, lends: bool) -> ir.Module:
-    """A module with the function of the kernel ABI, which calls the adapter and turns an exception into a status."""
+    """Return a module with the function of the kernel ABI: it calls the adapter and maps exceptions to a status."""
     context, descriptor = compiled.target_context, compiled.fndesc
     module = ir.Module(linking.ENTRY)
     module.triple = llvm.get_default_triple()
@@ -215,4 +196,10 @@ def _runtime_names() -> frozenset[str]:
 
 
 def _is_provided(name: str) -> bool:
-    return name.startswith("_ZGV") or name in _runtime_names() or bool(_C_LIBRARY.match(name))
+    return name.startswith("_ZGV") or name in _runtime_names() or hasattr(_c_library(), name)
+
+
+@functools.cache
+def _c_library() -> ctypes.CDLL:
+    """Return the C library and its math library."""
+    return ctypes.CDLL("libm.so.6")

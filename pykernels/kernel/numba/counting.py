@@ -1,11 +1,12 @@
-"""How compiled kernels find memory for their temporary arrays, and count the references to them, in LLVM IR.
+"""Allocate temporary arrays of compiled kernels and count references to them, in LLVM IR.
 
-numba counts with atomic operations, since its arrays may belong to several threads. A kernel's temporary arrays are its
-own, and an atomic addition takes longer than most kernels need for four elements. So does a call for memory: small
-arrays lie in an arena of the thread, blocks on top of one another, and all of it is free again once each of them is.
-Where an exception leaves one behind, the arena is as good as full. A function finds the arena, once for a call: LLVM
-takes it that looking up a thread's variable leaves AVX-512's additional registers alone, which the C library uses when
-a thread does so for the first time.
+numba counts with atomic operations, since several threads may share its arrays. A kernel does not share its temporary
+arrays, and an atomic addition takes longer than most kernels need for four elements. So does a call of the allocator:
+small arrays lie in an arena of the thread instead, stacked block on block, and the arena is empty again once all blocks
+are free. If an exception leaves a block behind, the arena never becomes empty again and fills up.
+
+A function of the runtime, not inline LLVM IR, looks up the arena once per kernel call: LLVM assumes that a thread-local
+lookup preserves zmm16 to zmm31; glibc's first lookup in a thread does not.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import re
 
 __all__ = ["FUNCTIONS", "let_inline"]
 
-# Bytes of an arena, as in kernel_runtime.cpp; how many are used and in how many blocks comes after them.
+# The size of an arena in bytes, as in kernel_runtime.cpp; the number of used bytes and of blocks follow it.
 _ARENA = 4096
-#: A module with the functions that numba's code calls. Until needless calls are gone, they must not be inlined.
+#: A module with the functions that numba's code calls. They must not be inlined before redundant calls are removed.
 FUNCTIONS = f"""
 declare nonnull ptr @pk_arena_of_thread() nounwind willreturn memory(none)
 declare void @NRT_MemInfo_call_dtor(ptr)
@@ -90,5 +91,5 @@ _DEFINITION = re.compile(r"^(define [^\n]*@NRT_(?:incref|decref|MemInfo_alloc_al
 
 
 def let_inline(code: str) -> str:
-    """The text of a module in which the functions may be inlined."""
+    """Return the text of a module with the functions allowed to be inlined."""
     return _DEFINITION.sub(r"\1{", code)

@@ -1,4 +1,4 @@
-"""``x.flat[i]``: check the index, which may be negative and which numba's own trusts."""
+"""Check the index of ``x.flat[i]``, which may be negative; numba itself does not check it."""
 
 from __future__ import annotations
 

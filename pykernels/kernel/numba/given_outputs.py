@@ -1,6 +1,6 @@
-"""Elementwise functions that write to arrays they are given, ``y += x`` and ``np.add(x, z, y)``: shapes are checked.
+"""Check the shapes of elementwise functions that write to given arrays: ``y += x`` and ``np.add(x, z, y)``.
 
-numba's own take for granted that the elements are there.
+numba itself assumes that the shapes fit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["checked"]
 
 
 def checked(context: Any, function: Any, signature: Any, found: Any) -> Any:
-    """What numba has found for a call, with a check of shapes before it where it writes to arrays that it is given."""
+    """Return numba's implementation of a call, with a check of shapes before it if it writes to given arrays."""
     called, types = python_function(function) or function, signature.args
     if isinstance(called, np.ufunc) and len(types) > called.nin:
         return _Checked(context, found, types, slice(0, called.nin), slice(called.nin, None))
@@ -30,7 +30,7 @@ def checked(context: Any, function: Any, signature: Any, found: Any) -> Any:
 
 
 class _Checked:
-    """A function that raises `ValueError` before it does anything if its inputs do not fit its outputs."""
+    """An implementation that first raises `ValueError` if its inputs do not fit its outputs."""
 
     def __init__(self, context: Any, found: Any, types: Sequence[nb.Type], inputs: slice, outputs: slice) -> None:
         if any(isinstance(type_, nb.Optional) for type_ in types):
@@ -62,7 +62,7 @@ class _Checked:
 
 
 def _is_other(builder: Any, given: Sequence[Any], sizes: Sequence[Any], *, may_be_one: bool) -> Any:
-    """Whether an array has other sizes than the first output."""
+    """Whether the sizes of an array differ from those of the first output."""
     if len(given) > len(sizes) or (len(given) < len(sizes) and not may_be_one):
         return cgutils.true_bit
     is_other = cgutils.false_bit

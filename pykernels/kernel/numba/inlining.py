@@ -1,8 +1,8 @@
-"""Functions within functions, which numba puts into these: what it would drop on the way is kept.
+"""Keep stores and errors when numba inlines functions within functions.
 
-When it has done so it looks for code that has no use. It takes a store to an array for that unless it knows the array
-to be an argument's, which it does not of ``(y,) = outs`` and of what a function returns. It also drops what would
-raise, if nothing uses its value, and `del`.
+After inlining, numba removes dead code. It considers a store to an array dead unless it knows that the array is an
+argument, which it does not know of ``(y,) = outs`` and of the result of a function. It also drops statements that may
+raise if nothing uses their values, and `del`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["Preparation"]
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class Preparation(FunctionPass):  # type: ignore[misc]
-    """The pass before, which has stores and errors kept, and refuses `del`."""
+    """The pass before inlining, which keeps stores and errors, and refuses `del`."""
 
     _name = "pykernels_preparation"
 
-    def __init__(self) -> None:  # abstract in numba's
+    def __init__(self) -> None:  # abstract in numba's base class
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Whether it has changed anything."""
+        """Run the pass; return whether it changed anything."""
         for code in _within(state.func_id.code):
             if any(each.opname == "DELETE_FAST" for each, _ in instructions(code)):
                 raise errors.UnsupportedError(f"del in {code.co_name}", loc=state.func_ir.loc)
@@ -38,7 +38,7 @@ class Preparation(FunctionPass):  # type: ignore[misc]
         for block in blocks.values():
             block.body = [_Kept(each.value, each.target, each.loc) if _may_raise(each) else each for each in block.body]
         first = blocks[min(blocks)].body[0]
-        if isinstance(first, ir.Assign):  # or the function has no arguments
+        if isinstance(first, ir.Assign):  # otherwise the function has no arguments
             blocks[min(blocks)].body[0] = _First(first.value, first.target, first.loc)
         return True
 
@@ -53,12 +53,12 @@ def _within(code: types.CodeType) -> Iterator[types.CodeType]:
 def _may_raise(statement: ir.Stmt) -> bool:
     value = statement.value if isinstance(statement, ir.Assign) else None
     if isinstance(value, ir.Var):
-        return not value.name.startswith("$")  # it may have no value
+        return not value.name.startswith("$")  # the variable may have no value
     return isinstance(value, ir.Expr) and value.op in ("getitem", "static_getitem", "exhaust_iter", "binop")
 
 
 class _Kept(ir.Assign):  # type: ignore[misc]
-    """An assignment that stays even if nothing uses its variable."""
+    """An assignment that numba keeps even if nothing uses its variable."""
 
 
 class _First(ir.Assign):  # type: ignore[misc]

@@ -1,8 +1,8 @@
-"""Loops whose iterations do not depend on each other, which a host may share out among its threads.
+"""Loops with independent iterations, which a host may divide among its threads.
 
-A kernel that takes ``outs`` says so with ``for i in pykernels.prange(n)`` at the top of its body. When it is compiled,
-the loop runs only those iterations that belong to the range of elements that the host asks for, so the results are the
-same however it is cut.
+A kernel that takes ``outs`` declares such a loop with ``for i in pykernels.prange(n)`` at the top level of its body.
+The compiled loop runs only the iterations that belong to the range of elements that the host requests, so the results
+do not depend on how the host divides it.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ PIECE, PART = "__pykernels_piece__", "__pykernels_part__"
 
 
 def part(n: int, at: int, total: int) -> int:
-    """Of `n` iterations, the first that belongs to the elements from `at` of `total` on."""
+    """Return the first of `n` iterations that belongs to the elements from `at` of `total` on."""
     if at <= 0:
         return 0
     if at >= total:
         return n
-    # ceil(at * n / total), where the product may be too large.
+    # Compute ceil(at * n / total) without the product, which may overflow.
     whole, rest = n // total, n % total
     return at * whole + (at * rest + total - 1) // total
 
 
 def is_declared(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> bool:
-    """Whether a function has such a loop."""
+    """Whether a function has a loop with `prange`."""
     return any(_is_prange(node, namespace) for node in ast.walk(definition))
 
 
 def check(definition: ast.FunctionDef, namespace: Mapping[str, Any], path: str, *, takes_outs: bool) -> None:
-    """Refuse a kernel whose iterations cannot be independent, as far as its text shows.
+    """Refuse a kernel whose iterations cannot be independent, as far as its source shows.
 
     Raises
     ------
     KernelError
-        With the line, and what to write.
+        The message has the line and a correction.
     """
 
     def refuse(node: ast.AST, why: str) -> None:
@@ -110,7 +110,7 @@ def _check_names(definition: ast.FunctionDef, loop: ast.For, refuse: Any) -> Non
 
 
 def _depending(loop: ast.For, counter: str) -> set[str]:
-    """The counter, and names whose values come from it."""
+    """Return the counter and the names whose values depend on it."""
     own = {counter}
     while True:
         found = set(own)
@@ -127,7 +127,7 @@ def _depending(loop: ast.For, counter: str) -> set[str]:
 
 
 def cut(definition: ast.FunctionDef, namespace: Mapping[str, Any], *, in_pieces: bool) -> None:
-    """Make every `prange` a `range`; if `in_pieces`, that of the piece which the function is then given as well."""
+    """Replace every `prange` with a `range`; if `in_pieces`, with the range of the piece that is passed as well."""
 
     class Replace(ast.NodeTransformer):
         def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -146,7 +146,7 @@ def cut(definition: ast.FunctionDef, namespace: Mapping[str, Any], *, in_pieces:
 
 
 def _piece(limits: Sequence[ast.expr]) -> list[ast.expr]:
-    """``prange(start, stop)`` as ``range(start + part(n, begin, total), start + part(n, end, total))``."""
+    """Return the limits ``start + part(n, begin, total), start + part(n, end, total)`` for ``start, stop``."""
     code = "part(n, piece[0], piece[2])", "part(n, piece[1], piece[2])"
     n: ast.expr = limits[-1] if len(limits) == 1 else ast.BinOp(limits[1], ast.Sub(), limits[0])
     made: list[ast.expr] = []
@@ -173,7 +173,7 @@ def _is_prange(node: ast.AST, namespace: Mapping[str, Any]) -> bool:
 
 
 def _leaving(body: Sequence[ast.stmt], *, nested: bool = False) -> Iterator[ast.AST]:
-    """Whatever ends the loop that `body` is of: `return`, and `break` that is not an inner loop's."""
+    """Yield the statements that end the loop around `body`: `return`, and each `break` outside inner loops."""
     for node in body:
         if isinstance(node, ast.Return) or (isinstance(node, ast.Break) and not nested):
             yield node
@@ -187,7 +187,7 @@ def _names(node: ast.AST) -> list[ast.Name]:
 
 
 def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
-    """The names of a body in the order in which they are read and set."""
+    """Yield the names of a body in the order in which they are read and assigned."""
     for node in body:
         yield from _evaluated(node)
 

@@ -1,4 +1,4 @@
-"""Our versions of NumPy's functions where numba's take many times as long, or give other values."""
+"""Replace numba's versions of NumPy functions that are many times slower, or return other values."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 from pykernels.kernel.numba.target import compile_function, kernel_target
 
 _compiled = compile_function(error_model="numpy", boundscheck=False)
-# Elements that are computed with again while they are in the first-level cache.
+# The number of elements that are used again while they are in the first-level cache.
 _BLOCK = 2048
 
 
-# Elements that are looked through at once, as a loop of a known length has no rest that is computed one by one; for the
-# last of a row, some are looked through again.
+# The numbers of elements that are searched at once: a vectorised loop of known length has no scalar remainder. At the
+# end of a row some elements are searched twice.
 _FEW, _MANY = 32, 128
 
 
 def _place_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
-    """The place of the first extremum, or NaN, of an array of one axis of this dtype.
+    """Return a function that finds the first extremum, or NaN, in a one-dimensional array of this dtype.
 
-    Floating-point numbers are compared as whole numbers: by their bits, which grow with them, and less where the sign
-    is set. These have no NaN, so that extrema of vectors are those of their lanes.
+    Floating-point numbers are compared as integers: their bits increase with their size, and the sign bit negates them.
+    Integers have no NaN, so the extremum of a vector is that of its lanes.
     """
     is_float = dtype.kind == "f"
     bits = np.dtype(f"i{dtype.itemsize}").type if is_float else dtype.type
@@ -113,7 +113,7 @@ def _place_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
 
 
 def _flag_finder(is_better: Callable[[Any, Any], Any]) -> Any:
-    """As `_place_finder`, for booleans, of which none is better than the best."""
+    """Return `_place_finder` for booleans, which can stop at the first best value."""
     wanted = is_better(True, False)
 
     @_compiled
@@ -134,7 +134,7 @@ def _flag_finder(is_better: Callable[[Any, Any], Any]) -> Any:
 
 
 def _row_folder(is_better: Callable[[Any, Any], Any]) -> Any:
-    """For each column, the place of the first extremum, or NaN."""
+    """Return a function that finds the first extremum, or NaN, in each column."""
 
     @_compiled
     def fold(rows: Any, best: Any, places: Any) -> None:
@@ -216,7 +216,7 @@ _define_extremum(np.argmin, operator.lt)
 
 @_compiled
 def _convolved(a: Any, v: Any, begin: Any, end: Any, dtype: Any) -> Any:
-    """The elements from `begin` to `end` of the full convolution."""
+    """Return the elements from `begin` to `end` of the full convolution."""
     made = np.zeros(end - begin, dtype)
     for first in range(begin, end, _BLOCK):
         last = min(first + _BLOCK, end)
@@ -247,7 +247,7 @@ def _convolve(a: Any, v: Any, mode: Any, dtype: Any) -> Any:
 
 
 def _common_dtype(a: Any, v: Any) -> Any:
-    """The dtype of a convolution; None if it is one that is left to numba."""
+    """Return the dtype of a convolution; None to leave it to numba."""
     is_array = all(isinstance(x, nb.Array) and x.ndim == 1 for x in (a, v))
     if not is_array or not all(isinstance(x.dtype, (nb.Integer, nb.Float)) for x in (a, v)):
         return None
@@ -292,7 +292,7 @@ def _typed_median(a: Any) -> Any:
 
 def _typed_nanmedian(a: Any) -> Any:
     def of_integers(a: Any) -> Any:
-        # Their mean may not fit their dtype.
+        # The mean of integers may not fit their dtype.
         return np.nanmedian(a.astype(np.float64))
 
     return of_integers if isinstance(a, nb.Array) and isinstance(a.dtype, nb.Integer) else None

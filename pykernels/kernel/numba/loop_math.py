@@ -1,8 +1,8 @@
-"""Functions of C's mathematics in loops: named so that LLVM may call them on vectors, and then written out.
+"""Vectorise C math functions in loops: LLVM calls their vector twins, which are then inlined.
 
-LLVM would compute ``exp`` lane by lane. Here each such function becomes one of our own, of which LLVM is told (by the
-vector function ABI) that it has twins for vectors; when loops are vectorised, their bodies are put in. One number is
-computed as a lane of a vector, so it is the same wherever it lies.
+LLVM would compute ``exp`` lane by lane. This module replaces each such function with one of ours, which declares twins
+for vectors (by the vector function ABI). Once the loops are vectorised, the bodies of the twins are inlined. A single
+number is computed as a lane of a vector, so its result does not depend on its position.
 """
 
 from __future__ import annotations
@@ -15,24 +15,20 @@ import llvmlite.ir as ir
 
 from pykernels.kernel.emit import target
 from pykernels.kernel.emit.vector_writer import Writer
+from pykernels.kernel.expression.operations import OPERATIONS, Cost
 
 __all__ = ["LoopMath"]
 
 _I32 = ir.IntType(32)
 _DECLARATION = re.compile(r"^declare (?P<type>float|double) @(?P<symbol>[\w.]+)\((?P<arguments>[^)]*)\).*$", re.M)
-_FUNCTIONS = frozenset(
-    (
-        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "cbrt", "hypot", "erf", "erfc"),
-    )
-)
+_FUNCTIONS = frozenset(row.c for row in OPERATIONS.values() if row.c and row.cost is Cost.HIGH)
 _PURE = "nounwind willreturn memory(none)"
 _USED = "@llvm.compiler.used = appending global"
 
 
 @dataclass(frozen=True)
 class _Function:
-    """A function of C's mathematics for one dtype."""
+    """A C math function for one dtype."""
 
     name: str
     type: str
@@ -44,12 +40,12 @@ class _Function:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The lanes of the vectors that it can be called on; the last fill a register."""
+        """The numbers of lanes that it can be called with; the last one fills a register."""
         lanes = target.instruction_set().register // (4 if self.type == "float" else 8)
         return tuple(width for width in (2, 4, 8, 16) if lanes // 4 <= width <= lanes)
 
     def declarations(self) -> Iterator[str]:
-        """In LLVM IR: the function and its twins."""
+        """Yield the declarations of the function and its twins in LLVM IR."""
         variants = ",".join(
             f"_ZGV_LLVM_N{width}{'v' * self.n_arguments}_{self.symbol}({self.symbol}_{width})" for width in self.widths
         )
@@ -60,9 +56,9 @@ class _Function:
             yield f"declare {vector} @{self.symbol}_{width}({', '.join([vector] * self.n_arguments)}) {_PURE}"
 
     def write(self, module: ir.Module, width: int) -> Writer:
-        """Define the twin for `width` lanes, or for 0 the function itself.
+        """Define the twin for `width` lanes, or the function itself for 0.
 
-        All compute a whole register, so that a lane has the same result in each of them.
+        All of them compute a whole register, so that a lane has the same result in each.
         """
         lane, lanes = ir.FloatType() if self.type == "float" else ir.DoubleType(), self.widths[-1]
         type_ = ir.VectorType(lane, width) if width else lane
@@ -77,7 +73,7 @@ class _Function:
         for operand in function.args:
             if not width:
                 operand = builder.insert_element(undefined, operand, first)
-            # Lanes that nobody asked for repeat others, so that no operation meets a number it was not given.
+            # Unused lanes repeat others, so that operations see only given numbers.
             mask = [_I32(at % max(width, 1)) for at in range(lanes)]
             operands.append(builder.shuffle_vector(operand, undefined, ir.Constant(ir.VectorType(_I32, lanes), mask)))
         result = writer.math(self.name, *operands)
@@ -90,12 +86,12 @@ class _Function:
 
 
 class LoopMath:
-    """The mathematics of one module.
+    """The math functions of one module.
 
     Attributes
     ----------
     vector_math, scalar_math : set of str
-        By their names in C: the functions computed in vectors, and those that only the C library's scalar code has.
+        The C names of the functions computed in vectors, and of those with scalar code only.
     needs_library : bool
         Whether the vector math library is called.
     """
@@ -107,7 +103,7 @@ class LoopMath:
         self._functions: list[_Function] = []
 
     def name(self, code: str) -> str:
-        """The text of a module that calls functions of ours in place of C's."""
+        """Return the text of a module with calls of our functions in place of C's."""
         renamed = {}
         for match in _DECLARATION.finditer(code):
             found = self._function(match)
@@ -127,7 +123,7 @@ class LoopMath:
         return code + "\n".join(["", *lines, ""])
 
     def define(self, code: str) -> tuple[str, str]:
-        """The text of an optimised module, and that of the module with the functions that it calls."""
+        """Return the text of an optimised module, and of a module with the functions that it calls."""
         code = "\n".join(line for line in code.split("\n") if not line.startswith(_USED))
         module = ir.Module("loop_math")
         for function in self._functions:
@@ -136,7 +132,7 @@ class LoopMath:
         return code, str(module)
 
     def _function(self, declaration: re.Match[str]) -> _Function | None:
-        """The function of ours for one that a module declares; None to leave it as it is."""
+        """Return our function for one that a module declares; None to leave it unchanged."""
         symbol, type_ = declaration["symbol"], declaration["type"]
         is_intrinsic = symbol.startswith("llvm.")
         name = symbol.removeprefix("llvm.").removesuffix(".f32").removesuffix(".f64")

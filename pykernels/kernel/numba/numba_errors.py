@@ -9,18 +9,18 @@ from pykernels.kernel.read.source import KernelFunction
 
 __all__ = ["line_of", "reason_of"]
 
-# What begins the lines that say nothing to someone who did not write numba.
+# The beginnings of lines that only numba's developers can use.
 _NOISE = ("Failed in", "During:", "File", "Overload", "There are", ">>>", "-", "*", "#", "^")
 _REJECTED = "Rejected as the implementation raised a specific error:"
 _NO_CALL = "No implementation of function"
 
 
 def reason_of(error: Exception) -> str:
-    """The innermost reason that an error of numba gives, in one line and in the types that users know.
+    """Return the innermost reason of an error of numba, in one line, with the type names that users know.
 
     Examples
     --------
-    ``float64 + str``: "there is no add(float64, 'a')". An argument that numba's function does not take:
+    ``float64 + str``: "there is no add(float64, 'a')". An argument that numba's function does not accept:
     "sum(float64[:], axis='k'): NumPy sum only supports integer axis value or tuple of integers".
     """
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines()]
@@ -38,10 +38,10 @@ def reason_of(error: Exception) -> str:
 
 
 def line_of(error: Exception, kernel: KernelFunction) -> str:
-    """``file:line`` of the user's line that numba refused: in the kernel, or in a helper that it calls."""
+    """Return ``file:line`` of the line that numba refused, in the kernel or in a helper that it calls."""
     files = {helper.__code__.co_filename for helper in kernel.helpers if hasattr(helper, "__code__")}
     files.add(str(kernel.path))
-    # What is innermost is told first.
+    # numba reports the innermost location first.
     for file, line in re.findall(r"(?m)^\s*During: .* at (\S.*) \((\d+)\)$", str(error)):
         if file in files:
             return f"{file}:{line}"

@@ -1,6 +1,6 @@
-"""Operations on single elements of arrays in kernels that numba compiles: they have the dtype that NumPy gives them.
+"""Give operations on single array elements the dtype that NumPy gives them, in kernels that numba compiles.
 
-numba computes with all integers in 64 bits; NumPy's own are as wide as those of their arrays, and wrap.
+numba computes all integers in 64 bits; NumPy's are as wide as their arrays' dtypes, and wrap.
 """
 
 from __future__ import annotations
@@ -15,23 +15,18 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.numpy_support import as_dtype, from_dtype
 
+from pykernels.kernel.expression.operations import BINARY, OPERATIONS, UNARY
+
 __all__ = ["IN_PLACE", "apply_numpy", "compute", "python_function", "resolve"]
 
-#: The operators that change an array which they are given.
-IN_PLACE = {
-    *(operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow),
-    *(operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift),
-}
-_ARITHMETIC = {
-    *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow),
-    *(operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift, operator.neg, operator.invert),
-    *IN_PLACE,
-}
+#: The operators that change an array in place.
+IN_PLACE = {function for row in OPERATIONS.values() for function in row.operators[1:]}
+_ARITHMETIC = {*(function.function for function in (*BINARY.values(), *UNARY.values())), *IN_PLACE} - {operator.not_}
 
 
 @intrinsic
 def apply_numpy(typing_context: Any, function: nb.Type, *operands: nb.Type) -> Any:
-    """``function(*operands)`` of anything but Python's numbers; `int` makes one, of 64 bits with a sign."""
+    """Emit ``function(*operands)`` on anything but Python numbers; `int` returns one, of 64 bits with a sign."""
     found, returned = resolve(typing_context, function, operands)
     is_unsigned = python_function(function) is int and found and not getattr(found.return_type, "signed", True)
     if is_unsigned:
@@ -49,12 +44,12 @@ def apply_numpy(typing_context: Any, function: nb.Type, *operands: nb.Type) -> A
 
 
 def python_function(type_: nb.Type) -> Any:
-    """The function that a type of numba's stands for."""
+    """Return the function that a type of numba stands for."""
     return getattr(type_, "typing_key", None)
 
 
 def resolve(typing_context: Any, function: nb.Type, types: tuple[nb.Type, ...]) -> tuple[Any, Any]:
-    """Numba's function for operands of these types, or None; and the type that the result is to have."""
+    """Return numba's function for operands of these types, or None, and the type of NumPy's result."""
     called = python_function(function)
     wanted = _type_in_numpy(called, types)
     if isinstance(wanted, nb.Float):
@@ -66,14 +61,14 @@ def resolve(typing_context: Any, function: nb.Type, types: tuple[nb.Type, ...]) 
 def compute(
     context: Any, builder: Any, function: nb.Type, found: Any, returned: nb.Type, values: list[Any], types: Any
 ) -> Any:
-    """Write the call of what `resolve` has found."""
+    """Emit the call of the function that `resolve` returned."""
     cast = [context.cast(builder, *each) for each in zip(values, types, found.args)]
     result = context.get_function(function, found)(builder, cast)
     return context.cast(builder, result, found.return_type, returned)
 
 
 def _type_in_numpy(function: Any, types: tuple[nb.Type, ...]) -> nb.Type | None:
-    """The type of an operation on NumPy's numbers, if any of them is narrower than what numba computes with."""
+    """Return the type of an operation on NumPy numbers if one of them is narrower than numba's types."""
     types = tuple(map(nb.unliteral, types))
     if function not in _ARITHMETIC or not all(isinstance(each, (nb.Integer, nb.Boolean, nb.Float)) for each in types):
         return None
@@ -83,6 +78,6 @@ def _type_in_numpy(function: Any, types: tuple[nb.Type, ...]) -> nb.Type | None:
         warnings.simplefilter("ignore")
         try:
             result = function(*(as_dtype(each).type(1) for each in types))
-        except TypeError:  # what NumPy refuses, the plain run tells
+        except TypeError:  # the plain run reports what NumPy refuses
             return None
     return from_dtype(np.asarray(result).dtype)

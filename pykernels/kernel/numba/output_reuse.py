@@ -13,16 +13,16 @@ from pykernels.kernel.numba.copying import emit_whole_copy
 
 __all__ = ["TAKE_BACK", "copy_back", "lend"]
 
-#: What the entry of a kernel has to call if the kernel fails.
+#: The function that the entry of a kernel calls if the kernel fails.
 TAKE_BACK = "pk_take_back"
 _BYTES, _I64 = ir.IntType(8).as_pointer(), ir.IntType(64)
-# Smaller arrays lie in the arena, see `counting`.
+# Smaller arrays lie in the arena (`counting`).
 _FEWEST_BYTES = 4096
 
 
 @intrinsic
 def lend(typing_context: Any, target: nb.Type, others: nb.Type) -> Any:
-    """Lend the memory of an output, unless it is shared with one of some other arrays."""
+    """Lend the memory of an output unless it overlaps one of the other arrays."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         begin, end = _extent(context, builder, target, arguments[0])
@@ -42,7 +42,7 @@ def lend(typing_context: Any, target: nb.Type, others: nb.Type) -> Any:
 
 
 def _extent(context: Any, builder: Any, array: nb.Array, value: Any) -> tuple[Any, Any]:
-    """Where the memory of an array without gaps begins and ends."""
+    """Return the addresses where the memory of a contiguous array begins and ends."""
     made = context.make_array(array)(context, builder, value)
     begin = builder.ptrtoint(made.data, _I64)
     return begin, builder.add(begin, builder.mul(made.nitems, made.itemsize))
@@ -50,7 +50,7 @@ def _extent(context: Any, builder: Any, array: nb.Array, value: Any) -> tuple[An
 
 @intrinsic
 def copy_back(typing_context: Any, target: nb.Type, source: nb.Type) -> Any:
-    """As `copying.copy`, into what may have been lent: learn what to lend it to, and end the loan."""
+    """Copy like `copying.copy` into an output that may be lent: record which array to lend it to, and end the loan."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         made = context.make_array(target)(context, builder, arguments[0])

@@ -1,4 +1,4 @@
-"""Our versions of NumPy's functions that move elements: in whole runs, along any axis."""
+"""Replace NumPy functions that move elements: contiguous runs at a time, along any axis."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _place(axis: Any, ndim: Any) -> Any:
 
 @_compiled
 def _around(lengths: Any, at: Any) -> Any:
-    """How many elements the axes before a place have together, and those after it."""
+    """Return the products of the lengths before and after an axis."""
     before, after = 1, 1
     for i in range(len(lengths)):
         if i < at:
@@ -43,7 +43,7 @@ def _around(lengths: Any, at: Any) -> Any:
 
 @intrinsic
 def _with_length(typing_context: Any, lengths: nb.Type, at: nb.Type, length: nb.Type) -> Any:
-    """The lengths with one more, before the one at a place."""
+    """Return the lengths with another one inserted at a position."""
     made = nb.UniTuple(nb.intp, len(lengths) + 1)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -60,7 +60,7 @@ def _with_length(typing_context: Any, lengths: nb.Type, at: nb.Type, length: nb.
 
 @intrinsic
 def _stack(typing_context: Any, target: nb.Type, at: nb.Type, arrays: nb.Type) -> Any:
-    """Copy each of some arrays to its place along an axis."""
+    """Copy each array to its position along an axis."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data, lengths, strides = parts(context, builder, target, arguments[0])
@@ -130,7 +130,7 @@ def _typed_dstack(tup: Any) -> Any:
 
 @intrinsic
 def _flipped(typing_context: Any, array: nb.Type, at: nb.Type) -> Any:
-    """A view of an array, backwards along an axis."""
+    """Return a view of an array, reversed along an axis."""
     returned = array.copy(layout="A")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -172,7 +172,7 @@ def _typed_flip(m: Any, axis: Any = None) -> Any:
 
 @_compiled
 def _rolled(rows: Any, shift: Any, made: Any) -> None:
-    """Move the elements of each row on."""
+    """Rotate the elements of each row."""
     n = rows.shape[1]
     if n > 0:
         shift %= n
@@ -238,7 +238,7 @@ def _typed_take(a: Any, indices: Any, axis: Any = None) -> Any:
 
 @intrinsic
 def _replaced(typing_context: Any, lengths: nb.Type, at: nb.Type, length: nb.Type) -> Any:
-    """The lengths with another one at a place."""
+    """Return the lengths with the one at a position replaced."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         old, (place, new) = cgutils.unpack_tuple(builder, arguments[0]), arguments[1:]
@@ -255,7 +255,7 @@ def _is_number(type_: Any) -> bool:
 
 
 def _are_alike(arrays: Any, ndim: int | None = None) -> bool:
-    """Whether a type is that of a tuple of arrays of one dtype and as many axes."""
+    """Whether a type is a tuple of arrays with the same dtype and number of axes."""
     if not isinstance(arrays, nb.BaseTuple) or not len(arrays) or not isinstance(arrays[0], nb.Array):
         return False
     dtype, ndim = arrays[0].dtype, arrays[0].ndim if ndim is None else ndim

@@ -1,4 +1,4 @@
-"""``pykernels.prange``: the iterations of a loop do not depend on each other; see `iterations`."""
+"""Define ``pykernels.prange``, which declares that the iterations of a loop are independent; see `iterations`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ __all__ = ["prange"]
 
 
 def prange(*limits: int) -> range:
-    """``range(stop)`` or ``range(start, stop)``, whose iterations may run in any order, at the same time.
+    """Return ``range(stop)`` or ``range(start, stop)``, whose iterations may run in any order and at the same time.
 
-    For the one outermost loop of a kernel that takes ``outs``: each iteration writes elements of its own, and reads
-    nothing that another one writes.
+    Use it for the one outermost loop of a kernel that takes ``outs``. Each iteration must write its own elements, and
+    must not read what another one writes.
 
     Parameters
     ----------
     *limits : int
-        As those of `range`, without a step.
+        The limits, as for `range`, but without a step.
     """
     if not 1 <= len(limits) <= 2:
         raise TypeError(f"prange takes stop, or start and stop, but was given {len(limits)} arguments")

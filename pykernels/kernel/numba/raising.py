@@ -1,7 +1,7 @@
-"""Exceptions in compiled code: that there is one is all that it tells, and the plain NumPy run tells the rest.
+"""Reduce exceptions in compiled code to a signal that one occurred; the plain NumPy run raises the real one.
 
-So ``raise ValueError(f"row {i} of {n}")`` becomes ``raise Exception``: to compile the text would take longer than most
-kernels do, and numba knows no classes of the user's.
+``raise ValueError(f"row {i} of {n}")`` becomes ``raise Exception``: compiling the message would take longer than
+compiling most kernels, and numba does not support the user's classes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["without_texts"]
 
 
 def without_texts(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
-    """The function whose exceptions say nothing but that there is one; changes `definition`."""
+    """Replace every exception in `definition` with a bare ``Exception``; return the changed definition."""
 
     class Shorten(ast.NodeTransformer):
         def visit_Raise(self, node: ast.Raise) -> ast.Raise:

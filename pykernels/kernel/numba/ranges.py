@@ -1,6 +1,6 @@
-"""Ranges in kernels that numba compiles: empty where the stop lies before the start, however far.
+"""Compile ranges whose stop lies far before their start as empty.
 
-numba subtracts one from the other, which overflows at the limits of their dtype, and counts up instead.
+numba subtracts one from the other. At the limits of their dtype the difference overflows, and numba's loop counts up.
 """
 
 from __future__ import annotations

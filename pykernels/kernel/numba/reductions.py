@@ -1,8 +1,8 @@
-"""Sums and extrema over loops, in LLVM IR: marked, so that LLVM may compute them with several accumulators at once.
+"""Mark sums and extrema over loops in LLVM IR, so that LLVM may compute them with several accumulators.
 
-Floating-point addition is not associative, so LLVM by itself adds one element after the other, each waiting for the
-last. A loop that only adds to a number does not say that it wants that order; NumPy's own sums have another one, too.
-Several accumulators are closer to the exact sum than one. Where the number is read in between, nothing changes.
+Floating-point addition is not associative, so by default LLVM adds one element after the other, each waiting for the
+previous one. A loop that only adds to a number does not ask for that order; NumPy's own sums use another one, too.
+Several accumulators come closer to the exact sum than one. A sum that the loop also reads is left unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TARGET = re.compile(r'label (%(?:[\w$.-]+|"[^"]*"))')
 
 
 def mark(code: str) -> str:
-    """The text of a module in which reductions say so."""
+    """Return the text of a module with its reductions marked."""
     return _DEFINE.sub(lambda match: _Function(match.group()).mark(), code)
 
 
@@ -55,7 +55,7 @@ class _Function:
                 self._uses[name].append(at)
 
     def mark(self) -> str:
-        """The text of the function in which reductions say so."""
+        """Return the text of the function with its reductions marked."""
         for at, line in enumerate(self._lines):
             phi = _PHI.match(line)
             incoming = _INCOMING.findall(phi["incoming"]) if phi else []
@@ -68,7 +68,7 @@ class _Function:
         return "\n".join(self._lines)
 
     def _loop(self, header: str, latch: str) -> set[str]:
-        """The blocks of the loop whose iterations begin in `header` and end in `latch`; empty if it is none."""
+        """Return the blocks of the loop from `header` to `latch`; empty if they form no loop."""
         loop, waiting = {header}, [latch]
         while waiting:
             block = waiting.pop()
@@ -78,11 +78,11 @@ class _Function:
         return set() if self._entry in loop else loop
 
     def _users(self, name: str, loop: set[str]) -> list[int]:
-        """The lines in a loop that use a value."""
+        """Return the lines in a loop that use a value."""
         return [at for at in self._uses[name] if self._block_of[at] in loop]
 
     def _mark_sum(self, start: str, end: str, loop: set[str]) -> None:
-        """`start` is the number as an iteration begins, and `end` as it ends."""
+        """Mark a sum: `start` is the number as an iteration begins, and `end` as it ends."""
         chain: list[int] = []
         current = start
         while current != end:
@@ -100,7 +100,7 @@ class _Function:
                 self._lines[at] = re.sub(r" (fadd|fsub|fmul) ", r" \1 reassoc ", self._lines[at])
 
     def _mark_extremum(self, start: str, end: str, first: str, loop: set[str]) -> None:
-        """``x if x > m else m``, which passes over NaN unless it begins with one."""
+        """Mark ``x if x > m else m``, which skips NaN unless it begins with NaN."""
         select = _SELECT.match(self._lines[self._defined.get(end, 0)])
         compare = _COMPARE.match(self._lines[self._defined.get(select["test"], 0)]) if select else None
         if select is None or compare is None or (compare["a"], compare["b"]) != (select["a"], select["b"]):

@@ -1,6 +1,6 @@
-"""``x.reshape(...)`` in compiled code, for arrays whose elements lie in order: a check, and new strides.
+"""Compile ``x.reshape(...)`` of contiguous arrays to a check and new strides.
 
-numba's own compiles two functions for it and works out at run time whether a copy is needed, which here it never is.
+numba itself compiles two functions and decides at run time whether a copy is needed, which it never is here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ registry.lower("array.reshape", nb.Array, nb.BaseTuple)(_reshape_to_tuple)
 
 
 def _inferred(builder: Any, sizes: list[Any], count: Any) -> tuple[list[Any], Any]:
-    """The sizes with a negative one replaced by what is left for it, and whether they are not those of `count`."""
+    """Return the sizes with a negative one inferred, and whether they do not match `count`."""
     zero, one = count.type(0), count.type(1)
     unknown, known, is_wrong = zero, one, cgutils.false_bit
     for size in sizes:

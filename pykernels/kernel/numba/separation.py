@@ -1,7 +1,7 @@
-"""Operations in place, such as ``x[1:] += x[:-1]``, whose operand lies in the memory that they change.
+"""Separate in-place operations from operands in the memory that they change: ``x[1:] += x[:-1]``.
 
-NumPy computes as if the operand had been copied before; numba goes element by element. So an operand that may be a view
-of what is changed is copied, where it is one.
+NumPy computes as if the operand had been copied before; numba works element by element. So the compiled code copies an
+operand that turns out to be a view of the changed array.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["separate"]
 
 
 def separate(definition: ast.FunctionDef) -> ast.FunctionDef:
-    """The function with the operands of its operations in place kept apart from what these change."""
+    """Separate the operands of a function's in-place operations from what these change."""
     separated = _Separator().visit(definition)
     assert isinstance(separated, ast.FunctionDef)
     return separated
@@ -38,5 +38,5 @@ def _may_be_view(value: ast.expr) -> bool:
 
 
 def _is_same(target: ast.expr, value: ast.expr) -> bool:
-    """Whether both are the same elements in the same order."""
+    """Whether both expressions denote the same elements in the same order."""
     return ast.unparse(target) == ast.unparse(value)

@@ -1,4 +1,4 @@
-"""Find the operations that numba compiles to slower code than NumPy's on large arrays."""
+"""Find operations that numba compiles to code that is slower than NumPy on large arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pykernels.kernel.read.source import KernelFunction
 
 __all__ = ["find_slower"]
 
-# From how many elements on NumPy is faster, although it takes some ten microseconds to get there. Measured on one
+# The numbers of elements from which NumPy is faster, although calling it takes some ten microseconds. Measured on one
 # thread: numba takes up to 2.5 times as long for the first, up to 4 times for the others.
 _LARGE, _LARGER = 1 << 14, 1 << 18
 _FUNCTIONS = {
@@ -21,14 +21,14 @@ _FUNCTIONS = {
 
 
 def find_slower(kernel: KernelFunction) -> tuple[str, int]:
-    """What NumPy does faster on large arrays in a kernel or in the functions that it may call.
+    """Find what NumPy does faster on large arrays in a kernel or in the functions that it may call.
 
     Returns
     -------
     what : str
         ``file:line: what``; empty if there is nothing.
     elements : int
-        From how many elements of its largest array on.
+        The number of elements of the kernel's largest array from which NumPy is faster.
     """
     functions: list[Callable[..., Any]] = [kernel.function, *kernel.helpers]
     found = []

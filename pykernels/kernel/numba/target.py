@@ -1,7 +1,7 @@
-"""A target of numba's for kernels: the processor at hand, without machine code until a kernel is complete.
+"""A numba target for kernels: the local processor, without machine code until a kernel is complete.
 
-numba's own target optimises every function that a kernel calls, makes machine code of it and loads that into this
-process, where it is never run: most of the time that a kernel takes to compile. Here functions stay LLVM IR, which
+numba's own target optimises every function that a kernel calls, compiles it to machine code and loads that into this
+process, where it never runs: this takes most of a kernel's compile time. With this target functions stay LLVM IR, which
 `compiler` optimises once, as a whole.
 """
 
@@ -22,31 +22,22 @@ from numba.core.compiler import Compiler, DefaultPassBuilder, PassManager
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
-from numba.core.runtime.context import NRTContext
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
 from numba.core.untyped_passes import LiteralUnroll, TranslateByteCode
 
-from pykernels.kernel.numba import (
-    broadcasting,
-    copying,
-    counting,
-    flat,
-    given_outputs,
-    memory_safety,
-    numpy_operations,
-    ranges,
-    reshaping,
-)
+from pykernels.kernel.numba import counting, given_outputs, hooks, memory_safety, numpy_operations
 from pykernels.kernel.numba.inlining import Preparation
 from pykernels.kernel.numba.unbound import Checks
 
 __all__ = ["compile_function", "kernel_target"]
 
 _NAME = "pykernels"
+# The hooks with functions that are compiled in place of numba's own.
+_WITH_REGISTRIES = ("reshaping", "assignments", "flat", "numpy_operations", "broadcasting", "ranges")
 
 
 class _Library(AOTCodeLibrary):  # type: ignore[misc]
-    """The IR of a function, as text, and the libraries of those that it calls: linked once, for a whole kernel."""
+    """The IR of a function as text, and the libraries of the functions that it calls; linked once per kernel."""
 
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)
@@ -55,7 +46,7 @@ class _Library(AOTCodeLibrary):  # type: ignore[misc]
     def add_ir_module(self, ir_module: Any) -> None:
         for function in ir_module.functions:
             if function.name.startswith("__excinfo_unwrap_args"):
-                # Each function that may raise an exception of a kind brings the same one along.
+                # Every function that may raise the same kind of exception defines the same symbol.
                 function.linkage = "linkonce_odr"
             _zero_variables(function)
         self._texts.append(cgutils.normalize_ir_text(str(ir_module)))
@@ -64,9 +55,10 @@ class _Library(AOTCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
     def linked(self) -> Any:
-        """A module of its own with the function and all that it calls."""
+        """Return a separate module with the function and all that it calls."""
         module = self._final_module.clone()
-        waiting, seen = [self], {rtsys.library}
+        counts = hooks.is_on("counting")
+        waiting, seen = [self], {rtsys.library} if counts else set()
         while waiting:
             library = waiting.pop()
             if library in seen:
@@ -78,12 +70,13 @@ class _Library(AOTCodeLibrary):  # type: ignore[misc]
                 waiting += library._linking_libraries
             else:
                 module.link_in(library._get_module_for_linking(), preserve=True)
-        module.link_in(llvm.parse_assembly(counting.FUNCTIONS))
+        if counts:
+            module.link_in(llvm.parse_assembly(counting.FUNCTIONS))
         return module
 
 
 def _zero_variables(function: ir.Function) -> None:
-    """Begin with 0 in every variable: LLVM may take one without a value for another number at each use of it."""
+    """Initialise every variable with 0: LLVM may assume a different value at each use of an undefined one."""
     builder = ir.IRBuilder()
     for block in function.blocks[:1]:
         for instruction in [each for each in block.instructions if isinstance(each, AllocaInstr) and not each.operands]:
@@ -95,22 +88,7 @@ class _Codegen(AOTCPUCodegen):  # type: ignore[misc]
     _library_class = _Library
 
     def _check_llvm_bugs(self) -> None:
-        pass  # of processes that change their locale: numba's own target looks for it
-
-
-class _References(NRTContext):  # type: ignore[misc]
-    """Where IR finds references to count. numba takes every value apart for it, which is a quarter of its IR."""
-
-    @functools.cached_property
-    def _may_refer(self) -> Callable[[nb.Type], bool]:
-        return functools.cache(lambda type_: self._context.data_model_manager[type_].contains_nrt_meminfo())
-
-    def get_meminfos(self, builder: Any, ty: nb.Type, val: Any) -> list[tuple[nb.Type, Any]]:
-        model = self._context.data_model_manager[ty]
-        if model.has_nrt_meminfo():
-            return list(super().get_meminfos(builder, ty, val))
-        members = [(type_, get) for type_, get in model.traverse(builder) if self._may_refer(type_)]
-        return [found for type_, get in members for found in self.get_meminfos(builder, type_, get(val))]
+        pass  # the bug affects processes that change their locale; numba's own target checks for it
 
 
 def _count_declarations(context: Any) -> int:
@@ -119,9 +97,16 @@ def _count_declarations(context: Any) -> int:
 
 
 class _TypingContext(typing.Context):  # type: ignore[misc]
-    """Looks for new declarations only if there are any: numba does at every call in a kernel."""
+    """Looks for new declarations only if there are any, not at every call in a kernel as numba does."""
 
     _known = -1
+
+    @functools.cached_property
+    def _written(self) -> set[Any]:
+        """The keys of the functions that registries implement."""
+        entries = (entry for registry in self._registries for entry in registry.functions)
+        # An entry whose key is itself is an intrinsic, and one whose key is a tuple is a method in Python.
+        return {key for made, key, _ in entries if key is not made and not isinstance(key, tuple)}
 
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
@@ -130,7 +115,7 @@ class _TypingContext(typing.Context):  # type: ignore[misc]
 
 
 class _CallConvention(callconv.CPUCallConv):  # type: ignore[misc]
-    """numba's, but for an exception of its own code in a `try`: numba forgets to leave that, and raises it again."""
+    """numba's convention, except that an exception that numba's own code raises in a `try` jumps to its handler."""
 
     def return_user_exc(self, builder: Any, exc: Any, *args: Any, **kwargs: Any) -> None:
         if hasattr(builder, "_in_try_block"):
@@ -154,22 +139,28 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
 
     @functools.cached_property
     def nrt(self) -> Any:
-        return _References(self, self.enable_nrt)
+        references = hooks.load("references")
+        return references.References(self, self.enable_nrt) if references else super().nrt
+
+    @functools.cached_property
+    def _written(self) -> set[Any]:
+        """The keys of the functions that registries implement."""
+        entries = (entry for registry in self._registries for entry in registry.functions)
+        # An entry whose key is itself is an intrinsic, and one whose key is a tuple is a method in Python.
+        return {key for made, key, _ in entries if key is not made and not isinstance(key, tuple)}
 
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
             super().refresh()
-            # After numba's, so that they count.
-            for ours in (reshaping, copying, flat, numpy_operations, broadcasting, ranges):
-                self.install_registry(ours.registry)
+            # Install ours after numba's, so that they take precedence.
+            for hook in filter(None, map(hooks.load, _WITH_REGISTRIES)):
+                self.install_registry(hook.registry)
             self._known = _count_declarations(self)
-            entries = (entry for registry in self._registries for entry in registry.functions)
-            # What stands for itself is an intrinsic, and what has a tuple for a key a method in Python.
-            self._written = {key for made, key, _ in entries if key is not made and not isinstance(key, tuple)}
+            self.__dict__.pop("_written", None)
         self.typing_context.refresh()
 
     def load_additional_registries(self) -> None:
-        # numba's runtime is made once per process, and must stay callable.
+        # numba initialises its runtime once per process, and it must stay callable.
         rtsys.initialize(cpu_target.target_context)
         super().load_additional_registries()
 
@@ -178,7 +169,7 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
 
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
         if isinstance(fn, nb.Dispatcher) and fn.dispatcher.targetdescr is cpu_target:
-            # Compiled by `numba.njit`: some of numba's own functions are, and helpers of the user's may be.
+            # The function is compiled by `numba.njit`, like some of numba's own functions and maybe the user's helpers.
             if fn.dispatcher.py_func.__module__ in memory_safety.TRUSTED:
                 found = cpu_target.target_context.get_function(fn, sig)
                 found._context = self
@@ -187,7 +178,8 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
             fn.dispatcher.compile(sig.args)
         key = fn.get_impl_key(sig) if isinstance(fn, nb.Callable) else fn
         if isinstance(getattr(key, "__self__", None), _dynfunc._Closure):
-            # numba shares a function's type between targets, and has compiled the function for its own since.
+            # numba shares a function's type between targets, and may have compiled the function for its own target
+            # since.
             fn.get_call_type(self.typing_context, sig.args, {})
             key = fn.get_impl_key(sig)
         found = super().get_function(fn, sig, _firstcall)
@@ -203,7 +195,7 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
         library._ensure_finalized()
-        return library  # numba knows functions by what it gets here, so each must be another
+        return library  # numba identifies functions by this object, so each must differ
 
 
 class _Target(CPUTarget):  # type: ignore[misc]
@@ -218,18 +210,18 @@ class _Target(CPUTarget):  # type: ignore[misc]
         return _TypingContext()
 
 
-#: What to compile for.
+#: The target to compile for.
 kernel_target = _Target(_NAME)
 
 
 class _Compiler(Compiler):  # type: ignore[misc]
-    """numba's, with passes of ours."""
+    """numba's compiler, with additional passes."""
 
     def define_pipelines(self) -> list[PassManager]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         if self.state.func_ir is None:
             passes.add_pass_after(Preparation, TranslateByteCode)
-        passes.add_pass_after(Checks, LiteralUnroll)  # after which each assignment is to a variable of its own
+        passes.add_pass_after(Checks, LiteralUnroll)  # after it, each assignment has its own variable
         passes.finalize()
         return [passes]
 
@@ -238,7 +230,7 @@ class _Dispatcher(Dispatcher):
     targetdescr = kernel_target
 
     def add_overload(self, cres: Any) -> None:
-        # Python never calls it, so there is nothing to enter into its table.
+        # Python never calls the function, so the dispatcher's table needs no entry.
         self.overloads[tuple(cres.signature.args)] = cres
 
     def compile(self, sig: Any) -> Any:
@@ -247,11 +239,11 @@ class _Dispatcher(Dispatcher):
 
 
 def compile_function(**options: Any) -> Callable[[Any], _Dispatcher]:
-    """As ``numba.njit(**options)``, for this target, and with checks of all indices unless `options` say otherwise.
+    """Return ``numba.njit(**options)`` for this target, with index checks unless `options` disable them.
 
-    So numba's own functions in Python have them, too: some trust the indices that they are given.
+    This also adds checks to numba's own Python functions, some of which do not check the given indices.
     """
-    types = options.pop("locals", None)  # of variables, which some of numba's own functions give
+    types = options.pop("locals", None) or {}  # types of variables, which some of numba's own functions declare
 
     def compiled(function: Any) -> _Dispatcher:
         checks = function.__module__ not in memory_safety.TRUSTED
@@ -263,13 +255,13 @@ def compile_function(**options: Any) -> Callable[[Any], _Dispatcher]:
 
 @functools.cache
 def _compiled_again(dispatcher: Any) -> _Dispatcher:
-    """A function that `numba.njit` has compiled, for this target."""
+    """Compile a function of `numba.njit` again, for this target."""
     kept = {key: value for key, value in dispatcher.targetoptions.items() if key in ("error_model", "fastmath")}
     return compile_function(locals=dispatcher.locals, **kept)(dispatcher.py_func)
 
 
 class _Kernels(CPU):  # type: ignore[misc]
-    """numba looks up by classes what may be called where: whatever is for processors may be."""
+    """The class by which numba finds callable functions: everything for CPUs applies to kernels."""
 
 
 target_registry[_NAME] = _Kernels

@@ -20,32 +20,29 @@ from pykernels.base.errors import KernelError
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.numba import intrinsics, iterations
 from pykernels.kernel.numba.adapter import Result, computed_in
+from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.numba_errors import line_of, reason_of
 from pykernels.kernel.numba.target import compile_function
 from pykernels.kernel.read.plain import uses
 from pykernels.kernel.read.signature import Group, Signature, group_shapes
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["NotNative", "check_results", "is_in_pieces", "type_kernel"]
+__all__ = ["check_results", "is_in_pieces", "type_kernel"]
 
 
-# What a kernel may use of numba, besides its types and `numba.njit`.
+# What a kernel may use from numba besides its types and `numba.njit`.
 _OF_NUMBA = (numba.prange, numba.literal_unroll)
-# Of large integers: they compute with floating-point numbers in another order than NumPy does.
+# For large integers, numba's versions compute in floating point in another order than NumPy.
 _OTHER_FOR_INTEGERS = (np.histogram, np.unwrap, np.round, np.around)
-# They refuse arrays of one row, and vectors of two elements; and take a negative number that comes first.
+# numba's versions refuse arrays of one row and vectors of two elements, or accept a leading negative number.
 _OTHER = (np.cov, np.corrcoef, np.cross, np.bincount)
-# Instructions of Python in a function, of which a line has about ten. numba takes time with the square of their number:
-# some 10 s for as many.
+# The limit on bytecode instructions in a function; a line has about ten. The time that numba takes grows with the
+# square of their number: some 10 s for this many.
 _MOST_STEPS = 4000
 
 
-class NotNative(Exception):
-    """The kernel cannot become machine code; the message is the reason, short enough for one line."""
-
-
 def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.Type]:
-    """The kernel compiled by numba for the signature, and the type that it returns."""
+    """Return the kernel compiled by numba for the signature, and its return type."""
     for function in (kernel.function, *kernel.helpers):
         _check_uses(function, signature)
         _check_length(function)
@@ -69,15 +66,15 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
                 f"write to a copy or to an output"
             ) from error
         raise NotNative(f"numba: {line_of(error, kernel)}: {reason_of(error)}") from error
-    except Exception as error:  # numba breaks on some code that it cannot type
+    except Exception as error:  # numba fails with arbitrary errors on some code that it cannot type
         raise NotNative(f"numba breaks on {kernel.where}: {type(error).__name__}: {error}") from error
     return dispatcher, dispatcher.overloads[argument_types].signature.return_type
 
 
 def _check_uses(function: Any, signature: Signature) -> None:
-    """Raise `NotNative` if a function uses what must not be compiled in, or what numba computes in another way.
+    """Raise `NotNative` if a function uses what must not be compiled in, or what numba computes differently.
 
-    A function of C lies elsewhere in each process, and numba's tools make arrays of any memory.
+    The address of a C function differs between processes, and numba's tools make arrays of any memory.
     """
     has_integers = any(tensor.dtype.kind in "iu" for tensor in signature.tensors)
     for name, value, line in uses(inspect.unwrap(function)):
@@ -94,7 +91,7 @@ def _check_uses(function: Any, signature: Signature) -> None:
 
 
 def _check_length(function: Any) -> None:
-    """Raise `NotNative` if a function is too long for numba to be done with it in time."""
+    """Raise `NotNative` if a function is too long for numba to compile it in reasonable time."""
     steps = sum(1 for _ in dis.get_instructions(inspect.unwrap(function)))
     if steps > _MOST_STEPS:
         raise NotNative(
@@ -104,7 +101,7 @@ def _check_length(function: Any) -> None:
 
 
 def is_in_pieces(kernel: KernelFunction) -> bool:
-    """Whether a host may run the kernel in pieces; `KernelError` if it says so, but cannot be right."""
+    """Whether a host may run the kernel in pieces; raise `KernelError` if the kernel claims so wrongly."""
     definition = promotion.definition_of(kernel.function)
     namespace = kernel.function.__globals__
     if definition is None or not iterations.is_declared(definition, namespace):
@@ -140,7 +137,7 @@ def _keyword_type(keyword: str, signature: Signature) -> nb.Type:
 def check_results(
     kernel: KernelFunction, signature: Signature, names: Sequence[str], returned: nb.Type
 ) -> tuple[list[Result], bool]:
-    """Check what the kernel returns, as far as types tell; the rest is checked at each call."""
+    """Check what the kernel returns, as far as its type shows; each call checks the rest."""
     outputs = signature.tensors[signature.n_inputs :]
     if isinstance(returned, (nb.NoneType, nb.Optional)):
         always = "" if isinstance(returned, nb.NoneType) else " in some cases"

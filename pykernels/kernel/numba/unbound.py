@@ -1,15 +1,15 @@
-"""Variables that have no value: compiled code raises where it reads one, as Python does.
+"""Raise where compiled code reads a variable without a value, as Python does.
 
-A variable has none where the branch that assigns it was not taken, or the loop had no iterations. numba reads zeros
-there. So a flag goes with each variable that may be read without a value::
+A variable has no value if the branch that assigns it was not taken, or the loop had no iterations. numba then reads
+zeros. So each variable that may be read without a value gets a flag::
 
     for i in range(n):          has_value = False
         last = x[i]             for i in range(n):
     y[0] = last                     last = x[i]; has_value = True
                                 check(has_value); y[0] = last
 
-Most functions have no such variable, and stay as they are. This is done in numba's IR, in which every assignment shows,
-once the functions within a function are part of it.
+Most functions have no such variable and stay unchanged. The pass works on numba's IR, which shows every assignment once
+inner functions are inlined.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Checks", "uncertain_names"]
 
 
 def uncertain_names(function: Callable[..., Any]) -> frozenset[str]:
-    """The variables of a function that may be read without a value."""
+    """Return the variables of a function that may be read without a value."""
     blocks = run_frontend(function).blocks
     flow = _Flow(blocks)
     scope = next(iter(blocks.values())).scope
@@ -41,11 +41,11 @@ class Checks(FunctionPass):  # type: ignore[misc]
 
     _name = "pykernels_checks_of_values"
 
-    def __init__(self) -> None:  # abstract in numba's
+    def __init__(self) -> None:  # abstract in numba's base class
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        """Whether it has changed anything."""
+        """Run the pass; return whether it changed anything."""
         flow = _Flow(state.func_ir.blocks)
         if flow.uncertain:
             flow.add_checks()
@@ -53,7 +53,7 @@ class Checks(FunctionPass):  # type: ignore[misc]
 
 
 class _Flow:
-    """Which variables have values where, in the blocks of a function.
+    """Which variables have values in each block of a function.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class _Flow:
         }
 
     def _states(self) -> dict[int, set[str]]:
-        """The variables that surely have values at the beginning of each block that can be reached."""
+        """Return the variables that certainly have values at the start of each reachable block."""
         before: dict[int, set[str]] = {self._entry: set()}
         waiting = [self._entry]
         while waiting:
@@ -90,7 +90,7 @@ class _Flow:
         return before
 
     def add_checks(self) -> None:
-        """Add flags of the uncertain variables, and checks of them."""
+        """Add flags for the uncertain variables, and checks of the flags."""
         flagged = self._flagged()
         scope = self._blocks[self._entry].scope
         flags = {name: scope.redefine(f"$has_value_{name}", scope.loc) for name in sorted(flagged)}
@@ -118,7 +118,7 @@ class _Flow:
             block.body = body
 
     def _flagged(self) -> set[str]:
-        """The uncertain variables, and those whose values may be passed on to them."""
+        """Return the uncertain variables, and those whose values may be passed on to them."""
         copies = [s for b in self._blocks.values() for s in b.find_insts(ir.Assign) if _is_passed_on(s)]
         flagged, found = set[str](), self.uncertain
         while found:
@@ -128,7 +128,7 @@ class _Flow:
 
 
 def _step(statement: ir.Stmt, certain: set[str]) -> list[str]:
-    """The variables that a statement reads and that may have no value; updates those that are `certain` to have one."""
+    """Return the variables that a statement reads and that may lack a value; update those in `certain`."""
     is_assignment = isinstance(statement, ir.Assign)
     if is_assignment and (_is_passed_on(statement) or _is_nothing(statement.value)):
         has_value = not _is_nothing(statement.value) and statement.value.name in certain
@@ -137,14 +137,14 @@ def _step(statement: ir.Stmt, certain: set[str]) -> list[str]:
     read = statement.value if is_assignment else statement
     variables = [read] if isinstance(read, ir.Var) else read.list_vars() if isinstance(read, ir.Inst) else []
     uncertain = sorted({each.name for each in variables} - certain)
-    certain.update(uncertain)  # or the check has raised
+    certain.update(uncertain)  # otherwise the check has raised
     if is_assignment:
         certain.add(statement.target.name)
     return uncertain
 
 
 def _is_passed_on(statement: ir.Assign) -> bool:
-    """Whether a value goes to or from Python's stack, where a comprehension keeps what its own variables hide."""
+    """Whether a value goes to or from Python's stack, where a comprehension saves the variables that it shadows."""
     names = statement.target.name, statement.value.name if isinstance(statement.value, ir.Var) else ""
     return bool(names[1]) and any(name.startswith("$") for name in names)
 

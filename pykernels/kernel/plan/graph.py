@@ -1,4 +1,4 @@
-"""The nodes of a fused kernel, and the classes of axes along which each has elements."""
+"""The graph of a fused kernel: its nodes, and the classes of axes along which each has elements."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from pykernels.kernel.expression.array_nodes import Reduction, Reshaped, View, operands_of
 from pykernels.kernel.expression.axes import Shape
-from pykernels.kernel.expression.fused import Fused, Unfit
-from pykernels.kernel.expression.nodes import Input, Node
+from pykernels.kernel.expression.fused import Fused
+from pykernels.kernel.expression.nodes import Input, Node, NotExpressible
 
 __all__ = ["Graph", "within"]
 
@@ -18,33 +18,33 @@ MAX_CLASSES, MAX_AXES, MAX_STEPS = 24, 512, 64
 
 
 class Graph:
-    """What a fused kernel computes.
+    """The nodes of a fused kernel.
 
     Attributes
     ----------
     fused : Fused
     axes : Axes
     outputs : list of Node
-        The results as they are computed.
+        The results before a final reshape.
     packed : tuple of bool
-        For every output, whether it is reshaped after that.
+        For every output, whether it is reshaped at the end.
     nodes : list of Node
-        All that have a shape, each after its operands.
+        All nodes with a shape, each after its operands.
     numbers : dict of int to int
-        Of every class of axes, its number: in the order in which the axes lie in memory.
+        The number of every class of axes, in the order in which the axes lie in memory.
     classes : dict of Node to frozenset of int
         The numbers of the classes along which a node has elements.
 
     Raises
     ------
-    Unfit
-        Arrays have axes in different orders, or too many of them; or something is reshaped before it is complete.
+    NotExpressible
+        Arrays have axes in different orders, or too many of them; or an unfinished result is reshaped.
     """
 
     def __init__(self, fused: Fused) -> None:
         self.fused = fused
         self.axes = fused.axes
-        # What is but reshaped to be returned lies in memory as it does before.
+        # A reshape of a returned result does not move elements in memory.
         results = [within(output) for output in fused.outputs]
         self.outputs = [
             within(output.operand) if isinstance(output, Reshaped) and not isinstance(output.operand, Input) else output
@@ -53,18 +53,18 @@ class Graph:
         self.nodes = [node for node in _reachable(self.outputs) if self.axes.has(node)]
         for output, result in zip(self.outputs, results):
             if output is not result and not self.is_full(output):
-                raise Unfit("it reshapes what may be broadcast")
+                raise NotExpressible("it reshapes what may be broadcast")
         for node in self.nodes:
             if isinstance(node, Reshaped) and not isinstance(within(node.operand), Input):
-                raise Unfit("it computes with what it reshapes after computing it")
+                raise NotExpressible("it computes with what it reshapes after computing it")
         self.packed = tuple(output is not result for output, result in zip(self.outputs, results))
         if self.axes.n_positions > MAX_AXES or any(len(steps) > MAX_STEPS for steps in self.axes.lengths):
-            raise Unfit("it reshapes too much")
+            raise NotExpressible("it reshapes too much")
         self.numbers = self._order()
         self.classes = {node: frozenset(self.classes_of(self.axes.shape_of(node))) for node in self.nodes}
 
     def _order(self) -> dict[int, int]:
-        """The numbers of classes: those of every node grow from its first axis to its last."""
+        """Number the classes so that the numbers of every node increase from its first axis to its last."""
         sequences = [self.axes.classes(self.axes.shape_of(node)) for node in self.nodes]
         after: dict[int, set[int]] = {each: set() for sequence in sequences for each in sequence}
         for sequence in sequences:
@@ -74,34 +74,34 @@ class Graph:
         while len(numbers) < len(after):
             ready = [each for each in after if each not in numbers and after[each] <= numbers.keys()]
             if not ready:
-                raise Unfit("it has arrays with the same axes in different orders")
-            # Axes that follow each other in an array stay neighbours.
+                raise NotExpressible("it has arrays with the same axes in different orders")
+            # Consecutive axes of an array stay neighbours.
             ready.sort(key=lambda each: not (after[each] & set(list(numbers)[-1:])))
             numbers[ready[0]] = len(numbers)
         if len(numbers) > MAX_CLASSES:
-            raise Unfit(f"it has more than {MAX_CLASSES} axes")
+            raise NotExpressible(f"it has more than {MAX_CLASSES} axes")
         return numbers
 
     def classes_of(self, shape: Shape) -> tuple[int, ...]:
-        """The classes of a shape, in order."""
+        """Return the classes of a shape, in order."""
         return tuple(self.numbers[each] for each in self.axes.classes(shape))
 
     def domain(self, node: Node) -> frozenset[int]:
-        """The classes of the pass that computes a reduction, or stores another node."""
+        """Return the classes of the pass that computes a reduction, or stores another node."""
         return self.classes[within(node.operand) if isinstance(node, Reduction) else node]
 
     def folded(self, node: Reduction) -> frozenset[int]:
-        """The classes along which a reduction folds."""
+        """Return the classes along which a reduction folds."""
         return self.domain(node) - self.classes[node]
 
     def operands(self, node: Node) -> Iterator[Node]:
-        """What a node is computed from, but numbers."""
+        """Return the arrays that a node is computed from."""
         if isinstance(node, Reshaped):
             return iter(())
         return (within(operand) for operand in operands_of(node) if self.axes.has(operand))
 
     def is_full(self, node: Node) -> bool:
-        """Whether a node has all the elements along its classes, whichever tensors are broadcast."""
+        """Whether a node has all elements along its classes, no matter which tensors are broadcast."""
         members = Counter(map(self.axes.class_of, range(self.axes.n_positions)))
         return all(
             len(axis) == members[self.axes.class_of(next(iter(axis)))] for axis in self.axes.shape_of(node) if axis
@@ -109,20 +109,20 @@ class Graph:
 
 
 def within(node: Node) -> Node:
-    """What a view is of."""
+    """Return the node behind a view."""
     while isinstance(node, View):
         node = node.operand
     return node
 
 
 def _reachable(outputs: Iterable[Node]) -> list[Node]:
-    """Every node that the outputs need but views, each after its operands."""
+    """Return every node that the outputs need except views, each after its operands."""
     found: dict[int, Node] = {}
     waiting = list(outputs)
     while waiting:
         node = within(waiting.pop())
         if node.order not in found:
             found[node.order] = node
-            # A reshaped input is one by itself.
+            # A reshaped input counts as a separate input.
             waiting += () if isinstance(node, Reshaped) else operands_of(node)
     return [found[order] for order in sorted(found)]

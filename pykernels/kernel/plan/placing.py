@@ -1,4 +1,4 @@
-"""Place the results of stages: in outputs, in arrays of one block, or in whole ones."""
+"""Choose memory for the results of stages: outputs, arrays of one block, or whole arrays."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pykernels.kernel.expression.array_nodes import Counted, Reduction, Reshaped, Sliced
-from pykernels.kernel.expression.fused import Unfit
-from pykernels.kernel.expression.nodes import Input, Node, dtype_of
+from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, dtype_of
 from pykernels.kernel.plan.graph import Graph, within
 from pykernels.kernel.plan.stages import Array, Plan, Stage
 
@@ -19,21 +18,21 @@ MAX_ARRAYS = 64
 
 
 def place(graph: Graph, stages: list[Stage], made_in: dict[Node, Stage], blocked: tuple[int, ...]) -> Plan:
-    """Give every stage its arrays.
+    """Assign arrays to every stage.
 
     Parameters
     ----------
     stages : list of Stage
         In the order in which they run.
     made_in : dict of Node to Stage
-        The stages of what is not computed anew wherever it is needed.
+        The stage that computes each stored node; other nodes are recomputed where they are needed.
     blocked : tuple of int
         The classes that are cut into blocks.
 
     Raises
     ------
-    Unfit
-        These are too many arrays.
+    NotExpressible
+        The kernel needs too many arrays.
     """
     return _Placer(graph, stages, made_in, blocked).place()
 
@@ -59,7 +58,7 @@ class _Placer:
         for node in self._graph.nodes:
             if isinstance(node, (Reshaped, Sliced)):
                 source = within(node.operand)
-                assert isinstance(source, Input)  # or `Graph` has refused it
+                assert isinstance(source, Input)  # `Graph` refuses other sources
                 views[node] = Array(source.position, dtype_of(node), self._graph.classes[node], view=node)
             elif isinstance(node, Counted):
                 views[node] = Array(-1, dtype_of(node), self._graph.classes[node], view=node)
@@ -70,14 +69,14 @@ class _Placer:
         for stage in self._stages:
             self._connect(stage)
         if len(self._arrays) > MAX_ARRAYS:
-            raise Unfit(f"it needs more than {MAX_ARRAYS} arrays")
+            raise NotExpressible(f"it needs more than {MAX_ARRAYS} arrays")
         outer = [array for stage in self._stages if not stage.in_block for _, array in stage.stores]
         in_pieces = bool(self._blocked) and not any(stage.phase for stage in self._stages)
         in_pieces &= not any(array.tensor >= 0 for array in outer)
         return Plan(self._graph, self._arrays, self._stages, self._blocked, self._groups(), in_pieces)
 
     def _hold(self) -> None:
-        """Find memory for what is made on the way."""
+        """Find memory for intermediate results."""
         readers: dict[Node, list[Stage]] = {}
         for stage in self._stages:
             for node in self._needed(stage):
@@ -116,7 +115,7 @@ class _Placer:
         return frozenset(self._graph.numbers[each] for each in found if each in self._graph.numbers)
 
     def _needed(self, stage: Stage) -> list[Node]:
-        """What a stage reads from memory."""
+        """Find what a stage reads from memory."""
         found: dict[Node, None] = {}
         waiting = [
             within(root.operand) if isinstance(root, Reduction) and self._made_in[root] is stage else root
@@ -140,7 +139,7 @@ class _Placer:
         return sorted(found, key=lambda node: node.order)
 
     def _borrowed(self, node: Node, users: Sequence[Stage]) -> Array | None:
-        """An output whose memory can hold a node until it is overwritten with the result."""
+        """Return an output whose memory can hold a node until the result overwrites it."""
         if isinstance(node, Reduction):
             return None
         for output, (array, *_) in self._targets.items():
@@ -174,7 +173,7 @@ def _is_before(maker: Stage, stage: Stage) -> bool:
 
 
 def _storage(node: Node) -> np.dtype:
-    """The dtype in which a node is kept: sums in float64, so that those of many parts are as good as those of few."""
+    """Return the dtype that stores a node: float64 for sums, so that the number of parts does not affect accuracy."""
     dtype = dtype_of(node)
     if dtype.kind == "f" and isinstance(node, Reduction) and node.name == "add":
         return np.dtype(np.float64)

@@ -1,10 +1,10 @@
-"""How a fused kernel is computed: stage after stage, each one pass over the elements of one shape.
+"""Plan a fused kernel as stages, each a pass over the elements of one shape.
 
-The classes of axes get numbers, in the order in which they lie in memory. Some of them are cut into blocks: those
-along which nothing is folded if there are such, so that whatever lies between two passes over a block stays in the
-caches, else the first, whose reductions are complete when all blocks are done. Up to there is one phase; what needs
-such a reduction is in the next. Within a phase a stage follows another, for each block in turn, where it needs a
-reduction of that one. Whatever else an operation needs is computed anew rather than stored, but for costly functions.
+The classes of axes get numbers, in the order in which they lie in memory. The plan cuts some of them into blocks. It
+prefers classes along which nothing is folded: intermediate results of a block then stay in the caches. Otherwise it
+cuts the first class, whose reductions are complete when all blocks are done. That ends a phase; operations that need
+such a reduction belong to the next phase. Within a phase, a stage that needs a reduction follows the stage that
+computes it, block by block. Other intermediate results are recomputed, not stored, unless they call costly functions.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pykernels.kernel.expression.array_nodes import Reduction
-from pykernels.kernel.expression.fused import Fused, Unfit
-from pykernels.kernel.expression.nodes import Node, NotElementwise, Operation
+from pykernels.kernel.expression.fused import Fused
+from pykernels.kernel.expression.nodes import Node, Operation
+from pykernels.kernel.expression.operations import OPERATIONS, Cost
 from pykernels.kernel.plan.graph import Graph, within
 from pykernels.kernel.plan.placing import place
-from pykernels.kernel.plan.stages import COSTLY, Plan, Stage
+from pykernels.kernel.plan.stages import Plan, Stage
 
 __all__ = ["make_plan"]
-
-# What is computed once for all elements that it is the same for.
-_NOT_CHEAP = COSTLY | {"divide", "reciprocal", "sqrt"}
 
 
 def make_plan(fused: Fused) -> Plan:
@@ -29,13 +27,10 @@ def make_plan(fused: Fused) -> Plan:
 
     Raises
     ------
-    Unfit
+    NotExpressible
         Arrays have axes in different orders, or too many of them.
     """
-    try:
-        return _Planner(Graph(fused)).plan()
-    except NotElementwise as reason:
-        raise Unfit(str(reason)) from None
+    return _Planner(Graph(fused)).plan()
 
 
 class _Planner:
@@ -54,27 +49,27 @@ class _Planner:
                 level += 1
             else:
                 for operand in operands:
-                    if self._classes[operand] < self._classes[node] and self._is_costly(operand, _NOT_CHEAP):
+                    if self._classes[operand] < self._classes[node] and not self._is_cheap(operand):
                         self._kept.add(operand)
                         level = max(level, self._level[operand] + 1)
             self._level[node] = level
 
-    def _is_costly(self, node: Node, names: frozenset[str]) -> bool:
-        """Whether computing a node anew takes a function of these names."""
+    def _is_cheap(self, node: Node) -> bool:
+        """Whether recomputing a node only takes operations of low cost."""
         waiting = [node]
         while waiting:
             each = waiting.pop()
             if isinstance(each, Operation):
-                if each.name in names:
-                    return True
+                if OPERATIONS[each.name].cost is not Cost.LOW:
+                    return False
                 waiting += [operand for operand in self._graph.operands(each) if operand not in self._kept]
-        return False
+        return True
 
     def _computed_at(self, root: Node) -> int:
         return self._level[root] - isinstance(root, Reduction)
 
     def _keep_costly(self) -> None:
-        """Find what later stages would have to compute anew at some cost."""
+        """Find the nodes that are costly for later stages to recompute."""
         roots = [*self._graph.outputs, *self._kept, *(node for node in self._nodes if isinstance(node, Reduction))]
         seen = set()
         while roots:
@@ -89,7 +84,7 @@ class _Planner:
                 if self._level[node] < level and node is not root:
                     if node in self._kept:
                         continue
-                    if node.name in COSTLY:
+                    if OPERATIONS[node.name].cost is Cost.HIGH:
                         self._kept.add(node)
                         roots.append(node)
                         continue
@@ -130,7 +125,7 @@ class _Planner:
         for node in reductions:
             made_in[node] = stage_of(within(node.operand), self._level[within(node.operand)])
             made_in[node].roots.append(node)
-        # Sums that are results as they are can be handed over together, late.
+        # Sums that are outputs themselves can be computed together, late.
         last = max((self._level[node] for node in stored), default=0)
         for node in stored:
             stage = stage_of(node, last if isinstance(node, Reduction) else self._level[node])

@@ -1,4 +1,4 @@
-"""Stages of a fused kernel, each one pass over the elements of one shape, with the arrays that they read and write."""
+"""Stages of a fused kernel: passes over the elements of one shape, with the arrays that they read and write."""
 
 from __future__ import annotations
 
@@ -8,38 +8,29 @@ import numpy as np
 
 from pykernels.kernel.expression.array_nodes import Extent, Reduction
 from pykernels.kernel.expression.nodes import Node, Operation, dtype_of
+from pykernels.kernel.expression.operations import OPERATIONS, Cost
 from pykernels.kernel.plan.graph import Graph, within
 
 __all__ = [
-    *("COSTLY", "Array", "Plan", "Stage", "adds_rows", "arguments_of", "extents_of", "is_costly", "is_plain"),
+    *("Array", "Plan", "Stage", "adds_rows", "arguments_of", "extents_of", "is_costly", "is_plain"),
     *("nodes_of", "widest"),
 ]
 
 
-#: What is stored for later passes over elements, rather than computed anew.
-COSTLY = frozenset(
-    (
-        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh"),
-        *("arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "arctan2", "cbrt", "hypot", "power"),
-        *("erf", "erfc", "expit", "logaddexp", "fmod", "remainder", "floor_divide"),
-    )
-)
-
-
 @dataclass(eq=False)
 class Array:
-    """Elements in memory: those of a tensor, or made on the way.
+    """An array in memory: a tensor, or an intermediate result.
 
     Attributes
     ----------
     tensor : int
-        Which tensor it is, or -1.
+        The position of the tensor, or -1.
     storage : dtype
-        Of its elements in memory.
+        The dtype of its elements in memory.
     classes : frozenset of int
-        Along which it has elements.
+        The classes along which it has elements.
     is_local : bool
-        It holds those of one block at a time.
+        Whether it holds the elements of one block at a time.
     view : Node or None
         The reshaped tensor that it is, or what it counts.
     """
@@ -58,12 +49,12 @@ class Stage:
     Attributes
     ----------
     domain : tuple of int
-        The classes whose elements it goes through.
+        The classes over whose elements it iterates.
     reads : dict of Node to Array
     stores : list of (Node, Array)
-        What it writes, element by element.
+        The nodes that it writes, element by element.
     folds : list of (Reduction, Array)
-        What it adds to.
+        The reductions that it accumulates.
     """
 
     phase: int
@@ -86,9 +77,9 @@ class Plan:
     blocked : tuple of int
         The classes that are cut into blocks.
     groups : tuple of int
-        For every class the first of those beside it that all arrays have in common with it.
+        For every class, the first of the adjacent classes that all arrays share with it.
     in_pieces : bool
-        Whether the blocks do not depend on each other.
+        Whether the blocks are independent.
     """
 
     graph: Graph
@@ -100,13 +91,13 @@ class Plan:
 
 
 def arguments_of(stage: Stage) -> list[Array]:
-    """The arrays that a stage is handed, in order."""
+    """Return the arrays that a stage takes, in order."""
     found = [*stage.reads.values(), *(a for _, a in stage.stores), *(a for _, a in stage.folds)]
     return list(dict.fromkeys(found))
 
 
 def nodes_of(stage: Stage) -> list[Node]:
-    """What a stage computes or reads, each after its operands, numbers as well."""
+    """Return the nodes, numbers included, that a stage computes or reads, each after its operands."""
     found: dict[int, Node] = {}
     waiting = [within(node.operand) for node, _ in stage.folds] + [node for node, _ in stage.stores]
     while waiting:
@@ -120,13 +111,13 @@ def nodes_of(stage: Stage) -> list[Node]:
 
 
 def extents_of(plan: Plan) -> list[Extent]:
-    """The lengths that any stage computes with."""
+    """Return the lengths that the stages compute with."""
     found = (node for stage in plan.stages for node in nodes_of(stage) if isinstance(node, Extent))
     return list(dict.fromkeys(found))
 
 
 def widest(plan: Plan, stage: Stage) -> int:
-    """Bytes of the widest numbers of a stage, but not less than those of float32."""
+    """Return the size in bytes of the widest numbers of a stage, at least that of float32."""
     dtypes = [
         node.dtype if isinstance(node, Operation) and node not in stage.reads else dtype_of(node)
         for node in nodes_of(stage)
@@ -136,18 +127,17 @@ def widest(plan: Plan, stage: Stage) -> int:
 
 
 def is_plain(stage: Stage) -> bool:
-    """Whether a stage folds what takes little computing."""
+    """Whether a stage folds values that are cheap to compute."""
     count = sum(isinstance(node, Operation) and node not in stage.reads for node in nodes_of(stage))
     return bool(stage.folds) and not stage.stores and count <= 4
 
 
 def is_costly(stage: Stage) -> bool:
-    """Whether a stage computes a function that takes long."""
-    return any(
-        isinstance(node, Operation) and node not in stage.reads and node.name in COSTLY for node in nodes_of(stage)
-    )
+    """Whether a stage computes a costly function."""
+    found = (node for node in nodes_of(stage) if isinstance(node, Operation) and node not in stage.reads)
+    return any(OPERATIONS[node.name].cost is Cost.HIGH for node in found)
 
 
 def adds_rows(stage: Stage) -> bool:
-    """Whether a stage does little but add rows to each other."""
+    """Whether a stage does little more than add rows to each other."""
     return is_plain(stage) and bool(stage.domain) and all(stage.domain[-1] in array.classes for _, array in stage.folds)

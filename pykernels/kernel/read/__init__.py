@@ -1,1 +1,1 @@
-"""Read a kernel: its source, the functions that it calls, the types of a call."""
+"""Read a kernel: its source, its helper functions, and the signature of a call."""

@@ -1,4 +1,4 @@
-"""Check a kernel function against its definition, as far as its text shows, when a folder is loaded."""
+"""Check a kernel function against its definition when a folder is loaded, as far as its code shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def check_agreement(op: OpDef, kernel: KernelFunction) -> None:
     Raises
     ------
     KernelError
-        An attribute is not the definition's, or ``args`` or ``outs`` is unpacked into the wrong number of names.
+        The definition lacks an attribute, or ``args`` or ``outs`` is unpacked into the wrong number of names.
     """
     known = [attribute.name for attribute in op.attributes]
     for keyword in kernel.keywords:
@@ -40,9 +40,9 @@ def check_agreement(op: OpDef, kernel: KernelFunction) -> None:
 
 
 def _unpackings(kernel: KernelFunction) -> Iterator[tuple[str, str, int, int]]:
-    """Each ``a, b = args`` and ``y, = outs`` of the function: its name, which tuple, the line, how many names."""
+    """Yield each ``a, b = args`` and ``y, = outs``: the function's name, the tuple, the line, the number of names."""
     read = ""
-    # In its code, not in its text: finding the text of a function takes ten times as long.
+    # Read the bytecode, not the source: finding a function's source takes ten times as long.
     for instruction, line in instructions(inspect.unwrap(kernel.function).__code__):
         if instruction.opname == "UNPACK_SEQUENCE" and read in ("args", "outs"):
             yield kernel.name, read, line, instruction.argval

@@ -18,15 +18,15 @@ from pykernels.kernel.read.ownership import is_users
 
 __all__ = ["survey"]
 
-# What Python keeps of every module, and we of a kernel file.
+# Names that Python defines in every module, and pykernels in a kernel file.
 _MODULES_OWN = {*vars(types.ModuleType("any")), "__annotations__", "__builtins__", "__cached__", "__file__", SOURCE}
 
 
 def survey(module: types.ModuleType) -> tuple[tuple[str | bytes, ...], tuple[Callable[..., Any], ...]]:
-    """What the kernels of a module depend on, and the plain functions that they may call.
+    """Return what the kernels of a module depend on, and the plain functions that they may call.
 
-    Follows every module and function of the user's that the module reaches; notes each file's content, and the values
-    at its top level and in the defaults and closures of functions, which are compiled in.
+    Follow every module and function of the user's that the module reaches. Record the content of each file, and the
+    values that are compiled in: those at the top level, and those in the defaults and closures of functions.
 
     Raises
     ------
@@ -49,25 +49,25 @@ def survey(module: types.ModuleType) -> tuple[tuple[str | bytes, ...], tuple[Cal
                 try:
                     reached.parts.append(f"{name}={reached.describe(value)}")
                 except RecursionError:
-                    raise LoadError(f"{file}: {name} is nested too deeply to be told from other values") from None
+                    raise LoadError(f"{file}: {name} is nested too deeply to be compared with other values") from None
                 if isinstance(value, types.FunctionType) and is_users(value.__globals__):
                     reached.helpers.append(value)
     return tuple(reached.parts), tuple(reached.helpers)
 
 
 class _Reached:
-    """What has been found so far, and the namespaces that are still to be looked through."""
+    """The dependencies found so far, and the namespaces still to visit."""
 
     def __init__(self) -> None:
         self.parts: list[str | bytes] = []
         self.helpers: list[Callable[..., Any]] = []
         self.waiting: list[dict[str, Any]] = []
-        # The functions that have been described, and the objects that are being described.
+        # The functions already described, and the objects being described now.
         self._functions: set[int] = set()
         self._open: set[int] = set()
 
     def describe(self, value: Any) -> str:
-        """A text that is another for another value, and the same in every process and with every version of NumPy."""
+        """Return a text that differs for different values, and is the same in all processes and NumPy versions."""
         if value is None or type(value) in (bool, int, float, complex, str, bytes):
             return repr(value)
         kind = _name_of(type(value))
@@ -94,7 +94,7 @@ class _Reached:
         if isinstance(value, types.ModuleType) and is_users(vars(value)):
             self.waiting.append(vars(value))
             return f"module {Path(str(value.__file__)).stem}"
-        if isinstance(value, types.ModuleType) and value.__spec__ is None:  # made while the program runs
+        if isinstance(value, types.ModuleType) and value.__spec__ is None:  # created at run time
             return f"module {self.describe({name: each for name, each in vars(value).items() if name[:2] != '__'})}"
         members = ""
         if isinstance(value, enum.EnumMeta):
@@ -114,7 +114,7 @@ class _Reached:
         return f"{where} {self._content(bound)}" if any(each is not None for each in bound) else where
 
     def _content(self, value: Any) -> str:
-        """The members of a container, the number or text behind a value, or what any other object is made of."""
+        """Describe the members of a container, the number or text behind a value, or the state of any other object."""
         if isinstance(value, Mapping):
             return f"({', '.join(sorted(self.describe(pair) for pair in value.items()))})"
         if isinstance(value, (tuple, list)):
@@ -128,14 +128,14 @@ class _Reached:
             base = next(each for each in (int, float, complex, str, bytes) if isinstance(value, each))
             return base.__repr__(value)
         try:
-            # As pickle would make it again: by a function, its arguments and the state.
+            # As pickle would rebuild it: a function, its arguments and the state.
             return self.describe(value.__reduce_ex__(4)[:3])
-        except Exception:  # whatever a class raises that cannot be pickled
+        except Exception:  # classes that cannot be pickled raise errors of any kind
             return self.describe(getattr(value, "__dict__", None))
 
 
 def _check_indices(dispatcher: Any) -> None:
-    """Have what `numba.njit` makes of a user's function check its indices, for it also runs beside compiled kernels."""
+    """Make a user's `numba.njit` function check its indices, since it also runs beside compiled kernels."""
     options = getattr(dispatcher, "targetoptions", {})
     if not options.get("boundscheck"):
         options["boundscheck"] = True
@@ -144,9 +144,9 @@ def _check_indices(dispatcher: Any) -> None:
 
 
 def _name_of(value: Any) -> str:
-    """Where something is defined, and what it is called there."""
+    """Return the module and the qualified name of an object."""
     module = str(getattr(value, "__module__", ""))
-    # The module of a kernel file has a name of its own in each folder.
+    # The module of a kernel file has a different name in each folder.
     own = module.rpartition(".")[2] if module.startswith("pykernels_op_") else module
     return f"{own}.{getattr(value, '__qualname__', value.__name__)}"
 
@@ -154,5 +154,5 @@ def _name_of(value: Any) -> str:
 def _content_of(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # nothing is assigned yet
+    except ValueError:  # not assigned yet
         return None

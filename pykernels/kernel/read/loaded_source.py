@@ -1,4 +1,4 @@
-"""Read the source of a module, unless its file has been edited since it was imported."""
+"""Read the source of a module; refuse a file that has been edited since it was imported."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["read_source"]
 
 
 def read_source(namespace: dict[str, Any]) -> bytes:
-    """The content of a module's file, which is also put into its namespace.
+    """Return the content of a module's file, and store it in the module's namespace.
 
     Raises
     ------
     LoadError
-        The file cannot be read, or its functions are not those of the module.
+        The file cannot be read, or its functions are no longer those of the module.
     """
     path = Path(namespace["__file__"])
     try:
@@ -37,7 +37,7 @@ def read_source(namespace: dict[str, Any]) -> bytes:
 
 
 def _edited(namespace: Mapping[str, Any], source: bytes, path: str) -> str:
-    """The first function of a module that its source does not have."""
+    """Return the name of the module's first function that its source lacks, or an empty string."""
     functions = list(_own_functions(namespace, path))
     if not functions:
         return ""
@@ -50,7 +50,7 @@ def _edited(namespace: Mapping[str, Any], source: bytes, path: str) -> str:
 
 
 def _own_functions(namespace: Mapping[str, Any], path: str) -> Iterator[types.FunctionType]:
-    """The functions that are defined at the top level of a module, as it stands."""
+    """Yield the functions that the module defines at its top level."""
     for value in namespace.values():
         function = getattr(value, "py_func", value)
         if (
@@ -58,7 +58,7 @@ def _own_functions(namespace: Mapping[str, Any], path: str) -> Iterator[types.Fu
             and function.__globals__ is namespace
             and function.__qualname__ == function.__name__ != "<lambda>"
             and function.__code__.co_filename == path
-            # pytest rewrites what modules of tests assert.
+            # pytest rewrites the assertions of test modules.
             and "@pytest_ar" not in function.__code__.co_names
         ):
             yield function

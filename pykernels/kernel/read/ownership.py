@@ -1,4 +1,4 @@
-"""Tell whose code a kernel file uses: the user's, Python's, a dependency's or a framework's."""
+"""Find the owner of a module, file or object: the user, Python, a dependency or a framework."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _FRAMEWORKS = [package for package in FRAMEWORKS if package not in _DEPENDENCIES
 def is_users(namespace: Mapping[str, Any]) -> bool:
     """Whether a module, given as its ``vars``, is the user's.
 
-    The standard library is not, nor a dependency, whose versions count for the key as a whole, nor a framework, which
-    kernels do not use.
+    The standard library, dependencies and frameworks are not the user's. Cache keys have the versions of dependencies,
+    and kernels do not use frameworks.
     """
     file = namespace.get("__file__")
     if not file or not file.endswith(".py"):
@@ -40,30 +40,30 @@ def is_standard(file: str) -> bool:
 
 
 def is_dependency(module: str) -> bool:
-    """Whether a module of that name belongs to pykernels or to a dependency of it."""
+    """Whether a module of that name belongs to pykernels or to one of its dependencies."""
     return module.partition(".")[0] in _DEPENDENCIES
 
 
 def is_foreign(file: str) -> bool:
-    """Whether a file belongs to Python, pykernels, a dependency of it or a framework; these count once imported."""
+    """Whether a file belongs to Python, pykernels, or a dependency or framework that has been imported."""
     modules = (sys.modules.get(name) for name in (*_DEPENDENCIES, *_FRAMEWORKS))
     folders = (Path(str(module.__file__)).parent for module in modules if module is not None)
     return is_standard(file) or any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 def is_installed(file: str) -> bool:
-    """Whether a file belongs to a package that has been installed."""
+    """Whether a file belongs to an installed package."""
     return "site-packages" in Path(file).resolve().parts
 
 
 def framework_of(value: Any) -> str | None:
-    """The framework that a module, function, class or object belongs to, if to any."""
+    """Return the framework that a module, function, class or object belongs to, or None."""
     owner = getattr(value, "__self__", None)
     value = value if owner is None else owner
     if isinstance(value, types.ModuleType):
         module = value.__name__
     elif isinstance(value, types.FunctionType):
-        # The __module__ of MXNet's generated functions is no module.
+        # The __module__ of MXNet's generated functions does not name a module.
         module = value.__globals__.get("__name__", "")
     else:
         module = str(getattr(value, "__module__", None) or type(value).__module__)

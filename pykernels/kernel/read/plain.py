@@ -1,7 +1,7 @@
-"""Kernels are plain NumPy code: what else they use is found when their file is read.
+"""Check that kernels are plain NumPy code when their file is read.
 
-A kernel that calls the framework that runs it may wait for the thread that it is on. One that calls ``os._exit`` ends
-the process without an error.
+A kernel that calls the framework that runs it may wait for its own thread. A kernel that calls ``os._exit`` ends the
+process without an error.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _UNKNOWN = object()
 def check_plain(kernel: types.FunctionType, path: Path) -> None:
     """Check that neither a kernel of the file `path` nor a function that it can reach uses a framework.
 
-    Functions and classes are followed where they are the user's. Those of installed packages are not, unless the op
-    is itself of one: a library that knows frameworks does not use them on arrays of NumPy's.
+    Follow the user's functions and classes. Do not follow those of installed packages, unless the op itself belongs
+    to one: a library that supports frameworks does not use them on NumPy arrays.
 
     Raises
     ------
     KernelError
-        One uses a framework; the message has its file and line. Merely importing one, in a file that has other
-        uses, too, is no error.
+        A function uses a framework; the message has its file and line. A file may import a framework that its kernels
+        do not use.
     """
     waiting = [kernel]
     seen: set[types.FunctionType] = set()
@@ -52,9 +52,9 @@ def check_plain(kernel: types.FunctionType, path: Path) -> None:
 
 
 def _may_use(function: types.FunctionType) -> bool:
-    """Whether a look at each instruction can find anything: not if all that it names is a dependency or a value."""
+    """Whether the function can use a framework at all: not if it only names dependencies and plain values."""
     named, cells = set(names(function.__code__)), function.__closure__ or ()
-    if any(framework_of(types.ModuleType(name)) for name in named):  # what it may import
+    if any(framework_of(types.ModuleType(name)) for name in named):  # names that it may import
         return True
     values = [*(value for name, value in function.__globals__.items() if name in named), *map(_content, cells)]
     return any(
@@ -66,7 +66,7 @@ def _may_use(function: types.FunctionType) -> bool:
 
 
 def uses(function: types.FunctionType) -> Iterator[tuple[str, Any, int]]:
-    """What the code of a function reads from outside: name (``tools.scale``), current value, and line."""
+    """Yield what a function reads from outside: the name (``tools.scale``), its current value, and the line."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
     for code in codes(function.__code__):
         name, value = "", _UNKNOWN
@@ -89,12 +89,12 @@ def uses(function: types.FunctionType) -> Iterator[tuple[str, Any, int]]:
 def _content(cell: types.CellType | None) -> Any:
     try:
         return _UNKNOWN if cell is None else cell.cell_contents
-    except ValueError:  # nothing is assigned yet
+    except ValueError:  # not assigned yet
         return _UNKNOWN
 
 
 def _functions(value: Any) -> list[types.FunctionType]:
-    """The functions with Python code behind a value."""
+    """Return the Python functions behind a value: itself, what numba wraps, or the methods of a class."""
     values = list(vars(value).values()) if isinstance(value, type) else [value]
     functions = (getattr(each, "py_func", each) for each in values)
     return [each for each in functions if isinstance(each, types.FunctionType)]

@@ -1,4 +1,4 @@
-"""Signatures, which kernels are specialised for: dtypes and ranks of tensors, and attributes that are not numbers."""
+"""Signatures of kernels: the dtypes and ranks of tensors, the run-time numbers, and the compiled-in constants."""
 
 from __future__ import annotations
 
@@ -15,42 +15,55 @@ from pykernels.define.declared import Argument
 from pykernels.define.definition import OpDef
 from pykernels.kernel.read.source import IS_TRAIN, KernelFunction
 
-__all__ = ["Group", "Signature", "TensorType", "group_shapes", "read_shapes", "signature_of"]
+__all__ = ["ANY_RANK", "Group", "Signature", "TensorType", "group_shapes", "read_shapes", "signature_of"]
+
+
+#: The rank of a tensor that may have any.
+ANY_RANK = -1
 
 
 @dataclass(frozen=True)
 class TensorType:
-    """The dtype and rank of one tensor, and whether it is an input that the kernel changes."""
+    """The dtype and rank of one tensor, and whether it is an input that the kernel changes in place."""
 
     dtype: np.dtype
     ndim: int
     mutable: bool = False
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(':' * self.ndim)}]{'!' if self.mutable else ''}"
+        axes = "..." if self.ndim == ANY_RANK else ", ".join(":" * self.ndim)
+        return f"{self.dtype}[{axes}]{'!' if self.mutable else ''}"
 
 
-#: What stands in ``args`` for one argument: a tensor, None for an optional one left out, a tuple for a repeated one.
+#: One argument in ``args``: a tensor, None for an optional one that is left out, a tuple for a repeated one.
 Group: TypeAlias = TensorType | tuple[TensorType, ...] | None
 
 
 @dataclass(frozen=True)
 class Signature:
-    """A specialisation of a kernel.
+    """What a kernel is compiled for.
+
+    A keyword of a kernel is a *scalar* or a *constant*. A scalar is passed at run time, so one kernel serves all of its
+    values; a constant is compiled in. Numbers begin as scalars, all other attributes are constants. Where the code
+    depends on the value of a number, such as an axis or a bool that it branches on, the kernel is *specialized* on it:
+    the number becomes a constant, and each value gets its own kernel. The recogniser finds the names of such numbers;
+    `Facts.specialize_on` passes them to `specialize`.
 
     Attributes
     ----------
     inputs, outputs : tuple of Group
         One for each argument of the definition.
     scalars : tuple of (str, int)
-        The keywords that are given at run time, each with its position among the definition's attributes, or
+        The keywords passed at run time, each with its position among the definition's attributes, or
         ``abi.SCALAR_IS_TRAIN``.
     reals : frozenset of str
-        Those of them that are floating-point numbers.
+        The scalars that are floating-point numbers.
     flags : frozenset of str
-        Those of them that are truth values.
+        The scalars that are bools.
     constants : tuple of (str, value)
         The keywords that are compiled in.
+    specialized : tuple of str
+        The constants that are numbers.
     """
 
     inputs: tuple[Group, ...]
@@ -59,7 +72,8 @@ class Signature:
     reals: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
     constants: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
-    # As values, -0.0 equals 0.0, and NaN nothing.
+    specialized: tuple[str, ...] = ()
+    # Compared as text, since -0.0 equals 0.0, and NaN does not equal itself.
     _constants_as_text: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +86,7 @@ class Signature:
 
     @once
     def n_inputs(self) -> int:
-        """How many of `tensors` are inputs."""
+        """The number of inputs among `tensors`."""
         return len(tuple(_flatten(self.inputs)))
 
     @once
@@ -80,19 +94,39 @@ class Signature:
         """The positions in ``args`` of the inputs that the kernel changes."""
         return frozenset(at for at, group in enumerate(self.inputs) if any(t.mutable for t in _flatten((group,))))
 
+    @once
+    def has_ranks(self) -> bool:
+        """Whether the ranks of the tensors are known."""
+        return all(tensor.ndim != ANY_RANK for tensor in self.tensors)
+
     def without_ranks(self) -> Signature:
-        """The same for tensors of any rank, written as rank 0."""
+        """Return the signature for tensors of any rank."""
         return replace(self, inputs=_without_ranks(self.inputs), outputs=_without_ranks(self.outputs))
 
-    def fix(self, names: Collection[str], values: Mapping[str, Any]) -> Signature:
-        """The same with the values of some numbers compiled in."""
+    @once
+    def specializable(self) -> frozenset[str]:
+        """The scalars that it can be specialized on: attributes that are integers or bools."""
+        return frozenset(name for name, at in self.scalars if at != abi.SCALAR_IS_TRAIN) - self.reals
+
+    def specialize(self, names: Collection[str], values: Mapping[str, Any]) -> Signature:
+        """Return the signature with the values of some scalars compiled in."""
+        constants = tuple((name, values[name]) for name, _ in self.scalars if name in names)
         return replace(
             self,
             scalars=tuple((name, at) for name, at in self.scalars if name not in names),
-            reals=self.reals - set(names),
             flags=self.flags - set(names),
-            constants=(*self.constants, *((name, values[name]) for name, _ in self.scalars if name in names)),
+            constants=self.constants + constants,
+            specialized=self.specialized + tuple(name for name, _ in constants),
         )
+
+    def serves(self, values: Mapping[str, Any]) -> bool:
+        """Whether `values` has the values that the signature is specialized on."""
+        constants = dict(self.constants)
+        return all(values[name] == constants[name] for name in self.specialized)
+
+    def example(self, name: str) -> bool | int | float:
+        """Return a sample value of a scalar's type."""
+        return True if name in self.flags else 1.0 if name in self.reals else 1
 
     def __str__(self) -> str:
         inputs = ", ".join(map(_describe, self.inputs))
@@ -101,7 +135,7 @@ class Signature:
 
 
 def _without_ranks(groups: Sequence[Group]) -> tuple[Group, ...]:
-    return group_shapes(groups, (replace(tensor, ndim=0) for tensor in _flatten(groups)))
+    return group_shapes(groups, (replace(tensor, ndim=ANY_RANK) for tensor in _flatten(groups)))
 
 
 def _describe(group: Group) -> str:
@@ -127,7 +161,7 @@ _REALS = {abi.AttrType.FLOAT, abi.AttrType.DOUBLE}
 
 
 def signature_of(op: OpDef, kernel: KernelFunction, instance: abi.Instance) -> Signature:
-    """The signature under which `instance` runs `kernel`; `KernelError` if no kernel can be for it."""
+    """Return the signature under which `instance` runs `kernel`; raise `KernelError` if no kernel can serve it."""
     if not instance.n_outputs:
         names = ", ".join(repr(output.name) for output in op.outputs)
         raise KernelError(f"op {op.name!r} has nothing to compute: the call asks for none of its outputs, {names}")
@@ -156,7 +190,7 @@ def signature_of(op: OpDef, kernel: KernelFunction, instance: abi.Instance) -> S
 
 
 def _constant(type_: abi.AttrType, value: Any) -> Any:
-    """As a kernel sees it: a dtype attribute is a NumPy dtype."""
+    """Return an attribute's value as a kernel sees it: dtypes are NumPy's."""
     if type_ is abi.AttrType.DTYPE:
         return dtypes.from_number(value)
     if type_ is abi.AttrType.LIST_DTYPE:
@@ -182,13 +216,13 @@ def _group(op: OpDef, arguments: Sequence[Argument], tensors: Sequence[abi.Tenso
 
 
 def read_shapes(instance: abi.Instance) -> list[tuple[int, ...]]:
-    """The shapes of an instance's tensors, inputs first."""
+    """Return the shapes of an instance's tensors, inputs first."""
     tensors = [*instance.inputs[: instance.n_inputs], *instance.outputs[: instance.n_outputs]]
     return [tuple(tensor.dims[: tensor.ndim]) for tensor in tensors]
 
 
 def group_shapes(groups: Sequence[Group], items: Iterator[Any]) -> tuple[Any, ...]:
-    """`items`, one for each tensor, put together as `groups` are: the layout of ``args`` and ``outs``."""
+    """Arrange `items`, one for each tensor, like `groups`: the layout of ``args`` and ``outs``."""
     return tuple(
         tuple(next(items) for _ in group) if isinstance(group, tuple) else None if group is None else next(items)
         for group in groups

@@ -1,4 +1,4 @@
-"""A kernel file: executed under a name of its own, its functions described, its content fingerprinted."""
+"""Load a kernel file: execute it as its own module, describe its functions, fingerprint its content."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pykernels.kernel.read.plain import check_plain
 
 __all__ = ["KernelFunction", "KernelSource"]
 
-#: A keyword-only parameter of this name is not an attribute: it tells whether this is a training pass.
+#: The keyword-only parameter that says whether this is a training pass; it is not an attribute.
 IS_TRAIN = "is_train"
-# Levels of a function's syntax. More of them take more calls of Python in one another than there may be.
+# The deepest syntax tree of a function. Deeper ones would exceed Python's recursion limit.
 _DEEPEST = 150
 
 
@@ -32,16 +32,16 @@ class KernelFunction:
     function : function
         The plain Python function, which NumPy runs.
     takes_outs : bool
-        It writes into ``outs`` instead of returning the outputs.
+        Whether it writes into ``outs`` instead of returning the outputs.
     keywords : tuple of str
         Its keyword-only parameters: attributes, or ``is_train``.
     fingerprint : tuple of (str or bytes)
-        Everything that its behaviour depends on: its file, the files of the helpers that it imports, and the values
-        at their top level.
+        Everything that its behaviour depends on: its file, the files of imported helpers, and the values at their top
+        level.
     helpers : tuple of callable
         The user's plain functions that it may call.
     fast_math : bool
-        Whether the file says ``FAST_MATH = True``: results may differ in their last digits from those of NumPy.
+        Whether the file sets ``FAST_MATH = True``: results may differ from NumPy's in their last digits.
     """
 
     name: str
@@ -55,8 +55,13 @@ class KernelFunction:
     fast_math: bool
 
     @property
+    def place(self) -> str:
+        """``file:line`` without the folder, for cached texts: the cache also serves copies of the file."""
+        return f"{self.path.name}:{self.line}"
+
+    @property
     def where(self) -> str:
-        """For messages: ``file:line``."""
+        """``file:line``, for messages."""
         return f"{self.path}:{self.line}"
 
 
@@ -66,10 +71,10 @@ class KernelSource:
     Raises
     ------
     LoadError
-        The file is missing or does not execute, or a helper's has been edited since it was imported.
+        The file is missing or does not execute, or a helper's file has been edited since it was imported.
     KernelError
-        A function does not have the signature of a kernel, uses a framework, or is nested too deeply; ``FAST_MATH``
-        is no truth value.
+        A function does not have the signature of a kernel, uses a framework, or is nested too deeply; or ``FAST_MATH``
+        is not a bool.
     """
 
     def __init__(self, path: Path) -> None:
@@ -93,7 +98,7 @@ class KernelSource:
 
 
 def _check_nesting(module: types.ModuleType, path: Path) -> None:
-    """Raise `KernelError` if a function's syntax is nested more deeply than any form is compiled."""
+    """Raise `KernelError` if a function's syntax is nested too deeply to compile in any form."""
     functions = [node for node in ast.parse(vars(module)[SOURCE]).body if isinstance(node, ast.FunctionDef)]
     waiting: list[tuple[ast.AST, int, int, str]] = [(node, 0, node.lineno, node.name) for node in functions]
     while waiting:

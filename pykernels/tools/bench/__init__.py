@@ -1,1 +1,1 @@
-"""How fast kernels are, beside a memory copy, NumPy, and the frameworks' own ops."""
+"""Time kernels, and for comparison a memory copy, NumPy, and the frameworks' own ops."""

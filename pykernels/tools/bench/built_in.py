@@ -1,7 +1,7 @@
-"""The frameworks' own ops: what to compare with, where there is such a thing.
+"""Time the frameworks' own ops, for comparison with ours.
 
-The module `bench` of a framework's package is imported where that framework is installed. Its ``OPS`` has, for ops of
-ours, how to call the framework's own, and its ``timers`` times it on the arrays of a step.
+The module `bench` of a framework's package is imported if the framework is installed. Its ``OPS`` says how to call the
+framework's counterparts of our ops, and its ``timers`` times one on the arrays of a step.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from pykernels.call.steps import Step
 from pykernels.frameworks.installed import is_usable
 from pykernels.frameworks.timing import Timer
 
-__all__ = ["timers"]
-
 
 def timers(op_name: str, forward: Step) -> dict[str, tuple[Timer, Timer | None]]:
-    """Timers of the own op of every installed framework that has one: its forward pass, and its gradient.
+    """Return timers for the own op of every installed framework that has one: its forward pass, and its gradient.
 
-    Imports these frameworks. One whose op refuses the arguments is left out, and that is told.
+    This imports these frameworks. A framework whose op refuses the arguments is left out, with a message.
     """
     arrays = [array for group in forward.inputs for array in group]
     attributes = {name: value for name, value in forward.attributes.items() if name != "device_sub_tag"}
@@ -36,17 +34,17 @@ def timers(op_name: str, forward: Step) -> dict[str, tuple[Timer, Timer | None]]
             for timer in pair:
                 if timer is not None:
                     timer(1)
-        except Exception as error:  # of whatever kind a framework has
+        except Exception as error:  # frameworks raise errors of any class
             lines = str(error).strip().splitlines() or [type(error).__name__]
-            # After OneFlow's places comes what happened there.
-            said = next((line for line in lines if "Error:" in line), lines[-1] if "File" in lines[0] else lines[0])
-            _tell(f"{record.title}'s own {op_name} is left out: {said.strip()}")
+            # In OneFlow's errors the message follows source locations.
+            message = next((line for line in lines if "Error:" in line), lines[-1] if "File" in lines[0] else lines[0])
+            _report(f"{record.title}'s own {op_name} is left out: {message.strip()}")
         else:
             found[record.title] = pair
     return found
 
 
 @functools.cache
-def _tell(text: str) -> None:
-    """Once, not for every size."""
-    print(f"pykernels: {text}", file=sys.stderr)
+def _report(message: str) -> None:
+    """Print a message once, not for every size."""
+    print(f"pykernels: {message}", file=sys.stderr)

@@ -1,17 +1,14 @@
-"""The process that measures one op: reads a `Request` from its argument, and writes a line of JSON for each row.
+"""Measure one op in its own process, which receives a `Request` and sends each row as a message.
 
-A process of its own, because the number of threads of most libraries is settled when they are loaded, and because a
-kernel that crashes or takes for ever ends nothing else.
+It has its own process because most libraries fix their number of threads when they are loaded, and because a kernel
+that crashes or hangs then ends nothing else.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 import signal
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,13 +18,12 @@ import numpy as np
 from pykernels.base.errors import PykernelsError
 from pykernels.call.steps import Step, forward_step, gradient_steps
 from pykernels.frameworks import timing
-from pykernels.load.module import OpModule
+from pykernels.load.module import open_folder
 from pykernels.load.samples import sample
 from pykernels.tools.bench import built_in
+from pykernels.tools.process import receive, sending
 
-__all__ = ["COPY", "KERNEL", "NUMPY", "ONE_THREAD", "Request", "Row"]
-
-#: The environment in which every library that we know computes on one thread.
+#: The environment in which all libraries that we know compute on one thread.
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "passive",
@@ -35,14 +31,14 @@ ONE_THREAD = {
     "MKL_NUM_THREADS": "1",
 }
 _PROBE = 1000
-# What NumPy itself takes for so few elements is less, in seconds.
+# NumPy's own functions take less time for so few elements, in seconds.
 _LOOPS = 2e-4
 KERNEL, COPY, NUMPY = "kernel", "copy", "NumPy"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to measure; `limit` is how long one kernel may take at one size, in seconds, before the process is ended."""
+    """What to measure; a kernel that takes more than `limit` seconds at one size ends the process."""
 
     folder: str
     sizes: tuple[int, ...]
@@ -55,7 +51,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one kernel at one size.
+    """The measurements of one kernel at one size.
 
     Attributes
     ----------
@@ -63,11 +59,11 @@ class Row:
         Such as ``sigmoid`` and ``forward``.
     dtype : str
     elements : int
-        Those of the largest array.
+        The elements of the largest array.
     nbytes : int
         The bytes of all arrays.
     seconds : dict
-        What a call takes, by what was called: `KERNEL`, `COPY`, `NUMPY`, or the name of a framework.
+        The seconds per call of each competitor: `KERNEL`, `COPY`, `NUMPY`, or the name of a framework.
     """
 
     op: str
@@ -79,23 +75,16 @@ class Row:
 
 
 def main(request: Request) -> Iterator[Row]:
-    """Measure an op; sizes that are smaller come first.
-
-    Raises
-    ------
-    PykernelsError
-        The op is wrong, or its arguments are.
-    """
-    folder = Path(request.folder)
-    module = OpModule(folder.name, folder).py_api().cpp_def().py_kernel()
+    """Measure an op, smaller sizes first; raise `PykernelsError` if the op or its arguments are wrong."""
+    module = open_folder(Path(request.folder))
     dtype = np.dtype(request.dtype)
-    # Of each kernel, the seconds an element that plain NumPy takes where it is a loop of Python's.
+    # The seconds per element of plain NumPy, for kernels that loop in Python.
     slow: dict[str, float] = {}
-    # A small size tells whether that can be waited for at a large one.
+    # A small size shows whether plain NumPy is fast enough to be timed at a large one.
     probes = {_PROBE} - set(request.sizes) if max(request.sizes) > _PROBE and not request.shapes else set()
     for elements in sorted({*request.sizes, *probes}):
         arguments = sample(module, elements, dtype, shapes=request.shapes, attributes=request.attributes)
-        signal.alarm(0)  # what is built takes its time
+        signal.alarm(0)  # building does not count
         forward = forward_step(module, arguments)
         gradient = gradient_steps(module, forward)
         signal.alarm(request.limit)
@@ -103,9 +92,9 @@ def main(request: Request) -> Iterator[Row]:
         frameworks = built_in.timers(module.name, forward)
         own = {name: pair[0] for name, pair in frameworks.items()}
         steps: list[tuple[Step, dict[str, timing.Timer]]] = [(forward, own)]
-        # A framework's gradient is that of all of ours together.
-        alone = len(gradient) == 1
-        steps += [(s, {name: b for name, (_, b) in frameworks.items() if b and alone}) for s in gradient]
+        # A framework's gradient corresponds to all of our gradient kernels together.
+        is_single = len(gradient) == 1
+        steps += [(s, {name: b for name, (_, b) in frameworks.items() if b and is_single}) for s in gradient]
         for step, others in steps:
             signal.alarm(request.limit)
             step.call.run()
@@ -119,23 +108,15 @@ def main(request: Request) -> Iterator[Row]:
                 yield Row(module.name, step.name, request.dtype, step.elements, step.nbytes, seconds)
 
 
-def _report(request: Request) -> None:
-    # Whatever prints, does not print between the rows.
-    with os.fdopen(os.dup(1), "w", buffering=1) as rows:
-        os.dup2(2, 1)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        try:
-            for row in main(request):
-                print(json.dumps(dataclasses.asdict(row)), file=rows)
-        except PykernelsError as error:
-            print(json.dumps({"error": str(error)}), file=rows)
-
-
-def _request(text: str) -> Request:
-    values: dict[str, Any] = json.loads(text)
-    values["shapes"] = {name: tuple(shape) for name, shape in values["shapes"].items()}
-    return Request(**values)
+def _report(request: Request, send: Callable[[dict[str, Any]], None]) -> None:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    try:
+        for row in main(request):
+            send(dataclasses.asdict(row))
+    except PykernelsError as error:
+        send({"error": str(error)})
 
 
 if __name__ == "__main__":
-    _report(_request(sys.argv[1]))
+    with sending() as send:
+        _report(receive(), send)

@@ -1,4 +1,4 @@
-"""A picture of what was measured: how many bytes a second, over the size, under the line of memory copies."""
+"""Plot measurements: bytes per second over the size, with memory copies for comparison."""
 
 from __future__ import annotations
 
@@ -12,29 +12,27 @@ from pykernels.tools.bench.measure import COPY, KERNEL, Row
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["check", "plot"]
-
 
 def check(path: Path) -> None:
-    """Raise `LoadError` unless a picture can be written to `path`; leaves an empty one there."""
+    """Raise `LoadError` unless a plot can be written to `path`; leave an empty one there."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise LoadError("a picture needs matplotlib: python -m pip install 'pykernels[plot]'") from None
+        raise LoadError("a plot needs matplotlib: python -m pip install 'pykernels[plot]'") from None
     _save(Figure(), path)
 
 
 def plot(rows: Sequence[Row], path: Path) -> None:
-    """Draw `rows` into a file whose ending says its format: a small diagram for each kernel."""
+    """Draw `rows` into a file whose ending determines the format, with one diagram per kernel."""
     from matplotlib.figure import Figure
 
     kernels = list(dict.fromkeys((row.op, row.function) for row in rows))
-    # In every diagram the same, whatever there is in it.
+    # The same colours in every diagram, whatever it contains.
     colours = {name: f"C{i}" for i, name in enumerate(dict.fromkeys(name for row in rows for name in row.seconds))}
-    across = min(4, len(kernels))
-    down = -(-len(kernels) // across)
-    figure = Figure(figsize=(4.2 * across, 3.2 * down), layout="constrained")
-    grid = figure.subplots(down, across, squeeze=False, sharex=True)
+    n_columns = min(4, len(kernels))
+    n_rows = -(-len(kernels) // n_columns)
+    figure = Figure(figsize=(4.2 * n_columns, 3.2 * n_rows), layout="constrained")
+    grid = figure.subplots(n_rows, n_columns, squeeze=False, sharex=True)
     for axes in grid.flat[len(kernels) :]:
         axes.set_visible(False)
     for (op, function), axes in zip(kernels, grid.flat):
@@ -54,4 +52,4 @@ def _save(figure: Figure, path: Path) -> None:
     try:
         figure.savefig(path, dpi=150)
     except (OSError, ValueError) as error:
-        raise LoadError(f"the picture {path} cannot be written: {error}") from error
+        raise LoadError(f"the plot {path} cannot be written: {error}") from error

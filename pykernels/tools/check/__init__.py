@@ -1,14 +1,12 @@
-"""Whether an op is right: a module for each check, and what runs them in a process of their own.
+"""Check whether an op is correct: one module for each check, and the code that runs them in separate processes.
 
-A check is a function ``check(subject) -> str``. It returns what it has tried, in a few words, and raises
-`findings.Wrong` for what it found and `findings.Skipped` where it has nothing to try.
+A check is a function ``check(subject) -> str``. It returns a short description of what it has tried. It raises
+`findings.Wrong` for an error in the op, and `findings.Skipped` if there is nothing to try.
 """
 
 from __future__ import annotations
 
-__all__ = ["CHECKS"]
-
-#: The modules of this package that check something, by the name of the check, in the order of the report.
+#: The module of each check in this package, by the name of the check, in the order of reports.
 CHECKS = {
     "definition": "definition",
     "shapes": "shapes",

@@ -1,10 +1,15 @@
-"""Kernels touch no memory but that of their arrays."""
+"""Check that kernels access no memory outside their arrays."""
 
 from __future__ import annotations
 
+import ctypes
 import itertools
+import mmap
+import os
 import signal
 from collections.abc import Callable
+
+import numpy as np
 
 from pykernels.call.arrays import KernelCall
 from pykernels.call.steps import Step
@@ -12,25 +17,24 @@ from pykernels.load.samples import Sample
 from pykernels.tools.check.children import run_child
 from pykernels.tools.check.execution import Refused
 from pykernels.tools.check.findings import Wrong
-from pykernels.tools.check.guarded import GuardedArray
 from pykernels.tools.check.search import Subject, search
-from pykernels.tools.check.steps_of import steps_of
 from pykernels.tools.check.values import Kind
 
-__all__ = ["check"]
-
-# Of each a process is forked.
+# Each forks a process.
 _EXAMPLES = 20
+_PAGE = mmap.PAGESIZE
+_CANARY = 0xCA
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def check(subject: Subject) -> str:
-    """Run every kernel on arrays that lie right beside memory that cannot be touched, in a process that may crash."""
+    """Run every kernel on arrays next to protected memory, in a process that may crash."""
 
     def judge(sample: Sample) -> None:
         try:
-            steps = list(steps_of(subject, sample))
+            steps = list(subject.steps(sample))
         except Refused as error:
-            # NumPy raised, for an index, rather than the kernel itself.
+            # NumPy raised this for an index, not the kernel itself.
             if isinstance(error.__cause__, IndexError) and not error.is_deliberate:
                 raise Wrong(str(error)) from error
             raise
@@ -40,30 +44,65 @@ def check(subject: Subject) -> str:
 
 
 def _check_steps(subject: Subject, steps: list[Step]) -> None:
-    done = run_child(lambda tell: _touch(subject, steps, tell))
+    done = run_child(lambda report: _touch(subject, steps, report))
     if done.code == 0:
         return
-    doing = done.said[-1] if done.said else steps[0].op.name
+    activity = done.lines[-1] if done.lines else steps[0].op.name
     if -done.code in (signal.SIGSEGV, signal.SIGBUS):
-        raise Wrong(f"{doing} of an array, where it crashes")
-    raise Wrong(doing if done.code == 1 else f"{doing} of an array; the process {done.how}")
+        raise Wrong(f"{activity} of an array, where it crashes")
+    raise Wrong(activity if done.code == 1 else f"{activity} of an array; the process {done.how}")
 
 
-def _touch(subject: Subject, steps: list[Step], tell: Callable[[str], None]) -> None:
+def _touch(subject: Subject, steps: list[Step], report: Callable[[str], None]) -> None:
     for step, (at_end, side) in itertools.product(steps, ((True, "the end"), (False, "the beginning"))):
         inputs = [[GuardedArray(array, at_end=at_end) for array in group] for group in step.inputs]
         outputs = [[GuardedArray(array, at_end=at_end) for array in group] for group in step.outputs]
         call = KernelCall(
             step.op,
-            subject.module.number(step.op.name),
+            subject.module.kernel_id(step.op.name),
             [[each.array for each in group] for group in inputs],
             [[each.array for each in group] for group in outputs],
             step.attributes,
             is_train=step.is_train,
         )
-        tell(f"{step.op.name}: the kernel reads or writes past {side}")
+        report(f"{step.op.name}: the kernel reads or writes past {side}")
         call.run()
         for argument, group in zip((*step.op.inputs, *step.op.outputs), (*inputs, *outputs)):
             if not all(each.is_intact() for each in group):
                 where = "before the beginning" if at_end else "past the end"
                 raise Wrong(f"{step.op.name}: the kernel writes {where} of {argument.name}")
+
+
+class GuardedArray:
+    """A copy of an array between two protected pages.
+
+    Parameters
+    ----------
+    source : ndarray
+        C-contiguous.
+    at_end : bool
+        Whether the array ends at the page behind it; otherwise it begins at the page before it.
+
+    Attributes
+    ----------
+    array : ndarray
+    """
+
+    def __init__(self, source: np.ndarray, *, at_end: bool) -> None:
+        inner = max(1, -(-source.nbytes // _PAGE)) * _PAGE
+        self._memory = mmap.mmap(-1, inner + 2 * _PAGE)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        for guard in (base, base + _PAGE + inner):
+            if _libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(_PAGE), ctypes.c_int(0)):
+                raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        ctypes.memset(base + _PAGE, _CANARY, inner)
+        begin = inner - source.nbytes if at_end else 0
+        # np.frombuffer would refuse an empty buffer.
+        buffer: np.ndarray = np.ndarray(inner, np.uint8, self._memory, _PAGE)
+        self._around = [buffer[:begin], buffer[begin + source.nbytes :]]
+        self.array: np.ndarray = np.ndarray(source.shape, source.dtype, self._memory, _PAGE + begin)
+        self.array[...] = source
+
+    def is_intact(self) -> bool:
+        """Return whether the bytes before and behind the array are unchanged."""
+        return all((part == _CANARY).all() for part in self._around)

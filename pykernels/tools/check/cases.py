@@ -1,4 +1,4 @@
-"""The calls that are compared between frameworks, and what NumPy makes of them."""
+"""Choose the calls to compare between frameworks, and compare their results with those on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ from typing import Any
 import numpy as np
 
 from pykernels.call.steps import Step, forward_step, gradient
-from pykernels.frameworks.case import Case, NodeCase, Outcome
+from pykernels.frameworks.case import Case, NodeCase, Outcome, Way
+from pykernels.frameworks.comparison import difference
 from pykernels.frameworks.numpy import check
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import run_compiled
 from pykernels.tools.check.findings import Wrong
 from pykernels.tools.check.search import Subject, TooLong, Trial
-from pykernels.tools.check.steps_of import steps_of
 from pykernels.tools.check.values import Kind, draw_sample
 
-__all__ = ["forward_case", "trials_of"]
+#: The ending of the names of ways that call the function of the API file.
+BY_FUNCTION = " by the API function"
 
-# One of how many samples is also called in graphs, each of which has to be made for it; and by the API function there.
+# Graphs take time to build: every second sample also runs in graphs, every fourth by the API function in graphs.
 _IN_GRAPHS, _FUNCTION_IN_GRAPHS = 2, 4
 
 
 def trials_of(subject: Subject) -> list[Trial]:
-    """The calls to try: each as it is, by the function of the API file, and on strided arrays.
+    """Return the calls to try: each directly, by the function of the API file, and on strided arrays.
 
-    Raises
-    ------
-    Wrong
-        The API function fails on NumPy's arrays.
+    This raises `Wrong` if the API function fails on NumPy arrays.
     """
     found = []
     for number, sample in enumerate(_samples(subject)):
@@ -48,7 +46,7 @@ def trials_of(subject: Subject) -> list[Trial]:
 
 
 def _samples(subject: Subject) -> Iterator[Sample]:
-    """One call of each kind: of each dtype, of numbers, empty, with another value of each attribute, and large."""
+    """Yield one call of each kind: dtypes, scalars, empty arrays, other values of each attribute, and large arrays."""
     if subject.given is not None:
         yield from subject.given
         return
@@ -65,21 +63,21 @@ def _samples(subject: Subject) -> Iterator[Sample]:
             continue
         sample = draw_sample(form, [Kind.OWN], number)
         try:
-            list(steps_of(subject, sample))
-        except (Exception, TooLong):  # refused, or found by other checks
+            list(subject.steps(sample))
+        except (Exception, TooLong):  # refused, or an error that other checks find
             continue
         chosen[key] = sample
     yield from sorted(chosen.values(), key=lambda sample: sum(a.size for group in sample.inputs for a in group) or 1e9)
 
 
 def _by_function(module: OpModule, case: Case, sample: Sample) -> Case | None:
-    """The same call by the API function; None if that takes something else."""
+    """Return the same call by the API function, or None if that takes other arguments."""
     op, function = module.forward, getattr(module.api, module.name, None)
     if not callable(function):
         return None
     try:
         parameters = inspect.signature(function).parameters
-    except ValueError:  # a function that does not tell
+    except ValueError:  # the function has no readable signature
         return None
     known = [*(argument.name for argument in op.inputs), *(attribute.name for attribute in op.attributes)]
     others = [each for name, each in parameters.items() if name not in known]
@@ -96,12 +94,12 @@ def _by_function(module: OpModule, case: Case, sample: Sample) -> Case | None:
         return None
     wanted = case.expected[False].outputs
     is_alike = [(a.shape, a.dtype) for a in outcome.outputs] == [(a.shape, a.dtype) for a in wanted]
-    # A function that does more than the op is compared with itself.
+    # If the function does more than the op, its own results on NumPy arrays are the expected ones.
     return called if is_alike and not others else replace(called, expected={False: outcome}, places=[], seeds=[])
 
 
 def forward_case(module: OpModule, sample: Sample) -> Case:
-    """The call of an op outside of training, without its gradient."""
+    """Return the call of an op without training and gradient."""
     op, step = module.forward, forward_step(module, sample)
     defaults = {attribute.name: attribute.default for attribute in op.attributes}
     return Case(
@@ -156,3 +154,38 @@ def _node(step: Step) -> NodeCase:
     counts = [len(group) for group in step.outputs]
     inputs = [[array.copy() for array in group] for group in step.inputs]
     return NodeCase(step.op.name, inputs, dict(step.attributes), counts, outputs)
+
+
+def way_name(case: Case, name: str) -> str:
+    """Return the name of a way to call an op in reports."""
+    return f"{name}{BY_FUNCTION}" if case.function else name
+
+
+def judge(case: Case, way: Way) -> str | None:
+    """Call an op in one way and return what is wrong with its results, or None."""
+    try:
+        found = way()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return next(_differences(case, found), None)
+
+
+def _differences(case: Case, found: Outcome) -> Iterator[str]:
+    expected = case.expected[found.is_train]
+    if len(found.outputs) != len(expected.outputs):
+        yield f"it returns {len(found.outputs)} outputs instead of {len(expected.outputs)}"
+        return
+    names = [f"{name}[{i}]" if count > 1 else name for name, count in case.counts.items() for i in range(count)]
+    if len(names) != len(expected.outputs):  # the API function returns others
+        names = [f"result {i}" for i in range(len(expected.outputs))]
+    pairs = zip(names, found.outputs, expected.outputs)
+    problems = [difference(name, one, other) for name, one, other in pairs]
+    if found.states is not None and expected.states is not None:
+        states = [name for name in case.states for _ in case.inputs[name]]
+        problems += [
+            difference(f"afterwards {name}", *each) for name, *each in zip(states, found.states, expected.states)
+        ]
+    for place, values in found.gradients.items():
+        name, wanted = f"the gradient of {place[0]}", expected.gradients[place]
+        problems.append(difference(name, values, wanted, allowed=found.tolerance))
+    yield from filter(None, problems)

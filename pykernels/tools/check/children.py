@@ -1,86 +1,67 @@
-"""Forked processes that may crash or hang, for what must not happen in the one that checks."""
+"""Run code that may crash or hang in a forked process."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import select
-import signal
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 
-__all__ = ["Ended", "run_child"]
+from pykernels.tools.process import describe_end
+
+_Work = Callable[[Callable[[str], None]], None]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process has ended.
+    """How a process ended, and what it reported.
 
     Attributes
     ----------
-    said : list of str
-        The lines that it has told.
+    lines : list of str
+        The lines that it reported.
     code : int
-        Its exit code; negative for the signal that ended it.
-    is_late : bool
-        Whether it took too long, and was ended therefore.
+        Its exit code, or the negative number of the signal that ended it.
+    how : str
+        How it ended, in words.
     """
 
-    said: list[str]
+    lines: list[str]
     code: int
-    is_late: bool
-
-    @property
-    def how(self) -> str:
-        """In words."""
-        if self.is_late:
-            return "is not done in time"
-        return f"is ended by {signal.Signals(-self.code).name}" if self.code < 0 else f"ends with exit code {self.code}"
+    how: str
 
 
-def run_child(work: Callable[[Callable[[str], None]], None], limit: float = 30) -> Ended:
-    """Run a function in a forked process. It gets a function that tells a line of text.
+def run_child(work: _Work, limit: float = 30) -> Ended:
+    """Run a function in a forked process; its argument is a function that reports a line of text.
 
-    The exit code is 0 if it returns, and 1 if it raises, and the last line told is then the message.
+    The exit code is 0 if the function returns and 1 if it raises; then the last line is the exception's message.
     """
-    source, sink = os.pipe()
-    # What is written already must not be written twice.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.close(source)
-
-            def tell(text: str) -> None:
-                os.write(sink, text.replace("\n", " ").encode() + b"\n")
-
-            try:
-                work(tell)
-                code = 0
-            except BaseException as error:
-                tell(str(error) or type(error).__name__)
-        finally:
-            os._exit(code)
-    os.close(sink)
-    told, is_late = _read(source, limit)
-    if is_late:
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    return Ended(told.decode().splitlines(), os.waitstatus_to_exitcode(status), is_late)
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_run, args=(work, sender))
+    child.start()
+    sender.close()
+    lines, end, how = [], time.monotonic() + limit, ""
+    try:
+        while receiver.poll(max(0.0, end - time.monotonic())):
+            lines.append(receiver.recv())
+        child.kill()
+        how = "does not finish in time"
+    except (EOFError, OSError):  # it has ended
+        pass
+    child.join()
+    code = child.exitcode or 0
+    return Ended(lines, code, how or describe_end(code))
 
 
-def _read(source: int, limit: float) -> tuple[bytes, bool]:
-    """All that comes until the other end closes, and whether that took too long."""
-    told, end = b"", time.monotonic() + limit
-    with open(source, "rb", buffering=0) as stream:
-        while True:
-            ready, _, _ = select.select([stream], [], [], max(0.0, end - time.monotonic()))
-            if not ready:
-                return told, True
-            data = stream.read(1 << 16)
-            if not data:
-                return told, False
-            told += data
+def _run(work: _Work, sender: Connection) -> None:
+    code = 1
+    try:
+        work(sender.send)
+        code = 0
+    except BaseException as error:
+        sender.send(str(error) or type(error).__name__)
+    finally:
+        os._exit(code)

@@ -1,4 +1,4 @@
-"""The compiled kernels compute what plain NumPy does."""
+"""Check that compiled kernels compute the same as plain NumPy."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from pykernels.tools.check.findings import Wrong
 from pykernels.tools.check.search import Subject, search, search_long
 from pykernels.tools.check.values import Kind
 
-__all__ = ["check"]
-
-# Before NumPy 2, 0-d arrays become float64 beside Python numbers, in which less overflows.
+# Before NumPy 2, 0-d arrays with Python numbers become float64, which overflows later.
 _LEGACY_PROMOTION = int(np.__version__.split(".")[0]) < 2
 
 
 def check(subject: Subject) -> str:
-    """Compare both runs of every kernel, forward and backward, in training and outside."""
+    """Compare every kernel with plain NumPy, forward and backward, with and without training."""
 
     def judge(sample: Sample) -> None:
         for is_train in (False, True):
@@ -48,13 +46,13 @@ def _compare(subject: Subject, step: Step) -> None:
     exact, moved = run_exact(step), None
     for number, (name, found, wanted) in enumerate(zip(names(step), results, expected)):
         truth = None if exact is None else exact[number]
-        told = difference(name, found, wanted, truth, is_elementwise=is_elementwise)
-        if told and not is_elementwise:
-            # Where large numbers cancel each other, what is left is made of their last digits.
+        problem = difference(name, found, wanted, truth, is_elementwise=is_elementwise)
+        if problem and not is_elementwise:
+            # If large numbers cancel, their last digits make up the result.
             moved = moved or run_exact(step, is_moved=True)
-            told = difference(name, found, wanted, truth, moved=None if moved is None else moved[number])
-        if told and not (_LEGACY_PROMOTION and found.ndim == 0 and not np.isfinite(found)):
-            raise Wrong(f"{step.op.name}: the compiled {told}, which plain NumPy computes")
+            problem = difference(name, found, wanted, truth, moved=None if moved is None else moved[number])
+        if problem and not (_LEGACY_PROMOTION and found.ndim == 0 and not np.isfinite(found)):
+            raise Wrong(f"{step.op.name}: the compiled {problem}, which plain NumPy computes")
 
 
 def _must_fail(step: Step, error: Refused) -> None:

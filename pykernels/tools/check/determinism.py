@@ -1,4 +1,4 @@
-"""The same inputs give the same results, to the last bit: again, and in pieces."""
+"""Check that the same inputs give bitwise the same results, in repeated calls and in pieces."""
 
 from __future__ import annotations
 
@@ -8,31 +8,28 @@ import numpy as np
 
 from pykernels.base.abi import KernelFlag
 from pykernels.call.steps import Step, forward_step
-from pykernels.load.module import OpModule
+from pykernels.load.module import open_folder
 from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import filled, names, run_compiled, run_plain
 from pykernels.tools.check.findings import Wrong
 from pykernels.tools.check.search import Subject, search
-from pykernels.tools.check.steps_of import steps_of
 from pykernels.tools.check.values import Kind
 
-__all__ = ["check"]
-
-# How often, and what is in the outputs before.
+# The bytes that fill the outputs before each run.
 _FILLS = (0xA5, 0x5A, 0x00, 0xFF)
-# Into how many pieces a framework may cut a call.
+# How many pieces a call is divided into, as frameworks may do.
 _PIECES = 3
-# How many calls are compared with those of a file that is loaded again.
+# How many calls are compared with those of a freshly loaded file.
 _NEW = 8
 
 
 def check(subject: Subject) -> str:
-    """Run every kernel several times, in pieces where it says that it can be, and a function that was never called."""
+    """Run every kernel several times, in pieces if it allows that, and once from a freshly loaded file."""
     in_pieces: set[str] = set()
     samples = itertools.count()
 
     def judge(sample: Sample) -> None:
-        for step in steps_of(subject, sample):
+        for step in subject.steps(sample):
             first = run_compiled(step)
             for fill in _FILLS:
                 _compare(step, first, run_compiled(step, fill), "run again on the same inputs")
@@ -47,11 +44,11 @@ def check(subject: Subject) -> str:
 
 
 def _compare_with_new(subject: Subject, sample: Sample) -> None:
-    """Compare with the same file, loaded again: what it keeps between calls is not there."""
+    """Compare with the same file, freshly loaded, which has kept nothing from earlier calls."""
     module = subject.module
-    # Other numbers than those of the call before, in arrays like its.
+    # Other numbers than in the previous call, in arrays of the same shapes.
     moved = Sample([[np.array(np.flip(array)) for array in group] for group in sample.inputs], sample.attributes)
-    new = OpModule(module.name, module.path).py_api().cpp_def().py_kernel()
+    new = open_folder(module.path)
     with subject.limited():
         run_plain(forward_step(module, sample))
         step = forward_step(module, moved)
@@ -59,15 +56,15 @@ def _compare_with_new(subject: Subject, sample: Sample) -> None:
     for name, one, other in zip(names(step), found, expected):
         if one.tobytes() != other.tobytes():
             raise Wrong(
-                f"{step.op.name}: {name} depends on earlier calls: it is {one}, but {other} where the kernel file is "
-                "loaded again"
+                f"{step.op.name}: {name} depends on earlier calls: it is {one}, but {other} if the kernel file is "
+                "freshly loaded"
             )
 
 
 def _run_in_pieces(step: Step) -> list[np.ndarray]:
     outputs = [filled(array, 0) for group in step.outputs for array in group]
     cuts = [step.call.elements * i // _PIECES for i in range(_PIECES + 1)]
-    # From the last on, as threads may.
+    # The last first, as threads may run them.
     for begin, end in reversed(list(itertools.pairwise(cuts))):
         if begin < end:
             step.call.run(begin, end)
@@ -77,4 +74,4 @@ def _run_in_pieces(step: Step) -> list[np.ndarray]:
 def _compare(step: Step, first: list[np.ndarray], again: list[np.ndarray], how: str) -> None:
     for name, one, other in zip(names(step), first, again):
         if one.tobytes() != other.tobytes():
-            raise Wrong(f"{step.op.name}: {name} is another one when the kernel is {how}: {one} and then {other}")
+            raise Wrong(f"{step.op.name}: {name} changes when the kernel is {how}: {one}, then {other}")

@@ -1,4 +1,4 @@
-"""Steps run in three ways: compiled, by plain NumPy, and by plain NumPy in a wider dtype."""
+"""Run steps in three ways: compiled, in plain NumPy, and in plain NumPy with wider dtypes."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from pykernels.define.definition import OpDef
 from pykernels.kernel import python_form, reference
 from pykernels.kernel.read.signature import group_shapes
 
-__all__ = ["Refused", "filled", "names", "run_compiled", "run_exact", "run_plain"]
-
-#: What is in the outputs before a kernel runs: bytes that no kernel is likely to write.
+#: The byte that fills the outputs before a kernel runs, which no kernel is likely to write.
 _FILL = 0xA5
 _WIDER: dict[Any, Any] = {
     np.float16: np.float64,
@@ -31,13 +29,13 @@ _WIDER: dict[Any, Any] = {
 
 
 class Refused(Exception):
-    """A kernel raised an exception, which is the cause of this one."""
+    """A kernel raised an exception, which is the cause of this exception."""
 
     @property
     def is_deliberate(self) -> bool:
-        """Whether it may be for the numbers: it is raised by a statement of its own, or tells of arithmetic.
+        """Whether the kernel may refuse the numbers: it raises the exception itself, or the error is arithmetic.
 
-        Everything else is for the shapes and dtypes.
+        Other exceptions mean that it refuses the shapes or dtypes.
         """
         if isinstance(self.__cause__, ArithmeticError):
             return True
@@ -53,12 +51,9 @@ class Refused(Exception):
 
 
 def run_compiled(step: Step, fill: int = _FILL) -> list[np.ndarray]:
-    """What the kernel computes: its outputs, then the states that it changes, which are put back.
+    """Run the kernel and return its outputs and then its changed states, which are restored.
 
-    Raises
-    ------
-    KernelError
-        It failed.
+    This raises `KernelError` if the kernel fails.
     """
     outputs = _outputs(step)
     for array in outputs:
@@ -69,14 +64,14 @@ def run_compiled(step: Step, fill: int = _FILL) -> list[np.ndarray]:
 
 
 def run_plain(step: Step, fill: int = _FILL) -> list[np.ndarray]:
-    """The same of plain NumPy.
+    """Run the function in plain NumPy and return the same as `run_compiled`.
 
     Raises
     ------
     Refused
-        The function raised.
+        The function raised an exception.
     KernelError
-        It gave the wrong count, shapes or dtypes.
+        It returned the wrong count, shapes or dtypes.
     """
     kernel = step.call.kernel
     outputs = [filled(np.empty_like(array), fill) for array in _outputs(step)]
@@ -94,7 +89,7 @@ def run_plain(step: Step, fill: int = _FILL) -> list[np.ndarray]:
 
 
 def run_exact(step: Step, *, is_moved: bool = False) -> list[np.ndarray] | None:
-    """What plain NumPy computes in wider dtypes, of the same numbers or of their neighbours; None where it cannot."""
+    """Return what plain NumPy computes in wider dtypes, for the same or slightly moved numbers; None if it fails."""
     signature, function = step.call.kernel.signature, step.call.kernel.function
     wider = [[_widen(array, is_moved=is_moved) for array in group] for group in step.inputs]
     outs = [_widen(np.zeros_like(array)) for array in _outputs(step)]
@@ -107,19 +102,19 @@ def run_exact(step: Step, *, is_moved: bool = False) -> list[np.ndarray] | None:
             else:
                 returned = function.function(arguments, **_keywords(step))
                 outs = reference.leaves(returned if isinstance(returned, tuple) else (returned,))
-        except Exception:  # whatever the function does not take
+        except Exception:  # the function may refuse wider dtypes in any way
             return None
     return [np.asarray(each) for each in (*outs, *_states(step.op, wider))]
 
 
 def names(step: Step) -> list[str]:
-    """What messages call the arrays that `run_compiled` and `run_plain` return."""
+    """Return the names for messages of the arrays that `run_compiled` and `run_plain` return."""
     states = [argument.name for argument, group in zip(step.op.inputs, step.inputs) for _ in group if argument.mutable]
     return [*step.call.kernel.output_names, *states]
 
 
 def filled(array: np.ndarray, byte: int) -> np.ndarray:
-    """`array`, each byte of which has been set."""
+    """Set each byte of `array`, and return it."""
     if array.size:
         ctypes.memset(array.ctypes.data, byte, array.nbytes)
     return array
@@ -157,7 +152,7 @@ def _keywords(step: Step) -> dict[str, Any]:
 def _widen(array: np.ndarray, *, is_moved: bool = False) -> np.ndarray:
     wide = array.astype(_WIDER.get(array.dtype.type, array.dtype))
     if is_moved and array.dtype.kind in "fc":
-        # Up and down in turn.
+        # Alternately up and down.
         signs = np.where(np.arange(array.size).reshape(array.shape) % 2, 1, -1)
         wide *= 1 + np.finfo(array.dtype).eps * signs
     return wide

@@ -1,4 +1,4 @@
-"""Kernels work in forked processes, also where the parent is in the middle of a call."""
+"""Check that kernels work in forked processes, even if the parent forks during a call."""
 
 from __future__ import annotations
 
@@ -11,21 +11,18 @@ from pykernels.tools.check.children import run_child
 from pykernels.tools.check.execution import names, run_compiled
 from pykernels.tools.check.findings import Wrong
 from pykernels.tools.check.search import Subject, search
-from pykernels.tools.check.steps_of import steps_of
 from pykernels.tools.check.values import Kind
-
-__all__ = ["check"]
 
 _FORKS, _LIMIT = 5, 10
 _FORMS = 2
 
 
 def check(subject: Subject) -> str:
-    """Fork while a thread calls the kernel, and compare what it gives in the child with what it gives here."""
+    """Fork while a thread calls the kernel, and compare the results in the child with those in the parent."""
 
     def judge(sample: Sample) -> None:
-        # Arrays of its own for the thread, which may change states.
-        for step, busy in zip(steps_of(subject, sample), steps_of(subject, copy.deepcopy(sample))):
+        # The thread gets its own arrays, because it may change states.
+        for step, busy in zip(subject.steps(sample), subject.steps(copy.deepcopy(sample))):
             _fork(step, busy)
 
     forms = sorted((form for form in subject.forms if form.size), key=lambda form: not form.is_sample)[:_FORMS]
@@ -43,7 +40,7 @@ def _fork(step: Step, busy: Step) -> None:
     def call_again(_: object) -> None:
         for name, found, wanted in zip(names(step), run_compiled(step), expected):
             if found.tobytes() != wanted.tobytes():
-                raise Wrong(f"gives other numbers for {name} than in the parent")
+                raise Wrong(f"computes other numbers for {name} than in the parent")
 
     caller = threading.Thread(target=keep_calling, daemon=True)
     caller.start()
@@ -51,8 +48,8 @@ def _fork(step: Step, busy: Step) -> None:
         for _ in range(_FORKS):
             done = run_child(call_again, _LIMIT)
             if done.code:
-                said = done.said[-1] if done.said else done.how
-                raise Wrong(f"{step.op.name}: in a forked process, the kernel {said}")
+                problem = done.lines[-1] if done.lines else done.how
+                raise Wrong(f"{step.op.name}: in a forked process, the kernel {problem}")
     finally:
         is_over.set()
         caller.join(_LIMIT)

@@ -1,54 +1,70 @@
-"""The shapes, dtypes and attributes that an op can be called with: those of its samples, and others like them."""
+"""Find shapes, dtypes and attributes that an op accepts: those of its samples, and variations of them."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pykernels.base import dtypes
+from pykernels.base.abi import AttrType
+from pykernels.base.attributes import parse_value
 from pykernels.base.errors import PykernelsError
 from pykernels.define.definition import OpDef, TensorSpec
 from pykernels.load.module import OpModule
-from pykernels.load.sample_attributes import words_of
-from pykernels.load.samples import HOOK, Sample
-from pykernels.tools.check.arguments import Arguments
-from pykernels.tools.check.attribute_values import other_attributes
+from pykernels.load.sample_attributes import likely_words
+from pykernels.load.samples import HOOK, Sample, declared, sample
 
-__all__ = ["MAX_NDIM", "Form", "form_of", "forms_of"]
-
-#: The most axes that are tried.
+#: The most axes to try.
 MAX_NDIM = 5
-# About how many elements the samples have that shapes are taken from.
+# The approximate numbers of elements of the samples that provide shapes.
 _ELEMENTS = (1, 6, 24)
-# How many shapes are made up, of which the definition accepts some.
+# How many shapes to generate, of which the definition accepts some.
 _TRIES = 600
-# How many forms are kept: of each combination of ranks and attributes, and in each dtype but the first.
+# How many forms to keep of each combination of ranks and attributes, and in each dtype but the first.
 _PER_RANKS, _PER_DTYPE = 4, 3
-# How many of a combination of ranks are kept that have empty arrays.
+# How many forms with empty arrays to keep of each combination of ranks.
 _EMPTY = 3
-# How many of a combination of ranks are kept with other attributes than they had.
+# How many forms with changed attributes to keep of each combination of ranks.
 _VARIED = 2
 _PREFERRED = tuple(map(np.dtype, ("float32", "float64", "float16")))
 
+_LISTS = (AttrType.SHAPE, AttrType.LIST_INT32, AttrType.LIST_INT64, AttrType.LIST_FLOAT)
 _Shapes = tuple[tuple[tuple[int, ...], ...], ...]
 
 
 @dataclass(frozen=True)
+class Arguments:
+    """Shapes of inputs and values of attributes for generated calls; see `samples.sample`."""
+
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    def sample(self, module: OpModule, elements: int, dtype: np.dtype) -> Sample:
+        """Return a call with about `elements` elements; errors are those of `samples.sample`."""
+        return sample(module, elements, dtype, shapes=self.shapes, attributes=self.attributes)
+
+    def samples(self, module: OpModule, elements: int, dtype: np.dtype) -> list[Sample]:
+        """Return all calls that the op itself declares, or the one of `sample` if there are none."""
+        found = [] if self.shapes else declared(module, elements, dtype, self.attributes)
+        return found or [self.sample(module, elements, dtype)]
+
+
+@dataclass(frozen=True)
 class Form:
-    """What a call is like, but for the numbers in its arrays.
+    """A call without the numbers in its arrays.
 
     Attributes
     ----------
     specs : tuple of tuple of TensorSpec
-        The arrays of every input argument.
+        The arrays of each input argument.
     attributes : dict
-        Every attribute.
+        The values of all attributes.
     values : tuple of ndarray or None
-        For every input argument, numbers that the op's own samples have there; None if the op has no samples.
+        For each input argument, the numbers in the op's own samples; None if the op has no samples.
     """
 
     specs: tuple[tuple[TensorSpec, ...], ...]
@@ -57,39 +73,32 @@ class Form:
 
     @property
     def size(self) -> int:
-        """How many elements there are in all."""
+        """The total number of elements."""
         return sum(int(np.prod(spec.shape or ())) for group in self.specs for spec in group)
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """How many axes each array has."""
+        """The number of axes of each array."""
         return tuple(len(spec.shape or ()) for group in self.specs for spec in group)
 
     @property
     def is_sample(self) -> bool:
-        """Whether it has the shapes of a sample, whose numbers then are where the sample has them."""
+        """Whether the form has the shapes of a sample, and so can have its numbers in the same places."""
         sizes = (sum(int(np.prod(spec.shape or ())) for spec in group) for group in self.specs)
         return all(values is None or values.size == size for values, size in zip(self.values, sizes))
 
     @property
     def dtype(self) -> np.dtype:
-        """That of the first floating-point array, or of the first."""
+        """The dtype of the first floating-point array, or else of the first array."""
         found = [spec.dtype for group in self.specs for spec in group if spec.dtype is not None]
         return next((dtype for dtype in found if dtype.kind in "fc"), found[0] if found else _PREFERRED[0])
 
 
 def forms_of(module: OpModule, arguments: Arguments) -> list[Form]:
-    """Calls that the definition accepts, smaller ones first: of up to `MAX_NDIM` axes, and of every dtype it allows.
+    """Return forms that the definition accepts, smaller ones first, with up to `MAX_NDIM` axes and in every dtype.
 
-    Parameters
-    ----------
-    arguments : Arguments
-        What the samples have that the others are like.
-
-    Raises
-    ------
-    CallError
-        None is found: the op should say itself what it takes.
+    They are the forms of the samples with these arguments, and variations. This raises `CallError` if the definition
+    accepts none; the message asks for a function ``sample_inputs``.
     """
     accepted = {dtype: list(_samples(module, arguments, dtype)) for dtype in _dtypes()}
     accepted = {dtype: samples for dtype, samples in accepted.items() if samples}
@@ -100,7 +109,7 @@ def forms_of(module: OpModule, arguments: Arguments) -> list[Form]:
     found = list(forms)
     for dtype, samples in others:
         bases = [form_of(module, each) for each in samples]
-        alike = (_in_dtype(form, bases[-1], first, dtype) for form in _unlike(forms, dtype))
+        alike = (_in_dtype(form, bases[-1], first, dtype) for form in _diverse(forms, dtype))
         found += list(_accepted(module.forward, bases))[:_PER_DTYPE]
         found += _accepted(module.forward, alike)
     return found
@@ -111,7 +120,7 @@ def _dtypes() -> list[np.dtype]:
 
 
 def _samples(module: OpModule, arguments: Arguments, dtype: np.dtype) -> Iterator[Sample]:
-    """Accepted calls of a few sizes."""
+    """Yield accepted calls of a few sizes."""
     for elements in _ELEMENTS:
         try:
             yield from arguments.samples(module, elements, dtype)
@@ -120,38 +129,68 @@ def _samples(module: OpModule, arguments: Arguments, dtype: np.dtype) -> Iterato
 
 
 def _with_other_shapes(module: OpModule, samples: Sequence[Sample]) -> Iterator[Form]:
-    """The forms of samples, and others: with other shapes, with other attributes, and with both."""
+    """Yield the forms of samples, and variations with other shapes, other attributes, and both."""
     op = module.forward
     bases = [form_of(module, each) for each in samples]
     alike: dict[tuple[tuple[int, ...], str], list[Form]] = {}
-    for form in _accepted(op, itertools.chain(bases, _made_up(bases))):
+    for form in _accepted(op, itertools.chain(bases, _generated(bases))):
         alike.setdefault((form.ranks, repr(form.attributes)), []).append(form)
-    kept = [form for forms in alike.values() for form in _few(forms)]
+    kept = [form for forms in alike.values() for form in _representative(forms)]
     first = bases[0]
-    words = words_of(
+    words = likely_words(
         module, first.attributes, lambda attributes: _is_accepted(op, replace(first, attributes=attributes))
     )
     varied = [form for base in (first, bases[-1]) for form in _varied(op, base, words)]
     rng = np.random.default_rng(1)
     for forms in alike.values():
-        others = [other for form in _few(forms) for other in _varied(op, form, words)]
+        others = [other for form in _representative(forms) for other in _varied(op, form, words)]
         varied += [others[i] for i in rng.permutation(len(others))[:_VARIED]]
     yield from sorted(kept, key=lambda form: (form.size == 0, form.size))
-    # What shows something wrong without them is easier to read.
+    # Changed attributes come last: an error that shows without them is easier to read.
     yield from _accepted(op, varied)
 
 
 def _varied(op: OpDef, form: Form, words: Sequence[str]) -> Iterator[Form]:
-    """A form with other attributes, those that the definition accepts."""
-    return _accepted(op, (replace(form, attributes=each) for each in other_attributes(op, form.attributes, words)))
+    """Yield a form with another value for one attribute each time, as far as the definition accepts them.
+
+    Strings become one of `words`.
+    """
+    for attribute in op.attributes:
+        value = form.attributes[attribute.name]
+        seen = [value]
+        for other in words if attribute.type is AttrType.STRING else _others(attribute.type, value):
+            try:
+                parsed = parse_value(attribute.type, other)
+            except ValueError:  # too large, or negative
+                continue
+            if parsed not in seen:
+                seen.append(parsed)
+                varied = replace(form, attributes={**form.attributes, attribute.name: parsed})
+                if _is_accepted(op, varied):
+                    yield varied
 
 
-def _unlike(forms: Sequence[Form], dtype: np.dtype) -> Iterator[Form]:
-    """Of many forms, some to try in another dtype: as many as compilers take little time for."""
+def _others(type_: AttrType, value: Any) -> list[Any]:
+    """Return values around the given one, and around 0 and 1, which many kernels treat specially."""
+    if type_ is AttrType.BOOL:
+        return [not value]
+    if type_ in (AttrType.INT32, AttrType.INT64):
+        return [0, 1, 2, -1, -2, value + 1, value - 1]
+    if type_ in (AttrType.FLOAT, AttrType.DOUBLE):
+        return [0.5, -0.5, 0.0, 1.0, 2.0, -value, 3 * value]
+    if type_ is AttrType.DTYPE:
+        return [dtypes.number_of(dtype) for dtype in (np.float32, np.float64, np.int32)]
+    if type_ in _LISTS:
+        return [[n + 1 for n in value], [-n for n in value], list(value[::-1]), list(value[1:])]
+    return []
+
+
+def _diverse(forms: Sequence[Form], dtype: np.dtype) -> Iterator[Form]:
+    """Yield a few of many forms to try in another dtype, so that compilation takes little time."""
     yield from [form for form in forms if form.size == 0][:1]
     if dtype.kind != "f":
         return
-    # Numbers, the most axes, shapes that are broadcast, and attributes.
+    # Scalars, the most axes, broadcast shapes, and other attributes.
     yield from [form for form in forms if form.size and not any(form.ranks)][:1]
     full = [form for form in forms if form.size]
     yield from sorted(full, key=lambda form: -max(form.ranks, default=0))[:1]
@@ -161,13 +200,13 @@ def _unlike(forms: Sequence[Form], dtype: np.dtype) -> Iterator[Form]:
 
 
 def _in_dtype(form: Form, base: Form, before: np.dtype, dtype: np.dtype) -> Form:
-    """A form whose arrays of one dtype are of another; `base` is one in that dtype."""
+    """Return a form with one dtype replaced by another; `base` is a form in that dtype."""
     specs = tuple(tuple(t._replace(dtype=dtype) if t.dtype == before else t for t in group) for group in form.specs)
     return replace(form, specs=specs, values=base.values)
 
 
 def _accepted(op: OpDef, forms: Iterable[Form]) -> Iterator[Form]:
-    """Those that the definition accepts, each once."""
+    """Yield the forms that the definition accepts, each once."""
     seen = set()
     for form in forms:
         key = (form.specs, repr(form.attributes))
@@ -176,10 +215,10 @@ def _accepted(op: OpDef, forms: Iterable[Form]) -> Iterator[Form]:
         seen.add(key)
 
 
-def _few(forms: list[Form]) -> list[Form]:
-    """The first, which is a sample or like one, others, in which other axes are of equal lengths, and empty ones.
+def _representative(forms: list[Form]) -> list[Form]:
+    """Return the first form, which is like a sample, others in which different axes have equal lengths, and empty ones.
 
-    One has no elements at all, and in others some arrays have none.
+    One of the empty forms has no elements at all; in others some arrays have none.
     """
     empty = list({_empty(form): form for form in reversed(forms) if any(_empty(form))}.values())[::-1][:_EMPTY]
     rest = [form for form in forms if not any(_empty(form))] or [form for form in forms if form.size]
@@ -190,26 +229,26 @@ def _few(forms: list[Form]) -> list[Form]:
 
 
 def _empty(form: Form) -> tuple[bool, ...]:
-    """Which arrays have no elements."""
+    """Return which arrays have no elements."""
     return tuple(0 in (spec.shape or ()) for group in form.specs for spec in group)
 
 
 def _equal_lengths(form: Form) -> tuple[int, ...]:
-    """For each axis of all arrays, the first that is as long."""
+    """Return, for each axis of all arrays, the first axis with the same length."""
     lengths = [n for group in form.specs for spec in group for n in spec.shape or ()]
     return tuple(map(lengths.index, lengths))
 
 
 def form_of(module: OpModule, given: Sample) -> Form:
-    """What a call is like."""
+    """Return the form of a call."""
     has_hook = hasattr(module.api, HOOK)
     values = tuple(np.concatenate([a.ravel() for a in group]) if has_hook and group else None for group in given.inputs)
     specs = tuple(tuple(TensorSpec(a.shape, a.dtype) for a in group) for group in given.inputs)
     return Form(specs, given.attributes, values)
 
 
-def _made_up(bases: Sequence[Form]) -> Iterator[Form]:
-    """`bases` with other shapes, which the definition may accept."""
+def _generated(bases: Sequence[Form]) -> Iterator[Form]:
+    """Yield `bases` with other shapes, which the definition may or may not accept."""
     rng = np.random.default_rng(0)
     for number in range(_TRIES):
         base = bases[number % len(bases)]
@@ -220,14 +259,14 @@ def _made_up(bases: Sequence[Form]) -> Iterator[Form]:
 
 
 def _resized(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The same number of axes; axes of equal lengths, or some of them, get another one."""
+    """Return shapes with the same number of axes; some lengths change, wherever they occur."""
     lengths = sorted({n for shape in shapes for n in shape})
     others = {n: int(rng.choice([0, 1, 2, 3, 5])) for n in lengths if rng.random() < 0.5}
     return [tuple(others.get(n, n) for n in shape) for shape in shapes]
 
 
 def _one_axis(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The same, but for the length of one axis of one array."""
+    """Return the same shapes, except for the length of one axis of one array."""
     places = [(i, axis) for i, shape in enumerate(shapes) for axis in range(len(shape))]
     changed = [list(shape) for shape in shapes]
     if places:
@@ -237,7 +276,7 @@ def _one_axis(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> li
 
 
 def _deeper(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """More or fewer axes, before or behind the others, of the arrays that have the most."""
+    """Return shapes with axes added or removed at either end, for the arrays with the most axes."""
     most = max(map(len, shapes), default=0)
     cut, added = int(rng.integers(most + 1)), _shape(rng, MAX_NDIM - most)
     kinds = (lambda s: s[cut:], lambda s: s[: len(s) - cut], lambda s: (*added, *s), lambda s: (*s, *added))
@@ -246,20 +285,20 @@ def _deeper(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list
 
 
 def _alike(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """One shape, of any number of axes."""
+    """Return one shape with any number of axes for all arrays."""
     shape = _shape(rng, MAX_NDIM)
     return [shape for _ in shapes]
 
 
 def _broadcast(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Parts of one shape, some of whose axes are 1."""
+    """Return parts of one shape, some of whose axes have length 1."""
     whole = _shape(rng, MAX_NDIM)
     parts = [whole[int(rng.integers(len(whole) + 1)) :] for _ in shapes]
     return [tuple(1 if rng.random() < 0.3 else n for n in part) for part in parts]
 
 
 def _any(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Shapes that have nothing to do with each other, but that there are few lengths."""
+    """Return unrelated shapes with few different lengths."""
     return [tuple(map(int, rng.choice([2, 3], int(rng.integers(4))))) for _ in shapes]
 
 

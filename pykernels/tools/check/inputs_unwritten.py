@@ -1,4 +1,4 @@
-"""Kernels leave their inputs as they are, but for states."""
+"""Check that kernels do not write to their inputs, except to states."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import Refused, run_compiled
 from pykernels.tools.check.findings import Wrong
 from pykernels.tools.check.search import Subject, search
-from pykernels.tools.check.steps_of import steps_of
 from pykernels.tools.check.values import Kind
-
-__all__ = ["check"]
 
 
 def check(subject: Subject) -> str:
@@ -24,11 +21,11 @@ def check(subject: Subject) -> str:
     def judge(sample: Sample) -> None:
         inputs = copy.deepcopy(sample.inputs)
         try:
-            for step in steps_of(subject, sample):
-                # Plain NumPy has run the forward step already, in which no check would see it.
+            for step in subject.steps(sample):
+                # Plain NumPy has already run the forward step, so compare with the inputs as they were before.
                 _check_step(step, inputs if step.op is subject.module.forward else copy.deepcopy(step.inputs))
         except Refused as error:
-            # What NumPy says where a function writes to an array that it must not write to.
+            # NumPy's message for a write to a read-only array.
             if "read-only" in str(error.__cause__):
                 raise Wrong(str(error)) from error
             raise
@@ -40,4 +37,6 @@ def _check_step(step: Step, before: Sequence[Sequence[np.ndarray]]) -> None:
     run_compiled(step)
     for argument, group, contents in zip(step.op.inputs, step.inputs, before):
         if not argument.mutable and any(a.tobytes() != b.tobytes() for a, b in zip(group, contents)):
-            raise Wrong(f"{step.op.name}: the kernel writes to its input {argument.name}, which is the framework's")
+            raise Wrong(
+                f"{step.op.name}: the kernel writes to its input {argument.name}, which belongs to the framework"
+            )

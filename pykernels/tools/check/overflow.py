@@ -1,4 +1,4 @@
-"""Results that a dtype can hold do not get lost on the way to them."""
+"""Check that intermediate results do not overflow if the dtype can represent the final result."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import names, run_exact, run_plain
 from pykernels.tools.check.findings import Skipped, Wrong
 from pykernels.tools.check.search import Subject, search
-from pykernels.tools.check.steps_of import steps_of
 from pykernels.tools.check.values import Kind
 
-__all__ = ["check"]
-
-# Larger numbers may well be too large for what an op makes of them.
+# Results of larger numbers may legitimately overflow.
 _MOST = 1000.0
-# Those of float16 are too small for many a square.
+# float16 is too small for many squares.
 _DTYPES = tuple(map(np.dtype, (np.float32, np.float64)))
 
 
 def check(subject: Subject) -> str:
-    """Run the functions by plain NumPy on moderate numbers, and again in a wider dtype."""
+    """Run the functions in plain NumPy on moderate numbers, and again in a wider dtype."""
     forms = [
         form for form in subject.forms if form.dtype in _DTYPES and form.size and not subject.is_zeroed(form.attributes)
     ]
@@ -31,7 +28,7 @@ def check(subject: Subject) -> str:
         raise Skipped("the op takes neither float32 nor float64")
 
     def judge(sample: Sample) -> None:
-        for step in steps_of(subject, sample):
+        for step in subject.steps(sample):
             if all(_is_moderate(array) for array in chain(*step.inputs)):
                 _compare(step)
 
@@ -40,7 +37,7 @@ def check(subject: Subject) -> str:
 
 
 def _is_moderate(array: np.ndarray) -> bool:
-    # Not so where it is NaN.
+    # NaN is not moderate.
     return array.dtype.kind != "f" or bool((np.abs(array) <= _MOST).all())
 
 
@@ -55,6 +52,6 @@ def _compare(step: Step) -> None:
             at = np.unravel_index(int(np.argmax(is_lost)), is_lost.shape)
             place = f"[{', '.join(map(str, at))}]" if at else ""
             raise Wrong(
-                f"{step.op.name}: {name}{place} is {found[at]}, but {truth[at]:.9g} where the function computes in "
-                f"{truth.dtype}: something on the way to it is too large or too small for {found.dtype}"
+                f"{step.op.name}: {name}{place} is {found[at]}, but {truth[at]:.9g} if the function computes in "
+                f"{truth.dtype}: an intermediate result is too large or too small for {found.dtype}"
             )

@@ -1,49 +1,55 @@
-"""Checks run in processes of their own: what crashes or hangs is a finding, and the other checks go on."""
+"""Run checks in a separate process, so that a crash or hang is a finding and the other checks continue.
+
+The process, ``python -m pykernels.tools.check.runner``, receives a `_Request` and sends a message at the beginning and
+at the end of each check.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import pickle
-import select
-import signal
-import subprocess
-import sys
+import dataclasses
+import importlib
 import tempfile
 import time
+import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import Any
 
-from pykernels.base.errors import CallError, LoadError
-from pykernels.tools.check import CHECKS, script
-from pykernels.tools.check.arguments import Arguments
-from pykernels.tools.check.findings import FAILED, SKIPPED, Result
+from pykernels.base.errors import CallError, LoadError, PykernelsError, PykernelsWarning
+from pykernels.load.module import open_folder
+from pykernels.load.samples import MissingAttribute, read_sample
+from pykernels.tools.bench.measure import ONE_THREAD
+from pykernels.tools.check import CHECKS, frameworks
+from pykernels.tools.check.findings import FAILED, PASSED, SKIPPED, Result, Skipped, Wrong, program, show
+from pykernels.tools.check.forms import Arguments
+from pykernels.tools.check.search import Subject
+from pykernels.tools.process import ModuleProcess, receive, sending
 
-if TYPE_CHECKING:
-    from pykernels.tools.check.worker import Request
-
-__all__ = ["LIMIT", "choose", "run_checks"]
-
-#: The seconds that one check of one op may take.
+#: How long one check of one op may take, in seconds.
 LIMIT = 300
-# How often who waits asks whether to go on, in seconds.
-_NAP = 0.2
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What to check: a folder, the names of checks, and the calls (arguments by name).
+
+    Without calls, the checks generate calls with `arguments`.
+    """
+
+    folder: str
+    checks: tuple[str, ...]
+    calls: list[dict[str, Any]] | None
+    arguments: Arguments
 
 
 def choose(names: Sequence[str] | None) -> tuple[str, ...]:
-    """The checks of these names in the order of the report, or all.
-
-    Raises
-    ------
-    CallError
-        There is no such check.
-    """
+    """Return the checks with these names in the order of reports, or all; raise `CallError` for an unknown name."""
     for name in names or ():
         if name not in CHECKS:
-            raise CallError(f"there is no check {name!r}; there are {', '.join(CHECKS)}")
+            raise CallError(f"check {name!r} does not exist; the checks are {', '.join(CHECKS)}")
     return tuple(name for name in CHECKS if not names or name in names)
 
 
@@ -57,124 +63,58 @@ def run_checks(
     begun: Callable[[str], None] = lambda check: None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Result]:
-    """The results of these checks of an op folder, as they come.
+    """Yield the results of these checks of an op folder as they arrive.
 
     Parameters
     ----------
     checks : sequence of str
-        Their names, in the order in which they are run.
+        Their names, in the order in which to run them.
     calls : sequence of mapping, optional
-        The only calls to try: arrays by the names of inputs, and values of attributes.
+        The only calls to try: arrays by input name, and values of attributes.
     arguments : Arguments, optional
-        What the calls that are made up otherwise have.
+        Shapes and attributes of generated calls, if `calls` is not given.
     limit : float
-        The seconds that each may take.
+        How long each check may take, in seconds.
     begun : callable
-        Gets the name of each check that begins.
+        Called with the name of each check that begins.
     is_stopped : callable
-        Whether to give up, asked several times a second.
+        Returns whether to stop; called several times a second.
 
     Raises
     ------
     CancelledError
-        It was stopped.
+        `is_stopped` returned true.
     LoadError
-        Calls have to be made up, and hypothesis is not installed.
+        Calls have to be generated, and hypothesis is not installed.
     """
-    from pykernels.tools.check.worker import Request
-
     if calls is None:
         _need_hypothesis()
     remaining, given = list(checks), None if calls is None else [dict(each) for each in calls]
     while remaining:
-        running, why = remaining[0], "ended before the check began"
-        request = Request(str(folder), tuple(remaining), given, arguments or Arguments())
-        with tempfile.TemporaryFile("w+") as said, _Worker(request, said) as worker:
-            for told in worker.lines(limit, is_stopped):
-                if "begins" in told:
-                    running = told["begins"]
-                    begun(running)
-                    continue
-                result = Result(**told)
-                remaining.remove(result.check)
-                yield result
-                if (result.check, result.outcome) == ("definition", FAILED):
-                    yield from (_not_run(result, name) for name in remaining)
-                    return
-            if remaining:
-                said.seek(0)
-                why = f"{worker.how_it_ended(limit)}{_last_lines(said.read())}"
+        running, how = remaining[0], ""
+        with tempfile.TemporaryDirectory(prefix="pykernels-check-") as scratch:
+            # Libraries that compute on several threads cannot be timed while other processes run.
+            # Hypothesis must leave nothing in the working directory.
+            variables = {**ONE_THREAD, "HYPOTHESIS_STORAGE_DIRECTORY": scratch}
+            with ModuleProcess("pykernels.tools.check.runner", variables=variables, leads_group=True) as worker:
+                worker.send(_Request(str(folder), tuple(remaining), given, arguments or Arguments()))
+                for message in worker.messages(limit, is_stopped):
+                    if "begins" in message:
+                        running = message["begins"]
+                        begun(running)
+                        continue
+                    result = Result(**message)
+                    remaining.remove(result.check)
+                    yield result
+                    if (result.check, result.outcome) == ("definition", FAILED):
+                        yield from (_not_run(result, name) for name in remaining)
+                        return
+                if remaining:
+                    how = worker.how_it_ended(3)
         if remaining:
             remaining.remove(running)
-            yield Result(
-                folder.name, running, FAILED, f"the process that checks {why}", script=script.program(folder, running)
-            )
-
-
-class _Worker:
-    """The process, and what it tells."""
-
-    def __init__(self, request: Request, said: IO[str]) -> None:
-        from pykernels.tools.bench.measure import ONE_THREAD
-
-        self._directory = tempfile.TemporaryDirectory(prefix="pykernels-check-")
-        path = Path(self._directory.name, "request")
-        path.write_bytes(pickle.dumps(request))
-        self._ran_out = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "pykernels.tools.check.worker", str(path)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            # What libraries compute on several threads cannot be timed beside other processes.
-            # Nothing is left in the working directory.
-            env={**os.environ, **ONE_THREAD, "HYPOTHESIS_STORAGE_DIRECTORY": self._directory.name},
-            start_new_session=True,
-        )
-
-    def __enter__(self) -> _Worker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # With all the processes that it has started, if it is still there.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
-        self._directory.cleanup()
-
-    def lines(self, limit: float, is_stopped: Callable[[], bool]) -> Iterator[dict[str, Any]]:
-        """What it tells, line by line, until it ends or has said nothing for too long."""
-        assert self._process.stdout is not None
-        source, pending = self._process.stdout.fileno(), b""
-        end = time.monotonic() + limit
-        while True:
-            left = max(0.0, end - time.monotonic())
-            ready, _, _ = select.select([source], [], [], min(left, _NAP))
-            if is_stopped():
-                raise CancelledError
-            if not ready and left > _NAP:
-                continue
-            if not ready:
-                self._ran_out = True
-                return
-            data = os.read(source, 1 << 16)
-            if not data:
-                return
-            *complete, pending = (pending + data).split(b"\n")
-            for line in complete:
-                end = time.monotonic() + limit
-                yield json.loads(line)
-
-    def how_it_ended(self, limit: float) -> str:
-        """For messages, of a process that has not told all."""
-        if self._ran_out:
-            return f"took more than {limit:g} s"
-        code = self._process.wait()
-        if code < 0:
-            return f"was ended by {signal.Signals(-code).name}"
-        return f"ended with exit code {code}"
+            problem = f"the process that checks {how}"
+            yield Result(folder.name, running, FAILED, problem, script=program(folder, running))
 
 
 def _need_hypothesis() -> None:
@@ -182,8 +122,7 @@ def _need_hypothesis() -> None:
         import hypothesis  # noqa: F401
     except ImportError:
         raise LoadError(
-            "calls to check are drawn by hypothesis.strategies, and hypothesis is not installed: python -m pip install "
-            "'pykernels[check]'"
+            "checks draw their calls with hypothesis, which is not installed: python -m pip install 'pykernels[check]'"
         ) from None
 
 
@@ -191,6 +130,52 @@ def _not_run(first: Result, name: str) -> Result:
     return Result(first.op, name, SKIPPED, f"{first.check} failed")
 
 
-def _last_lines(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()][-3:]
-    return f": {' '.join(lines)}" if lines else ""
+def _main(request: _Request, report: Callable[[dict[str, Any]], None]) -> None:
+    """Run the checks one after the other; report the beginning and the result of each."""
+    # A kernel that runs as Python is not an error.
+    warnings.simplefilter("ignore", PykernelsWarning)
+    folder = Path(request.folder)
+    module = open_folder(folder)
+    calls, refused = None, None
+    if request.calls is not None:
+        try:
+            calls = [read_sample(module, each) for each in request.calls]
+        except PykernelsError as error:
+            refused = str(error)
+    # Frameworks take long to load, so they load while other checks run.
+    hosts = frameworks.start_hosts(folder) if "frameworks" in request.checks and not refused else {}
+    subject = Subject(module, calls, request.arguments, hosts)
+    for name in request.checks:
+        report({"begins": name})
+        start = time.perf_counter()
+        result = Result(module.name, name, FAILED, refused) if refused else _check(subject, name)
+        report(dataclasses.asdict(dataclasses.replace(result, seconds=time.perf_counter() - start)))
+        if result.check == "compiled" and result.outcome == PASSED and hosts:
+            report({"begins": "frameworks"})
+            with contextlib.suppress(Exception):  # that check reports it later
+                frameworks.begin(subject)
+
+
+def _check(subject: Subject, name: str) -> Result:
+    op = subject.module.name
+    check = importlib.import_module(f"pykernels.tools.check.{CHECKS[name]}").check
+    try:
+        return Result(op, name, PASSED, check(subject))
+    except (Skipped, MissingAttribute) as reason:
+        return Result(op, name, SKIPPED, str(reason))
+    except Wrong as error:
+        return Result(op, name, FAILED, str(error), *show(subject.module, name, error.sample))
+    except PykernelsError as error:
+        return Result(op, name, FAILED, str(error), *show(subject.module, name, None))
+    except Exception as error:
+        # An error in the check itself must not pass for a success.
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        problem = (
+            f"the check itself failed: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        )
+        return Result(op, name, FAILED, problem, *show(subject.module, name, None))
+
+
+if __name__ == "__main__":
+    with sending() as send:
+        _main(receive(), send)

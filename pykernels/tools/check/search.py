@@ -1,4 +1,4 @@
-"""Calls of an op, tried until one is found that shows something wrong, and then made smaller."""
+"""Search for a call of an op that shows an error, and shrink it."""
 
 from __future__ import annotations
 
@@ -14,46 +14,44 @@ from typing import Any
 import numpy as np
 
 from pykernels.base.errors import PykernelsError
+from pykernels.call.steps import Step, forward_step, gradient
 from pykernels.frameworks.case import Case
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample
-from pykernels.tools.check.arguments import Arguments
-from pykernels.tools.check.execution import Refused
+from pykernels.tools.check.execution import Refused, run_compiled, run_plain
 from pykernels.tools.check.findings import Skipped, Wrong
-from pykernels.tools.check.forms import Form, form_of, forms_of
-from pykernels.tools.check.host_process import HostProcess
+from pykernels.tools.check.forms import Arguments, Form, form_of, forms_of
 from pykernels.tools.check.values import Kind, draw_sample, sample_strategy
+from pykernels.tools.process import ModuleProcess
 
-__all__ = ["LIMIT", "Judge", "Subject", "Trial", "search", "search_long"]
-
-#: Raises `Wrong`, or an error of ours, if a call shows something wrong; `Refused` if the kernel does not take it.
+#: Raises `Wrong` or a `PykernelsError` if a call shows an error, and `Refused` if the kernel refuses the call.
 Judge = Callable[[Sample], None]
 
-#: The seconds that plain NumPy may take for one call, and how many calls that take longer are put up with.
+#: How long plain NumPy may take for one call, in seconds, and how many calls may take longer.
 LIMIT, _TOO_LONG = 2.0, 3
-# About how many elements longer calls have.
+# The approximate numbers of elements of longer calls.
 _LONG = (300, 2000)
-# The seconds that may be spent on looking for calls.
+# How long to search for calls, in seconds.
 _BUDGET = 20.0
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A call, and what frameworks are given of it."""
+    """A call, and its form for frameworks."""
 
     sample: Sample
     case: Case
 
     @property
     def dtype(self) -> np.dtype:
-        """That of the first floating-point array, or of the first."""
+        """The dtype of the first floating-point array, or else of the first array."""
         found = [array.dtype for array in self.case.arrays]
         return next((dtype for dtype in found if dtype.kind in "fc"), found[0])
 
 
 @dataclass
 class Subject:
-    """What is checked: an op, and the calls that it is checked on.
+    """The subject of checks: an op, and the calls to try.
 
     Attributes
     ----------
@@ -61,35 +59,35 @@ class Subject:
     given : list of Sample or None
         The only calls to try; None for calls of all kinds that the definition accepts.
     arguments : Arguments
-        What calls that are made up have.
-    hosts : dict of str to HostProcess
-        The processes of frameworks, by package, if that check is to be made.
+        Shapes and attributes of generated calls.
+    hosts : dict of str to ModuleProcess
+        The processes of frameworks by package, if that check runs.
     trials : list of Trial or None
-        The calls that frameworks are trying; None before they do.
+        The calls that frameworks are trying; None before they begin.
     examples : int
-        How many calls hypothesis draws for each check, besides one of each form.
+        How many calls hypothesis draws for each check, in addition to one of each form.
     """
 
     module: OpModule
     given: list[Sample] | None = None
     arguments: Arguments = field(default_factory=Arguments)
-    hosts: Mapping[str, HostProcess] = field(default_factory=dict)
+    hosts: Mapping[str, ModuleProcess] = field(default_factory=dict)
     trials: list[Trial] | None = None
     examples: int = 60
     _too_long: int = field(default=0, init=False)
 
     @cached_property
     def forms(self) -> list[Form]:
-        """The forms of calls that the definition accepts; of those that are given, if some are."""
+        """The forms of the given calls, or else of calls that the definition accepts."""
         if self.given is not None:
             return [form_of(self.module, each) for each in self.given]
         return forms_of(self.module, self.arguments)
 
     @cached_property
     def long(self) -> list[Form]:
-        """Forms with more elements than hypothesis can draw, for which kernels may have code of their own.
+        """Forms with more elements than hypothesis can draw, for which kernels may have special code.
 
-        None where calls are given.
+        The list is empty if calls are given.
         """
         if self.given is not None:
             return []
@@ -101,17 +99,17 @@ class Subject:
         return found
 
     def is_zeroed(self, attributes: Mapping[str, Any]) -> bool:
-        """Whether an attribute has been made 0, which times infinity is NaN, although few want products with 0."""
+        """Return whether an attribute was changed to 0, whose product with infinity is NaN."""
         usual = self.forms[0].attributes
         return any(value == 0 and usual[name] != 0 for name, value in attributes.items() if type(value) is float)
 
     def is_patient(self) -> bool:
-        """Whether made-up numbers are worth trying: not where the kernel takes too long for them."""
+        """Return whether generated numbers are worth trying, since the kernel does not take too long for them."""
         return self._too_long < _TOO_LONG
 
     @contextlib.contextmanager
     def limited(self) -> Iterator[None]:
-        """A block that is ended, and told by `TooLong`, after some seconds."""
+        """Raise `TooLong` if a block takes more than `LIMIT` seconds."""
 
         def end(*_: Any) -> None:
             raise TooLong
@@ -127,27 +125,42 @@ class Subject:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
+    def steps(self, sample: Sample) -> Iterator[Step]:
+        """Yield the forward step of a call in training, then the steps of the gradient; each runs after it is yielded.
+
+        This raises `Refused` if the kernel refuses the call.
+        """
+        forward = forward_step(self.module, sample)
+        with self.limited():
+            run_plain(forward)
+        yield forward
+        if forward.op.gradient is not None:
+            run_compiled(forward)
+            for step in gradient(self.module, forward).steps:
+                yield step
+                run_compiled(step)
+
 
 class TooLong(BaseException):
-    """A kernel takes too long. Not an `Exception`, so that nothing takes it for the kernel's own."""
+    """A kernel takes too long; this is not an `Exception`, so that nothing mistakes it for one of the kernel's."""
 
 
 def search(
     subject: Subject, judge: Judge, forms: Sequence[Form], kinds: Sequence[Kind], *, examples: int | None = None
 ) -> int:
-    """Try calls of `forms` with numbers of `kinds`; how many were tried, not counting those that the kernel refused.
+    """Try calls of `forms` with numbers of `kinds`; return how many were tried, without those that the kernel refused.
 
-    A kernel refuses a call by an exception of its own.
+    A kernel refuses a call by raising an exception itself.
 
     Parameters
     ----------
     examples : int, optional
-        How many calls hypothesis draws, besides one of each form and kind; by default those of `subject`.
+        How many calls hypothesis draws, in addition to one of each form and kind; by default ``subject.examples``.
 
     Raises
     ------
     Wrong
-        Something is wrong; with the smallest call found that shows it.
+        An error was found; its `sample` is the smallest call that shows it.
     """
     trial = _Trial(judge)
     count = subject.examples if examples is None else examples
@@ -163,7 +176,7 @@ def search(
             trial(draw_sample(form, [kind], seed))
         if trial.wrong is not None:
             smaller = [each for each in forms if each.size <= form.size]
-            # From one kind of number to another hypothesis does not find.
+            # Hypothesis does not shrink from one kind of numbers to another.
             for each in kinds if count else ():
                 _draw(subject, trial, smaller, [each], count)
             break
@@ -173,14 +186,14 @@ def search(
     trial.conclude()
     if not trial.tried and forms:
         raise Wrong(
-            f"the kernel takes none of the inputs that were made up ({trial.refusal}): let the API file of the op say "
-            "which it takes (sample_inputs)"
+            f"the kernel accepts none of the generated inputs ({trial.refusal}): add a function sample_inputs to the "
+            "op's API file, which returns inputs that the kernel accepts"
         )
     return trial.tried
 
 
 def search_long(subject: Subject, judge: Judge, kinds: Sequence[Kind]) -> int:
-    """Try one call of each of the longer forms and kinds; how many were tried. Parameters are those of `search`."""
+    """Try one call of each longer form and kind, and return how many were tried. Parameters are those of `search`."""
     trial = _Trial(judge)
     for form in subject.long if subject.is_patient() else ():
         for kind in kinds:
@@ -190,7 +203,7 @@ def search_long(subject: Subject, judge: Judge, kinds: Sequence[Kind]) -> int:
 
 
 class _Trial:
-    """Tries calls, and keeps the smallest that shows something wrong."""
+    """Tries calls, and keeps the smallest that shows an error."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
@@ -199,7 +212,7 @@ class _Trial:
         self.refusal = "none was drawn"
 
     def __call__(self, sample: Sample, *, may_refuse: bool = True) -> bool:
-        """Whether the call shows something wrong."""
+        """Return whether the call shows an error."""
         try:
             self._judge(sample)
         except TooLong:
@@ -227,7 +240,7 @@ class _Trial:
 
 
 def _draw(subject: Subject, trial: _Trial, forms: Sequence[Form], kinds: Sequence[Kind], examples: int) -> None:
-    """Let hypothesis look for smaller calls than `trial` has."""
+    """Let hypothesis search for smaller calls than the one that `trial` keeps."""
     from hypothesis import HealthCheck, Phase, Verbosity, errors, given, settings
 
     end = time.monotonic() + _BUDGET
@@ -247,13 +260,13 @@ def _draw(subject: Subject, trial: _Trial, forms: Sequence[Form], kinds: Sequenc
         if time.monotonic() < end and subject.is_patient():
             assert not trial(sample)
 
-    # That a call is wrong only now and then is hypothesis' own finding; it is in `trial` already.
+    # Hypothesis reports a call that fails only sometimes as flaky; `trial` already has it.
     with contextlib.suppress(AssertionError, errors.Flaky):
         attempt()
 
 
 def _measure(sample: Sample | None) -> tuple[int, int]:
-    """Smaller for calls that are easier to read."""
+    """Return a measure that is smaller for calls that are easier to read."""
     assert sample is not None
     arrays = list(chain(*sample.inputs))
     return sum(array.size for array in arrays), sum(len(str(array.tolist())) for array in arrays)

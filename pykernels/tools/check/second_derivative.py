@@ -1,20 +1,18 @@
-"""Gradients that have gradients of their own: these are their derivatives."""
+"""Check the gradients of gradients."""
 
 from __future__ import annotations
 
 from pykernels.call.steps import forward_step, gradient
 from pykernels.load.samples import Sample
-from pykernels.tools.check import slopes
 from pykernels.tools.check.execution import run_compiled, run_plain
 from pykernels.tools.check.findings import Skipped
+from pykernels.tools.check.gradient import compare, differentiable, in_float64
 from pykernels.tools.check.search import Subject, search
 from pykernels.tools.check.values import Kind
 
-__all__ = ["check"]
-
 
 def check(subject: Subject) -> str:
-    """Compare the gradient of each op of the gradient with its slope along each input."""
+    """Compare the gradient of each op in the gradient with finite differences along each input."""
     module = subject.module
     forward_op = module.forward
     others = [op.name for op in module.definition.ops.values() if op.gradient is not None and op is not forward_op]
@@ -23,16 +21,16 @@ def check(subject: Subject) -> str:
     compared: set[str] = set()
 
     def judge(sample: Sample) -> None:
-        forward = forward_step(module, slopes.in_float64(sample))
+        forward = forward_step(module, in_float64(sample))
         with subject.limited():
-            run_plain(forward)  # which tells whether the kernel refuses the call
+            run_plain(forward)  # raises if the kernel refuses the call
         run_compiled(forward)
         for step in gradient(module, forward).steps:
             if step.op.gradient is not None:
-                compared.update(f"{step.op.name} along {name}" for name in slopes.compare(module, step))
+                compared.update(f"{step.op.name} along {name}" for name in compare(module, step))
             run_compiled(step)
 
-    tried = search(subject, judge, slopes.differentiable(subject), [Kind.OWN, Kind.ORDINARY])
+    tried = search(subject, judge, differentiable(subject), [Kind.OWN, Kind.ORDINARY])
     if not compared:
         raise Skipped("no gradient of a gradient depends on the gradients of its outputs")
     return f"{tried} calls, {', '.join(sorted(compared))}"

@@ -1,4 +1,4 @@
-"""Kernels give the shapes and dtypes that the definition infers, and write all of it."""
+"""Check that kernels return the shapes and dtypes that the definition infers, and write every element."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from pykernels.tools.check.findings import Wrong
 from pykernels.tools.check.search import LIMIT, Subject, TooLong, search
 from pykernels.tools.check.values import Kind
 
-__all__ = ["check"]
-
-# What is in the outputs before: what is still there afterwards twice has not been written.
+# The bytes that fill the outputs before two runs: an element that keeps both has not been written.
 _FILLS = (0xA5, 0x5A)
-# So many numbers should take no kernel long.
+# No kernel should take long for so few numbers.
 _FEW = 1000
 
 
 def check(subject: Subject) -> str:
-    """Compare what is inferred with what kernels take and give, of the op and of its gradient."""
+    """Compare the inferred shapes and dtypes with those that the op's and its gradient's kernels accept and return."""
     refusals: list[str] = []
 
     def judge(sample: Sample) -> None:
@@ -28,9 +26,9 @@ def check(subject: Subject) -> str:
         try:
             _check_outputs(subject, forward)
         except Refused as error:
-            # Which numbers it takes, a kernel may decide; which shapes, the definition says.
+            # A kernel may refuse numbers, but the definition decides which shapes are valid.
             if not error.is_deliberate or not _numbers(forward):
-                raise Wrong(_told(forward, error)) from error
+                raise Wrong(_disagreement(forward, error)) from error
             refusals.append(str(error))
             raise
         if forward.op.gradient is None:
@@ -40,7 +38,7 @@ def check(subject: Subject) -> str:
             try:
                 _check_outputs(subject, step)
             except Refused as error:
-                raise Wrong(_told(step, error)) from error
+                raise Wrong(_disagreement(step, error)) from error
         inputs = {(a.name, i): x for a, group in zip(forward.op.inputs, sample.inputs) for i, x in enumerate(group)}
         for place, value in found.bound.items():
             like, name = inputs[place], place[0]
@@ -58,7 +56,7 @@ def _numbers(step: Step) -> int:
     return sum(array.size for group in step.inputs for array in group)
 
 
-def _told(step: Step, error: Refused) -> str:
+def _disagreement(step: Step, error: Refused) -> str:
     inputs, outputs = (
         ", ".join(
             f"{argument.name} {array.dtype}{list(array.shape)}"
@@ -78,16 +76,16 @@ def _run_plain(subject: Subject, step: Step) -> None:
     except TooLong:
         if _numbers(step) > _FEW:
             raise
-    # What a kernel imports may take long once.
+    # The first run may be slow because the kernel imports modules.
     try:
         with subject.limited():
             run_plain(step)
     except TooLong:
-        raise Wrong(f"{step.op.name}: for these few numbers the function takes more than {LIMIT:g} s") from None
+        raise Wrong(f"{step.op.name}: the function takes more than {LIMIT:g} s for a few numbers") from None
 
 
 def _check_outputs(subject: Subject, step: Step) -> None:
-    _run_plain(subject, step)  # which compares shapes and dtypes
+    _run_plain(subject, step)  # compares shapes and dtypes
     results = [run_compiled(step, fill) for fill in _FILLS]
     before = [np.frombuffer(bytes([fill]) * 16, np.uint8) for fill in _FILLS]
     for name, first, second in zip(names(step), *results):

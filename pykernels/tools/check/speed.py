@@ -1,4 +1,4 @@
-"""Kernels are not slower than the same functions run by plain NumPy."""
+"""Check that kernels are not slower than the same functions in plain NumPy."""
 
 from __future__ import annotations
 
@@ -14,21 +14,19 @@ from pykernels.tools.check.execution import Refused, run_plain
 from pykernels.tools.check.findings import Skipped, Wrong
 from pykernels.tools.check.search import Subject, TooLong
 
-__all__ = ["check"]
-
 _SIZES = (1000, 100_000)
-# With fewer elements a kernel that runs as Python cannot but be slower: it is called by way of C.
+# With fewer elements a kernel that runs as Python is always slower, since C calls it.
 _LARGE = 100_000
-# How many times as long as NumPy a kernel may take; machines that do other things as well are no reason to fail.
+# How many times as long as NumPy a kernel may take; the margin allows for a busy machine.
 _SLOWER = 1.5
-# The least time of so many counts, and so many times it must be too long.
+# The minimum of so many rounds counts, and it must be too long in so many repetitions.
 _ROUNDS, _REPEATS = 5, 3
-# The seconds that one round takes at least.
+# The shortest duration of a round, in seconds.
 _AT_LEAST = 0.002
 
 
 def check(subject: Subject) -> str:
-    """Time every kernel, called through the ABI, beside its function."""
+    """Time every kernel, called through the ABI, and its function in plain NumPy."""
     dtype = subject.forms[0].dtype if subject.given is None else np.dtype(np.float32)
     found, interpreted = [], set()
     for size in _SIZES if subject.given is None else (0,):
@@ -54,7 +52,7 @@ def _steps(subject: Subject, call: Sample) -> Iterator[Step]:
 
 
 def _ratio(subject: Subject, step: Step, call: Sample) -> float | None:
-    """Of the kernel's time and that of its function; None where one of them cannot be had."""
+    """Return the ratio of the kernel's time to that of plain NumPy, or None if NumPy refuses or takes too long."""
     try:
         with subject.limited():
             run_plain(step)

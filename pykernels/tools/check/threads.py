@@ -1,4 +1,4 @@
-"""Kernels can be called by several threads at once."""
+"""Check that several threads can call kernels at once."""
 
 from __future__ import annotations
 
@@ -14,28 +14,25 @@ from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import names, run_compiled
 from pykernels.tools.check.findings import Wrong
 from pykernels.tools.check.search import Subject, search
-from pykernels.tools.check.steps_of import steps_of
 from pykernels.tools.check.values import Kind
 
-__all__ = ["check"]
-
 _CALLERS, _CALLS = 8, 20
-# The seconds in which all callers must be done.
+# The time that all callers together may take, in seconds.
 _LIMIT = 60
-# How many forms are tried: none is likely to be safer than another.
+# How many forms to try: none is likely to be safer than another.
 _FORMS = 4
 
 
 def check(subject: Subject) -> str:
-    """Run every kernel by 8 threads at once, on arrays of their own, and compare with what it gives to one."""
+    """Run every kernel in 8 threads at once, each with its own arrays, and compare with the results of one thread."""
 
     def judge(sample: Sample) -> None:
-        callers = [list(steps_of(subject, _moved(sample, number))) for number in range(_CALLERS)]
+        callers = [list(subject.steps(_moved(sample, number))) for number in range(_CALLERS)]
         for same in zip(*callers):
             _call_at_once(same)
 
     forms = sorted((form for form in subject.forms if form.size), key=lambda form: -form.size)[:_FORMS]
-    # Python switches between threads rarely; the more often, the more is found.
+    # Python switches between threads rarely; more switches find more errors.
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -45,7 +42,7 @@ def check(subject: Subject) -> str:
 
 
 def _moved(sample: Sample, by: int) -> Sample:
-    """The numbers of a call in other places: each caller has inputs of its own, all of which the op takes."""
+    """Return a call with its numbers moved, so that each caller has different inputs, which the op still takes."""
     inputs = [[np.roll(array, by, axis=0) if array.ndim else array.copy() for array in g] for g in sample.inputs]
     return Sample(inputs, sample.attributes)
 
@@ -53,7 +50,7 @@ def _moved(sample: Sample, by: int) -> Sample:
 def _call_at_once(steps: Sequence[Step]) -> None:
     alone = [run_compiled(step) for step in steps]
     start = threading.Barrier(len(steps))
-    wrong: list[str] = []
+    problems: list[str] = []
 
     def call(step: Step, expected: list[np.ndarray]) -> None:
         start.wait()
@@ -61,11 +58,11 @@ def _call_at_once(steps: Sequence[Step]) -> None:
             try:
                 results = run_compiled(step)
             except KernelError as error:
-                wrong.append(f"fails: {error}")
+                problems.append(f"fails: {error}")
                 return
             for name, found, wanted in zip(names(step), results, expected):
                 if found.tobytes() != wanted.tobytes():
-                    wrong.append(f"gives other numbers for {name} than to one caller")
+                    problems.append(f"computes other numbers for {name} than for one caller")
                     return
 
     callers = [threading.Thread(target=call, args=each, daemon=True) for each in zip(steps, alone)]
@@ -74,6 +71,6 @@ def _call_at_once(steps: Sequence[Step]) -> None:
     for caller in callers:
         caller.join(_LIMIT)
     if any(caller.is_alive() for caller in callers):
-        wrong.append(f"is not done after {_LIMIT} s")
-    if wrong:
-        raise Wrong(f"{steps[0].op.name}: the kernel, called by {_CALLERS} threads at once, {wrong[0]}")
+        problems.append(f"does not finish within {_LIMIT} s")
+    if problems:
+        raise Wrong(f"{steps[0].op.name}: the kernel, called by {_CALLERS} threads at once, {problems[0]}")

@@ -1,4 +1,4 @@
-"""Numbers for the arrays of a form: those of the op's own samples, ordinary ones, and ones at the ends of a dtype."""
+"""Choose numbers for the arrays of a form: from the op's samples, ordinary, large, or at the limits of a dtype."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from pykernels.tools.check.forms import Form
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["Kind", "draw_sample", "sample_strategy"]
-
 
 class Kind(Enum):
-    """Which numbers an array gets."""
+    """The kind of numbers in an array."""
 
     OWN = "the op's own"
     ORDINARY = "ordinary"
@@ -27,7 +25,7 @@ class Kind(Enum):
 
 
 def draw_sample(form: Form, kinds: Sequence[Kind], seed: int) -> Sample:
-    """A call of a form; for every input one of `kinds` is chosen."""
+    """Return a call of a form, with one of `kinds` chosen for every input."""
     rng = np.random.default_rng(seed)
     inputs = []
     for group, values in zip(form.specs, form.values):
@@ -37,7 +35,7 @@ def draw_sample(form: Form, kinds: Sequence[Kind], seed: int) -> Sample:
 
 
 def sample_strategy(forms: Sequence[Form], kinds: Sequence[Kind]) -> SearchStrategy[Sample]:
-    """Calls of these forms; those that hypothesis takes for simpler are smaller, with plainer numbers."""
+    """Return a strategy for calls of these forms, which shrinks to smaller calls with simpler numbers."""
     from hypothesis import strategies as st
     from hypothesis.extra import numpy as arrays
 
@@ -54,8 +52,19 @@ def sample_strategy(forms: Sequence[Form], kinds: Sequence[Kind]) -> SearchStrat
     return samples()
 
 
+def _choices(dtype: np.dtype, kind: Kind, values: np.ndarray | None) -> np.ndarray | None:
+    """Return the numbers of a kind to choose from, or None for ordinary numbers."""
+    if kind is Kind.OWN:
+        return values if values is not None and values.size else None
+    if kind is Kind.LARGE and dtype.kind == "f":
+        # 0, where kinks are, and numbers whose squares the dtype can hold, but not their exponentials.
+        most = 1000.0 if dtype.itemsize >= 8 else 100.0
+        return np.array([0.0, *(sign * size for size in (1.0, 20.0, most) for sign in (1, -1))], dtype)
+    return np.array(_extremes(dtype), dtype) if kind is Kind.EXTREME else None
+
+
 def _extremes(dtype: np.dtype) -> list[Any]:
-    """The numbers of a dtype that kernels get wrong most easily."""
+    """Return the numbers of a dtype for which kernels are most likely to be wrong."""
     if dtype.kind == "b":
         return [False, True]
     if dtype.kind in "iu":
@@ -66,14 +75,8 @@ def _extremes(dtype: np.dtype) -> list[Any]:
     return [*ends, *(-end for end in ends), np.nan]
 
 
-def _large(dtype: np.dtype) -> list[float]:
-    """Numbers as they come up, of which exponentials do not fit into the dtype, but squares do; and where kinks are."""
-    most = 1000.0 if dtype.itemsize >= 8 else 100.0
-    return [0.0, *(sign * size for size in (1.0, 20.0, most) for sign in (1, -1))]
-
-
 def _possible(kinds: Sequence[Kind], values: np.ndarray | None) -> list[Kind]:
-    """Without samples of the op's own, only what is made up; and there is always something."""
+    """Return the kinds that are possible: without the op's own samples only generated ones, and at least one."""
     found = [kind for kind in kinds if kind is not Kind.OWN or values is not None]
     return found or [Kind.ORDINARY]
 
@@ -82,28 +85,22 @@ def _draw(
     shape: tuple[int, ...], dtype: np.dtype | None, kind: Kind, values: np.ndarray | None, rng: np.random.Generator
 ) -> np.ndarray:
     assert dtype is not None
-    if kind is Kind.OWN and values is not None and values.size:
-        # As many as there are in their own order, which may mean something.
-        own = values if values.size == np.prod(shape) else rng.choice(values, shape)
-        return np.ascontiguousarray(own).reshape(shape)
-    if kind is Kind.EXTREME:
-        return rng.choice(np.array(_extremes(dtype), dtype), shape).reshape(shape)
-    if kind is Kind.LARGE and dtype.kind == "f":
-        return rng.choice(np.array(_large(dtype), dtype), shape).reshape(shape)
-    return np.asarray(draw(shape, dtype, int(rng.integers(1 << 30))))
+    choices = _choices(dtype, kind, values)
+    if choices is None:
+        return np.asarray(draw(shape, dtype, int(rng.integers(1 << 30))))
+    # Keep the order of a sample with the same size, since it may matter.
+    chosen = choices if kind is Kind.OWN and choices.size == np.prod(shape) else rng.choice(choices, shape)
+    return np.ascontiguousarray(chosen).reshape(shape)
 
 
 def _elements(st: Any, dtype: np.dtype, kind: Kind, values: np.ndarray | None) -> Any:
-    if kind is Kind.OWN and values is not None and values.size:
-        return st.sampled_from(np.unique(values).tolist()[:1000])
-    if kind is Kind.EXTREME:
-        return st.sampled_from([value.item() for value in np.array(_extremes(dtype), dtype)])
-    if kind is Kind.LARGE and dtype.kind == "f":
-        return st.sampled_from(_large(dtype))
+    choices = _choices(dtype, kind, values)
+    if choices is not None:
+        return st.sampled_from(np.unique(choices).tolist()[:1000] if kind is Kind.OWN else choices.tolist())
     if dtype.kind == "b":
         return st.booleans()
     if dtype.kind in "iu":
         return st.integers(1, 3)
-    # Not near 0, where many ops have a kink; thousandths, so that what is found is easy to read.
+    # Not near 0, where many ops have a kink, and in thousandths, so that findings are easy to read.
     sizes = st.integers(50, 2000).map(lambda size: float(np.asarray(size / 1000, dtype).real))
     return st.builds(lambda size, is_negative: -size if is_negative else size, sizes, st.booleans())

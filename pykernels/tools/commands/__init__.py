@@ -1,4 +1,4 @@
-"""The commands of ``python -m pykernels``: a module for each, which adds its options to the parser and runs.
+"""The commands of ``python -m pykernels``: one module each, which adds its options to the parser and runs it.
 
-None imports a framework, a compiler or anything else that takes long before it runs.
+No module imports a framework, a compiler or anything else slow before its command runs.
 """

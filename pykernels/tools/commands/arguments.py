@@ -1,4 +1,4 @@
-"""Options that several commands have: which ops, which dtypes, shapes and attributes, how many processes."""
+"""Define options of several commands: ops, dtypes, shapes, attributes, and the number of processes."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ import numpy as np
 from pykernels.base import dtypes
 from pykernels.base.errors import CallError, LoadError
 from pykernels.load import folders as op_folders
-from pykernels.load.module import OpModule
+from pykernels.load.module import OpModule, open_folder
 from pykernels.tools.commands.processes import processors
-
-__all__ = ["add_inputs", "add_jobs", "add_ops", "dtype", "find_folders", "find_modules", "whole_number"]
 
 
 def add_ops(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """Add ``OP ...``, read into ``options.ops``, which `find_modules` takes."""
+    """Add ``OP ...``, stored in ``options.ops`` for `find_modules`."""
     parser.add_argument(
         "ops",
         nargs="+" if required else "*",
         metavar="OP",
-        help="the name of an op, an op folder or a folder of op folders" + ("" if required else "; all without any"),
+        help="the name of an op, an op folder or a folder of op folders" + ("" if required else " (default: all)"),
     )
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add ``--shape`` and ``--attr``, read into dictionaries ``options.shapes`` and ``options.attributes``."""
+    """Add ``--shape`` and ``--attr``, stored in the dictionaries ``options.shapes`` and ``options.attributes``."""
     parser.add_argument(
         "--shape",
         dest="shapes",
@@ -37,7 +35,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         action=_Collect,
         default={},
         metavar="INPUT=N,N,...",
-        help="the shape of an input; once for each: --shape x=1000,32 --shape w=32",
+        help="the shape of an input; may be repeated: --shape x=1000,32 --shape w=32",
     )
     parser.add_argument(
         "--attr",
@@ -46,34 +44,52 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         action=_Collect,
         default={},
         metavar="NAME=VALUE",
-        help="the value of an attribute; once for each",
+        help="the value of an attribute; may be repeated",
+    )
+
+
+def add_dtype(parser: argparse.ArgumentParser) -> None:
+    """Add ``--dtype``."""
+    parser.add_argument("--dtype", type=dtype, default=np.dtype(np.float32), help="the dtype of the inputs (float32)")
+
+
+def add_dtypes(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add ``--dtype`` for several dtypes, stored in ``options.dtypes``; the help names the `default`."""
+    parser.add_argument(
+        "--dtype",
+        dest="dtypes",
+        type=dtype,
+        nargs="+",
+        action="extend",
+        metavar="DTYPE",
+        help=f"the dtypes of inputs ({default})",
     )
 
 
 def add_jobs(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add ``--jobs``; `what` says of what there may be so many at once."""
+    """Add ``--jobs``, the number of `what`."""
     parser.add_argument(
         "--jobs",
         type=whole_number,
         default=processors(),
         metavar="N",
-        help=f"how many {what} at once (as many as there are processors)",
+        help=f"the number of {what} (by default, the number of processors)",
     )
 
 
 def whole_number(text: str) -> int:
-    """A number of things, 1 or more, such as 1000 or 1e3, for argparse."""
+    """Parse a positive integer, such as 1000 or 1e3, for argparse."""
     try:
         number = float(text)
     except ValueError:
         number = 0
     if number < 1 or number != number // 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(number)
 
 
 def dtype(text: str) -> np.dtype:
-    """A dtype that ops can take, for argparse."""
+    """Parse a dtype that ops can take, for argparse."""
     try:
         dtypes.number_of(text)
     except (CallError, TypeError) as error:
@@ -82,12 +98,9 @@ def dtype(text: str) -> np.dtype:
 
 
 def find_folders(given: Sequence[str]) -> list[Path]:
-    """The folders of the ops of these names and folders, or of all that `load_ops` would load.
+    """Return the folders of the ops with these names or in these folders, or of all that `load_ops` would load.
 
-    Raises
-    ------
-    LoadError
-        One is not there.
+    This raises `LoadError` for an unknown name or folder.
     """
     known = {folder.name: folder for folder in op_folders.find()} if any(map(str.isidentifier, given)) else {}
     folders = [] if given else list(op_folders.find())
@@ -101,27 +114,21 @@ def find_folders(given: Sequence[str]) -> list[Path]:
             if not each.isidentifier() or Path(each).is_dir():
                 raise
             close = difflib.get_close_matches(each, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(known))}"
-            raise LoadError(f"there is no op {each!r} ({error}){hint}") from None
+            hint = f"; did you mean {close[0]!r}?" if close else f"; the ops are {', '.join(sorted(known))}"
+            raise LoadError(f"op {each!r} does not exist ({error}){hint}") from None
     return list(dict.fromkeys(folders))
 
 
 def find_modules(given: Sequence[str]) -> list[OpModule]:
-    """The ops of these names and folders, or all that `load_ops` would load; none is built or entered anywhere.
-
-    Raises
-    ------
-    LoadError
-        One is not there or incomplete.
-    """
-    modules = [OpModule(folder.name, folder).py_api().cpp_def().py_kernel() for folder in find_folders(given)]
+    """Return the ops of `find_folders` without building them; raise `LoadError` if one is incomplete."""
+    modules = [open_folder(folder) for folder in find_folders(given)]
     for module in modules:
         module.check_files()
     return modules
 
 
 class _Collect(argparse.Action):
-    """Puts (name, value) pairs into a dictionary."""
+    """Collect (name, value) pairs in a dictionary."""
 
     def __call__(self, parser, namespace, values, option_string=None):  # type: ignore[no-untyped-def]
         name, value = values
@@ -143,7 +150,7 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
         shape = (-1,)
     if any(size < 0 for size in shape):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not an input and its shape, such as x=1000,32; there is one --shape for each: "
+            f"{text!r} is not an input and its shape, such as x=1000,32; write one --shape for each input: "
             "--shape x=1000,32 --shape w=32"
         )
     return name, shape

@@ -1,16 +1,13 @@
-"""``python -m pykernels bench``."""
+"""Implement ``python -m pykernels bench``."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
-import os
 import platform
 import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +18,11 @@ from pykernels.base import progress
 from pykernels.base.errors import KernelError, PykernelsError
 from pykernels.base.version import __version__
 from pykernels.tools.commands import arguments
-from pykernels.tools.commands.messages import complain
+from pykernels.tools.commands.output import complain, show
+from pykernels.tools.process import ModuleProcess, describe_end
 
 if TYPE_CHECKING:
     from pykernels.tools.bench.measure import Request, Row
-
-__all__ = ["add"]
 
 
 def add(commands: Any) -> None:
@@ -39,38 +35,38 @@ def add(commands: Any) -> None:
         nargs="+",
         default=[4, 1000, 1_000_000, 10_000_000],
         metavar="N",
-        help="about how many elements the largest array has (4 1e3 1e6 1e7)",
+        help="the approximate number of elements of the largest array (4 1e3 1e6 1e7)",
     )
-    parser.add_argument("--dtype", type=arguments.dtype, default=np.dtype(np.float32), help="of the inputs (float32)")
+    arguments.add_dtype(parser)
     arguments.add_inputs(parser)
     parser.add_argument(
         "--rounds",
         type=arguments.whole_number,
         default=9,
         metavar="N",
-        help="of how many rounds the median counts (9)",
+        help="the number of rounds, of which the median counts (9)",
     )
     parser.add_argument(
         "--limit",
         type=arguments.whole_number,
         default=120,
         metavar="S",
-        help="the seconds that a kernel may take at one size (120)",
+        help="how long a kernel may take at one size, in seconds (120)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a picture as well (.png, .svg, .pdf)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a plot as well (.png, .svg, .pdf)")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Measure kernels on one thread, beside a memory copy, plain NumPy, and the frameworks' own ops."""
+    """Time kernels on one thread, and for comparison a memory copy, plain NumPy and the frameworks' own ops."""
     from pykernels.tools.bench import plot
     from pykernels.tools.bench.measure import Request
 
     modules = arguments.find_modules(options.ops)
     if options.plot:
         plot.check(options.plot)
-    # Shapes that are given are one size.
+    # Given shapes determine the size.
     sizes = tuple(options.sizes[:1] if options.shapes else options.sizes)
     rows: list[Row] = []
     failed = []
@@ -87,11 +83,11 @@ def _run(options: argparse.Namespace) -> int:
                 limit=options.limit,
             )
             try:
-                wrong = _measure(request, rows.append)
+                problem = _measure(request, rows.append)
             except PykernelsError as error:
-                wrong = str(error)
-            if wrong:
-                failed.append(f"{module.name}: {wrong}")
+                problem = str(error)
+            if problem:
+                failed.append(f"{module.name}: {problem}")
             bar.advance()
     if options.json:
         print(json.dumps({"machine": _machine(), "rows": [dataclasses.asdict(row) for row in rows]}, indent=2))
@@ -104,34 +100,25 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _measure(request: Request, found: Callable[[Row], None]) -> str:
-    """Run the process that measures, and hand on each row as it comes; returns what it says is wrong, or nothing."""
+def _measure(request: Request, report: Callable[[Row], None]) -> str:
+    """Run the measuring process, pass each row on as it arrives, and return the error that it reports, if any."""
     from pykernels.tools.bench.measure import ONE_THREAD, Row
 
     last = None
-    command = [sys.executable, "-m", "pykernels.tools.bench.measure", json.dumps(dataclasses.asdict(request))]
-    with (
-        tempfile.TemporaryFile("w+") as said,
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=said, env={**os.environ, **ONE_THREAD}, text=True
-        ) as process,
-    ):
-        assert process.stdout is not None
-        for line in process.stdout:
-            values = json.loads(line)
-            if "error" in values:
-                return str(values["error"])
-            last = Row(**values)
-            found(last)
+    with ModuleProcess("pykernels.tools.bench.measure", variables=ONE_THREAD) as process:
+        process.send(request)
+        for message in process.messages():
+            if "error" in message:
+                return str(message["error"])
+            last = Row(**message)
+            report(last)
         code = process.wait()
-        said.seek(0)
-        sys.stderr.write(said.read())
+        sys.stderr.write(process.errors())
     if code:
-        where = f"after {last.function} of {last.elements:,} elements" if last else "before anything was measured"
+        where = f"after {last.function} on {last.elements:,} elements" if last else "before the first measurement"
         if code == -signal.SIGALRM:
             raise KernelError(f"{where}, one kernel took more than {request.limit} s; choose smaller --sizes")
-        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-        raise KernelError(f"{where}, the process that measures was ended {how}")
+        raise KernelError(f"{where}, the measuring process {describe_end(code)}")
     return ""
 
 
@@ -139,11 +126,10 @@ def _print(rows: Sequence[Row]) -> None:
     from rich.table import Table
 
     from pykernels.tools.bench.measure import KERNEL, NUMPY
-    from pykernels.tools.commands.tables import show
 
-    # NumPy last, as in each row: frameworks come in between as they have ops of these names.
+    # NumPy comes last, as in each row; the frameworks before it vary with the ops.
     others = sorted(dict.fromkeys(n for row in rows for n in row.seconds if n != KERNEL), key=lambda n: n == NUMPY)
-    table = Table(caption="÷: the time of our kernel divided by that of the other; below 1 is faster")
+    table = Table(caption="÷: the time of our kernel divided by the other's; below 1, ours is faster")
     table.add_column("kernel", overflow="fold", min_width=8)
     for column in ("elements", "time", "GB/s", *(f"÷ {name}" for name in others)):
         table.add_column(column, justify="right", no_wrap=True)

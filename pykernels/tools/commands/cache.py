@@ -1,4 +1,4 @@
-"""``python -m pykernels cache``."""
+"""Implement ``python -m pykernels cache``."""
 
 from __future__ import annotations
 
@@ -7,30 +7,27 @@ import sys
 from typing import Any
 
 from pykernels.build import cache
-
-__all__ = ["add"]
+from pykernels.tools.commands.output import show
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("cache", help="show or clear what is kept on disk", description=_run.__doc__)
+    parser = commands.add_parser("cache", help="show or clear the cache", description=_run.__doc__)
     parser.add_argument("--clear", action="store_true", help="remove every entry")
-    parser.add_argument("--yes", action="store_true", help="without asking first")
+    parser.add_argument("--yes", action="store_true", help="do not ask first")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Show where the cache is, what is in it, and how large it is; or clear it."""
+    """Show where the cache is, what it contains and how large it is, or clear it."""
     from rich.filesize import decimal
     from rich.table import Table
-
-    from pykernels.tools.commands.tables import show
 
     kinds = cache.usage()
     entries, size = sum(u.entries for u in kinds.values()), sum(u.size for u in kinds.values())
     if options.clear:
         return _clear(f"{_count(entries)} ({decimal(size)})", options.yes)
-    # Paths are for people to copy, so they are not wrapped.
+    # Users copy the path, so it is not wrapped.
     print(cache.directory())
     table = Table("kind")
     table.add_column("entries", justify="right")
@@ -44,12 +41,12 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _clear(what: str, agreed: bool) -> int:
-    # Without a terminal there is nobody to ask, and nothing is lost but time.
-    if not agreed and sys.stdin.isatty():
-        answer = input(f"Remove {what} from {cache.directory()}? [y/N] ")
+def _clear(entries: str, is_confirmed: bool) -> int:
+    # Without a terminal nobody can answer, and clearing the cache costs only time.
+    if not is_confirmed and sys.stdin.isatty():
+        answer = input(f"Remove {entries} from {cache.directory()}? [y/N] ")
         if answer.strip().lower() not in ("y", "yes"):
-            print("nothing is removed")
+            print("nothing was removed")
             return 1
     removed, kept = cache.clear()
     print(f"removed {_count(removed)}" + (f"; kept {_count(kept)} that a process is building" if kept else ""))

@@ -1,4 +1,4 @@
-"""``python -m pykernels check OP``."""
+"""Implement ``python -m pykernels check OP``."""
 
 from __future__ import annotations
 
@@ -18,30 +18,32 @@ from pykernels.tools.commands.processes import stopping
 if TYPE_CHECKING:
     from pykernels.tools.check.findings import Result
 
-__all__ = ["add"]
-
 _COLOURS = {"passed": "green", "failed": "red", "skipped": "yellow"}
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("check", help="check that ops are right", description=_run.__doc__)
+    parser = commands.add_parser("check", help="check ops for errors", description=_run.__doc__)
     arguments.add_ops(parser)
-    parser.add_argument("--only", nargs="+", metavar="CHECK", help="which checks; all without any")
+    parser.add_argument("--only", nargs="+", metavar="CHECK", help="the checks to run (default: all)")
     parser.add_argument(
-        "--limit", type=arguments.whole_number, default=300, metavar="S", help="the seconds that a check may take (300)"
+        "--limit",
+        type=arguments.whole_number,
+        default=300,
+        metavar="S",
+        help="how long a check may take, in seconds (300)",
     )
     arguments.add_inputs(parser)
-    arguments.add_jobs(parser, "ops to check")
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+    arguments.add_jobs(parser, "ops to check at once")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Check ops: their kernels, gradients, memory, threads, speed, and what they do in each framework."""
+    """Check ops: their kernels, gradients, memory accesses, threads, speed, and results in each framework."""
     from pykernels.tools.check import runner
-    from pykernels.tools.check.arguments import Arguments
     from pykernels.tools.check.findings import FAILED
+    from pykernels.tools.check.forms import Arguments
 
     folders = arguments.find_folders(options.ops)
     checks = runner.choose(options.only)
@@ -80,7 +82,7 @@ def _print(found: Sequence[Result]) -> None:
 
     from pykernels.tools.check import findings
 
-    table = Table("check", "result", "s", "what was tried, or is wrong", title=found[0].op, title_justify="left")
+    table = Table("check", "result", "s", "what was tried, or what is wrong", title=found[0].op, title_justify="left")
     table.columns[2].justify = "right"
     for each in found:
         seconds = f"{each.seconds:.1f}" if each.seconds else ""

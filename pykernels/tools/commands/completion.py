@@ -1,4 +1,4 @@
-"""``python -m pykernels completion``."""
+"""Implement ``python -m pykernels completion``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,12 @@ from typing import Any
 
 from pykernels.base import paths
 
-__all__ = ["SHELLS", "add"]
-
 SHELLS = ("bash", "zsh", "tcsh")
 
 
 def add(commands: Any, whole: argparse.ArgumentParser) -> None:
-    """Add the command to the parser, whose commands and options it is about."""
-    parser = commands.add_parser(
-        "completion", help="print what lets a shell complete commands", description=_run.__doc__
-    )
+    """Add the command to the parser `whole`, whose commands and options it completes."""
+    parser = commands.add_parser("completion", help="print a completion script for a shell", description=_run.__doc__)
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}")
     parser.set_defaults(run=functools.partial(_run, whole))
 
@@ -30,7 +26,7 @@ def _run(whole: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from pykernels.tools.check import CHECKS
 
     shipped = sorted(folder.name for folder in paths.OPS.iterdir() if folder.is_dir())
-    # Of arguments by what stands for them in the help.
+    # The completions of arguments by metavar.
     completed = {
         "OP": _words("ops", shipped, files=True),
         "CHECK": _words("checks", CHECKS, files=False),
@@ -46,7 +42,7 @@ def _run(whole: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 
 def _words(name: str, words: Iterable[str], *, files: bool) -> dict[str, Any]:
-    """Functions of shells that complete one of these words, or also files."""
+    """Return shell functions that complete one of these words, or also files."""
     function, listed = f"_pykernels_{name}", " ".join(words)
     bash = [f'compgen -W "{listed}" -- "$1"', *(['compgen -f -- "$1"'] if files else [])]
     zsh = [f"'{name}:{name}:({listed})'", *(["'files:folder:_files'"] if files else [])]
@@ -62,7 +58,7 @@ def _words(name: str, words: Iterable[str], *, files: bool) -> dict[str, Any]:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """All arguments and options of a parser and of its commands."""
+    """Yield all arguments and options of a parser and its commands."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):

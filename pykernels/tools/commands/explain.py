@@ -1,50 +1,48 @@
-"""``python -m pykernels explain OP``."""
+"""Implement ``python -m pykernels explain OP``."""
 
 from __future__ import annotations
 
 import argparse
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from pykernels.base import paths
 from pykernels.base.errors import PykernelsError, PykernelsWarning
+from pykernels.call.steps import Step, forward_step, gradient_steps
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS, PYTHON, WHOLE_ARRAY, Facts
 from pykernels.load.module import OpModule
+from pykernels.load.samples import sample
 from pykernels.tools.commands import arguments
-from pykernels.tools.commands.messages import complain
+from pykernels.tools.commands.output import complain
 
-__all__ = ["add"]
-
-# Fewer make the same kernels.
+# More elements would need the same kernels.
 _ELEMENTS = 64
 _MEANINGS = {
     ELEMENTWISE: "one pass over the elements, without temporary arrays",
-    FUSED: "as few passes over the elements as its reductions need, block by block",
-    LOOPS: "compiled by numba, with the loops that it has",
-    WHOLE_ARRAY: "compiled by numba, with temporary arrays as in NumPy",
-    PYTHON: "not compiled: slow, and holds the GIL",
+    FUSED: "as few passes over the elements as the reductions need, block by block",
+    LOOPS: "compiled by numba, with the loops as written",
+    WHOLE_ARRAY: "compiled by numba, with temporary arrays, as in NumPy",
+    PYTHON: "not compiled: it is slow and holds the GIL",
 }
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("explain", help="show what kernels were compiled to", description=_run.__doc__)
+    parser = commands.add_parser("explain", help="show how kernels are compiled", description=_run.__doc__)
     arguments.add_ops(parser, required=True)
-    parser.add_argument("--dtype", type=arguments.dtype, default=np.dtype(np.float32), help="of the inputs (float32)")
+    arguments.add_dtype(parser)
     arguments.add_inputs(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Show for each kernel of an op which form it was compiled to, why, and what its machine code uses."""
+    """Show the form to which each kernel of an op is compiled, why, and what its machine code uses."""
     failed = False
     for module in arguments.find_modules(options.ops):
         try:
             with warnings.catch_warnings():
-                # That it runs as Python is told below.
+                # The output says if a kernel runs as Python.
                 warnings.simplefilter("ignore", PykernelsWarning)
                 for text in _explain(module, options):
                     print(text)
@@ -55,12 +53,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _explain(module: OpModule, options: argparse.Namespace) -> Iterator[str]:
-    from pykernels.call.steps import Step, forward_step, gradient_steps
-    from pykernels.load.samples import sample
-
     def describe(step: Step) -> str:
         kernel = step.call.kernel
-        where = f"{_shorter(kernel.function.path)}:{kernel.function.line}"
+        where = f"{paths.shown(kernel.function.path)}:{kernel.function.line}"
         lines = [f"{module.name} {step.name}: {kernel.signature}", f"    {'written in':<16}{where}"]
         return "\n".join([*lines, *(f"    {name:<16}{value}" for name, value in _lines(kernel.facts))])
 
@@ -76,21 +71,16 @@ def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
     if facts.reason:
         yield "because", facts.reason
     if facts.slower:
-        yield "large arrays", f"from {facts.slower_from:,} elements on as Python, which is faster there: {facts.slower}"
+        yield "large arrays", f"run as Python from {facts.slower_from:,} elements, which is faster: {facts.slower}"
     if facts.form in (ELEMENTWISE, FUSED):
-        yield "vectorised", "yes" if facts.vectorised else "all but the functions that are called one by one"
+        yield "vectorised", "yes" if facts.vectorised else "except the functions that are called element by element"
     if facts.vector_math:
         yield "math", f"{', '.join(facts.vector_math)}: on vectors"
     if facts.scalar_math:
-        yield "math", f"{', '.join(facts.scalar_math)}: one by one, since there are none on vectors here"
+        yield "math", f"{', '.join(facts.scalar_math)}: element by element, since this machine has no vector versions"
     if facts.fast_math:
-        yield "fast math", "asked for: results may differ from NumPy's in their last digits, and for NaN and infinities"
+        yield "fast math", "requested: results may differ from NumPy's in their last digits, and for NaN and infinities"
     if facts.blas:
         yield "matrix products", "by BLAS"
     if facts.instruction_set:
         yield "instructions", facts.instruction_set
-
-
-def _shorter(path: Path) -> Path:
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

@@ -1,4 +1,4 @@
-"""``python -m pykernels list``."""
+"""Implement ``python -m pykernels list``."""
 
 from __future__ import annotations
 
@@ -13,27 +13,23 @@ from pykernels.base.errors import PykernelsError
 from pykernels.build.shipped import store_of
 from pykernels.define.cpp_def import build_definition
 from pykernels.load.folders import CPP_DEF, owner_of
-from pykernels.load.module import OpModule
+from pykernels.load.module import open_folder
 from pykernels.tools.commands import arguments
-from pykernels.tools.commands.messages import complain
+from pykernels.tools.commands.output import complain, show
 from pykernels.tools.commands.processes import processors, stopping
-
-__all__ = ["add"]
 
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("list", help="show the ops that are found", description=_run.__doc__)
+    parser = commands.add_parser("list", help="list the available ops", description=_run.__doc__)
     arguments.add_ops(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Show every op that is found: how it is called, whether it has a gradient, and where it is from."""
+    """List the available ops: how to call them, whether they have gradients, and where they come from."""
     from rich.table import Table
     from rich.text import Text
-
-    from pykernels.tools.commands.tables import show
 
     table = Table()
     for column in ("op", "schema", "gradient", "from"):
@@ -42,7 +38,7 @@ def _run(options: argparse.Namespace) -> int:
     folders = arguments.find_folders(options.ops)
     _compile(folders)
     for folder in folders:
-        module = OpModule(folder.name, folder).py_api().cpp_def().py_kernel()
+        module = open_folder(folder)
         try:
             op = module.build_load().forward
         except PykernelsError as error:
@@ -58,8 +54,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _compile(folders: Sequence[Path]) -> None:
-    """Fill the cache with the definitions, several at once; what is wrong with one shows where it is loaded."""
-    # Packages may ship theirs.
+    """Compile the definitions into the cache in parallel; errors appear when the ops are loaded."""
+    # Packages may ship compiled definitions.
     files = [folder / f"{folder.name}{CPP_DEF}" for folder in folders if store_of(folder) is None]
     files = [file for file in files if file.is_file()]
     pool = ThreadPoolExecutor(processors())
@@ -74,7 +70,4 @@ def _origin(folder: Path) -> str:
     if folder.parent == paths.OPS:
         return "shipped"
     owner = owner_of(folder)
-    if owner:
-        return owner
-    here = Path.cwd().resolve()
-    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
+    return owner or str(paths.shown(folder))

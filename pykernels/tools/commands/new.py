@@ -1,4 +1,4 @@
-"""``python -m pykernels new NAME``."""
+"""Implement ``python -m pykernels new NAME``."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pykernels.tools.new.package import write_package
 from pykernels.tools.new.sketch import ATTRIBUTE_TYPES, KINDS, Sketch, read_attribute, sketch
-from pykernels.tools.new.writing import is_package, write_op
+from pykernels.tools.new.writing import is_package, write_op, write_package
 
-__all__ = ["add"]
-
-# The op of a package, if none is named.
+# The default name of a package's op.
 _FIRST = "my_op"
 
 
@@ -20,11 +17,14 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser("new", help="write the files of a new op", description=_run.__doc__)
     parser.add_argument("name", nargs="?", metavar="NAME", help="the op's name, a Python identifier")
+    parser.add_argument("--package", metavar="PACKAGE", help="write a package for pip that contains the op")
     parser.add_argument(
-        "--package", metavar="PACKAGE", help="write a package to be shipped with pip, with this op in it"
+        "--path",
+        type=Path,
+        metavar="DIR",
+        help="where to create the folder (ops; for a package, the current directory)",
     )
-    parser.add_argument("--path", type=Path, metavar="DIR", help="where to make the folder (ops; for a package: here)")
-    parser.add_argument("--like", choices=KINDS, default="elementwise", help="what kind of op (elementwise)")
+    parser.add_argument("--like", choices=KINDS, default="elementwise", help="the kind of op (elementwise)")
     parser.add_argument("--inputs", type=_names, default=(), metavar="X,W", help="the names of its inputs")
     parser.add_argument("--outputs", type=_names, default=(), metavar="Y,Z", help="the names of its outputs")
     parser.add_argument(
@@ -38,10 +38,10 @@ def add(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    """Write the folder of a new op: a small one that works, with its gradient and tests, to be changed."""
+    """Write the folder of a new op: a small working op with a gradient and tests, for you to change."""
     attributes = None if options.attributes is None else [read_attribute(text) for text in options.attributes]
     if options.name is None and options.package is None:
-        parser.error("a name is missing: of an op, or after --package")
+        parser.error("give the name of an op, or of a package with --package")
     wanted = sketch(
         _FIRST if options.name is None else options.name, options.like, options.inputs, options.outputs, attributes
     )
@@ -57,35 +57,30 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def _next_steps_of_package(op: Sketch, root: Path) -> str:
-    # Without the dot pip takes a name for that of a project elsewhere.
+    # Without the dot pip takes the name for a project on PyPI.
     place = root if root.is_absolute() else f"./{root}"
     return (
-        f"\nCheck it, and build a wheel with compiled ops:\n"
+        f"\nCheck the package, and build a wheel with compiled ops:\n"
         f"    python -m pykernels check {root / root.name}\n"
         f"    python -m pykernels build --wheel {root}\n"
-        f"Call its op, where it is installed (python -m pip install {place}):\n"
-        f"    {_call(op, f'{root.name}.{op.name}')}"
+        f"Install it (python -m pip install {place}), and call its op:\n"
+        f"    {op.call(f'{root.name}.{op.name}')}"
     )
 
 
 def _next_steps(op: Sketch, folder: Path, tests: Path) -> str:
-    offered = f'{op.name} = pykernels.list_ops()["{op.name}"].api.{op.name}'
-    function = f"Offer its function in {folder / '__init__.py'}:\n    {offered}\n" if is_package(folder) else ""
+    assignment = f'{op.name} = pykernels.list_ops()["{op.name}"].api.{op.name}'
+    function = f"Export its function from {folder / '__init__.py'}:\n    {assignment}\n" if is_package(folder) else ""
     place = "" if folder == Path("ops") else f'"{folder}"'
     return (
-        f"\nChange them to what you need, then check them:\n"
+        f"\nChange the files as you need, then check the op:\n"
         f"    python -m pykernels check {folder / op.name}\n"
         f"    python -m pytest {tests}\n"
         f"{function}"
-        f"Call it with NumPy's arrays, or tensors of a framework:\n"
+        f"Call it with NumPy arrays, or with tensors of a framework:\n"
         f'    {op.name} = pykernels.load_ops({place})["{op.name}"].api.{op.name}\n'
-        f"    {_call(op, op.name)}"
+        f"    {op.call(op.name)}"
     )
-
-
-def _call(op: Sketch, function: str) -> str:
-    given = [*op.inputs, *(each.name for each in op.attributes if not each.has_default)]
-    return f"{', '.join(op.outputs)} = {function}({', '.join(given)})"
 
 
 def _names(text: str) -> tuple[str, ...]:

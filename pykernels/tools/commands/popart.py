@@ -1,4 +1,4 @@
-"""``python -m pykernels popart``."""
+"""Implement ``python -m pykernels popart``."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import argparse
 import shlex
 from typing import Any
 
-__all__ = ["add"]
-
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "popart", help="show what compilers need for ops in PopART's C++", description=_run.__doc__
+        "popart", help="show the compiler flags for ops in PopART's C++", description=_run.__doc__
     )
     parser.add_argument(
-        "--environment", action="store_true", help="show variables for a shell, which compilers read, in their place"
+        "--environment",
+        action="store_true",
+        help="show shell commands instead, which set the variables that compilers read",
     )
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Show the flags with which a compiler finds PopART's headers and library; they are built if need be."""
-    from pykernels.vendors.popart import build  # not above: it needs LLVM
+    """Show the flags with which a compiler finds PopART's headers and library, and build these if necessary."""
+    from pykernels.vendors.popart import build  # imported here: it needs LLVM
 
     if options.environment:
         for name, value in build.variables().items():

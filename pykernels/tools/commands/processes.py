@@ -1,4 +1,4 @@
-"""Run the parts of a command's work side by side."""
+"""Run the work of a command in parallel."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ from typing import TypeVar
 from pykernels.base import progress
 from pykernels.base.errors import BuildError
 
-__all__ = ["in_processes", "processors", "stopping"]
-
 _T = TypeVar("_T")
 
 
 def processors() -> int:
-    """How many processors there are for this process."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 @contextlib.contextmanager
 def stopping(pool: Executor, stop: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """A block that has work done by `pool`: an exception, such as an interrupt, drops what has not begun.
+    """Run a block that uses `pool`; an exception, such as an interrupt, cancels the work that has not begun.
 
     Parameters
     ----------
     pool : Executor
     stop : callable
-        Called before, to end what has begun.
+        Called first, to stop the work that has begun.
     """
     with pool:
         try:
@@ -42,14 +40,11 @@ def stopping(pool: Executor, stop: Callable[[], None] = lambda: None) -> Iterato
 
 
 def in_processes(calls: Sequence[Callable[[], _T]], jobs: int, bar: progress.Bar) -> Iterator[_T]:
-    """What each call returns, in order; `bar` advances whenever one is done. An interrupt ends all of them at once.
+    """Run the calls in processes and yield their results in order; an interrupt ends all processes at once.
 
-    Raises
-    ------
-    BuildError
-        A process has died.
+    This raises `BuildError` if a process dies.
     """
-    import multiprocessing  # not above, with the others: most commands need one process
+    import multiprocessing  # imported here, like the others: most commands need one process
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
@@ -62,7 +57,7 @@ def in_processes(calls: Sequence[Callable[[], _T]], jobs: int, bar: progress.Bar
             child.terminate()
 
     with stopping(pool, terminate):
-        # Processes inherit what is blocked: an interrupt from the keyboard, which all get, is for this one alone.
+        # The processes inherit blocked signals, so that only this one handles an interrupt from the keyboard.
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             waiting = [pool.submit(call) for call in calls]
@@ -75,5 +70,5 @@ def in_processes(calls: Sequence[Callable[[], _T]], jobs: int, bar: progress.Bar
                 yield each.result()
             except BrokenProcessPool:
                 raise BuildError(
-                    "a process that was building has died; run it again with --jobs 1 to see which op"
+                    "a process died during a build; run it again with --jobs 1 to see for which op"
                 ) from None

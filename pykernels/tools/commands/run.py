@@ -1,4 +1,4 @@
-"""``python -m pykernels run SCRIPT``."""
+"""Implement ``python -m pykernels run SCRIPT``."""
 
 from __future__ import annotations
 
@@ -18,22 +18,19 @@ from typing import Any
 
 from pykernels.base.errors import BuildError, CacheError, LoadError
 from pykernels.base.importing import after_import
-from pykernels.tools.commands.messages import complain
-from pykernels.vendors.programs import provide_program
-from pykernels.vendors.providing import provide
+from pykernels.tools.commands.output import complain
+from pykernels.vendors.providing import provide, provide_program
 
-__all__ = ["add"]
-
-#: The frameworks whose lost names scripts get, and the module that adds them.
+#: The frameworks whose removed names are restored for scripts, and the module that adds them.
 _COMPAT = {"oneflow": "pykernels.vendors.oneflow_legacy"}
-#: The packages that scripts get where they are not installed, and the package that stands in for each.
+#: The packages that scripts can import even if they are not installed, and our package in place of each.
 _PROVIDED = {
     "poprt": "pykernels.vendors.poprt",
     "popxl": "pykernels.vendors.popxl",
     "torch_neuronx": "pykernels.vendors.neuron",
 }
 
-#: The programs that scripts find where they are not installed, and the module that stands in for each.
+#: The programs that scripts can run even if they are not installed, and our module in place of each.
 _PROGRAMS = {"poprt": "poprt.cli"}
 
 
@@ -41,28 +38,28 @@ def add(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "run",
-        help="run a script of an older framework, or of a vendor's guide",
+        help="run a script for an older framework, or from a vendor's guide",
         description=_run.__doc__,
         usage="%(prog)s [-h] (SCRIPT | PROGRAM | -m MODULE) [ARGUMENT ...]",
     )
-    # Whatever follows the script or the module is its own, options too.
+    # Everything after the script or module is an argument of its own, including options.
     parser.add_argument(
-        "-m", dest="module", nargs=argparse.REMAINDER, default=[], metavar="MODULE", help="run a module, as python -m"
+        "-m", dest="module", nargs=argparse.REMAINDER, default=[], metavar="MODULE", help="run a module, like python -m"
     )
     parser.add_argument(
         "script",
         nargs=argparse.REMAINDER,
         metavar="SCRIPT",
-        help="the script, or a program; what follows is what it is called with",
+        help="the script or program, followed by its arguments",
     )
     parser.set_defaults(run=lambda options: _run(options, parser))
 
 
 def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    """Run a script or a module as python does, with the names that its framework has dropped, or a program."""
+    """Run a script or module like python, or a program, with the names that frameworks have removed."""
     arguments = [*options.module, *options.script]
     if not arguments:
-        parser.error("a script is missing, or -m and a module")
+        parser.error("give a script, or a module with -m")
     for package, module in _COMPAT.items():
         after_import(package, functools.partial(importlib.import_module, module))
     for package, module in _PROVIDED.items():
@@ -98,21 +95,21 @@ def _run_script(script: str) -> None:
 
 def _run_program(arguments: list[str]) -> int:
     if shutil.which(arguments[0]) is None:
-        raise LoadError(f"there is no script {arguments[0]}, nor a program of that name")
+        raise LoadError(f"{arguments[0]} is neither a script nor a program")
     code = subprocess.call(arguments, env={**os.environ, **_compiler_environment(arguments[0])})
-    return 128 - code if code < 0 else code  # of a signal, as a shell has it
+    return 128 - code if code < 0 else code  # shells encode signals in this way
 
 
 def _compiler_environment(program: str) -> dict[str, str]:
-    """The variables by which compilers that a program calls find what pykernels provides: PopART."""
+    """Return the variables by which compilers that a program calls find pykernels' PopART."""
     if program in _PROGRAMS:
         return {}
-    from pykernels.vendors.popart import build  # not above: few scripts need it
+    from pykernels.vendors.popart import build  # imported here: few scripts need it
 
     try:
         return build.environment()
     except (BuildError, CacheError) as error:
-        complain(f"{program} is run without PopART's headers and library: {error}")
+        complain(f"{program} runs without PopART's headers and library: {error}")
         return {}
 
 
@@ -121,7 +118,7 @@ def _run_module(name: str) -> None:
 
 
 def _check_hidden(name: str) -> None:
-    """Tell of a package of the user's, or an installed one, that lacks the module and hides the provided package."""
+    """Raise an error if a package of the user hides the package that pykernels provides and lacks the module."""
     package = name.partition(".")[0]
     if package not in _PROVIDED:
         return
@@ -129,19 +126,19 @@ def _check_hidden(name: str) -> None:
     ours = importlib.util.find_spec(_PROVIDED[package])
     if found and ours and found.origin != ours.origin and importlib.util.find_spec(name) is None:
         raise LoadError(
-            f"there is no module {name}: {package} is {found.origin}, which hides what pykernels provides under this "
-            f"name. Rename it, or run this in another directory"
+            f"module {name} does not exist: {found.origin} hides the package {package} that pykernels provides. "
+            f"Rename it, or run this in another directory"
         )
 
 
 def _set_first_path(directory: str) -> None:
-    # Where python looks in no such directory, it has put none there that could be replaced.
+    # In these modes python puts no directory at the front of the path.
     if not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
         sys.path[0] = directory
 
 
 def _frames_of_program(error: BaseException) -> types.TracebackType | None:
-    """Where the exception comes from, without the frames that are not the program's."""
+    """Return the traceback of an exception without the frames above the program."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_globals.get("__name__") in (__name__, runpy.__name__):
         frames = frames.tb_next

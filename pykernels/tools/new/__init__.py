@@ -1,1 +1,1 @@
-"""New op folders, and packages of them."""
+"""Write new op folders, and packages of ops."""

@@ -1,4 +1,4 @@
-"""The API file of a new op."""
+"""Write the API file of a new op."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pykernels.base.abi import AttrType
 from pykernels.tools.new.kernel import formula
 from pykernels.tools.new.sketch import Sketch, SketchAttribute
-
-__all__ = ["api_text", "example_value"]
 
 _SHAPES = {
     "elementwise": "(elements,)",
@@ -20,36 +18,36 @@ _ABOUT = {
     "elementwise": "Floating point{}.",
     "reduction": "Floating point, with one axis or more{}.",
     "loss": "Floating point, with one axis or more{}.",
-    "matmul": "Floating point, of the shapes ``(rows, inputs)`` and ``(outputs, inputs)``.",
+    "matmul": "Floating point, with the shapes ``(rows, inputs)`` and ``(outputs, inputs)``.",
 }
 
 
 def api_text(sketch: Sketch) -> str:
-    """The text of ``<op>_py_api.py``."""
+    """Return the text of ``<op>_py_api.py``."""
+    inputs = ", ".join(f'"{name}"' for name in sketch.inputs)
+    passed = [*sketch.inputs, *(f"{each.name}={each.name}" for each in sketch.attributes)]
     lines = [
         *(["import numpy as np", ""] if _needs_sample(sketch) else []),
         "import pykernels",
         "",
+        f"_{sketch.name} = (",
+        f'    pykernels.user_op_builder("{sketch.name}")',
+        f'    .Op("{sketch.name}_forward")',
+        *(f'    .Output("{name}")' for name in sketch.outputs),
+        f"    .Function({inputs})",
+        ")",
+        "",
         "",
         f"def {sketch.name}({', '.join(_parameters(sketch))}):",
         *_docstring(sketch),
-        "    return (",
-        f'        pykernels.user_op_builder("{sketch.name}")',
-        f'        .Op("{sketch.name}_forward")',
-        *(f'        .Input("{name}", [{name}])' for name in sketch.inputs),
-        *(f'        .Output("{name}")' for name in sketch.outputs),
-        *(f'        .Attr("{each.name}", {each.name})' for each in sketch.attributes),
-        "        .Build()",
-        "        .InferAndTryRun()",
-        f"        .{'SoleOutputBlob' if len(sketch.outputs) == 1 else 'RemoteBlobList'}()",
-        "    )",
+        f"    return _{sketch.name}({', '.join(passed)})",
         *(_sample(sketch) if _needs_sample(sketch) else []),
     ]
     return "\n".join(lines) + "\n"
 
 
 def example_value(attribute: SketchAttribute) -> object:
-    """The default of an attribute, or a value that does for one without."""
+    """Return the default of an attribute, or a suitable value if it has none."""
     if attribute.has_default:
         return attribute.default
     return {AttrType.BOOL: True, AttrType.STRING: "text"}.get(attribute.type, 2)
@@ -65,23 +63,23 @@ def _docstring(sketch: Sketch) -> Iterator[str]:
     several = len(sketch.outputs) > 1
     yield f'    """``{formula(sketch)}``{", and multiples of it" if several else ""}.'
     yield from ("", "    Parameters", "    ----------", f"    {', '.join(sketch.inputs)} : tensor")
-    same = ", all of one shape and dtype" if len(sketch.inputs) > 1 else ""
+    same = ", all with the same shape and dtype" if len(sketch.inputs) > 1 else ""
     yield f"        {_ABOUT[sketch.kind].format(same)}"
     for each in sketch.attributes:
         python = {AttrType.BOOL: "bool", AttrType.STRING: "str", AttrType.INT32: "int", AttrType.INT64: "int"}
         yield f"    {each.name} : {python.get(each.type, 'float')}"
-        yield "        A factor." if each.is_number else "        Without effect as yet."
+        yield "        A factor." if each.is_number else "        Not used yet."
     yield from ("", "    Returns", "    -------", *(f"    {name} : tensor" for name in sketch.outputs), '    """')
 
 
 def _needs_sample(sketch: Sketch) -> bool:
-    """Whether arguments cannot be made up from the definition."""
+    """Return whether checks cannot generate arguments from the definition alone."""
     return sketch.kind == "matmul" or any(not each.has_default for each in sketch.attributes)
 
 
 def _sample(sketch: Sketch) -> Iterator[str]:
     yield from ("", "", "def sample_inputs(elements, dtype):")
-    yield '    """Arguments for checks and benchmarks, of about so many elements."""'
+    yield '    """Return arguments for checks and benchmarks, with about this number of elements."""'
     yield f"    shape = {_SHAPES[sketch.kind]}"
     yield "    rng = np.random.default_rng(0)"
     yield "    return {"

@@ -1,4 +1,4 @@
-"""The definition file of a new op."""
+"""Write the definition file of a new op."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from pykernels.base.abi import AttrType
 from pykernels.tools.new.sketch import Sketch, SketchAttribute
-
-__all__ = ["definition_text"]
 
 _TYPES = {
     AttrType.FLOAT: "float",
@@ -25,19 +23,19 @@ _FILE = """\
 namespace oneflow {{
 namespace {{
 
-// The shapes of the outputs, and what inputs must be like; users read the texts.
+// Infer the shapes of the outputs, and check the inputs; users read the messages.
 Maybe<void> InferForward(user_op::InferContext* ctx) {{
 {shapes}
   return Maybe<void>::Ok();
 }}
 
-// The dtype of an output is that of the first input, unless said otherwise.
+// By default, an output has the dtype of the first input.
 Maybe<void> CheckDataTypes(user_op::InferContext* ctx) {{
 {dtypes}
   return Maybe<void>::Ok();
 }}
 
-// Gradients are like what they are the gradients of.
+// Each gradient has the shape of its input.
 Maybe<void> InferBackward(user_op::InferContext* ctx) {{
 {gradients}
   return Maybe<void>::Ok();
@@ -45,7 +43,7 @@ Maybe<void> InferBackward(user_op::InferContext* ctx) {{
 
 }}  // namespace
 
-// The op that users call, computed by `forward` of the kernel file.
+// The op that users call, computed by `forward` in the kernel file.
 REGISTER_USER_OP("{name}_forward")
 {forward}
     .SetLogicalTensorDescInferFn(InferForward)
@@ -57,7 +55,7 @@ REGISTER_USER_OP("{name}_backward")
     .SetLogicalTensorDescInferFn(InferBackward)
     .SetDataTypeInferFn(CheckDataTypes);
 
-// Which tensors of the forward pass the backward one gets, and which of its outputs is the gradient of which input.
+// The inputs of the backward op, and the gradient of each forward input among its outputs.
 REGISTER_USER_OP_GRAD("{name}_forward")
     .SetBackwardOpConfGenFn([](user_op::BackwardOpConfContext* ctx) -> Maybe<void> {{
       const std::string gradient = ctx->FwOp().op_name() + "_grad";
@@ -75,7 +73,7 @@ REGISTER_USER_OP_GRAD("{name}_forward")
 
 
 def definition_text(sketch: Sketch) -> str:
-    """The text of ``<op>_cpp_def.cpp``."""
+    """Return the text of ``<op>_cpp_def.cpp``."""
     attributes = [_attribute(each) for each in sketch.attributes]
     inputs = [f'.Input("{name}")' for name in sketch.inputs]
     slopes = [f'.Input("d{name}")' for name in sketch.outputs]

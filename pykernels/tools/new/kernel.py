@@ -1,12 +1,10 @@
-"""The kernel file of a new op."""
+"""Write the kernel file of a new op."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from pykernels.tools.new.sketch import Sketch
-
-__all__ = ["formula", "kernel_text"]
 
 _FILE = """\
 {imports}# One function for each op type of the definition. `args` are NumPy arrays, in the order of the definition's
@@ -25,7 +23,7 @@ def backward(args{keywords}):
 
 
 def kernel_text(sketch: Sketch) -> str:
-    """The text of ``<op>_py_kernel.py``."""
+    """Return the text of ``<op>_py_kernel.py``."""
     slopes = [f"d{name}" for name in sketch.outputs]
     return _FILE.format(
         imports="import numpy as np\n\n" if sketch.kind == "matmul" else "",
@@ -38,7 +36,7 @@ def kernel_text(sketch: Sketch) -> str:
 
 
 def formula(sketch: Sketch) -> str:
-    """What the first output is, as the kernel computes it."""
+    """Return the expression by which the kernel computes the first output."""
     return " * ".join([*sketch.factors, _value(sketch)])
 
 
@@ -70,7 +68,7 @@ def _backward(sketch: Sketch, slopes: Sequence[str]) -> list[str]:
         return [f"return {', '.join(' * '.join([*sketch.factors, part]) for part in parts)}"]
     lines = []
     if sketch.kind != "elementwise":
-        # With the axis that was summed: it also keeps slopes arrays, whose dtype Python numbers leave as it is.
+        # Restore the summed axis. This also keeps slopes arrays, so that Python numbers do not change their dtype.
         slopes = [f"{name}[..., None]" for name in slopes]
     slope = slopes[0]
     if len(slopes) > 1:

@@ -1,4 +1,4 @@
-"""Sketch of a new op: its names and its kind."""
+"""Sketch a new op: its names and its kind."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from pykernels.base.attributes import parse_value, type_name
 from pykernels.base.errors import CallError, LoadError
 from pykernels.define.declared import REQUIRED
 
-__all__ = ["ATTRIBUTE_TYPES", "KINDS", "Sketch", "SketchAttribute", "read_attribute", "sketch"]
-
-#: The kinds, each with the inputs and outputs that an op of it has if nobody names any.
+#: The kinds of ops, each with its default inputs and outputs.
 KINDS = {
     "elementwise": (("x",), ("y",)),
     "reduction": (("x",), ("y",)),
     "loss": (("prediction", "target"), ("loss",)),
     "matmul": (("x", "weight"), ("y",)),
 }
-#: The types that attributes of new ops can have.
+#: The possible types of attributes of new ops.
 ATTRIBUTE_TYPES = {
     type_name(each): each
     for each in (AttrType.FLOAT, AttrType.DOUBLE, AttrType.INT32, AttrType.INT64, AttrType.BOOL, AttrType.STRING)
 }
 _ATTRIBUTE = re.compile(r"(?P<name>\w+)(?::(?P<type>\w+))?(?:=(?P<default>.*))?", re.S)
-# What the files that are written use for themselves: in functions, and in modules.
+# The names that the written files use themselves: in functions, and in modules.
 _TAKEN = frozenset({"args", "outs", "is_train", "np", "pykernels", "total", "gradient", "error", "self", "rng"})
 _MODULES = frozenset({"np", "pykernels", "pytest", "opcheck", "Path"})
 
 
 @dataclass(frozen=True)
 class SketchAttribute:
-    """An attribute of a new op; `default` is `REQUIRED` where there is none."""
+    """An attribute of a new op; `default` is `REQUIRED` if it has none."""
 
     name: str
     type: AttrType
@@ -44,12 +42,12 @@ class SketchAttribute:
 
     @property
     def has_default(self) -> bool:
-        """Whether it need not be given."""
+        """Whether calls may leave the attribute out."""
         return self.default is not REQUIRED
 
     @property
     def is_number(self) -> bool:
-        """Whether the op is multiplied by it."""
+        """Whether the op multiplies its result by the attribute."""
         return self.type not in (AttrType.BOOL, AttrType.STRING)
 
 
@@ -74,8 +72,13 @@ class Sketch:
 
     @property
     def factors(self) -> list[str]:
-        """The attributes that the op is multiplied by."""
+        """The attributes that the op multiplies its result by."""
         return [each.name for each in self.attributes if each.is_number]
+
+    def call(self, function: str) -> str:
+        """Return a statement that calls `function` with the required arguments."""
+        given = [*self.inputs, *(each.name for each in self.attributes if not each.has_default)]
+        return f"{', '.join(self.outputs)} = {function}({', '.join(given)})"
 
 
 def sketch(
@@ -85,14 +88,10 @@ def sketch(
     outputs: Sequence[str] = (),
     attributes: Sequence[SketchAttribute] | None = None,
 ) -> Sketch:
-    """A new op, with what is not said filled in: without `attributes`, an elementwise op has a factor ``scale``.
+    """Return a new op with defaults for missing parts; by default, an elementwise op has an attribute ``scale``.
 
-    Raises
-    ------
-    LoadError
-        The op cannot have this name.
-    CallError
-        An input, output or attribute cannot have its name, or the kind is for other numbers of inputs or outputs.
+    This raises `LoadError` if the op cannot have this name, and `CallError` if an input, output or attribute cannot
+    have its name, or the kind is for other numbers of inputs or outputs.
     """
     _check_name(name)
     if attributes is None:
@@ -107,26 +106,25 @@ def sketch(
 
 
 def read_attribute(text: str) -> SketchAttribute:
-    """An attribute written as ``alpha:float=0.01``; without a type it is a float, without a default required.
+    """Read an attribute written as ``alpha:float=0.01``; by default the type is float, and the attribute is required.
 
-    Raises
-    ------
-    CallError
-        It is not written like that.
+    This raises `CallError` if the text has another form.
     """
     found = _ATTRIBUTE.fullmatch(text)
     if found is None:
         raise CallError(f"{text!r} is not an attribute; write it as alpha:float=0.01, or alpha:float without a default")
     given = {"int": "int64", "str": "string"}.get(found["type"], found["type"] or "float")
     if given not in ATTRIBUTE_TYPES:
-        raise CallError(f"{text!r}: there is no attribute type {given!r} here; there are {', '.join(ATTRIBUTE_TYPES)}")
+        raise CallError(
+            f"{text!r}: attribute type {given!r} is not one of those of new ops: {', '.join(ATTRIBUTE_TYPES)}"
+        )
     type_ = ATTRIBUTE_TYPES[given]
     if found["default"] is None:
         return SketchAttribute(found["name"], type_)
     try:
         default = parse_value(type_, found["default"])
     except ValueError as error:
-        raise CallError(f"{text!r}: the default is of type {given}, which it is not: {error}") from None
+        raise CallError(f"{text!r}: the default is not of type {given}: {error}") from None
     if default in (float("inf"), float("-inf")) or default != default:
         raise CallError(f"{text!r}: the default must be finite")
     return SketchAttribute(found["name"], type_, default)
@@ -144,7 +142,7 @@ def _check_name(name: str) -> None:
     if keyword.iskeyword(name):
         raise LoadError(f"{name!r} cannot be the name of an op: it is a Python keyword (try '{name}_op')")
     if name in _MODULES:
-        raise LoadError(f"{name!r} cannot be the name of an op: the files that are written use it (try '{name}_op')")
+        raise LoadError(f"{name!r} cannot be the name of an op: the written files use this name (try '{name}_op')")
     if (paths.OPS / name).exists():
         raise LoadError(f"pykernels ships an op {name!r} already; choose another name")
 
@@ -156,7 +154,7 @@ def _check_names(given: Sketch) -> None:
         if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name):
             raise CallError(f"{name!r} cannot name an input, output or attribute: it is not a Python identifier")
         if name in _TAKEN or name == given.name:
-            raise CallError(f"{name!r} cannot name an input, output or attribute: the files that are written use it")
+            raise CallError(f"{name!r} cannot name an input, output or attribute: the written files use this name")
     everything = [*names, *gradients]
     twice = next((name for name in everything if everything.count(name) > 1), None)
     if twice is not None:

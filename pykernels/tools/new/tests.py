@@ -1,12 +1,10 @@
-"""The tests of a new op."""
+"""Write the tests of a new op."""
 
 from __future__ import annotations
 
 from pykernels.tools.new.api import example_value
 from pykernels.tools.new.kernel import formula
 from pykernels.tools.new.sketch import Sketch
-
-__all__ = ["test_text"]
 
 _FILE = '''\
 """Tests of the op {name}, for pytest."""
@@ -31,13 +29,13 @@ def test_values():
 
 def test_definition_kernel_and_gradient_agree():
     pytest.importorskip("hypothesis", reason="it draws the inputs: pip install 'pykernels[check]'")
-    # Some of all the checks of `python -m pykernels check`, which takes longer.
+    # A few of the checks of `python -m pykernels check`, which takes longer.
     opcheck({name}, checks=["definition", "shapes", "compiled", "gradient"])
 '''
 
 
 def test_text(sketch: Sketch, folder: str) -> str:
-    """The text of ``test_<op>.py``, where `folder` is an expression for the op folder."""
+    """Return the text of ``test_<op>.py``, in which `folder` is an expression for the op folder."""
     arguments = [f"{name} = rng.uniform(0.5, 2, (4, 3))" for name in sketch.inputs]
     arguments += [f"{each.name} = {example_value(each)!r}" for each in sketch.attributes]
     call = [*sketch.inputs, *(f"{each.name}={each.name}" for each in sketch.attributes)]

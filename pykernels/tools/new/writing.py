@@ -1,18 +1,20 @@
-"""Write the files of a new op."""
+"""Write the files of a new op, or of a new package of ops for installation with pip."""
 
 from __future__ import annotations
 
+import keyword
 from pathlib import Path
 
 from pykernels.base.errors import LoadError
+from pykernels.base.version import __version__
+from pykernels.define.declared import Argument
 from pykernels.load.folders import CPP_DEF, PY_API, PY_KERNEL
+from pykernels.tools import stubs
 from pykernels.tools.new.api import api_text
 from pykernels.tools.new.definition import definition_text
 from pykernels.tools.new.kernel import kernel_text
 from pykernels.tools.new.sketch import Sketch
 from pykernels.tools.new.tests import test_text
-
-__all__ = ["is_package", "op_texts", "write_files", "write_op"]
 
 _PURPOSES = {
     CPP_DEF: "what the op is: inputs, outputs, attributes, shapes, gradient",
@@ -20,44 +22,126 @@ _PURPOSES = {
     PY_API: "the function that users call",
 }
 _TEXTS = {CPP_DEF: definition_text, PY_KERNEL: kernel_text, PY_API: api_text}
+_PROJECT = """\
+[build-system]
+requires = ["setuptools >= 64", "wheel"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "{name}"
+version = "0.1.0"
+description = "Ops for neural networks, in every framework that pykernels knows"
+readme = "README.md"
+requires-python = ">=3.10"
+dependencies = ["pykernels >= {version}"]
+
+[project.optional-dependencies]
+test = ["pykernels[check]", "pytest"]
+
+# pykernels.load_ops() finds the ops in the folder of this package.
+[project.entry-points."pykernels.ops"]
+{name} = "{name}"
+
+[tool.setuptools]
+packages = ["{name}"]
+
+[tool.setuptools.package-data]
+{name} = ["**/*"]
+"""
+_README = """\
+# {name}
+
+Ops for neural networks, written with [pykernels](https://pypi.org/project/pykernels/).
+
+    pip install .                            # ops are compiled on the machine that uses them
+    python -m pykernels build --wheel .      # a wheel with compiled ops, whose users need no compiler
+    pip install '.[test]'; python -m pytest    # the tests
+    python -m pykernels new OP --path {name}   # one more op
+    python -m pykernels stubgen {name}         # their types, for editors; a wheel with compiled ops includes them
+
+In Python:
+
+    import {name}
+
+    {call}
+"""
+_INIT = '''\
+"""Ops for neural networks, which are also registered in every imported framework."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pykernels
+
+if TYPE_CHECKING:
+    from {name}.stubs import Ops
+
+_ops: Ops = pykernels.load_ops(Path(__file__).parent)
+
+{op} = _ops["{op}"].api.{op}
+'''
 
 
 def write_op(sketch: Sketch, folder: Path) -> dict[Path, str]:
-    """Write the three files of a new op, which works as it is, and its tests: beside them, or with those of a package.
+    """Write the three files of a new op, which works as it is, and its tests, beside it or with those of its package.
 
-    Parameters
-    ----------
-    sketch : Sketch
-    folder : Path
-        The folder of op folders to make it in; made if it is not there.
-
-    Returns
-    -------
-    dict of Path to str
-        The files, each with what it is for.
-
-    Raises
-    ------
-    LoadError
-        The op folder or the file of tests is there already, or cannot be written.
+    `folder`, the folder of op folders, is created if it does not exist. Return the purpose of each file. This raises
+    `LoadError` if the op folder or the file of tests already exists, or cannot be written.
     """
     place = folder / sketch.name
     tests, path = folder / f"test_{sketch.name}.py", f'Path(__file__).parent / "{sketch.name}"'
     others = _project(folder) / "tests"
     if is_package(folder) and others.is_dir():
-        # Beside the package: whatever lies in it is installed.
+        # Outside the package, whose files are all installed.
         tests, path = others / tests.name, f'Path(__file__).parent.parent / "{folder.resolve().name}" / "{sketch.name}"'
     if place.exists() or tests.exists():
-        there = place if place.exists() else tests
-        raise LoadError(f"{there} is there already; choose another name, or remove it first")
-    texts = op_texts(sketch, folder)
+        existing = place if place.exists() else tests
+        raise LoadError(f"{existing} already exists; choose another name, or remove it first")
+    texts = _op_texts(sketch, folder)
     texts[tests] = (test_text(sketch, path), "its tests, for pytest")
-    write_files({file: text for file, (text, _) in texts.items()}, f"the op folder {place}")
-    return {file: purpose for file, (_, purpose) in texts.items()}
+    return _write(texts, f"the op folder {place}")
+
+
+def write_package(name: str, op: Sketch, folder: Path) -> dict[Path, str]:
+    """Write a package with one op, which works as it is, into a new folder in `folder`.
+
+    Return the purpose of each file. This raises `LoadError` if the name cannot be that of a package, or the package
+    already exists or cannot be written.
+    """
+    if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name) or name == "pykernels":
+        raise LoadError(f"{name!r} cannot be the name of a package of ops: use letters, digits and underscores")
+    if name == op.name:
+        raise LoadError(f"the package and its op cannot both be called {name!r}; choose another name for one of them")
+    root = folder / name
+    if root.exists():
+        raise LoadError(f"{root} already exists; choose another name, or remove it first")
+    ops = _op_texts(op, root / name)
+    values = {"name": name, "op": op.name, "version": __version__, "call": op.call(f"{name}.{op.name}")}
+    texts = {
+        root / "pyproject.toml": (_PROJECT.format(**values), "what pip needs to know, and where the ops are"),
+        root / "README.md": (_README.format(**values), "how to build and use it"),
+        root / name / "__init__.py": (_INIT.format(**values), "the functions of the ops"),
+        root / name / "py.typed": ("", "marks the package as typed, for type checkers"),
+        root / name / stubs.FILE: (stubs.stub_text([_stub(op)]), "the types, for editors"),
+        **ops,
+        root / "tests" / f"test_{op.name}.py": (
+            test_text(op, f'Path(__file__).parent.parent / "{name}" / "{op.name}"'),
+            "the op's tests, for pytest",
+        ),
+    }
+    return _write(texts, f"the package {root}")
+
+
+def _stub(op: Sketch) -> stubs.StubOp:
+    return stubs.StubOp(
+        op.name, api_text(op), [Argument(name) for name in op.inputs], {each.name: each.type for each in op.attributes}
+    )
 
 
 def is_package(folder: Path) -> bool:
-    """Whether a folder of op folders is a package in a project."""
+    """Return whether a folder of op folders is a package in a project."""
     return (folder / "__init__.py").is_file() and (_project(folder) / "pyproject.toml").is_file()
 
 
@@ -65,17 +149,18 @@ def _project(folder: Path) -> Path:
     return folder.parent if folder.name else folder.resolve().parent  # Path(".") is its own parent
 
 
-def op_texts(sketch: Sketch, folder: Path) -> dict[Path, tuple[str, str]]:
-    """The three files of an op in a folder of op folders: their texts, and what they are for."""
+def _op_texts(sketch: Sketch, folder: Path) -> dict[Path, tuple[str, str]]:
+    """Return the texts and purposes of the three files of an op in a folder of op folders."""
     place = folder / sketch.name
     return {place / f"{sketch.name}{part}": (make(sketch), _PURPOSES[part]) for part, make in _TEXTS.items()}
 
 
-def write_files(texts: dict[Path, str], what: str) -> None:
-    """Write files and the folders that they need; `LoadError` if `what` cannot be written."""
+def _write(texts: dict[Path, tuple[str, str]], what: str) -> dict[Path, str]:
+    """Write files and the folders that they need, and return their purposes; `what` is the subject of errors."""
     try:
-        for file, text in texts.items():
+        for file, (text, _) in texts.items():
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise LoadError(f"{what} cannot be written: {error.strerror}") from error
+    return {file: purpose for file, (_, purpose) in texts.items()}

@@ -1,9 +1,10 @@
-"""Assemble a library: compile and link everything that goes into it."""
+"""Compile and link everything that a library contains."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,13 +15,12 @@ from pykernels.base import paths
 from pykernels.base.errors import BuildError
 from pykernels.build import cache, linking, processor, toolchain
 from pykernels.define.cpp_def import compile_object
+from pykernels.kernel.emit import vector_math
 from pykernels.load.folders import CPP_DEF
 from pykernels.load.module import OpModule
-from pykernels.tools.ship import linker, source
+from pykernels.tools.ship import source
 from pykernels.tools.ship.kernels import LibraryKernel
 from pykernels.tools.ship.source import LibraryOp
-
-__all__ = ["assemble", "check_definition"]
 
 _FLAGS = ("-O2", "-ffunction-sections", "-fdata-sections")
 _INCLUDE = (paths.CPP_DEFS / "include", paths.REGISTRY)
@@ -34,7 +34,7 @@ def check_definition(module: OpModule) -> None:
     path = module.files[CPP_DEF]
     if path.suffix == ".py":
         raise BuildError(
-            f"op {module.name!r}: its definition {path} is Python, which a library cannot hold; write it as "
+            f"op {module.name!r}: its definition {path} is Python, which a library cannot contain; write it as "
             f"{module.name}{CPP_DEF}"
         )
 
@@ -46,22 +46,16 @@ def assemble(
     parts: Sequence[Path],
     exported: Sequence[str],
 ) -> None:
-    """Link a library, in a folder of its own that may hold what else is needed on the way.
+    """Compile and link a library in a folder of its own, which also gets temporary files.
 
     Parameters
     ----------
     kernels : mapping of OpModule to sequence of LibraryKernel
         In the order of the definitions that `ops` refer to.
-    ops : sequence of LibraryOp
     parts : sequence of Path
-        Other sources than those that are in every library.
+        Sources in addition to those of every library.
     exported : sequence of str
-        The functions that the library shows.
-
-    Raises
-    ------
-    BuildError
-        There is no compiler, or it failed.
+        The functions that the library exports.
     """
     folder = output.parent
     flat = [kernel for group in kernels.values() for kernel in group]
@@ -71,39 +65,39 @@ def assemble(
 
     def definition(number: int, module: OpModule) -> Path:
         symbol = source.definition_symbol(number)
-        return linker.isolate(compile_object(module.files[CPP_DEF]), folder / f"{symbol}.o", _DEFINITION, symbol)
+        return _isolate(compile_object(module.files[CPP_DEF]), folder / f"{symbol}.o", _DEFINITION, symbol)
 
     def kernel(number: int, made: LibraryKernel) -> Path:
         symbol = source.kernel_symbol(number)
-        return linker.isolate(made.path, folder / f"{symbol}.o", linking.ENTRY, symbol)
+        return _isolate(made.path, folder / f"{symbol}.o", linking.ENTRY, symbol)
 
     products = [_matrix_product()] if any(made.needs_blas for made in flat) else []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        # What takes longest goes first.
+        # The slowest go first.
         objects = [
             *products,
             *pool.map(_compile, sources),
             *pool.map(definition, itertools.count(), kernels),
             *pool.map(kernel, itertools.count(), flat),
         ]
-    linker.link(objects, exported, output)
+    _link(objects, exported, output)
 
 
 def _compile(part: Path) -> Path:
-    """The object of a source: from the cache if it is one of ours, and was not written for this library alone."""
+    """Compile a source; objects of our own sources, which are the same for every library, are cached."""
     if paths.REGISTRY in part.parents:
         return toolchain.build_object(part.stem, part, kind="runtime", flags=_FLAGS, include=_INCLUDE, key=(_key(),))
     made = part.with_suffix(".o")
     include = [f"-I{folder}" for folder in _INCLUDE]
-    command = [*toolchain.compiler().command, "-std=c++17", "-fPIC", "-fvisibility=hidden", "-O1", *include]
+    command = [*toolchain.compiler(), "-std=c++17", "-fPIC", "-fvisibility=hidden", "-O1", *include]
     toolchain.run([*command, "-c", str(part), "-o", str(made)], what=part.name)
     return made
 
 
 def _matrix_product() -> Path:
-    """The object of the matrix products, which is as fast as the chosen processor, like kernels."""
+    """Compile the matrix products for the chosen processor, like kernels."""
     flags = ("-O3", f"-march={processor.chosen()}", *_FLAGS[1:])
-    # What the compiler makes for the processor at hand is for no other that may share the cache.
+    # Another processor that shares the cache must not use code for this one.
     features = llvm.get_host_cpu_features().flatten() if processor.chosen() == processor.NATIVE else ""
     return toolchain.build_object(
         _MATRIX_PRODUCT.stem, _MATRIX_PRODUCT, kind="runtime", flags=flags, include=_INCLUDE, key=(features,)
@@ -111,6 +105,38 @@ def _matrix_product() -> Path:
 
 
 def _key() -> str:
-    """What tells the versions of the sources apart that others include."""
+    """Return a digest of the sources that other sources include."""
     folders = ("host", "library", "onnxruntime")
     return cache.digest(part for folder in folders for part in sorted((paths.REGISTRY / folder).glob("*.cpp")))
+
+
+def _isolate(source: Path, target: Path, symbol: str, name: str) -> Path:
+    """Copy an object; rename `symbol` to `name`, and make all other symbols local."""
+    objcopy = shutil.which("objcopy")
+    if objcopy is None:
+        raise BuildError("objcopy is not on the PATH; install it (Debian, Ubuntu: apt install binutils)")
+    # Symbols distinguish groups of sections, but they become local.
+    merged = target.with_suffix(".merged.o")
+    command = toolchain.compiler()
+    flags = ["-r", "-nostdlib", "-Wl,--force-group-allocation"]
+    toolchain.run([*command, *flags, str(source), "-o", str(merged)], what=str(source))
+    renamed = [f"--redefine-sym={symbol}={name}", f"--keep-global-symbol={name}"]
+    toolchain.run([objcopy, *renamed, str(merged), str(target)], what=str(source))
+    merged.unlink()
+    return target
+
+
+def _link(objects: Sequence[Path], exported: Sequence[str], output: Path) -> None:
+    """Link a library that needs only the C library, and exports these symbols."""
+    script = output.with_suffix(".map")
+    script.write_text(f"{{ global: {' '.join(f'{name};' for name in exported)} local: *; }};\n")
+    mathematics = ["-lm"]
+    if vector_math.identity() != "no vector math library":
+        mathematics.insert(0, str(vector_math.path()))
+    flags = [
+        *("-shared", "-s", "-static-libstdc++", "-static-libgcc"),
+        *(f"-Wl,--version-script={script}", "-Wl,-z,defs", "-Wl,--gc-sections", "-Wl,--as-needed"),
+    ]
+    command = [*toolchain.compiler(), *flags, *map(str, objects), "-o", str(output), *mathematics]
+    toolchain.run(command, what=output.name)
+    script.unlink()

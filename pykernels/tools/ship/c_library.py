@@ -1,31 +1,100 @@
-"""A library for programs in C, with a header."""
+"""Build a library for C programs, with a header."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pykernels.base import paths
+from pykernels.base import abi, dtypes, paths
+from pykernels.base.abi import AttrType
 from pykernels.base.errors import BuildError
 from pykernels.build.output import replacing
+from pykernels.define.declared import Argument, Attribute
 from pykernels.load.module import OpModule
-from pykernels.tools.ship import c_source
 from pykernels.tools.ship.assembly import assemble
 from pykernels.tools.ship.kernels import LibraryKernel
 from pykernels.tools.ship.source import LibraryOp
+from pykernels.tools.ship.source import text as literal
 
-__all__ = ["build_c_library"]
+#: The prefix of all functions and types.
+PREFIX = "pykernels_"
 
 _PART = paths.REGISTRY / "library" / "c_api.cpp"
+_ARRAY = """\
+#ifndef PYKERNELS_ARRAY
+#define PYKERNELS_ARRAY
+/* Element types. */
+enum {
+@dtypes@
+};
+/* An array: its elements lie one after the other in row-major order, aligned for their type. */
+typedef struct pykernels_array {
+  void* data;
+  int32_t dtype;
+  int32_t ndim;
+  int64_t shape[@axes@];
+} pykernels_array;
+#endif
+"""
+_INTRODUCTION = """\
+/* Ops that pykernels has compiled into {library}.
+ *
+ * Every function returns 0, or 1 after it has written a message into `error`, which has `error_size` bytes and may be
+ * NULL. It writes into the data of its outputs, whose types and shapes must be right. If one has no data (NULL), the
+ * function only fills in the types and shapes of all outputs. An optional input may be NULL. `attributes` may be NULL
+ * if all attributes have defaults. Any number of threads may call the functions.
+ */
+"""
+_LISTS = {
+    AttrType.SHAPE: "int64_t",
+    AttrType.LIST_INT32: "int64_t",
+    AttrType.LIST_INT64: "int64_t",
+    AttrType.LIST_DTYPE: "int64_t",
+    AttrType.LIST_SHAPE: "int64_t",
+    AttrType.LIST_FLOAT: "double",
+    AttrType.LIST_STRING: "char* const",
+}
+_SINGLES = {
+    AttrType.INT32: "int32_t",
+    AttrType.INT64: "int64_t",
+    AttrType.BOOL: "int32_t",
+    AttrType.DTYPE: "int32_t",
+    AttrType.FLOAT: "double",
+    AttrType.DOUBLE: "double",
+    AttrType.STRING: "const char*",
+}
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """An argument of an op as parameters of its function."""
+
+    argument: Argument
+    name: str
+    is_written: bool
+
+    def declaration(self) -> str:
+        kind = "pykernels_array*" if self.is_written else "const pykernels_array*"
+        return f"{kind} const* {self.name}, int32_t n_{self.name}" if self.argument.repeated else f"{kind} {self.name}"
+
+    def value(self) -> str:
+        if self.argument.repeated:
+            return f"{{{self.name}, n_{self.name}}}"
+        count = f"{self.name} ? 1 : 0" if self.argument.optional else "1"
+        return f"{{&{self.name}, {count}}}"
 
 
 def build_c_library(output: Path, kernels: Mapping[OpModule, Sequence[LibraryKernel]]) -> list[LibraryOp]:
-    """Write a library, and beside it a header of its name, with a function for each op that has kernels.
+    """Write a library with a function for each op that has kernels, and a header with the same name beside it.
 
     Parameters and errors are those of `onnx_library.build_onnx_library`.
     """
     if output.suffix == ".h":
-        raise BuildError(f"{output} is the name of a header; the one of the library gets it")
+        raise BuildError(
+            f"{output} is the name of a header; give the name of the library, and the header gets the same name"
+        )
     ops: list[LibraryOp] = []
     for number, (module, group) in enumerate(kernels.items()):
         where = {kernel.op.name: kernel.where for kernel in group}
@@ -35,9 +104,143 @@ def build_c_library(output: Path, kernels: Mapping[OpModule, Sequence[LibraryKer
                 name = module.name if part == "_forward" else op.name
                 ops.append(LibraryOp(op, number, "", name, where[op.name], ()))
     header = output.with_suffix(".h")
-    with replacing([output, header]) as made:
-        made[header].write_text(c_source.header(ops, output.name))
-        functions = made[output].parent / "functions.cpp"
-        functions.write_text(c_source.source(ops, header.name))
-        assemble(made[output], kernels, ops, [_PART, functions], c_source.functions(ops))
+    with replacing([output, header]) as temporary:
+        temporary[header].write_text(_header(ops, output.name))
+        functions = temporary[output].parent / "functions.cpp"
+        functions.write_text(_source(ops, header.name))
+        assemble(temporary[output], kernels, ops, [_PART, functions], [f"{PREFIX}{op.name}" for op in ops])
     return ops
+
+
+def _header(ops: Sequence[LibraryOp], library: str) -> str:
+    """Return the header of a library."""
+    numbers = ((dtype, dtypes.number_of(dtype)) for dtype in ("float32", "float64", "float16", *_integers(), "bool"))
+    lines = [f"  PYKERNELS_{dtype.upper()} = {number}," for dtype, number in numbers]
+    body = "\n".join(line for op in ops for line in _declarations(op))
+    return "\n".join(
+        [
+            _INTRODUCTION.format(library=library),
+            "#pragma once\n#include <stddef.h>\n#include <stdint.h>\n",
+            _ARRAY.replace("@dtypes@", "\n".join(lines)).replace("@axes@", str(abi.MAX_NDIM)),
+            '#ifdef __cplusplus\nextern "C" {\n#endif\n',
+            body,
+            "\n#ifdef __cplusplus\n}\n#endif\n",
+        ]
+    )
+
+
+def _source(ops: Sequence[LibraryOp], header_name: str) -> str:
+    """Return the source of the functions, which includes the header."""
+    lines = [
+        '#include "library/c_api.h"',
+        f'#include "{header_name}"',
+        "#pragma GCC visibility push(default)",
+        *(line for number, op in enumerate(ops) for line in _definition(number, op)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _integers() -> list[str]:
+    return [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+
+
+def _parameters(op: LibraryOp) -> tuple[list[_Parameter], list[_Parameter]]:
+    taken = {"attributes", "error", "error_size"}
+    found: tuple[list[_Parameter], list[_Parameter]] = ([], [])
+    for parameters, arguments, is_written in ((found[0], op.op.inputs, False), (found[1], op.op.outputs, True)):
+        for argument in arguments:
+            name = argument.name
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            parameters.append(_Parameter(argument, name, is_written or argument.mutable))
+    return found
+
+
+def _prototype(op: LibraryOp) -> str:
+    parameters = [each.declaration() for group in _parameters(op) for each in group]
+    if op.op.attributes:
+        parameters.append(f"const {PREFIX}{op.name}_attributes* attributes")
+    return f"int32_t {PREFIX}{op.name}({', '.join([*parameters, 'char* error', 'size_t error_size'])})"
+
+
+def _declarations(op: LibraryOp) -> Iterator[str]:
+    yield f"/* {op.op.schema()} */"
+    name = f"{PREFIX}{op.name}"
+    if op.op.attributes:
+        yield f"typedef struct {name}_attributes {{"
+        for attribute in op.op.attributes:
+            yield from _members(attribute)
+        yield f"}} {name}_attributes;"
+        yield from _defaults(op, name)
+    yield f"{_prototype(op)};\n"
+
+
+def _members(attribute: Attribute) -> Iterator[str]:
+    if attribute.type in _LISTS:
+        yield f"  const {_LISTS[attribute.type]}* {attribute.name};"
+        yield f"  int32_t n_{attribute.name};"
+    else:
+        yield f"  {_SINGLES[attribute.type]} {attribute.name};"
+
+
+def _defaults(op: LibraryOp, name: str) -> Iterator[str]:
+    """Yield the defaults, if every attribute has one; each list gets an array of its own."""
+    if any(attribute.required for attribute in op.op.attributes):
+        return
+    values = []
+    for attribute in op.op.attributes:
+        value = attribute.default
+        if attribute.type not in _LISTS:
+            values.append(_single(value))
+            continue
+        items = abi.encode_attr(attribute.name, attribute.type, value)
+        flat = _flat(attribute.type, value)
+        array = f"{name}_default_{attribute.name}"
+        listed = ", ".join(map(_single, flat)) or "0"
+        yield f"static const {_LISTS[attribute.type]} {array}[] = {{{listed}}};"
+        values += [array, str(items.count)]
+    yield f"static const {name}_attributes {name}_defaults = {{{', '.join(values)}}};"
+
+
+def _flat(type_: AttrType, value: Any) -> Sequence[Any]:
+    return [n for shape in value for n in (len(shape), *shape)] if type_ is AttrType.LIST_SHAPE else list(value)
+
+
+def _single(value: Any) -> str:
+    return literal(value) if isinstance(value, str) else str(int(value)) if isinstance(value, bool) else repr(value)
+
+
+def _definition(number: int, op: LibraryOp) -> Iterator[str]:
+    inputs, outputs = _parameters(op)
+    yield f"{_prototype(op)} {{"
+    if op.op.attributes:
+        if any(attribute.required for attribute in op.op.attributes):
+            yield f"  if (!attributes) return pykernels::library::Refuse({literal(op.name)}, error, error_size);"
+        else:
+            yield f"  if (!attributes) attributes = &{PREFIX}{op.name}_defaults;"
+    values = ", ".join(_value(attribute) for attribute in op.op.attributes)
+    lists = (", ".join(each.value() for each in group) for group in (inputs, outputs))
+    yield f"  return pykernels::library::CallOp({number}, {{{next(lists)}}}, {{{next(lists)}}}, {{{values}}}, error,"
+    yield "                                     error_size);"
+    yield "}"
+
+
+def _value(attribute: Attribute) -> str:
+    """Return the ``pk_attr`` for a member of `attributes`."""
+    type_, member = attribute.type, f"attributes->{attribute.name}"
+    kind = _LISTS.get(type_) or _SINGLES[type_]
+    count = f"attributes->n_{attribute.name}" if type_ in _LISTS else "1"
+    single = type_ not in _LISTS
+    parts = [
+        literal(attribute.name),
+        str(int(type_)),
+        count,
+        member if single and kind.startswith("int") else "0",
+        member if single and kind == "double" else "0",
+        member if single and type_ is AttrType.STRING else "nullptr",
+        member if kind == "int64_t" and not single else "nullptr",
+        member if kind == "double" and not single else "nullptr",
+        member if type_ is AttrType.LIST_STRING else "nullptr",
+    ]
+    return f"{{{', '.join(parts)}}}"

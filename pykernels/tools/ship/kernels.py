@@ -14,7 +14,7 @@ import numpy as np
 from pykernels.base import abi
 from pykernels.base.errors import BuildError, CallError, CompileFailed, KernelError
 from pykernels.build import linking
-from pykernels.call.uses import Use, uses_of
+from pykernels.call.uses import Use, forward_use, gradient_uses
 from pykernels.define.definition import OpDef
 from pykernels.kernel import service
 from pykernels.kernel.facts import ELEMENTWISE, PYTHON, Facts
@@ -23,31 +23,29 @@ from pykernels.kernel.read.signature import Signature, read_shapes, signature_of
 from pykernels.load.module import OpModule
 from pykernels.load.samples import MAX_NDIM, Sample, sample
 
-__all__ = ["DEFAULT_DTYPES", "LibraryKernel", "Wanted", "compile_kernels"]
-
-# Fewer make the same kernels.
+# More elements would need the same kernels.
 _ELEMENTS = 64
-#: What is compiled for if nothing is said: of these, what the definition accepts.
+#: The default dtypes; those are compiled that the definition accepts.
 DEFAULT_DTYPES = ("float32", "float64", "float16")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What kernels a library is to have.
+    """The kernels that a library should contain.
 
     Attributes
     ----------
     dtypes : sequence of str
-        Of the inputs; `DEFAULT_DTYPES` if empty.
+        The dtypes of the inputs; `DEFAULT_DTYPES` if empty.
     shapes : mapping of str to tuple of int
-        The shapes of inputs, of which only the number of axes counts. Without any, what `samples.sample` gives, and
-        inputs of one shape of up to `samples.MAX_NDIM` axes.
+        The shapes of inputs, of which only the number of axes counts. By default those of `samples.sample`, and inputs
+        of one shape with up to `samples.MAX_NDIM` axes.
     attributes : mapping
-        Values of attributes. Numbers need not be said, since kernels take them at run time.
+        Values of attributes. Numbers may be left out, since kernels take them at run time.
     gradients : bool
-        Whether the ops of gradients are wanted, too.
+        Whether to compile the ops of gradients, too.
     filename : str
-        As for `kernel.forms.compile_kernel`: what the objects are for.
+        As for `kernel.pipeline.compile_kernel`: what the objects are for.
     """
 
     dtypes: Sequence[str] = ()
@@ -59,18 +57,18 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class LibraryKernel:
-    """A kernel as an object.
+    """A kernel that is compiled to an object.
 
     Attributes
     ----------
     op : OpDef
     where : str
-        File and line of the function.
+        The file and line of the function.
     instance : abi.Instance
         The use that it was compiled for.
     signature : Signature
     any_rank : bool
-        Whether it serves tensors of any number of axes.
+        Whether it takes tensors with any number of axes.
     flags : int
         ``pk_kernel_flags``.
     needs_blas : bool
@@ -79,7 +77,7 @@ class LibraryKernel:
         The object, whose function is `linking.ENTRY`.
     facts : Facts
     given : Signature
-        That of the use, before the values of numbers were compiled in.
+        The signature of the use, not specialized on any numbers.
     """
 
     op: OpDef
@@ -95,27 +93,27 @@ class LibraryKernel:
 
 
 def compile_kernels(module: OpModule, wanted: Wanted) -> tuple[list[LibraryKernel], list[str]]:
-    """Compile the kernels of a folder for the chosen processor, unless they are in the cache.
+    """Compile the kernels of a folder for the chosen processor, or find them in the cache.
 
-    Of the dtypes and numbers of axes that nobody has named, those are left out that the definition or the kernel does
-    not take, as long as one is left.
+    Dtypes and numbers of axes that are not chosen explicitly are left out if the definition or the kernel refuses them,
+    as long as one remains.
 
     Returns
     -------
     kernels : list of LibraryKernel
     left_out : list of str
-        Why there is no kernel for what the definition accepts.
+        Why kernels for calls that the definition accepts are missing.
 
     Raises
     ------
     BuildError
         A kernel needs Python, or there is no compiler.
     CallError
-        The definition refuses what is wanted.
+        The definition refuses the chosen dtypes, shapes or attributes.
     PykernelsError
-        What else is wrong with the folder.
+        Something else is wrong with the folder.
     """
-    found = _Found(module, wanted.filename)
+    found = _Collected(module, wanted.filename)
     for variant in _variants(module, wanted):
         try:
             for use in variant.uses:
@@ -129,44 +127,51 @@ def compile_kernels(module: OpModule, wanted: Wanted) -> tuple[list[LibraryKerne
     return found.kernels, found.left_out
 
 
-class _Found:
-    """The kernels of a folder as they are found."""
+class _Collected:
+    """Collects the kernels of a folder."""
 
     def __init__(self, module: OpModule, filename: str) -> None:
         self.kernels: list[LibraryKernel] = []
         self.left_out: list[str] = []
         self._module = module
         self._filename = filename
-        self._served: set[tuple[str, Signature]] = set()
+        self._covered: set[tuple[str, Signature]] = set()
 
     def add(self, use: Use) -> None:
-        """Compile what a use needs and is not there yet."""
+        """Compile the kernel that a use needs, unless it is there already."""
         given = signature_of(use.op, self._module.kernel(use.op.name), use.instance())
-        if {(use.op.name, given), (use.op.name, given.without_ranks())} & self._served:
+        if {(use.op.name, given), (use.op.name, given.without_ranks())} & self._covered:
             return
-        made = self._compile(use, given)
-        self.kernels.append(made)
-        self._served.add((use.op.name, given.without_ranks() if made.any_rank else given))
-        fixed = [name for name, _ in given.scalars if name not in dict(made.signature.scalars)]
-        if fixed:
-            self._add_other_values(use, given, fixed)
+        made = self._add_specialized(use, given)
+        self._covered.add((use.op.name, given.without_ranks() if made.any_rank else given))
 
-    def _add_other_values(self, use: Use, given: Signature, fixed: Sequence[str]) -> None:
-        """For a kernel with the values of numbers compiled in: one that takes any, or else some for other values."""
-        try:
-            self.kernels.append(self._compile(use, given, any_values=True))
-        except (BuildError, KernelError):
-            own = tuple(use.attributes[name] for name in fixed)
-            for values in itertools.product(*(self._values(use, given, name) for name in fixed)):
-                other = replace(use, attributes={**use.attributes, **dict(zip(fixed, values))})
-                if values == own:
-                    continue
+    def _add_specialized(self, use: Use, given: Signature, covered: Sequence[str] = ()) -> LibraryKernel:
+        """Add the kernel of a use, and those for other values of the numbers that it is specialized on.
+
+        One kernel that is not specialized serves them all. Without it, there is a kernel for each likely value of
+        the numbers that are not in `covered`.
+        """
+        made = self._compile(use, given)
+        if all((made.op.name, made.signature) != (other.op.name, other.signature) for other in self.kernels):
+            self.kernels.append(made)
+        names = [name for name in made.signature.specialized if name not in covered]
+        if not names:
+            return made
+        if not covered:
+            with contextlib.suppress(BuildError, KernelError):
+                self.kernels.append(self._compile(use, given, any_values=True))
+                return made
+        own = tuple(use.attributes[name] for name in names)
+        for values in itertools.product(*(self._values(use, given, name) for name in names)):
+            other = replace(use, attributes={**use.attributes, **dict(zip(names, values))})
+            if values != own:
                 with contextlib.suppress(CallError, KernelError):
                     other.infer()
-                    self.kernels.append(self._compile(other, given))
+                    self._add_specialized(other, given, made.signature.specialized)
+        return made
 
     def _values(self, use: Use, given: Signature, name: str) -> Sequence[Any]:
-        """What an attribute is likely to be: a truth value, or the number of an axis, from either end."""
+        """Return the likely values of an attribute: both truth values, or the numbers of axes from either end."""
         if name in given.flags:
             return (False, True)
         if name in given.reals:
@@ -220,11 +225,11 @@ def _variants(module: OpModule, wanted: Wanted) -> Iterator[_Variant]:
 
 
 def _others(module: OpModule, first: Sample, dtype: np.dtype, wanted: Wanted) -> Iterator[Sample]:
-    """Arguments with other numbers of axes, which the definition may refuse."""
+    """Yield arguments with other numbers of axes, which the definition may refuse."""
     for ndim in range(1, MAX_NDIM + 1):
         with contextlib.suppress(CallError):
             yield sample(module, _ELEMENTS, dtype, attributes=wanted.attributes, ndim=ndim, makes_up=False)
-    # Batches of what is given: of all inputs, or of the data alone and not of its weights.
+    # Batches of the given arguments: of all inputs, or of the data without its weights.
     for more in range(1, MAX_NDIM):
         yield Sample([[_batch(a, more) for a in group] for group in first.inputs], first.attributes)
         data, *weights = first.inputs or [[]]
@@ -232,12 +237,11 @@ def _others(module: OpModule, first: Sample, dtype: np.dtype, wanted: Wanted) ->
 
 
 def _batch(array: np.ndarray, more: int) -> np.ndarray:
-    """The array with more axes of length one, as far as there can be."""
+    """Return the array with more axes of length one, up to the limit."""
     return array[(None,) * min(more, max(0, MAX_NDIM - array.ndim))]
 
 
 def _uses(module: OpModule, arguments: Sample, wanted: Wanted) -> list[Use]:
-    uses = uses_of(module, arguments)
-    forward = next(uses)
-    forward.infer()  # which the definition may refuse
-    return [forward, *(uses if wanted.gradients else ())]
+    forward = forward_use(module, arguments)
+    forward.infer()  # the definition may refuse it
+    return [forward, *(gradient_uses(module, forward) if wanted.gradients else ())]

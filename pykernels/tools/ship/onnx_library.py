@@ -1,4 +1,4 @@
-"""A library of custom ops for ONNX Runtime, which needs no Python."""
+"""Build a library of custom ops for ONNX Runtime, which needs no Python."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from pykernels.tools.ship.assembly import assemble
 from pykernels.tools.ship.kernels import LibraryKernel
 from pykernels.tools.ship.source import LibraryOp
 
-__all__ = ["build_onnx_library"]
-
-_PARTS = tuple(paths.REGISTRY / name for name in ("onnxruntime.cpp", "library/onnxruntime.cpp"))
-#: What ONNX Runtime calls.
+_PARTS = tuple(paths.REGISTRY / name for name in ("onnxruntime/ops.cpp", "library/onnxruntime.cpp"))
+#: The function that ONNX Runtime calls.
 _ENTRY = "RegisterCustomOps"
 
 
@@ -30,7 +28,7 @@ def build_onnx_library(
     Parameters
     ----------
     output : Path
-        It appears at the end, complete, or stays as it was.
+        The file to write; on failure it stays as it was.
     kernels : mapping of OpModule to sequence of LibraryKernel
         Op types without kernels are left out.
     domain : str, optional
@@ -39,12 +37,12 @@ def build_onnx_library(
     Returns
     -------
     list of LibraryOp
-        What is in it.
+        The ops in the library.
 
     Raises
     ------
     BuildError
-        Two ops have one name, there is no compiler, it failed, or `output` cannot be written.
+        Two ops have the same name, there is no compiler, it failed, or `output` cannot be written.
     """
     ops: list[LibraryOp] = []
     owners: dict[NodeName, OpModule] = {}
@@ -58,6 +56,6 @@ def build_onnx_library(
                 raise BuildError(f"two folders define the ONNX op {name}: {owners[name].path} and {module.path}")
             owners[name] = module
             ops.append(LibraryOp(op, number, name.domain, name.op_type, where[op.name], rows[op.name]))
-    with replacing([output]) as made:
-        assemble(made[output], kernels, ops, _PARTS, [_ENTRY])
+    with replacing([output]) as temporary:
+        assemble(temporary[output], kernels, ops, _PARTS, [_ENTRY])
     return ops

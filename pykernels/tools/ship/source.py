@@ -1,16 +1,14 @@
-"""The tables of a library as C++ source: its ops, and what each kernel was compiled for (``registry/library``)."""
+"""Write the tables of a library as C++ source: its ops and kernels, for ``registry/library``."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pykernels.base import abi
 from pykernels.define.definition import OpDef
 from pykernels.tools.ship.kernels import LibraryKernel
-
-__all__ = ["LibraryOp", "definition_symbol", "kernel_symbol", "tables", "text"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +19,13 @@ class LibraryOp:
     ----------
     op : OpDef
     definition : int
-        Which of the library's definitions it belongs to.
+        The index of its definition in the library.
     domain, name : str
-        What its nodes are called.
+        The domain and type of its nodes.
     where : str
-        File and line of its kernel.
+        The file and line of its kernel.
     dtypes : sequence of sequence of int
-        As ``onnx.node_dtypes`` finds them.
+        The dtypes, as ``onnx.node_dtypes`` finds them.
     """
 
     op: OpDef
@@ -39,17 +37,17 @@ class LibraryOp:
 
 
 def definition_symbol(number: int) -> str:
-    """What the function of a definition is called in a library."""
+    """Return the name of a definition's function in a library."""
     return f"pk_library_definition_{number}"
 
 
 def kernel_symbol(number: int) -> str:
-    """What a kernel's function is called in a library."""
+    """Return the name of a kernel's function in a library."""
     return f"pk_library_kernel_{number}"
 
 
 def tables(ops: Sequence[LibraryOp], kernels: Sequence[LibraryKernel]) -> str:
-    """The source; the numbers of symbols are positions in the arguments."""
+    """Return the source; the numbers in symbols are positions in the arguments."""
     return "\n".join(_lines(ops, kernels)) + "\n"
 
 
@@ -113,40 +111,37 @@ def _kernel_arrays(number: int, kernel: LibraryKernel) -> Iterator[str]:
     yield from _array("int32_t", f"scalars_{number}", [str(position) for _, position in kernel.signature.scalars])
     constants = {name for name, _ in kernel.signature.constants}
     attrs = [attr for attr in instance.attrs[: instance.n_attrs] if attr.name.decode() in constants]
+    entries = []
     for at, attr in enumerate(attrs):
-        yield from _attr_arrays(f"constant_{number}_{at}", attr)
-    yield from _array(
-        "pk_attr", f"constants_{number}", [_attr(f"constant_{number}_{i}", a) for i, a in enumerate(attrs)]
-    )
+        lists = _lists(attr)
+        names = {kind: f"constant_{number}_{at}_{kind}" for kind in lists}
+        for kind, (type_, items) in lists.items():
+            yield from _array(type_, names[kind], items)
+        entries.append(_attr(attr, names))
+    yield from _array("pk_attr", f"constants_{number}", entries)
 
 
-def _attr_arrays(name: str, attr: abi.Attr) -> Iterator[str]:
+def _lists(attr: abi.Attr) -> dict[str, tuple[str, list[str]]]:
+    """Return the list that an attribute points to, if it does: the element type and the elements by member."""
     value = abi.decode_attr(attr)
     if attr.type == abi.AttrType.LIST_FLOAT:
-        yield from _array("double", f"{name}_reals", [float(v).hex() for v in value])
-    elif attr.type == abi.AttrType.LIST_STRING:
-        yield from _array("char* const", f"{name}_texts", [text(v) for v in value])
-    elif isinstance(value, tuple):
-        flat = value if attr.type != abi.AttrType.LIST_SHAPE else [n for shape in value for n in (len(shape), *shape)]
-        yield from _array("int64_t", f"{name}_integers", [str(v) for v in flat])
+        return {"reals": ("double", [float(v).hex() for v in value])}
+    if attr.type == abi.AttrType.LIST_STRING:
+        return {"texts": ("char* const", [text(v) for v in value])}
+    if attr.type == abi.AttrType.LIST_SHAPE:
+        value = [n for shape in value for n in (len(shape), *shape)]
+    return {"integers": ("int64_t", [str(v) for v in value])} if isinstance(value, (tuple, list)) else {}
 
 
-def _attr(name: str, attr: abi.Attr) -> str:
-    value = abi.decode_attr(attr)
-    is_list = isinstance(value, tuple)
-    pointers = {
-        "integers": is_list and attr.type not in (abi.AttrType.LIST_FLOAT, abi.AttrType.LIST_STRING),
-        "reals": attr.type == abi.AttrType.LIST_FLOAT,
-        "texts": attr.type == abi.AttrType.LIST_STRING,
-    }
-    string = text(value) if attr.type == abi.AttrType.STRING else "nullptr"
-    arrays = ", ".join(f"{name}_{kind}" if used else "nullptr" for kind, used in pointers.items())
+def _attr(attr: abi.Attr, names: Mapping[str, str]) -> str:
+    string = text(attr.text.decode()) if attr.type == abi.AttrType.STRING else "nullptr"
+    arrays = ", ".join(names.get(kind, "nullptr") for kind in ("integers", "reals", "texts"))
     number = int(attr.integer)
     return f"{{{text(attr.name.decode())}, {attr.type}, {attr.count}, {number}, {attr.real!r}, {string}, {arrays}}}"
 
 
 def text(value: str) -> str:
-    """A string literal of C and C++."""
+    """Return a string literal of C and C++."""
     if value.isascii() and value.isprintable():
         return json.dumps(value)
     return '"' + "".join(f"\\{byte:03o}" for byte in value.encode()) + '"'

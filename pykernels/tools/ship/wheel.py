@@ -1,4 +1,4 @@
-"""A wheel of a package of ops, with their compiled objects in it."""
+"""Build a wheel of a package of ops that contains their compiled objects."""
 
 from __future__ import annotations
 
@@ -23,21 +23,19 @@ from pykernels.base.version import __version__
 from pykernels.build import cache, machine, shipped
 from pykernels.define.cpp_def import build_definition, definition_parts
 from pykernels.frameworks.registrar_libraries import RegistrarLibrary
-from pykernels.kernel.shipping import FIXED, kernel_parts
+from pykernels.kernel.shipping import kernel_parts
 from pykernels.load.folders import CPP_DEF
 from pykernels.load.module import OpModule
 from pykernels.tools import stubs
 from pykernels.tools.ship.kernels import LibraryKernel
 
-__all__ = ["Project", "build_wheel", "carried_registrars", "find_project"]
-
-# What a copy of a project does without.
-_LEFT = shutil.ignore_patterns("__pycache__", "build", "dist", "*.egg-info", ".git", ".venv*", shipped.FOLDER)
+# The parts of a project that its copy does not need.
+_IGNORED = shutil.ignore_patterns("__pycache__", "build", "dist", "*.egg-info", ".git", ".venv*", shipped.FOLDER)
 
 
 @dataclass(frozen=True)
 class Project:
-    """A package of ops as its author has it.
+    """The project of a package of ops.
 
     Attributes
     ----------
@@ -52,24 +50,26 @@ class Project:
 
 
 def find_project(root: Path) -> Project:
-    """The package in a folder.
+    """Find the project in a folder.
 
     Raises
     ------
     LoadError
-        There is none, or it has no entry point of the group ``pykernels.ops``, or the folder behind one is not there.
+        There is none, it has no entry point of the group ``pykernels.ops``, or the folder of an entry point is missing.
     BuildError
-        What builds wheels of it is not installed.
+        A tool that builds its wheel is not installed.
     """
     file = root / "pyproject.toml"
     if not file.is_file():
         raise LoadError(
-            f"there is no {file}; name the folder of a package, such as python -m pykernels new --package NAME writes"
+            f"there is no {file}; give the folder of a package, such as python -m pykernels new --package NAME writes"
         )
     text = file.read_text(encoding="utf-8")
     modules = _entry_points(text)
     if not modules:
-        raise LoadError(f'{file}: it has no table [project.entry-points."pykernels.ops"]; write NAME = "MODULE" in it')
+        raise LoadError(
+            f'{file} has no table [project.entry-points."pykernels.ops"]; add one with a line NAME = "MODULE"'
+        )
     collections = []
     for module in modules:
         places = [root.joinpath(*parts, *module.split(".")) for parts in ((), ("src",))]
@@ -82,7 +82,7 @@ def find_project(root: Path) -> Project:
 
 
 def _entry_points(text: str) -> list[str]:
-    """The modules that a ``pyproject.toml`` names for the group; Python 3.10 has no parser of these files."""
+    """Return the modules of the group's entry points in a ``pyproject.toml``, which Python 3.10 cannot parse."""
     import re
 
     table = re.search(r"^\[project\.entry-points\.[\"']pykernels\.ops[\"']\]\s*$(.*?)(?=^\[|\Z)", text, re.M | re.S)
@@ -91,12 +91,12 @@ def _entry_points(text: str) -> list[str]:
 
 
 def _check_tools(text: str) -> None:
-    """Raise if what builds wheels is not there, before anything is compiled."""
+    """Raise an error if a tool that builds wheels is missing, before anything is compiled."""
     import re
 
     backend = re.search(r"^\s*build-backend\s*=\s*[\"'](\w+)", text, re.M)
     needed = ("pip", backend[1] if backend else "setuptools", "wheel")
-    # Not by `importlib.util`: hooks of setuptools's act on whoever looks for pip.
+    # importlib.util would trigger hooks of setuptools that react to a search for pip.
     missing = [name for name in needed if PathFinder.find_spec(name) is None]
     if missing:
         raise BuildError(
@@ -113,18 +113,18 @@ def build_wheel(
     *,
     cpu: str,
 ) -> Path:
-    """Build the wheel of a package with the objects of its ops in it; the project stays as it is.
+    """Build the wheel of a package with the objects of its ops; the project itself does not change.
 
     Parameters
     ----------
     kernels : mapping of OpModule to sequence of LibraryKernel
-        For each op, those to load. Its definition goes with them.
+        The kernels to include for each op, in addition to its definition.
     registrars : sequence of RegistrarLibrary
-        What enters ops into frameworks.
+        The registrars to include.
     output : Path
-        The folder to write it to.
+        The folder to write the wheel to.
     cpu : str
-        The processor that the kernels are compiled for.
+        The processor for which the kernels are compiled.
 
     Returns
     -------
@@ -134,11 +134,11 @@ def build_wheel(
     Raises
     ------
     BuildError
-        pip or what it runs fails.
+        pip, or a tool that it runs, fails.
     """
     with tempfile.TemporaryDirectory(prefix="pykernels-wheel-") as scratch:
         copy = Path(scratch, "project")
-        shutil.copytree(project.root, copy, ignore=_LEFT)
+        shutil.copytree(project.root, copy, ignore=_IGNORED)
         for collection in project.collections:
             inside = copy / collection.relative_to(project.root)
             own = {module: group for module, group in kernels.items() if module.path.parent == collection.resolve()}
@@ -157,12 +157,12 @@ def build_wheel(
 
 
 def carried_registrars(wheel: Path, folder: Path) -> list[RegistrarLibrary]:
-    """The registrars that a wheel carries, unpacked into a folder.
+    """Unpack the registrars of a wheel into a folder, and return them.
 
     Raises
     ------
     LoadError
-        There are none, they are damaged, or of another version of pykernels.
+        There are none, they are damaged, or another version of pykernels built them.
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -172,11 +172,11 @@ def carried_registrars(wheel: Path, folder: Path) -> list[RegistrarLibrary]:
         raise LoadError(f"{wheel} cannot be read: {error}") from error
     for store in stores:
         if store.pykernels != __version__:
-            raise LoadError(f"{wheel} is built by pykernels {store.pykernels}, and this is {__version__}")
+            raise LoadError(f"{wheel} was built by pykernels {store.pykernels}, but this is {__version__}")
     carried = {(each.framework, str(each.made_for)): each for store in stores for each in store.registrars}
     if not carried or not all(each.is_intact() for each in carried.values()):
         raise LoadError(
-            f"{wheel} carries {'damaged' if carried else 'no'} registrars: build it again, with python -m pykernels "
+            f"{wheel} has {'damaged' if carried else 'no'} registrars: build it again with python -m pykernels "
             "build --wheel where the frameworks are installed"
         )
     return [RegistrarLibrary(each.framework, each.path, each.made_for) for each in carried.values()]
@@ -193,6 +193,7 @@ def write_store(
     ops = {}
     for module, group in kernels.items():
         objects: dict[str, Any] = {}
+        specialize_on: dict[str, str] = {}
         path = module.files[CPP_DEF]
         if path.suffix != ".py":
             built = build_definition(path)
@@ -202,11 +203,15 @@ def write_store(
             signature = kernel.signature.without_ranks() if kernel.any_rank else kernel.signature
             name = f"{kernel.op.name}_{number}.so"
             _add(objects, folder, name, kernel_parts(function, signature), kernel.path, kernel.facts.to_json())
-            fixed = [name for name, _ in kernel.given.scalars if name not in dict(kernel.signature.scalars)]
-            if fixed and not kernel.any_rank:
-                marker = cache.digest((*kernel_parts(function, kernel.given), FIXED))
-                objects[marker] = {**objects[cache.digest(kernel_parts(function, signature))], "facts": {FIXED: fixed}}
-        ops[module.name] = {"files": shipped.contents(module.path), "objects": objects}
+            given = kernel.given
+            for each in signature.specialized:
+                specialize_on[cache.digest(kernel_parts(function, given))] = each
+                given = given.specialize((each,), dict(signature.constants))
+        ops[module.name] = {
+            "files": shipped.contents(module.path),
+            "objects": objects,
+            "specialize_on": specialize_on,
+        }
     carried = []
     for number, library in enumerate(registrars):
         name = f"{library.framework}_registrar_{number}.so"
@@ -222,7 +227,7 @@ def write_store(
 
 
 def _write_types(collection: Path, modules: Iterable[OpModule]) -> None:
-    """Have type checkers know the ops; a stub of the author's own stays."""
+    """Add types of the ops for type checkers; a stub that the author wrote stays."""
     (collection / "py.typed").touch()
     with contextlib.suppress(LoadError):
         stubs.write_stubs(collection / stubs.FILE, map(stubs.describe_module, modules))
@@ -245,12 +250,12 @@ def _run(module: str, *arguments: str) -> None:
     environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
     if done.returncode:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-30:])
-        raise BuildError(f"the wheel cannot be built: python -m {module} {arguments[0]}: {said}")
+        output = "\n".join((done.stderr or done.stdout).strip().splitlines()[-30:])
+        raise BuildError(f"the wheel cannot be built: python -m {module} {arguments[0]}: {output}")
 
 
 def _platform() -> str:
-    """The tag of the systems that what is compiled here is for."""
+    """Return the platform tag of code that is compiled on this machine."""
     version = machine.libc().rpartition(" ")[2]
     if not version:
         raise BuildError("a wheel with compiled objects is made for the GNU C library, which this system does not have")

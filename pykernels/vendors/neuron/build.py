@@ -1,4 +1,4 @@
-"""Libraries of Neuron operators: compiled against the installed PyTorch and linked, in the cache."""
+"""Compile libraries of Neuron operators against the installed PyTorch, and link them in the cache."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from pykernels.vendors.neuron.sources import dependencies
 
 __all__ = ["MARK", "Recipe", "build"]
 
-#: The cores of a device, which run a kernel with ``multicore=True``.
+#: The number of a device's cores that run a kernel with ``multicore=True``.
 _CORES = 8
-#: What stands between a library and the description of itself, which can be read without loading it.
+#: The mark between a library and its description, which can be read without loading the library.
 MARK = b"\nPYKERNELS_NEURON_LIBRARY "
 
 _KIND = "neuron"
 _HEADERS = paths.REGISTRY / "neuron" / "include"
 _LIBRARY = paths.REGISTRY / "neuron" / "library.cpp"
-# What writes the C++ that is compiled into every library.
+# The modules that write the C++ code of every library.
 _WRITERS = (Path(__file__), Path(__file__).with_name("kernel_functions.py"))
 _FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-Wno-narrowing")
-# The line of PyTorch's header behind which ours are included.
+# The line of PyTorch's header after which our members are included.
 _CLASS_TENSOR = "class TORCH_API Tensor: public TensorBase {\n"
 _LINK_ERROR = re.compile(r"(?m)^(?:.*[\s/])?(?P<file>[^\s:(]+):\([^)]*\): (?P<text>(?:undefined|multiple).*)$")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a library is built from; paths are as the user has written them, for messages to show."""
+    """What a library is built from; messages show its paths, which stay as the user wrote them."""
 
     name: str
     kernels: Sequence[Path]
@@ -52,20 +52,20 @@ class Recipe:
     verbose: bool = field(default=False, compare=False)
 
     def digests(self) -> dict[Path, str]:
-        """A digest of every file that the user has written for it."""
+        """Return a digest of every file that the user has written for the library."""
         files = {file for source in (*self.kernels, *self.shapes) for file in dependencies(source, self.flags)}
         return {file: cache.digest([file]) for file in sorted(files)}
 
 
 def build(recipe: Recipe) -> Path:
-    """The library in the cache, compiled and linked if need be.
+    """Return the library in the cache; compile and link it if it is missing.
 
     Raises
     ------
     CompileFailed
         A file does not compile, or the library does not link.
     BuildError
-        There is no compiler, or this PyTorch is not known.
+        There is no compiler, or this version of PyTorch is not supported.
     CacheError
         The cache cannot be written.
     """
@@ -81,7 +81,7 @@ def _torch() -> Path:
 
 
 def _common_key(recipe: Recipe) -> list[str]:
-    """What everything of a library depends on."""
+    """Return what all files of a library depend on."""
     return [
         os.environ.get("CXX", ""),
         str(torch.__version__),
@@ -109,7 +109,7 @@ def _object(recipe: Recipe, source: Path, common: Sequence[str]) -> Path:
 def _compile_command() -> list[str]:
     headers = _torch() / "include"
     return [
-        *toolchain.compiler().command,
+        *toolchain.compiler(),
         *_FLAGS,
         f"-I{_HEADERS}",
         *(f"-isystem{folder}" for folder in (headers, headers / "torch" / "csrc" / "api" / "include")),
@@ -119,7 +119,7 @@ def _compile_command() -> list[str]:
 
 
 def _tensor_body() -> Path:
-    """PyTorch's header of class Tensor, a copy of it to which our members are added."""
+    """Return a copy of PyTorch's header of class Tensor with our members."""
     original = _torch() / "include" / "ATen" / "core" / "TensorBody.h"
     try:
         text = original.read_text()
@@ -155,7 +155,7 @@ def _link(recipe: Recipe, objects: Sequence[Path], common: Sequence[str]) -> Pat
         kernels = rename(compiled, list(symbols), scratch)
         libraries = _torch() / "lib"
         command = [
-            *toolchain.compiler().command,
+            *toolchain.compiler(),
             *_FLAGS,
             f"-I{_HEADERS}",
             *recipe.flags,
@@ -179,12 +179,12 @@ def _link(recipe: Recipe, objects: Sequence[Path], common: Sequence[str]) -> Pat
 
 
 def _entry(name: str, key: str) -> str:
-    # A dot is for what the cache itself puts beside an entry.
+    # The cache reserves dots for the files that it puts beside an entry.
     return f"{name.replace('.', '_')}-{key}"
 
 
 def _describe(library: Path) -> None:
-    """Write behind a library what it is built for, and by what it can be told to be whole."""
+    """Append a description to a library: the version of PyTorch, and a digest that shows damage."""
     content = library.read_bytes()
     description = json.dumps({"torch": str(torch.__version__), "digest": cache.digest([content])})
     library.write_bytes(content + MARK + description.encode())
@@ -204,6 +204,6 @@ def _run(recipe: Recipe, command: Sequence[str], *, what: str) -> None:
 
 
 def _show(text: str) -> None:
-    # At once, since several files are compiled at a time.
+    # Write the text in one call, since several files are compiled at a time.
     sys.stdout.write(text)
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The functions that compiled kernel files define, and the table by which a library finds them."""
+"""Find the functions that compiled kernel files define, and write the table of them for a library."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from pykernels.build import toolchain
 
 __all__ = ["KernelFunction", "defined_symbols", "kernel_functions", "rename", "table"]
 
-#: In front of every symbol of a kernel file. On a device kernel and shape functions are programs of their own, whose
+#: The prefix of every symbol of a kernel file. On a device, kernel and shape functions are separate programs, whose
 #: functions may have the same names.
 _PREFIX = "torchneuron_kernel_"
 
 _TYPES = {"at::Tensor": "Tensor", "c10::Scalar": "Scalar"}
 _REFERENCES = {f"{name}{suffix}": kind for name, kind in _TYPES.items() for suffix in ("", "&", " const&")}
 _NAMES = {**_REFERENCES, "long": "int64_t"}
-# What a function returns is not in its symbol, so it is looked up in its source: these are surely no tensors.
+# A symbol does not contain the return type of its function, so we look it up in the source: these types are not
+# tensors.
 _NUMBER = r"(?:void|bool|char|short|int|long|unsigned|signed|float|double|size_t|u?int\d+_t)"
 _NO_TENSOR = re.compile(rf"(?:{_NUMBER}[\s&*]*)+|std::.*|(?:torch::|at::)?(?:Tensor\s*[&*]+|Scalar[\s&*]*)", re.S)
 _COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
@@ -28,7 +29,7 @@ _COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """A function of a kernel file: its `symbol`, and how it is declared; `result` only where that is no tensor."""
+    """A function of a kernel file: its `symbol` and declaration; `result` is None if it may be a tensor."""
 
     symbol: str
     name: str
@@ -37,9 +38,9 @@ class KernelFunction:
 
 
 def defined_symbols(objects: Sequence[Path]) -> dict[str, str]:
-    """The symbols that object files define for others, and the letter of ``nm`` for the kind of each.
+    """Return the symbols that object files export, with the letter of ``nm`` for the kind of each.
 
-    Among them are the names of groups, kind n: the linker keeps one group of a name, whatever is in it.
+    They include the names of groups, of kind n: the linker keeps one group of each name, regardless of its content.
     """
     lines = toolchain.run([_tool("nm"), "--defined-only", "--no-sort", *map(str, objects)], what="reading symbols")
     found = (line.split() for line in lines.splitlines())
@@ -47,7 +48,7 @@ def defined_symbols(objects: Sequence[Path]) -> dict[str, str]:
 
 
 def kernel_functions(symbols: dict[str, str], sources: Sequence[Path]) -> list[KernelFunction]:
-    """The functions among `symbols` that a kernel file has written out, with what their source says they return."""
+    """Return the functions among `symbols` that a kernel file defines, with the return types in their source."""
     names = [symbol for symbol, kind in symbols.items() if kind == "T"]
     if not names:
         return []
@@ -60,14 +61,14 @@ def _functions(symbols: Sequence[str], readable: Sequence[str], text: str) -> It
     for symbol, declaration in zip(symbols, readable):
         found = re.fullmatch(r"([\w:]+)(?:\((.*)\))?", declaration)
         if found is None:
-            continue  # a template, an operator
+            continue  # a template or an operator
         name, types = found.groups()
         parameters = 'unknown, since it is extern "C"' if types is None else ", ".join(map(_type_name, _split(types)))
         yield KernelFunction(symbol, name, parameters, _wrong_result(name.rpartition("::")[2], text))
 
 
 def _split(types: str) -> list[str]:
-    """The types of a list, whose own commas stand in brackets."""
+    """Split a list of types at the commas outside brackets."""
     parts, depth = [""], 0
     for letter in types:
         depth += (letter in "<(") - (letter in ">)")
@@ -91,7 +92,7 @@ def _wrong_result(name: str, text: str) -> str | None:
 
 
 def rename(objects: Sequence[Path], symbols: Sequence[str], folder: Path) -> list[Path]:
-    """Copies of object files in `folder`, in which the symbols that they define are called otherwise."""
+    """Copy object files to `folder` with a prefix on the symbols that they define."""
     names = folder / "names"
     names.write_text("".join(f"{symbol} {_PREFIX}{symbol}\n" for symbol in symbols))
     renamed = []
@@ -104,7 +105,7 @@ def rename(objects: Sequence[Path], symbols: Sequence[str], folder: Path) -> lis
 
 
 def table(functions: Sequence[KernelFunction]) -> str:
-    """The C++ text of the table, for register.h."""
+    """Return the C++ source of the table for register.h."""
     rows = "".join(
         f"    {{{_literal(each.name)}, {_literal(each.parameters)}, {_literal(each.result)}, &kernel_{number}}},\n"
         for number, each in enumerate(functions)

@@ -1,4 +1,4 @@
-"""Load libraries of Neuron operators into this process, each once and only after checks."""
+"""Load libraries of Neuron operators into this process, once each and after checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import torch
 from pykernels.base import locks
 from pykernels.base.errors import BuildError, DefinitionError, LoadError
 from pykernels.build import cache
+from pykernels.build.output import replacing
 from pykernels.vendors.neuron.build import MARK, Recipe, build
 
 __all__ = ["load", "load_library"]
@@ -28,7 +28,7 @@ _LARGEST_STACK = 400 * 1024
 
 @dataclass(frozen=True)
 class _Built:
-    """A library that `load` has built and loaded: from what, and the digests of the files at that time."""
+    """A library that `load` has built and loaded, with its recipe and the digests of its files at that time."""
 
     recipe: Recipe
     digests: dict[Path, str]
@@ -36,7 +36,7 @@ class _Built:
 
 
 _lock = locks.Lock("loading a library")
-# By where `load` puts them; and the digests of all libraries that are loaded, by their path.
+# The built libraries by the destination of `load`; the digests of all loaded libraries by path.
 _built: dict[tuple[str, Path | None], _Built] = {}
 _loaded: dict[Path, str] = {}
 _failures: collections.Counter[Path] = collections.Counter()
@@ -51,9 +51,9 @@ def load(
     multicore: bool = False,
     verbose: bool = False,
 ) -> str:
-    """Build a library of operators from C++ files, and load it: its operators are then in ``torch.ops``.
+    """Build a library of operators from C++ files and load it, which adds its operators to ``torch.ops``.
 
-    What has not changed is not built again. A library that is loaded is left alone.
+    Unchanged files are not compiled again, and a loaded library is not loaded again.
 
     Parameters
     ----------
@@ -80,11 +80,11 @@ def load(
     Raises
     ------
     BuildError
-        A file does not compile (`CompileFailed`), there is no compiler, or this PyTorch is not known.
+        A file does not compile (`CompileFailed`), there is no compiler, or this version of PyTorch is not supported.
     DefinitionError
         The operators are wrong: a kernel function is missing, or disagrees with its shape function.
     LoadError
-        An argument is wrong, a file is not there, or has changed since the library has been loaded.
+        An argument is wrong, or a file is missing or has changed since the library was loaded.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
         raise LoadError(f"custom_op.load: name must be that of a file, lib<name>.so, but is {name!r}")
@@ -111,9 +111,9 @@ def load(
 
 
 def load_library(path: str | os.PathLike[str]) -> None:
-    """Load a library that `load` has built, in this process or in another one.
+    """Load a library that `load` has built, in this process or another one.
 
-    A library that is loaded is left alone.
+    A loaded library is not loaded again.
 
     Parameters
     ----------
@@ -123,9 +123,9 @@ def load_library(path: str | os.PathLike[str]) -> None:
     Raises
     ------
     LoadError
-        It is not there, is no such library, was built for another PyTorch, or has changed since it has been loaded.
+        The file is missing, is not such a library, was built for another PyTorch, or has changed since it was loaded.
     DefinitionError
-        Its operators are wrong: a namespace is used twice, for instance.
+        The operators are wrong: a namespace is used twice, for instance.
     """
     file = Path(path).resolve()
     try:
@@ -150,7 +150,7 @@ def _check_description(path: str | os.PathLike[str], content: bytes) -> None:
         description = json.loads(text) if mark else {}
         built_for, is_whole = description["torch"], description["digest"] == cache.digest([library])
     except (ValueError, KeyError):
-        raise LoadError(f"{path}: this is no library that custom_op.load has built, or not all of it") from None
+        raise LoadError(f"{path}: this is not a library that custom_op.load has built, or not all of it") from None
     if not is_whole:
         raise LoadError(f"{path}: the library is damaged: build it again with custom_op.load")
     if built_for != torch.__version__:
@@ -161,7 +161,7 @@ def _check_description(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def _open(path: str | os.PathLike[str], file: Path) -> None:
-    # One that failed stays mapped, and the system tells files apart by how their paths are written.
+    # A library that failed stays mapped, and the system identifies files by the spelling of their paths.
     written = f"{file.parent}/{'./' * _failures[file]}{file.name}"
     try:
         library = ctypes.CDLL(written, mode=os.RTLD_NOW | os.RTLD_LOCAL)
@@ -180,7 +180,7 @@ def _files(argument: str, sources: Sequence[str | os.PathLike[str]]) -> tuple[Pa
     files = tuple(map(Path, sources))
     for file in files:
         if not file.is_file():
-            raise LoadError(f"{file}: there is no such file; it is one of {argument} (in {Path.cwd()})")
+            raise LoadError(f"{file}: the file does not exist; it is one of {argument} (in {Path.cwd()})")
     return files
 
 
@@ -204,7 +204,7 @@ def _check_unchanged(known: _Built, recipe: Recipe, digests: dict[Path, str]) ->
 
 
 def _install(library: Path, directory: Path | None) -> Path:
-    """Put a library into a directory, in one step for whoever looks."""
+    """Put a library into a directory atomically."""
     if directory is None:
         return library
     target = directory / library.name
@@ -212,15 +212,9 @@ def _install(library: Path, directory: Path | None) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         if target.is_file() and target.read_bytes() == library.read_bytes():
             return target
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{library.name}.", dir=directory)
-        os.close(descriptor)
-        try:
-            shutil.copyfile(library, temporary)
-            os.chmod(temporary, 0o755)
-            os.replace(temporary, target)
-        except OSError:
-            os.unlink(temporary)
-            raise
     except OSError as error:
         raise BuildError(f"{target}: the library cannot be written: {error.strerror}") from error
+    with replacing([target]) as files:
+        shutil.copyfile(library, files[target])
+        files[target].chmod(0o755)
     return target

@@ -14,14 +14,14 @@ _FOLDER_OPTIONS = ("-iquote", "-isystem", "-idirafter", "-I")
 
 
 def dependencies(source: Path, flags: Sequence[str]) -> list[Path]:
-    """A C++ file and the user's headers that it includes, whatever conditions they stand under.
+    """Return a C++ file and the user's headers that it includes, under any preprocessor conditions.
 
     Parameters
     ----------
     source : Path
         The file.
     flags : sequence of str
-        The user's options for the compiler, which name folders of headers. Headers that lie neither there nor beside
+        The user's options for the compiler, which name folders of headers. Headers that are neither there nor beside
         the file that includes them belong to the system or to PyTorch.
     """
     folders = [Path(folder) for folder in _named(flags, _FOLDER_OPTIONS)]
@@ -38,7 +38,7 @@ def dependencies(source: Path, flags: Sequence[str]) -> list[Path]:
 
 
 def _named(flags: Sequence[str], options: tuple[str, ...]) -> Iterator[str]:
-    """What `options` name, in words of their own or of the next flag."""
+    """Yield the values of `options`, which are part of the same flag or the next one."""
     for flag, following in itertools.zip_longest(flags, flags[1:], fillvalue=""):
         for option in options:
             if flag.startswith(option):

@@ -1,9 +1,9 @@
-"""The names of OneFlow 0.1 to 0.4 that today's lacks, so that scripts written for them run as they are.
+"""Provide the names of OneFlow 0.1 to 0.4 that current versions lack, so that old scripts run unchanged.
 
-``import pykernels.vendors.oneflow_legacy`` adds them: what custom ops are used with
-(``flow.experimental.custom_op_module``, ``flow.user_op_builder``), jobs (``flow.global_function``,
-``oneflow.typing``), what these are trained with (``flow.get_variable``, ``flow.optimizer``, ``flow.checkpoint``), and
-what they are made of (``flow.layers``, ``flow.math``, and functions in ``flow.nn``).
+``import pykernels.vendors.oneflow_legacy`` adds the names for custom ops (``flow.experimental.custom_op_module``,
+``flow.user_op_builder``), for jobs (``flow.global_function``, ``oneflow.typing``), for training
+(``flow.get_variable``, ``flow.optimizer``, ``flow.checkpoint``) and for networks (``flow.layers``, ``flow.math``, and
+functions in ``flow.nn``).
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def _set_placement(description: Any, value: Any) -> None:
 
 
 with warnings.catch_warnings():
-    # Parts of OneFlow that it has, but does not import; the first imports a module of Python's that is deprecated.
+    # OneFlow has these modules, but does not import them. The first one imports a deprecated Python module.
     warnings.simplefilter("ignore", DeprecationWarning)
     importlib.import_module("oneflow.unittest")
     if importlib.util.find_spec("oneflow.experimental"):
         importlib.import_module("oneflow.data")
-    else:  # since 0.9, where oneflow.data cannot be imported either
+    else:  # since OneFlow 0.9, in which oneflow.data cannot be imported either
         flow.experimental = sys.modules["oneflow.experimental"] = types.ModuleType("oneflow.experimental")
 
 _add(flow.experimental, custom_op_module=custom_op_module)
@@ -90,11 +90,11 @@ _add(
     watch=watch,
     watch_diff=watch_diff,
 )
-# What the setters of flow.FunctionConfig need, and one that it lacks.
+# The setters of flow.FunctionConfig need a name that their module lacks, and one old setter is missing.
 _add(function_util, distribute_ctx=types.SimpleNamespace(DistributeStrategy=scope.View))
 if not hasattr(flow.FunctionConfig, "default_placement_scope"):
     function_util.oneflow_function_config("default_placement_scope")(_set_placement)
 if "__getattribute__" not in vars(flow.FunctionConfig):
     flow.FunctionConfig.__getattribute__ = find_setting
-# For `import oneflow.typing`, which looks here.
+# `import oneflow.typing` looks for the module here.
 sys.modules.setdefault("oneflow.typing", flow.typing)

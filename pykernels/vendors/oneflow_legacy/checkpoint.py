@@ -1,6 +1,6 @@
-"""``flow.checkpoint``, ``flow.load_variables``, ``flow.get_all_variables``: the variables of all jobs, in files, too.
+"""Get, set, save and load the variables of all jobs: ``flow.checkpoint``, ``flow.load_variables`` and others.
 
-The files are those of OneFlow: a folder with a folder for each variable, which `flow.load` reads, too.
+The file format is OneFlow's: a folder with one folder for each variable, which `flow.load` can read as well.
 """
 
 from __future__ import annotations
@@ -18,55 +18,54 @@ from pykernels.vendors.oneflow_legacy.job import make_jobs
 
 __all__ = ["CheckPoint", "get", "get_all_variables", "load_variables", "save"]
 
-#: Written last, which says that the others are complete.
+#: The file that is written last: it marks the others as complete.
 _DONE = "snapshot_done"
 
 
 def get_all_variables() -> dict[str, variables.Variable]:
-    """The variables of all jobs, by name; jobs that have not been called are built for it."""
+    """Return the variables of all jobs by name; this builds the jobs that have not been called yet."""
     make_jobs()
     return variables.values()
 
 
 def load_variables(value_dict: Mapping[str, Any], ignore_mismatch: bool = True) -> None:
-    """Set variables.
+    """Set the values of variables.
 
     Parameters
     ----------
     value_dict : mapping
-        Arrays or tensors by name, such as those of `get`.
+        Arrays or tensors by name, such as the result of `get`.
     ignore_mismatch : bool
-        Keep values for which there is no variable, for jobs that are defined later.
+        Whether to keep values without a variable, for jobs that are defined later.
 
     Raises
     ------
     CallError
-        A value has not the shape and dtype of its variable, or there is none of its name, with `ignore_mismatch`
-        false.
+        A value differs from its variable in shape or dtype, or it has no variable and `ignore_mismatch` is false.
     """
     make_jobs()
     variables.assign(value_dict, ignore_mismatch=ignore_mismatch)
 
 
 def save(path: str | Path, var_dict: Mapping[str, Any] | None = None) -> None:
-    """Write variables, by default all.
+    """Write variables to a folder, by default all variables.
 
     Parameters
     ----------
     path : path-like
-        A folder, which must be empty or not be there.
+        The folder, which must be empty or not exist.
     var_dict : mapping, optional
         Variables or tensors by name.
 
     Raises
     ------
     CallError
-        The folder has something in it.
+        The folder is not empty.
     """
     folder = Path(path)
     given = get_all_variables() if var_dict is None else var_dict
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        raise CallError(f"flow.checkpoint.save: {folder} is there already, and not empty; remove it, or take another")
+        raise CallError(f"flow.checkpoint.save: {folder} already exists and is not empty; remove it or choose another")
     for name, variable in given.items():
         (folder / name).mkdir(parents=True)
         check_point_v2._save_tensor_to_disk(flow.tensor(variable.numpy()), folder / name)
@@ -75,29 +74,29 @@ def save(path: str | Path, var_dict: Mapping[str, Any] | None = None) -> None:
 
 
 def get(path: str | Path) -> dict[str, flow.Tensor]:
-    """Read what `save` has written, or OneFlow of old.
+    """Read variables that `save` or an old version of OneFlow has written.
 
     Returns
     -------
     dict of Tensor
-        By name.
+        The values by name of the variable.
 
     Raises
     ------
     CallError
-        There is no such folder.
+        The folder does not exist or does not hold variables.
     """
     if not (Path(path) / _DONE).is_file():
-        raise CallError(f"flow.checkpoint.get: {path} is no folder of variables: it has no file {_DONE}")
+        raise CallError(f"flow.checkpoint.get: {path} is not a folder of variables: it has no file {_DONE}")
     tensors: dict[str, flow.Tensor] = flow.load(path)
     return tensors
 
 
 class CheckPoint:
-    """``flow.train.CheckPoint``."""
+    """Save and load all variables: ``flow.train.CheckPoint``."""
 
     def init(self) -> None:
-        """Nothing: variables get their first values by themselves."""
+        """Do nothing: each variable is initialized when it is created."""
 
     def save(self, path: str | Path) -> None:
         """Write all variables."""

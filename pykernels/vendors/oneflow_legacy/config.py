@@ -1,4 +1,4 @@
-"""Settings: ``flow.config``, what jobs may use, which is the CPU of one machine; and those of a single job."""
+"""Check the settings of all jobs (``flow.config``) and of a single job (``flow.FunctionConfig``)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import oneflow as flow
 from oneflow.framework import session_context
 
 from pykernels.base.errors import CallError, PykernelsWarning
-from pykernels.vendors.oneflow_legacy.missing import missing
+from pykernels.vendors.providing import missing
 
 __all__ = ["Config", "enable_eager_execution", "find_setting"]
 
-#: The settings that must be right, and what is.
+#: The settings that must have a certain value: jobs run on the CPU of one machine.
 _FIXED = {"machine_num": 1, "cpu_device_num": 1, "gpu_device_num": 0}
-#: Those that change no result. Scripts have the first one as a matter of course, so it has no warning.
+#: The settings that do not affect results. Most scripts use the first one, so it causes no warning.
 _HARMLESS = (
     "enable_legacy_model_io",
     "enable_debug_mode",
@@ -31,11 +31,11 @@ _HARMLESS = (
     "rdma_recv_msg_buf_mbyte",
     "use_rdma",
 )
-_missing = missing("flow.config", [*_FIXED, *_HARMLESS])
+_missing = missing("flow.config", [*_FIXED, *_HARMLESS], __name__)
 
 
 class Config:
-    """Accepts the settings that say what is so anyway or change no result, and refuses every other one by its name."""
+    """The object ``flow.config``, which accepts settings that hold anyway or do not affect results, but no others."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name in _FIXED:
@@ -59,22 +59,22 @@ def _ignore(name: str, value: Any = True) -> None:
 
 
 def enable_eager_execution(val: bool = True) -> None:
-    """``flow.enable_eager_execution``: has no effect, except for a warning.
+    """Warn that ``flow.enable_eager_execution`` has no effect.
 
-    What is called outside of jobs runs at once anyway; jobs run as graphs, with the same results.
+    Ops outside of jobs run eagerly anyway. Jobs run as graphs, with the same results.
     """
     if val:
-        text = "flow.enable_eager_execution() has no effect: jobs run as graphs, and what is outside of them at once"
+        text = "flow.enable_eager_execution() has no effect: jobs run as graphs, and all other ops run at once"
         warnings.warn(text, PykernelsWarning, stacklevel=2)
 
 
 def find_setting(config: flow.FunctionConfig, name: str) -> Any:
-    """What ``flow.FunctionConfig`` looks its settings up with, which itself has a bare `AssertionError` for others.
+    """Return a setting of a ``flow.FunctionConfig``, which itself raises a bare `AssertionError` for unknown ones.
 
     Raises
     ------
     CallError
-        There is no such setting; the message tells which there are.
+        The setting does not exist. The message lists the existing ones.
     """
     try:
         return object.__getattribute__(config, name)

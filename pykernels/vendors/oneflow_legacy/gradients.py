@@ -1,4 +1,4 @@
-"""Gradients of tensors in jobs: OneFlow tells them while the job runs, and they are handed out when it has run."""
+"""Collect the gradients of tensors that OneFlow reports during a run, and pass them to watchers after the run."""
 
 from __future__ import annotations
 
@@ -18,78 +18,78 @@ from pykernels.frameworks.oneflow.plugin import tell_tensors
 
 __all__ = ["Gradients"]
 
-# By the name of the watcher, what OneFlow has told since the run began: arrays, or why there is none.
-_told: dict[str, queue.SimpleQueue[np.ndarray | Exception]] = {}
-# How long a gradient may take after everything that can be waited for is there.
+# The reports of OneFlow since the run began, by the name of the watcher: arrays, or exceptions.
+_reports: dict[str, queue.SimpleQueue[np.ndarray | Exception]] = {}
+# How long a gradient may take after everything that can be waited for has finished.
 _SECONDS = 60
 
 
 class Gradients:
-    """The gradients that a job has asked for."""
+    """The gradients that a job watches."""
 
     def __init__(self) -> None:
         self._watchers: dict[str, Callable[[np.ndarray], None]] = {}
 
     def add(self, tensor: flow.Tensor, watcher: Callable[[np.ndarray], None]) -> None:
-        """Ask for that of `tensor`, while the graph is being built.
+        """Watch the gradient of `tensor`; call this while the graph is being built.
 
         Raises
         ------
         CallError
-            OneFlow is of a version that tells no gradients.
+            This version of OneFlow does not report gradients.
         """
         _listen()
-        # The name that OneFlow has for the tensor is that of the input of an op.
+        # OneFlow exposes its name for the tensor only as the name of an op's input.
         flow._C.identity(tensor)
         op, _, output = c_api_util.GetCurrentJob().net.op[-1].user_conf.input["in"].s[0].partition("/")
         name = uuid.uuid4().hex
-        # Not above: OneFlow 0.9 has neither.
+        # Imported here because OneFlow 0.9 lacks this module.
         pair = importlib.import_module("oneflow.core.job.lbi_diff_watcher_info_pb2").LbiAndDiffWatcherUuidPair()
         pair.lbi.op_name, pair.lbi.blob_name, pair.watcher_uuid = op, output, name
         c_api_util.CurJobBuildAndInferCtx_AddLbiAndDiffWatcherUuidPair(pair)
         self._watchers[name] = watcher
-        _told[name] = queue.SimpleQueue()
+        _reports[name] = queue.SimpleQueue()
 
     def check(self, job: Any) -> None:
-        """Check that the compiled job computes them all.
+        """Check that the compiled job computes all watched gradients.
 
         Raises
         ------
         CallError
-            It does not.
+            The job does not compute all of them.
         """
-        if not self._watchers:  # as always with OneFlow 0.9, whose jobs have no such ops
+        if not self._watchers:  # always the case with OneFlow 0.9, whose jobs have no such ops
             return
-        told = {op.foreign_watch_conf.handler_uuid for op in job.net.op if op.HasField("foreign_watch_conf")}
-        if not told.issuperset(self._watchers):
+        reported = {op.foreign_watch_conf.handler_uuid for op in job.net.op if op.HasField("foreign_watch_conf")}
+        if not reported.issuperset(self._watchers):
             raise CallError(
                 "flow.watch_diff: the tensor has no gradient: the loss does not depend on it, or it does not depend on "
                 "a trainable variable"
             )
 
     def begin(self) -> None:
-        """Forget what a run has told that failed."""
+        """Discard the gradients that a failed run has reported."""
         for name in self._watchers:
-            _told[name] = queue.SimpleQueue()
+            _reports[name] = queue.SimpleQueue()
 
     def hand_out(self) -> None:
-        """Hand those of the run that has ended to those who have asked."""
+        """Pass the gradients of the finished run to the watchers."""
         for name, watcher in self._watchers.items():
-            array = _told[name].get(timeout=_SECONDS)
+            array = _reports[name].get(timeout=_SECONDS)
             if isinstance(array, Exception):
                 raise array
             watcher(array)
 
 
-def _tell(name: bytes, blob: int) -> None:
+def _report(name: bytes, blob: int) -> None:
     try:
         result = importlib.import_module("oneflow.framework.ofblob").OfBlob(blob).CopyToNdarray()
-    except Exception as error:  # on a thread of OneFlow's
+    except Exception as error:  # raised on a thread of OneFlow, so that `hand_out` has to raise it
         result = error
-    _told[name.decode()].put(result)
+    _reports[name.decode()].put(result)
 
 
-@functools.cache  # once for a process
+@functools.cache  # once per process
 def _listen() -> None:
-    if not tell_tensors(_tell):
-        raise CallError("flow.watch_diff: this version of OneFlow tells nobody of gradients in graphs; 0.8.0 does")
+    if not tell_tensors(_report):
+        raise CallError("flow.watch_diff: this version of OneFlow does not report gradients in graphs; 0.8.0 does")

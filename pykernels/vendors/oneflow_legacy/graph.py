@@ -1,4 +1,4 @@
-"""The graph of a job, which collects what the job's function asks for while it runs: variables, losses, watches."""
+"""Build the graph of a job, with the variables, losses and watches for which the job's function asks."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _thread = threading.local()
 
 
 def is_building() -> bool:
-    """Whether the function of a job is running, in this thread."""
+    """Return whether this thread is running the function of a job to build its graph."""
     return getattr(_thread, "graph", None) is not None
 
 
 def building(name: str) -> JobGraph:
-    """The graph of the job whose function is running.
+    """Return the graph of the job whose function is running.
 
     Parameters
     ----------
     name : str
-        What needs it, for the message.
+        The caller, for the error message.
 
     Raises
     ------
@@ -47,16 +47,16 @@ def building(name: str) -> JobGraph:
 
 
 class JobGraph(flow.nn.Graph):  # type: ignore[misc]
-    """A job for inputs of certain shapes.
+    """The graph of a job for inputs of certain shapes.
 
     Parameters
     ----------
     where : str
-        The job, for messages.
+        The name and location of the job, for error messages.
     function : callable
-        What the job computes, of tensors.
+        The job's function, which takes tensors.
     annotation : Any
-        Of the function's result.
+        The annotation of the function's result.
     training : bool
     settings : JobConfigProto
     """
@@ -66,7 +66,7 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self._where = where
-        # What the graph has set itself stays.
+        # A merge keeps what the graph itself has set.
         self.config.proto.MergeFrom(settings)
         self.config._train(training)
         self._function = function
@@ -80,11 +80,11 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
         self._optimizer: Callable[[list[str]], Any] | None = None
         self._watched: list[tuple[flow.Tensor, Callable[[np.ndarray], None]]] = []
         self._gradients = Gradients()
-        #: The variables that there were none of before.
+        #: The names of the variables that did not exist before.
         self.created: list[str] = []
 
     def run(self, inputs: Sequence[flow.Tensor]) -> Outputs:
-        """Run the job."""
+        """Run the job, call the watchers and return the outputs."""
         self._gradients.begin()
         tensors = self(*inputs)
         count = len(tensors) - len(self._watched)
@@ -94,7 +94,7 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
         return Outputs(self._arrangement, tensors[:count], self._wait)
 
     def make(self, inputs: Sequence[flow.Tensor]) -> None:
-        """Build the job for inputs like these."""
+        """Build the graph for inputs of these shapes and dtypes."""
         prepare()
         self._compile(*inputs)
         try:
@@ -103,22 +103,22 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
             raise CallError(f"{self._where}: {error}") from None
 
     def variable(self, name: str) -> flow.Tensor | None:
-        """A variable that the function has asked for before."""
+        """Return the variable with this name if the function has asked for it before, otherwise None."""
         return self._variables.get(name)
 
     def add_variable(self, name: str, value: flow.Tensor, *, trainable: bool, l2: float) -> flow.Tensor:
-        """Use a tensor as a variable.
+        """Add a tensor to the graph as a variable.
 
         Parameters
         ----------
         trainable : bool
-            Whether the optimizer of this job changes it.
+            Whether the optimizer of this job updates the variable.
         l2 : float
-            The factor of its L2 regularization.
+            The factor of the variable's L2 regularization.
         """
         settings = VariableConfig(name)
         settings.l2 = l2
-        # In another job it may be otherwise.
+        # Another job may have set this differently.
         value.requires_grad_(trainable)
         self._variables[name] = graph_build_util.build_graph_state(name, value, settings)
         self._names.append(name)
@@ -128,17 +128,17 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
         return self._variables[name]
 
     def minimize(self, losses: Sequence[flow.Tensor], optimizer: Callable[[list[str]], Any]) -> None:
-        """Have an optimizer minimize the sum of the means of losses.
+        """Minimize the sum of the means of losses with an optimizer.
 
         Parameters
         ----------
         optimizer : callable
-            Gives the ``TrainConf`` for the names of the trainable variables.
+            Returns the ``TrainConf`` for the names of the trainable variables.
 
         Raises
         ------
         CallError
-            The job does not train, or has an optimizer already, or these are no losses.
+            The job does not train, it has an optimizer already, or `losses` are not losses of this job.
         """
         if not self.training:
             raise CallError("minimize() is called in a job that does not train: @flow.global_function(type='train')")
@@ -152,16 +152,16 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
         self._losses = list(losses)
 
     def watch(self, tensor: flow.Tensor, watcher: Callable[[np.ndarray], None]) -> None:
-        """Have `watcher` called with the numbers of a tensor each time that the job has run."""
+        """Call `watcher` with the values of a tensor after each run of the job."""
         self._watched.append((tensor, watcher))
 
     def watch_gradient(self, tensor: flow.Tensor, watcher: Callable[[np.ndarray], None]) -> None:
-        """Have `watcher` called with the gradient of the losses by a tensor.
+        """Call `watcher` with the gradient of the losses with respect to a tensor after each run of the job.
 
         Raises
         ------
         CallError
-            The job does not train, or OneFlow is of a version that tells no gradients.
+            The job does not train, or this version of OneFlow does not report gradients.
         """
         if not self.training:
             raise CallError(
@@ -170,7 +170,7 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
         self._gradients.add(tensor, watcher)
 
     def build(self, *tensors: flow.Tensor) -> list[flow.Tensor]:
-        """Run the function, for OneFlow to record the ops in it."""
+        """Run the job's function, so that OneFlow records its ops, and return the outputs and the watched tensors."""
         _thread.graph = self
         try:
             result = self._function(*tensors)
@@ -187,7 +187,7 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
         return outputs + [tensor for tensor, _ in self._watched]
 
     def _filter_states(self) -> list[str]:
-        # OneFlow asks before it builds, and reads the list afterwards.
+        # OneFlow calls this before it builds the graph, and reads the returned list afterwards.
         self._state_tensor_tuple = convert_to_tensor_tuple([])
         return self._names
 
@@ -201,13 +201,13 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
         for loss in self._losses:
             flow._oneflow_internal.nn.graph.AddTensorAsGraphLoss(loss)
         job = c_api_util.GetCurrentJob()
-        # OneFlow ends the process at a loss without variables.
+        # OneFlow terminates the process if a loss depends on no variable.
         for name in job.job_conf.train_conf.loss_lbn:
             if not _needs(job, name.split("/")[0], set(self._trainable)):
                 raise CallError("the loss that it minimizes depends on no trainable variable: flow.get_variable(...)")
 
     def _wait(self) -> None:
-        # Variables can be read when all is done; the results are there before the gradients.
+        # The results are available before the gradients, but reading a variable waits for the whole run.
         if self._states:
             min(self._states, key=flow.Tensor.numel).numpy()
         else:
@@ -215,14 +215,14 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
 
 
 def _describe(loss: Any) -> str:
-    # Tensors from outside of a job cannot be printed in it.
+    # Tensors from outside a job cannot be printed inside it.
     if not isinstance(loss, flow.Tensor):
         return repr(loss)
     return f"{loss.dtype}{tuple(loss.shape)}" + ("" if loss.is_lazy else " from outside of it")
 
 
 def _needs(job: Any, op: str, variables: set[str]) -> bool:
-    """Whether an op of the job reads one of the variables, or what is computed of them."""
+    """Return whether an op of the job depends on one of the variables, directly or indirectly."""
     inputs = {
         each.name: [name.split("/")[0] for blobs in each.user_conf.input.values() for name in blobs.s]
         for each in job.net.op

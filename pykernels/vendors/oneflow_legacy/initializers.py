@@ -1,4 +1,4 @@
-"""What calls of ``flow.zeros_initializer`` and the like say where OneFlow has them no more, so since 0.9."""
+"""Explain calls of ``flow.zeros_initializer`` and other initializers, which OneFlow lacks since version 0.9."""
 
 from __future__ import annotations
 
@@ -9,24 +9,17 @@ from pykernels.base.errors import CallError
 
 __all__ = ["NAMES", "refusing"]
 
-NAMES = (
-    "constant_initializer",
-    "glorot_normal_initializer",
-    "glorot_uniform_initializer",
-    "kaiming_initializer",
-    "ones_initializer",
-    "random_normal_initializer",
-    "random_uniform_initializer",
-    "truncated_normal_initializer",
-    "variance_scaling_initializer",
-    "xavier_normal_initializer",
-    "xavier_uniform_initializer",
-    "zeros_initializer",
-)
+NAMES = [
+    f"{kind}_initializer"
+    for kind in (
+        *("constant", "glorot_normal", "glorot_uniform", "kaiming", "ones", "random_normal", "random_uniform"),
+        *("truncated_normal", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros"),
+    )
+]
 
 
 def refusing(name: str) -> Callable[..., Any]:
-    """A function that stands for an initializer, and raises `CallError`."""
+    """Return a function that stands in for an initializer and raises `CallError`."""
 
     def initializer(*_: Any, **__: Any) -> Any:
         raise CallError(

@@ -1,4 +1,4 @@
-"""``flow.global_function``: functions on arrays, run as graphs."""
+"""Run functions on NumPy arrays as graphs: ``flow.global_function``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pykernels.vendors.oneflow_legacy.typing import Placeholder
 
 __all__ = ["clear_default_session", "global_function", "make_jobs"]
 
-# The threads that run graphs are not there in a forked child.
+# A forked child process lacks the threads that run graphs.
 _process = os.getpid()
 _jobs: weakref.WeakSet[_Job] = weakref.WeakSet()
 # Jobs share variables, and OneFlow builds one graph at a time.
@@ -32,28 +32,29 @@ _lock = threading.RLock()
 def global_function(
     type: str | flow.FunctionConfig = "predict", function_config: flow.FunctionConfig | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function of tensors a job: a function of NumPy arrays that runs as a graph.
+    """Turn a function of tensors into a job: a function of NumPy arrays that runs as a graph.
 
     Parameters
     ----------
     type : str
-        ``"predict"`` or ``"train"``. A job that trains has to call ``minimize`` of an optimizer, such as
+        ``"predict"`` or ``"train"``. A training job must call ``minimize`` of an optimizer, such as
         ``flow.optimizer.SGD``, with its loss.
     function_config : flow.FunctionConfig, optional
-        Settings of the graph; it may also be the first argument.
+        The settings of the graph. They can also be the first argument.
 
     Returns
     -------
     callable
-        The decorator. Every parameter of the function that it takes must be annotated with a placeholder, or have one
-        as its default. What the job returns is arranged as the annotation of the result says: ``tp.Numpy``,
-        ``tp.ListNumpy``, or a tuple, list, dict or ``tp.Bundle`` of them; ``tp.Callback`` gives a function that takes
-        a function to be called with the results; without annotation it is an object whose ``get()`` gives them.
+        The decorator. Each parameter of the decorated function must have a placeholder as its annotation or default.
+        The annotation of the function's result determines what a call of the job returns. ``tp.Numpy`` and
+        ``tp.ListNumpy``, or a tuple, list, dict or ``tp.Bundle`` of them, give the results in this structure. With
+        ``tp.Callback``, the job returns a function that takes a callback and calls it with the results. Without an
+        annotation, the job returns an object whose ``get()`` returns the results.
 
     Raises
     ------
     CallError
-        An argument, or an annotation of the function, is none of these.
+        An argument, or an annotation of the function, is wrong.
 
     Examples
     --------
@@ -83,14 +84,14 @@ def global_function(
 
 
 def make_jobs() -> None:
-    """Build all jobs that have not been called yet, for the variables that are in them."""
+    """Build all jobs that have not been called yet, to create their variables."""
     with _lock:
         for job in list(_jobs):
             job.make()
 
 
 def clear_default_session() -> None:
-    """Forget all variables, and all jobs until they are called again: they begin anew."""
+    """Discard all variables and graphs; jobs start afresh when they are called again."""
     with _lock:
         variables.clear()
         for job in _jobs:
@@ -99,7 +100,7 @@ def clear_default_session() -> None:
 
 
 def _settings(config: flow.FunctionConfig | None) -> Any:
-    """The settings of a `FunctionConfig`, in the form that graphs have."""
+    """Return the settings of a `FunctionConfig` in the form that graphs use."""
     if config is None:
         config = flow.FunctionConfig()
     if not isinstance(config, flow.FunctionConfig):
@@ -107,7 +108,7 @@ def _settings(config: flow.FunctionConfig | None) -> Any:
     description = config.function_desc
     defaults = vars(flow.FunctionConfig().function_desc.function_attribute)
     for name, value in vars(description.function_attribute).items():
-        # Contexts that change nothing are those of flow.scope.
+        # The contexts of flow.scope are null contexts, which change nothing.
         if value != defaults[name] and not isinstance(value, contextlib.nullcontext):
             raise CallError(f"flow.global_function: function_config sets {name}, which is not supported")
     if description.job_config_proto.HasField("train_conf"):
@@ -119,7 +120,7 @@ def _settings(config: flow.FunctionConfig | None) -> Any:
 
 
 class _Job:
-    """A function, and the graphs that have been made of it: one for each combination of input shapes."""
+    """A function and its graphs, one for each combination of input shapes."""
 
     def __init__(self, function: Callable[..., Any], settings: Any, *, training: bool) -> None:
         code = getattr(inspect.unwrap(function), "__code__", None)
@@ -164,17 +165,17 @@ class _Job:
             return results.deliver(self._annotation, graph.run(tensors))
 
     def make(self) -> None:
-        """Build the graph, for the largest inputs, unless there is one."""
+        """Build the graph for the largest possible inputs, unless there is a graph already."""
         if not self._graphs:
             self._graph([flow.tensor(np.zeros(each.shape, each.dtype)) for each in self._placeholders.values()])
 
     def clear(self) -> None:
-        """Forget the graphs."""
+        """Discard the graphs."""
         self._graphs.clear()
         self._has_run = False
 
     def _read_parameter(self, parameter: inspect.Parameter) -> inspect.Parameter:
-        """The parameter with its placeholder as annotation."""
+        """Return the parameter with its placeholder as the annotation."""
         if isinstance(parameter.default, Placeholder):
             parameter = parameter.replace(annotation=parameter.default, default=parameter.empty)
         if not isinstance(parameter.annotation, Placeholder) or parameter.kind in (
@@ -188,7 +189,7 @@ class _Job:
         return parameter
 
     def _graph(self, tensors: Sequence[flow.Tensor]) -> JobGraph:
-        """The graph for inputs of these shapes."""
+        """Return the graph for inputs of these shapes; build it if necessary."""
         shapes = tuple([tuple(tensor.shape) for tensor in tensors])
         graph = self._graphs.get(shapes)
         if graph is not None:
@@ -211,7 +212,7 @@ class _Job:
         except BaseException:
             variables.forget(graph.created)
             raise
-        # What has been built for its variables only has no state yet.
+        # A graph that was built only to create its variables has no state yet, so it can go.
         if not self._has_run:
             self._graphs.clear()
         self._graphs[shapes] = graph

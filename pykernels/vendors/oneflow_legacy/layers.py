@@ -1,4 +1,4 @@
-"""``flow.layers``: layers with variables, which are called by the layer's name."""
+"""Define ``flow.layers``: layers with variables, whose names begin with the name of the layer."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import oneflow as flow
 from pykernels.base.errors import CallError
 from pykernels.vendors.oneflow_legacy import nn, scope
 from pykernels.vendors.oneflow_legacy.graph import building
-from pykernels.vendors.oneflow_legacy.missing import missing
 from pykernels.vendors.oneflow_legacy.nn import Padding, Pair
 from pykernels.vendors.oneflow_legacy.variables import get_variable
+from pykernels.vendors.providing import missing
 
 __all__ = ["batch_normalization", "conv2d", "dense"]
 
@@ -29,23 +29,23 @@ def dense(
     trainable: bool = True,
     name: str = "Dense",
 ) -> flow.Tensor:
-    """``activation(x @ weight.T + bias)``, of the variables ``<name>-weight`` and ``<name>-bias``.
+    """Return ``activation(x @ weight.T + bias)``, with the variables ``<name>-weight`` and ``<name>-bias``.
 
     Parameters
     ----------
     inputs : Tensor
-        Of shape (..., features).
+        A tensor of shape (..., features).
     units : int
-        How many features the result has.
+        The number of features of the result.
     activation : callable, optional
-        It is called with a tensor and ``name="activation"``.
+        A function that takes a tensor and ``name="activation"``.
     kernel_initializer, bias_initializer : InitializerConf, optional
-        Zeros by default.
+        Initializers of the variables, by default zeros.
 
     Returns
     -------
     Tensor
-        Of shape (..., units).
+        A tensor of shape (..., units).
     """
     features = inputs.shape[-1]
     with scope.namespace(name):
@@ -78,23 +78,23 @@ def conv2d(
     weight_name: str | None = None,
     bias_name: str | None = None,
 ) -> flow.Tensor:
-    """Convolution by `flow.nn.conv2d`, of the variables ``<name>-weight`` and ``<name>-bias``.
+    """Convolve with `flow.nn.conv2d` and the variables ``<name>-weight`` and ``<name>-bias``.
 
     Parameters
     ----------
     inputs : Tensor
-        Of shape (batch, channels, height, width).
+        A tensor of shape (batch, channels, height, width).
     filters : int
-        How many channels the result has.
+        The number of channels of the result.
     kernel_initializer, bias_initializer : InitializerConf, optional
-        ``flow.xavier_uniform_initializer()`` and zeros by default.
+        Initializers of the variables, by default ``flow.xavier_uniform_initializer()`` and zeros.
     weight_name, bias_name : str, optional
         Other names for the variables.
 
     Returns
     -------
     Tensor
-        Of shape (batch, filters, height, width).
+        A tensor of shape (batch, filters, height, width).
     """
     height, width = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
     shape = (filters, inputs.shape[1] // groups, height, width)
@@ -125,33 +125,34 @@ def batch_normalization(
     training: bool = True,
     name: str = "BatchNorm",
 ) -> flow.Tensor:
-    """Batch normalization, ``gamma * (x - mean) / sqrt(variance + epsilon) + beta``.
+    """Return the batch normalization ``gamma * (x - mean) / sqrt(variance + epsilon) + beta``.
 
-    In a job that trains, `mean` and `variance` are those of the batch, and of each there is a moving one, ``momentum *
-    moving + (1 - momentum) * batch``, which other jobs use. The variables are ``<name>-gamma``, ``<name>-beta``,
-    ``<name>-moving_mean`` and ``<name>-moving_variance``.
+    A training job uses the `mean` and `variance` of the batch, and updates moving averages of both: ``moving =
+    momentum * moving + (1 - momentum) * batch``. Other jobs use the moving averages. The variables are
+    ``<name>-gamma``, ``<name>-beta``, ``<name>-moving_mean`` and ``<name>-moving_variance``.
 
     Parameters
     ----------
     inputs : Tensor
     axis : int
-        Of the channels.
+        The axis of the channels.
     center, scale : bool
-        Whether there are `beta` and `gamma`.
+        Whether to use `beta` and `gamma`.
     beta_initializer, gamma_initializer : InitializerConf, optional
-        Zeros and ones by default, and for the moving ones as well.
+        Initializers of `beta` and `gamma`, by default zeros and ones. The same defaults hold for the initializers of
+        the moving mean and variance.
     trainable, training : bool
-        Without either, jobs that train use the moving ones, too.
+        If one of them is false, training jobs use the moving averages, too.
 
     Returns
     -------
     Tensor
-        Of the shape of `inputs`.
+        A tensor of the shape of `inputs`.
 
     Raises
     ------
     CallError
-        `inputs` has no such axis.
+        `inputs` has no such axis, or fewer than two axes.
     """
     graph = building("flow.layers.batch_normalization")
     if not isinstance(axis, int) or not -inputs.dim() <= axis < inputs.dim():
@@ -172,7 +173,7 @@ def batch_normalization(
         gamma = affine("gamma", scale, gamma_initializer or ones, gamma_regularizer, 1.0)
         mean = _variable("moving_mean", shape, inputs, moving_mean_initializer, None, False)
         variance = _variable("moving_variance", shape, inputs, moving_variance_initializer or ones, None, False)
-    # OneFlow's kernel for the CPU ends the process at other axes; its momentum is how much of the batch counts.
+    # OneFlow's CPU kernel terminates the process for other axes. Its momentum is the weight of the batch.
     result = flow._C.normalization(
         inputs.transpose(axis, 1),
         mean,
@@ -197,7 +198,7 @@ def _named(kind: str, own_name: str | None, layer: str, *settings: Any) -> flow.
 def _variable(
     name: str, shape: tuple[int, ...], inputs: flow.Tensor, initializer: Any, regularizer: Any, trainable: bool
 ) -> flow.Tensor:
-    # A layer's name stands for one layer.
+    # Without reuse, a second layer with the same name is an error.
     return get_variable(
         name,
         shape,
@@ -209,4 +210,4 @@ def _variable(
     )
 
 
-__getattr__ = missing("flow.layers", __all__)
+__getattr__ = missing("flow.layers", __all__, __name__)

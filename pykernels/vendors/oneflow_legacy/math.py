@@ -1,4 +1,4 @@
-"""``flow.math``: functions of tensors, with the names and parameters of old."""
+"""Define ``flow.math``: functions of tensors with their old names and parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import oneflow as flow
 
-from pykernels.vendors.oneflow_legacy.missing import missing
+from pykernels.vendors.providing import missing
 
 __all__ = ["add_n", "argmax", "reduce_std", "reduce_variance", "sigmoid_grad", "squared_difference"]
 
@@ -21,15 +21,15 @@ _SAME_NAME = (
 
 
 def _divide(x: Any, y: Any) -> flow.Tensor:
-    """The quotient; of tensors of whole numbers their dtype's, cut off at the point as in C++."""
+    """Return the quotient; that of two integer tensors keeps the dtype and is truncated toward zero, as in C++."""
     tensors = [each for each in (x, y) if isinstance(each, flow.Tensor)]
     if len(tensors) < 2 or any(each.dtype.is_floating_point for each in tensors):
         return flow.div(x, y)
-    # OneFlow's own division of whole numbers, floor_divide, ends the process where one is by zero.
+    # OneFlow's own integer division, floor_divide, terminates the process at a division by zero.
     return flow.cast(flow.div(flow.cast(x, flow.float64), flow.cast(y, flow.float64)), x.dtype)
 
 
-#: What today's OneFlow has of the same values, by the names of old.
+#: The functions of current OneFlow versions that compute the same, by old name.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(flow, name) for name in _SAME_NAME},
     "divide": _divide,
@@ -53,7 +53,7 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with a parameter `name`, the last one, which all ops had, and which is ignored."""
+    """Add an ignored last parameter `name` to a function, as all old ops had it."""
 
     @functools.wraps(function)
     def call(*args: Any, name: str | None = None, **kwargs: Any) -> Any:
@@ -81,38 +81,38 @@ globals().update({name: _reduction(function) for name, function in _REDUCTIONS.i
 
 @_reduction
 def reduce_variance(x: flow.Tensor, axes: list[int], keepdims: bool) -> flow.Tensor:
-    """The variance of the elements along axes, by default all: their number is what the sum is divided by."""
+    """Return the variance along axes, by default all: the mean of the squared deviations from the mean."""
     return flow.mean(flow.square(x), axes, keepdims) - flow.square(flow.mean(x, axes, keepdims))
 
 
 @_reduction
 def reduce_std(x: flow.Tensor, axes: list[int], keepdims: bool) -> flow.Tensor:
-    """The square root of `reduce_variance`."""
+    """Return the standard deviation: the square root of `reduce_variance`."""
     return flow.sqrt(reduce_variance(x, axes, keepdims))
 
 
 @_named
 def argmax(input: flow.Tensor, axis: int = -1) -> flow.Tensor:
-    """Where the largest element along an axis is."""
+    """Return the index of the largest element along an axis."""
     return flow.argmax(input, axis)
 
 
 @_named
 def add_n(inputs: Sequence[flow.Tensor]) -> flow.Tensor:
-    """The sum of several tensors."""
+    """Return the sum of several tensors."""
     return functools.reduce(flow.add, inputs)
 
 
 @_named
 def squared_difference(x: flow.Tensor, y: flow.Tensor) -> flow.Tensor:
-    """``(x - y)**2``."""
+    """Return ``(x - y)**2``."""
     return flow.square(x - y)
 
 
 @_named
 def sigmoid_grad(y: flow.Tensor, dy: flow.Tensor) -> flow.Tensor:
-    """The gradient of sigmoid where its value is `y`: ``y * (1 - y) * dy``."""
+    """Return the gradient of sigmoid in terms of its value `y`: ``y * (1 - y) * dy``."""
     return y * (1 - y) * dy
 
 
-__getattr__ = missing("flow.math", sorted({*_FUNCTIONS, *_REDUCTIONS, *__all__}))
+__getattr__ = missing("flow.math", {*_FUNCTIONS, *_REDUCTIONS, *__all__}, __name__)

@@ -1,4 +1,4 @@
-"""``flow.nn``: layers without variables, with the names and parameters of old; the parameter `name` is ignored."""
+"""Define the functions of ``flow.nn`` with their old names and parameters; the parameter `name` is ignored."""
 
 from __future__ import annotations
 
@@ -30,44 +30,44 @@ Padding = str | Sequence[Sequence[int]]
 
 
 def relu(x: flow.Tensor, name: str | None = None) -> flow.Tensor:
-    """``x`` where it is positive, 0 elsewhere."""
+    """Return ``x`` where it is positive, and 0 elsewhere."""
     return flow.relu(x)
 
 
 def leaky_relu(x: flow.Tensor, alpha: float = 0.2, name: str | None = None) -> flow.Tensor:
-    """``x`` where it is positive, ``alpha * x`` elsewhere."""
+    """Return ``x`` where it is positive, and ``alpha * x`` elsewhere."""
     return flow._C.leaky_relu(x, alpha)
 
 
 def elu(x: flow.Tensor, alpha: float = 1.0, name: str | None = None) -> flow.Tensor:
-    """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    """Return ``x`` where it is positive, and ``alpha * (exp(x) - 1)`` elsewhere."""
     return flow._C.elu(x, alpha)
 
 
 def softmax(logits: flow.Tensor, axis: int = -1, name: str | None = None) -> flow.Tensor:
-    """Softmax along an axis."""
+    """Return the softmax along an axis."""
     return flow.softmax(logits, axis)
 
 
 def logsoftmax(logits: flow.Tensor, axis: int = -1, name: str | None = None) -> flow.Tensor:
-    """The logarithm of softmax along an axis."""
+    """Return the logarithm of the softmax along an axis."""
     return flow.log_softmax(logits, axis)
 
 
 def softmax_cross_entropy_with_logits(labels: flow.Tensor, logits: flow.Tensor, name: str | None = None) -> flow.Tensor:
-    """The cross-entropy of softmax along the last axis.
+    """Return the cross-entropy of the softmax along the last axis, for labels that are probabilities.
 
     Parameters
     ----------
     labels : Tensor
-        Of shape (..., classes): the probability of each class.
+        The probability of each class, of shape (..., classes).
     logits : Tensor
-        Of the same shape and dtype.
+        A tensor of the same shape and dtype.
 
     Returns
     -------
     Tensor
-        Of shape (...).
+        A tensor of shape (...).
     """
     return flow._C.softmax_cross_entropy(logits, labels)
 
@@ -75,19 +75,19 @@ def softmax_cross_entropy_with_logits(labels: flow.Tensor, logits: flow.Tensor, 
 def sparse_softmax_cross_entropy_with_logits(
     labels: flow.Tensor, logits: flow.Tensor, name: str | None = None
 ) -> flow.Tensor:
-    """The cross-entropy of softmax along the last axis.
+    """Return the cross-entropy of the softmax along the last axis, for labels that are class indices.
 
     Parameters
     ----------
     labels : Tensor
-        Of shape (...) or (..., 1): the number of the class, of an integer dtype.
+        The index of the class, of an integer dtype and of shape (...) or (..., 1).
     logits : Tensor
-        Of shape (..., classes).
+        A tensor of shape (..., classes).
 
     Returns
     -------
     Tensor
-        Of shape (...).
+        A tensor of shape (...).
     """
     if labels.dim() == logits.dim():
         labels = labels.squeeze(-1)
@@ -97,14 +97,15 @@ def sparse_softmax_cross_entropy_with_logits(
 def dropout(
     x: flow.Tensor, rate: float, noise_shape: None = None, seed: int | None = None, name: str | None = None
 ) -> flow.Tensor:
-    """In a job that trains, ``x / (1 - rate)`` with elements that are zero at random, `rate` of them; elsewhere x.
+    """Set a random fraction `rate` of the elements to 0 and divide the others by ``1 - rate``, in training jobs.
 
-    `seed` and `name` are ignored: OneFlow's graphs begin with the same random numbers in every process.
+    Other jobs get `x` unchanged. `seed` and `name` are ignored: OneFlow's graphs start with the same random numbers in
+    every process.
 
     Raises
     ------
     CallError
-        `rate` is not at least 0 and less than 1, or `noise_shape` is given.
+        `rate` is negative or at least 1, or `noise_shape` is given.
     """
     if not 0 <= rate < 1:
         raise CallError(f"flow.nn.dropout: rate must be at least 0 and less than 1, not {rate!r}")
@@ -118,7 +119,7 @@ def dropout(
 def bias_add(
     value: flow.Tensor, bias: flow.Tensor, data_format: str | None = None, name: str | None = None
 ) -> flow.Tensor:
-    """Add a vector along the axis of channels: the second one, or the last if the format, such as "NHWC", says so."""
+    """Add a vector along the axis of channels: the second one, or the last with a data format such as "NHWC"."""
     last = data_format is not None and not data_format.startswith("NC")
     return flow._C.bias_add(value, bias, axis=value.dim() - 1 if last else 1)
 
@@ -133,25 +134,26 @@ def conv2d(
     groups: int = 1,
     name: str | None = None,
 ) -> flow.Tensor:
-    """Convolution.
+    """Return the two-dimensional convolution.
 
     Parameters
     ----------
     input : Tensor
-        Of shape (batch, channels, height, width).
+        A tensor of shape (batch, channels, height, width).
     filters : Tensor
-        Of shape (filters, channels / groups, height, width).
+        A tensor of shape (filters, channels / groups, height, width).
     strides, dilations : int or pair of int
     padding : str or sequence of pairs of int
-        ``"VALID"`` for none; ``"SAME"`` for as much as needed for ``ceil(size / stride)`` elements, the odd one before
-        the others, or after them for ``"SAME_UPPER"``; or how much before and after, for each of the four axes.
+        ``"VALID"`` means no padding. ``"SAME"`` and ``"SAME_LOWER"`` pad as much as ``ceil(size / stride)`` elements
+        of the result need, with the larger half before; ``"SAME_UPPER"`` pads the larger half after. A sequence has
+        the padding before and after each of the four axes.
     data_format : str
-        ``"NCHW"``.
+        Must be ``"NCHW"``.
 
     Raises
     ------
     CallError
-        The padding is none of these, or the format another.
+        The padding or the data format is not one of these.
     """
     _check_format("conv2d", data_format)
     strides, dilations = _pair(strides), _pair(dilations or 1)
@@ -168,7 +170,7 @@ def max_pool2d(
     ceil_mode: bool = False,
     name: str | None = None,
 ) -> flow.Tensor:
-    """The maximum of each window of shape `ksize`; the other parameters, and the errors, are those of `conv2d`."""
+    """Return the maximum of each window of shape `ksize`; other parameters and errors are those of `conv2d`."""
     ksize, strides, pads = _windows("max_pool2d", input, ksize, strides, padding, data_format)
     padded = _pad(input, pads, float("-inf"))
     return flow._C.max_pool2d(padded, ksize, strides, [0, 0], [1, 1], False, ceil_mode, "channels_first")[0]
@@ -183,7 +185,7 @@ def avg_pool2d(
     ceil_mode: bool = False,
     name: str | None = None,
 ) -> flow.Tensor:
-    """The mean of each window of shape `ksize`, without what is padding; otherwise as `max_pool2d`."""
+    """Return the mean of each window of shape `ksize`, excluding padding; otherwise as `max_pool2d`."""
     ksize, strides, pads = _windows("avg_pool2d", input, ksize, strides, padding, data_format)
 
     def means(x: flow.Tensor) -> Any:
@@ -207,7 +209,7 @@ def _pair(value: Pair) -> list[int]:
 def _windows(
     name: str, input: flow.Tensor, ksize: Pair, strides: Pair, padding: Padding, data_format: str
 ) -> tuple[list[int], list[int], list[tuple[int, int]]]:
-    """The shape, the strides and the padding of the windows of a pooling function."""
+    """Return the shape, the strides and the padding of a pooling function's windows."""
     _check_format(name, data_format)
     ksize, strides = _pair(ksize), _pair(strides)
     return ksize, strides, _padding(name, padding, input.shape[2:], ksize, strides, [1, 1])
@@ -216,7 +218,7 @@ def _windows(
 def _padding(
     name: str, padding: Padding, sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilations: Pair
 ) -> list[tuple[int, int]]:
-    """How much before and after each of the last two axes."""
+    """Return the padding before and after each of the last two axes."""
     if not isinstance(padding, str):
         pairs = [(each, each) if isinstance(each, int) else (each[0], each[1]) for each in padding]
         if len(pairs) != 4 or pairs[:2] != [(0, 0), (0, 0)]:

@@ -1,4 +1,4 @@
-"""What jobs return: tensors in tuples, lists and dicts, which become arrays as the job's annotation says."""
+"""Convert the results of jobs: tensors in tuples, lists and dicts become arrays, as the job's annotation says."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _UNKNOWN = inspect.Signature.empty
 
 
 class Array(np.ndarray):
-    """An array that has the methods of a job's results of old, such as ``job(x).get().numpy()``."""
+    """An array with the methods of old job results, for calls such as ``job(x).get().numpy()``."""
 
     def numpy(self) -> np.ndarray:
-        """The plain array."""
+        """Return a plain array."""
         return self.view(np.ndarray)
 
     def numpy_list(self) -> list[np.ndarray]:
-        """The plain array, as a list with one for each device."""
+        """Return a list with one plain array for each device, of which there is one."""
         return [self.numpy()]
 
     ndarray = numpy
@@ -36,22 +36,22 @@ class Array(np.ndarray):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where in a result which output goes, as what: `Numpy`, `ListNumpy` or, if that is not known, `Array`."""
+    """A place in a result: the index of its output, and the kind: `Numpy`, `ListNumpy` or, by default, `Array`."""
 
     index: int
     kind: type
 
 
 class Outputs:
-    """What a job has been called for: ``get()`` waits for it.
+    """The outputs of a run of a job, for which ``get()`` waits.
 
     Parameters
     ----------
     arrangement : Any
-        The result, with places in it for tensors.
+        The structure of the result, with places for the tensors.
     tensors : sequence of Tensor
     wait : callable
-        Waits until the job is done.
+        A function that waits until the run is complete.
     """
 
     def __init__(self, arrangement: Any, tensors: Sequence[flow.Tensor], wait: Callable[[], None]) -> None:
@@ -60,7 +60,7 @@ class Outputs:
         self._wait = wait
 
     def get(self) -> Any:
-        """The results.
+        """Wait for the run and return the results.
 
         Raises
         ------
@@ -69,15 +69,15 @@ class Outputs:
         """
         arrays = [tensor.numpy() for tensor in self._tensors]
         self._wait()
-        return _fill(self._arrangement, arrays)
+        return _map(lambda place: place and convert(arrays[place.index], place.kind), self._arrangement)
 
     def async_get(self, callback: Callable[[Any], Any]) -> None:
-        """Call a function with the results, when they are there: at once, after having waited for them."""
+        """Wait for the results and call a function with them."""
         callback(self.get())
 
 
 def deliver(annotation: Any, outputs: Outputs) -> Any:
-    """What a call of a job gives: its results, or the means to get them if they have no annotation or `Callback`."""
+    """Return what a call of a job returns: the results, or the means to get them if the annotation says so."""
     if annotation is _UNKNOWN:
         return outputs
     if typing.get_origin(annotation) is Callback:
@@ -91,7 +91,7 @@ def check(annotation: Any) -> None:
     Raises
     ------
     CallError
-        It is none.
+        The annotation is not one that jobs support.
     """
     if annotation is _UNKNOWN or annotation is None:
         return
@@ -113,12 +113,12 @@ def _check_part(annotation: Any) -> None:
 
 
 def arrange(annotation: Any, result: Any, tensors: list[flow.Tensor]) -> Any:
-    """The result of a job with places for its tensors, which are added to `tensors`.
+    """Return the result of a job with its tensors replaced by places; append the tensors to `tensors`.
 
     Raises
     ------
     CallError
-        It is not what the annotation says.
+        The result does not match the annotation.
     """
     origin, items = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Callback:
@@ -127,57 +127,48 @@ def arrange(annotation: Any, result: Any, tensors: list[flow.Tensor]) -> Any:
         return None
     if annotation is _UNKNOWN or origin is Bundle:
         kind = items[0] if items else Array
-        return _arrange_as_it_is(kind, result, tensors)
+        return _map(lambda each: _place(kind, each, tensors), result)
     if origin is tuple:
         if not isinstance(result, (tuple, list)) or len(result) != len(items):
-            given = f"{len(result)} results" if isinstance(result, (tuple, list)) else _a(result)
+            given = f"{len(result)} results" if isinstance(result, (tuple, list)) else _type(result)
             raise CallError(f"it returned {given} where a tuple of {len(items)} is annotated")
         return tuple([arrange(item, each, tensors) for item, each in zip(items, result)])
     if origin is list:
         if not isinstance(result, (tuple, list)):
-            raise CallError(f"it returned {_a(result)} where a list is annotated")
+            raise CallError(f"it returned {_type(result)} where a list is annotated")
         return [arrange(items[0], each, tensors) for each in result]
     if origin is dict:
         if not isinstance(result, dict):
-            raise CallError(f"it returned {_a(result)} where a dict is annotated")
+            raise CallError(f"it returned {_type(result)} where a dict is annotated")
         return {name: arrange(items[1], each, tensors) for name, each in result.items()}
     if annotation is None:
-        raise CallError(f"it returned {_a(result)} where None is annotated")
+        raise CallError(f"it returned {_type(result)} where None is annotated")
     return _place(annotation, result, tensors)
 
 
-def _arrange_as_it_is(kind: type, result: Any, tensors: list[flow.Tensor]) -> Any:
-    if isinstance(result, (tuple, list)):
-        return type(result)([_arrange_as_it_is(kind, each, tensors) for each in result])
-    if isinstance(result, dict):
-        return {name: _arrange_as_it_is(kind, each, tensors) for name, each in result.items()}
-    return _place(kind, result, tensors)
+def _map(function: Callable[[Any], Any], structure: Any) -> Any:
+    """Return a structure of tuples, lists and dicts with `function` applied to what they hold."""
+    if isinstance(structure, (tuple, list)):
+        return type(structure)([_map(function, each) for each in structure])
+    if isinstance(structure, dict):
+        return {name: _map(function, each) for name, each in structure.items()}
+    return function(structure)
 
 
 def _place(kind: type, result: Any, tensors: list[flow.Tensor]) -> _Place:
     if not isinstance(result, flow.Tensor):
         where = "where a tensor is annotated" if kind is not Array else "among its results, which must be tensors"
-        raise CallError(f"it returned {_a(result)} {where}")
+        raise CallError(f"it returned {_type(result)} {where}")
     tensors.append(result)
     return _Place(len(tensors) - 1, kind)
 
 
-def _a(result: Any) -> str:
-    return "None" if result is None else f"a {type(result).__name__}"
+def _type(result: Any) -> str:
+    return "None" if result is None else type(result).__name__
 
 
 def convert(array: np.ndarray, kind: Any) -> Any:
-    """An array as `Numpy` or `ListNumpy`, or, without annotation, as `Array`."""
+    """Return an array in the form of `Numpy` or `ListNumpy` or, without an annotation, as an `Array`."""
     if kind is ListNumpy:
         return [array]
     return array if kind is Numpy else array.view(Array)
-
-
-def _fill(arrangement: Any, arrays: Sequence[np.ndarray]) -> Any:
-    if isinstance(arrangement, _Place):
-        return convert(arrays[arrangement.index], arrangement.kind)
-    if isinstance(arrangement, dict):
-        return {name: _fill(each, arrays) for name, each in arrangement.items()}
-    if isinstance(arrangement, (tuple, list)):
-        return type(arrangement)([_fill(each, arrays) for each in arrangement])
-    return arrangement

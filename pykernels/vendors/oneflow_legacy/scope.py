@@ -1,4 +1,4 @@
-"""``flow.scope``: where the ops of a job run, which here is always the CPU of one machine, and names in a job."""
+"""Define ``flow.scope``: the placement of ops, which is always the CPU of one machine, and prefixes of names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from pykernels.base.errors import CallError
-from pykernels.vendors.oneflow_legacy.missing import missing
+from pykernels.vendors.providing import missing
 
 __all__ = ["View", "consistent_view", "mirrored_view", "namespace", "placement", "prefix"]
 
@@ -16,12 +16,12 @@ _thread = threading.local()
 
 
 def placement(device_tag: str, machine_device_ids: str | Sequence[str]) -> contextlib.AbstractContextManager[None]:
-    """A context whose ops run on a device: only ``placement("cpu", "0:0")``, where they run anyway.
+    """Return a context that places ops on a device, which must be ``placement("cpu", "0:0")``.
 
     Raises
     ------
     CallError
-        It is any other device, or several.
+        The device is another one, or there are several.
     """
     devices = [machine_device_ids] if isinstance(machine_device_ids, str) else list(machine_device_ids)
     if device_tag != "cpu" or len(devices) != 1 or devices[0] not in _ONLY:
@@ -33,22 +33,22 @@ def placement(device_tag: str, machine_device_ids: str | Sequence[str]) -> conte
 
 
 class View(contextlib.nullcontext[None]):
-    """Whether devices see parts of a whole or tensors of their own; on the one device it is the same."""
+    """The view of tensors on several devices, shared or separate, which makes no difference on one device."""
 
 
 def consistent_view() -> View:
-    """A context in which devices see parts of a whole."""
+    """Return a context in which each device holds part of a tensor."""
     return View()
 
 
 def mirrored_view() -> View:
-    """A context in which devices have tensors of their own."""
+    """Return a context in which each device has its own tensors."""
     return View()
 
 
 @contextlib.contextmanager
 def namespace(name: str) -> Iterator[None]:
-    """A context in which the names of variables begin with `name` and a hyphen."""
+    """Prefix the names of variables with `name` and a hyphen inside the context."""
     outer = prefix()
     _thread.prefix = f"{outer}{name}-"
     try:
@@ -58,9 +58,9 @@ def namespace(name: str) -> Iterator[None]:
 
 
 def prefix() -> str:
-    """What the names of variables begin with here."""
+    """Return the current prefix of the names of variables."""
     prefix: str = getattr(_thread, "prefix", "")
     return prefix
 
 
-__getattr__ = missing("flow.scope", ["consistent_view", "mirrored_view", "namespace", "placement"])
+__getattr__ = missing("flow.scope", ["consistent_view", "mirrored_view", "namespace", "placement"], __name__)

@@ -1,4 +1,4 @@
-"""``oneflow.typing``: what the parameters and results of jobs are annotated with."""
+"""Define ``oneflow.typing``: the annotations for the parameters and results of jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import oneflow as flow
 
 from pykernels.base.errors import CallError
-from pykernels.vendors.oneflow_legacy.missing import missing
+from pykernels.vendors.providing import missing
 
 __all__ = ["Bundle", "Callback", "ListNumpy", "Numpy"]
 
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Placeholder:
-    """What a parameter of a job takes.
+    """The annotation of a job's parameter: the arrays that it accepts.
 
     Attributes
     ----------
     shape : tuple of int
     dtype : np.dtype
     listed : bool
-        It takes a list of one array, of at most this shape, rather than an array of this shape.
+        Whether the parameter takes a list of one array of at most this shape, instead of an array of this shape.
     """
 
     shape: tuple[int, ...]
@@ -34,12 +34,13 @@ class Placeholder:
     listed: bool
 
     def convert(self, value: Any, name: str) -> np.ndarray:
-        """A copy of the array that is given for the argument `name`, in the dtype of the placeholder.
+        """Return a copy of the array passed as the argument `name`, converted to the dtype of the placeholder.
 
         Raises
         ------
         CallError
-            It is no array, of another shape, of another kind of dtype, or has values that this dtype cannot hold.
+            The value is not an array, it has another shape or another kind of dtype, or the dtype of the placeholder
+            cannot represent its elements.
         """
         if self.listed:
             value = self._sole(value, name)
@@ -48,7 +49,7 @@ class Placeholder:
                 f"argument '{name}' must be a NumPy array, not a {type(value).__name__}: numpy.asarray(...)"
             )
         self._check_shape(value.shape, name)
-        # For integers it is their values that count, see below.
+        # Integers are converted if their values fit, see below.
         if not np.can_cast(value.dtype, self.dtype, "same_kind") and not {value.dtype.kind, self.dtype.kind} <= {*"iu"}:
             raise CallError(
                 f"argument '{name}' has dtype {value.dtype}, which is not converted to the placeholder's {self.dtype}; "
@@ -75,63 +76,48 @@ class Placeholder:
             len(shape) == len(self.shape) and all(0 < size <= most for size, most in zip(shape, self.shape))
         ):
             raise CallError(
-                f"argument '{name}' has shape {shape}, but its placeholder takes any up to {self.shape}, not empty"
+                f"argument '{name}' has shape {shape}, but its placeholder takes non-empty ones up to {self.shape}"
             )
 
 
 class Numpy:
-    """An array: annotates a result; `Placeholder` annotates a parameter."""
+    """The annotation of a result that is an array; `Placeholder` returns the annotation of a parameter."""
 
-    @staticmethod
-    def Placeholder(shape: Sequence[int], dtype: flow.dtype = flow.float32, batch_axis: int | None = 0) -> Placeholder:
-        """A parameter that takes an array of this shape, whose dtype is converted to this one.
+    @classmethod
+    def Placeholder(
+        cls, shape: Sequence[int], dtype: flow.dtype = flow.float32, batch_axis: int | None = 0
+    ) -> Placeholder:
+        """Return the annotation of a parameter that takes an array of this shape and converts it to this dtype.
 
-        `batch_axis` is ignored.
-
-        Raises
-        ------
-        CallError
-            The shape or the dtype is none that OneFlow's jobs take.
-        """
-        return make_placeholder(shape, dtype, listed=False)
-
-
-class ListNumpy:
-    """A list with one array for each device, of which there is one."""
-
-    @staticmethod
-    def Placeholder(shape: Sequence[int], dtype: flow.dtype = flow.float32, batch_axis: int | None = 0) -> Placeholder:
-        """A parameter that takes a list of one array, no axis of which is longer than in this shape.
-
-        `batch_axis` is ignored.
+        That of `ListNumpy` takes a list of one array of at most this shape along each axis. `batch_axis` is ignored.
 
         Raises
         ------
         CallError
-            The shape or the dtype is none that OneFlow's jobs take.
+            OneFlow's jobs do not support the shape or the dtype.
         """
-        return make_placeholder(shape, dtype, listed=True)
+        # OneFlow terminates the process for a graph with empty inputs.
+        if not (isinstance(shape, (tuple, list)) and all(isinstance(n, (int, np.integer)) and n > 0 for n in shape)):
+            raise CallError(f"a placeholder's shape must be a tuple of integers from 1 on, not {shape!r}")
+        if not isinstance(dtype, flow.dtype):
+            raise CallError(f"a placeholder's dtype must be one of OneFlow's, such as flow.float32, not {dtype!r}")
+        try:
+            converted = np.dtype(flow.convert_oneflow_dtype_to_numpy_dtype(dtype))
+        except (NotImplementedError, KeyError, TypeError):
+            raise CallError(f"a placeholder's dtype must be one that NumPy has, which {dtype} is not") from None
+        return Placeholder(tuple(map(int, shape)), converted, cls is ListNumpy)
+
+
+class ListNumpy(Numpy):
+    """The annotation of a result that is a list with one array for each device, of which there is one."""
 
 
 class Callback(Generic[T]):
-    """Annotates a result: a call of the job returns a function, which takes a function to be called with a `T`."""
+    """The annotation of a result: the job returns a function that takes a callback and calls it with a `T`."""
 
 
 class Bundle(Generic[T]):
-    """Annotates a result of any structure of tuples, lists and dicts, whose tensors become `T`."""
+    """The annotation of a result that is any structure of tuples, lists and dicts, whose tensors become `T`."""
 
 
-def make_placeholder(shape: Sequence[int], dtype: flow.dtype, *, listed: bool) -> Placeholder:
-    # OneFlow ends the process at a graph whose inputs are empty.
-    if not (isinstance(shape, (tuple, list)) and all(isinstance(n, (int, np.integer)) and n > 0 for n in shape)):
-        raise CallError(f"a placeholder's shape must be a tuple of integers from 1 on, not {shape!r}")
-    if not isinstance(dtype, flow.dtype):
-        raise CallError(f"a placeholder's dtype must be one of OneFlow's, such as flow.float32, not {dtype!r}")
-    try:
-        converted = np.dtype(flow.convert_oneflow_dtype_to_numpy_dtype(dtype))
-    except (NotImplementedError, KeyError, TypeError):
-        raise CallError(f"a placeholder's dtype must be one that NumPy has, which {dtype} is not") from None
-    return Placeholder(tuple(map(int, shape)), converted, listed)
-
-
-__getattr__ = missing("oneflow.typing", __all__)
+__getattr__ = missing("oneflow.typing", __all__, __name__)

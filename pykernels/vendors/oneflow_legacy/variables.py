@@ -1,4 +1,4 @@
-"""``flow.get_variable``: tensors that jobs share by name, and keep between calls."""
+"""Define ``flow.get_variable`` and the variables: tensors that jobs share by name and that persist between calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pykernels.vendors.oneflow_legacy.regularizers import L2
 __all__ = ["Variable", "assign", "clear", "forget", "get_variable", "values"]
 
 _variables: dict[str, flow.Tensor] = {}
-#: What has been loaded for variables that no job has yet.
+#: The loaded values of variables that no job has yet.
 _loaded: dict[str, np.ndarray] = {}
 _lock = threading.RLock()
 
@@ -35,7 +35,7 @@ def get_variable(
     random_seed: int | None = None,
     reuse: bool = True,
 ) -> flow.Tensor:
-    """A variable of the job whose function is running; all jobs share the variables of a name.
+    """Return a variable of the job whose function is running; jobs share variables with the same name.
 
     Parameters
     ----------
@@ -43,28 +43,28 @@ def get_variable(
     shape : sequence of int
     dtype : flow.dtype
     initializer : InitializerConf, optional
-        Of the first values, such as ``flow.zeros_initializer()``; it may be left out for a variable that exists, or
-        has been loaded.
+        The initializer, such as ``flow.zeros_initializer()``. It can be omitted for a variable that exists or has been
+        loaded.
     regularizer : optional
         ``flow.regularizers.l2(...)``.
     trainable : bool, optional
-        Whether the optimizer of this job changes it; floating-point variables are by default.
+        Whether the optimizer of this job updates the variable. The default is true for floating-point variables.
     model_name : str, optional
         Ignored.
     random_seed : int, optional
-        Of random first values; drawn by default, as `flow.manual_seed` says.
+        The seed of random initial values. By default it is drawn, subject to `flow.manual_seed`.
     reuse : bool
-        Whether this job may have it already.
+        Whether this job may have the variable already.
 
     Returns
     -------
     Tensor
-        Of shape `shape` and dtype `dtype`.
+        A tensor of shape `shape` and dtype `dtype`.
 
     Raises
     ------
     CallError
-        It is called outside of a job, the variable exists with another shape or dtype, or an argument is wrong.
+        No job is running, the variable exists with another shape or dtype, or an argument is wrong.
     """
     graph = building("flow.get_variable")
     where = f"flow.get_variable({name!r})"
@@ -88,7 +88,7 @@ def get_variable(
         if name not in _variables:
             if initializer is None and graph.config.proto.HasField("default_initializer_conf"):
                 initializer = graph.config.proto.default_initializer_conf
-            # Not an op of the graph.
+            # Eagerly, so that this is not an op of the graph.
             with flow._oneflow_internal.lazy_mode.guard(False):
                 _variables[name] = flow.tensor(_first_values(name, shape, dtype, initializer, random_seed))
             graph.created.append(name)
@@ -102,7 +102,7 @@ def get_variable(
 def _check(name: str, shape: Sequence[int], dtype: flow.dtype, asked: tuple[int, ...], asked_dtype: flow.dtype) -> None:
     if (tuple(shape), dtype) != (asked, asked_dtype):
         raise CallError(
-            f"flow.get_variable: variable {name!r} is {dtype}{tuple(shape)}, and {asked_dtype}{asked} is asked for; "
+            f"flow.get_variable: variable {name!r} is {dtype}{tuple(shape)}, and {asked_dtype}{asked} is requested; "
             f"jobs share variables by name (flow.clear_default_session() forgets them)"
         )
 
@@ -117,13 +117,13 @@ def _first_values(
         return value
     if initializer is None:
         raise CallError(
-            f"flow.get_variable({name!r}): a variable that is new needs an initializer, such as "
+            f"flow.get_variable({name!r}): a new variable needs an initializer, such as "
             f"initializer=flow.zeros_initializer()"
         )
     if seed is None:
         seed = int(flow.randint(0, 2**31 - 1, (1,)).item())
     try:
-        # Not above: OneFlow 0.9 has none, and then nobody has an initializer of its.
+        # Imported here because OneFlow 0.9 lacks this module, and has no initializers.
         initializer_util = importlib.import_module("oneflow.ops.initializer_util")
         draw = initializer_util.GetInitializer(initializer, seed, shape)
     except (AssertionError, AttributeError, ImportError, ValueError):
@@ -137,7 +137,7 @@ def _first_values(
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable as it is seen outside of jobs."""
+    """A variable as seen outside of jobs."""
 
     _tensor: flow.Tensor
 
@@ -148,36 +148,36 @@ class Variable:
 
     @property
     def dtype(self) -> flow.dtype:
-        """The dtype, one of OneFlow's."""
+        """The OneFlow dtype."""
         return self._tensor.dtype
 
     def numpy(self) -> np.ndarray:
-        """A copy of its numbers as they are now."""
+        """Return a copy of the current values."""
         numbers: np.ndarray = self._tensor.numpy()
-        # OneFlow's own shares its memory with the variable.
+        # OneFlow's array shares its memory with the variable.
         return numbers.copy()
 
 
 def values() -> dict[str, Variable]:
-    """The variables that there are, by name."""
+    """Return the existing variables by name."""
     with _lock:
         return {name: Variable(tensor) for name, tensor in _variables.items()}
 
 
 def assign(given: Mapping[str, Any], *, ignore_mismatch: bool) -> None:
-    """Set variables.
+    """Set the values of variables.
 
     Parameters
     ----------
     given : mapping
         Arrays or tensors by name.
     ignore_mismatch : bool
-        Keep values whose variable no job has yet, for jobs to come.
+        Whether to keep values without a variable, for later jobs.
 
     Raises
     ------
     CallError
-        A value has not the shape and dtype of its variable, or there is none of its name.
+        A value differs from its variable in shape or dtype, or it has no variable and `ignore_mismatch` is false.
     """
     arrays = {name: np.asarray(value.numpy() if hasattr(value, "numpy") else value) for name, value in given.items()}
     with _lock:
@@ -185,7 +185,7 @@ def assign(given: Mapping[str, Any], *, ignore_mismatch: bool) -> None:
             variable = _variables.get(name)
             if variable is None:
                 if not ignore_mismatch:
-                    raise CallError(f"flow.load_variables: there is no variable {name!r}; {_names()}")
+                    raise CallError(f"flow.load_variables: variable {name!r} does not exist; {_names()}")
                 continue
             dtype = flow.convert_oneflow_dtype_to_numpy_dtype(variable.dtype)
             if (array.shape, array.dtype) != (tuple(variable.shape), dtype):
@@ -193,7 +193,7 @@ def assign(given: Mapping[str, Any], *, ignore_mismatch: bool) -> None:
                     f"flow.load_variables: variable {name!r} is {variable.dtype}{tuple(variable.shape)}, its value "
                     f"{array.dtype}{array.shape}"
                 )
-        # Not before all of them are known to be right.
+        # Only after all values have been checked, so that an error changes nothing.
         for name, array in arrays.items():
             if name in _variables:
                 with flow.no_grad():
@@ -204,18 +204,18 @@ def assign(given: Mapping[str, Any], *, ignore_mismatch: bool) -> None:
 
 
 def _names() -> str:
-    return f"there are {', '.join(_variables)}" if _variables else "there are none"
+    return f"the variables are {', '.join(_variables)}" if _variables else "no job has variables"
 
 
 def forget(names: Sequence[str]) -> None:
-    """Forget variables, which a job that could not be built has made."""
+    """Remove variables that were created by a job whose graph could not be built."""
     with _lock:
         for name in names:
             _variables.pop(name, None)
 
 
 def clear() -> None:
-    """Forget all variables."""
+    """Remove all variables and all loaded values."""
     with _lock:
         _variables.clear()
         _loaded.clear()

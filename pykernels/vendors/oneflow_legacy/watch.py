@@ -1,4 +1,4 @@
-"""``flow.watch`` and ``flow.watch_diff``: a tensor in a job, or its gradient, each time that the job has run."""
+"""Watch a tensor of a job, or its gradient, after each run: ``flow.watch`` and ``flow.watch_diff``."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ __all__ = ["watch", "watch_diff"]
 
 
 def watch(blob_watched: flow.Tensor, handler_or_prompt: Callable[[Any], Any] | str | None = None) -> None:
-    """Have the numbers of a tensor handed to a function, or printed, each time that the job has run.
+    """Pass the values of a tensor to a function, or print them, after each run of the job.
 
     Parameters
     ----------
     blob_watched : Tensor
     handler_or_prompt : callable or str, optional
-        A function of one parameter, which may be annotated with ``tp.Numpy`` or ``tp.ListNumpy``; or what to print
-        before the numbers.
+        A function of one parameter, which may be annotated with ``tp.Numpy`` or ``tp.ListNumpy``, or the text to print
+        before the values.
 
     Raises
     ------
     CallError
-        It is called outside of a job, or with something else.
+        No job is running, or an argument is wrong.
     """
     building("flow.watch").watch(blob_watched, _reader("flow.watch", blob_watched, handler_or_prompt))
 
 
 def watch_diff(blob_watched: flow.Tensor, handler_or_prompt: Callable[[Any], Any] | str | None = None) -> None:
-    """As `watch`, for the gradient by a tensor of the sum of all elements of what a job that trains minimizes.
+    """Watch the gradient of a training job's losses with respect to a tensor; for the arguments, see `watch`.
 
-    OneFlow divides by their number when it changes variables.
+    The gradient is that of the sum of all elements of the losses. OneFlow divides it by their number when it updates
+    variables.
 
     Raises
     ------
     CallError
-        As for `watch`; or the job does not train, the tensor has no gradient, or OneFlow is not 0.8.
+        As for `watch`. In addition, the job does not train, the tensor has no gradient, or OneFlow is not version 0.8.
     """
     graph = building("flow.watch_diff")
     graph.watch_gradient(blob_watched, _reader("flow.watch_diff", blob_watched, handler_or_prompt))

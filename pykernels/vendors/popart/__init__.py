@@ -1,1 +1,1 @@
-"""PopART's C++ on the CPU: headers and a ``libpopart.so`` of our own, whose ops run in ONNX Runtime."""
+"""PopART's C++ interface on the CPU: our own headers and ``libpopart.so``, whose ops run in ONNX Runtime."""

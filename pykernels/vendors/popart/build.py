@@ -1,4 +1,4 @@
-"""``libpopart.so`` and what compilers need to use it, built once into the cache."""
+"""Build ``libpopart.so`` and what compilers need to use it, once, in the cache."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["build", "environment", "flags", "headers_symbol", "variables"]
 _KIND = "popart"
 _SOURCES = paths.REGISTRY / "popart"
 _HEADERS = _SOURCES / "include"
-#: What the processor can do, in terms of the compiler.
+#: The compiler's flags for the instruction sets of processors.
 _INSTRUCTIONS = dict.fromkeys(("avx2", "avx512"), ("-mavx2", "-mfma", "-mf16c")) | {"sse4.2": ("-msse4.2",)}
-#: What else users link with, all of which is in ``libpopart.so``.
+#: Further libraries that users link with; ``libpopart.so`` has their content.
 _OTHER_LIBRARIES = ("poplar", "popops", "poputil", "popart_canonicalization")
 
 
 def build() -> Path:
-    """``libpopart.so``, compiled if the cache has none for these sources.
+    """Return ``libpopart.so``; compile it if the cache has none for these sources.
 
     Raises
     ------
     BuildError
-        There is no compiler, or it fails.
+        There is no compiler, or compiling fails.
     CacheError
         The cache cannot be written.
     """
@@ -48,18 +48,18 @@ def build() -> Path:
 
 
 def headers_symbol() -> str:
-    """The symbol by which a library tells which headers it was built with."""
+    """Return the symbol that shows which headers a library was built with."""
     return f"popart_cpu_headers_{toolchain.headers(_HEADERS)}"
 
 
 def flags() -> list[str]:
-    """What a compiler is to be told to build a library of ops; raises as `build`."""
+    """Return the compiler's flags for a library of ops; raises as `build` does."""
     library = build()
     return [*(f"-I{folder}" for folder in _include()), f"-L{library.parent}", f"-L{_folder() / 'lib'}", "-lpopart"]
 
 
 def variables() -> dict[str, str]:
-    """The variables by which compilers and programs find the headers and the library; raises as `build`."""
+    """Return the environment variables that locate the headers and the library; raises as `build` does."""
     library = build()
     folders = {
         "CPLUS_INCLUDE_PATH": _include(),
@@ -70,7 +70,7 @@ def variables() -> dict[str, str]:
 
 
 def environment() -> dict[str, str]:
-    """`variables` in front of what they are in this process; raises as `build`."""
+    """Return `variables`, prepended to their values in this process; raises as `build` does."""
     return {
         name: os.pathsep.join([value, *filter(None, [os.environ.get(name)])]) for name, value in variables().items()
     }
@@ -81,7 +81,7 @@ def _include() -> list[Path]:
 
 
 def _folder() -> Path:
-    """The folder of what is written for users: headers, and names of libraries."""
+    """Return the folder of generated files for users: headers and linker scripts of libraries."""
     mark = headers_symbol()
 
     def make(output: Path) -> dict[str, Any]:

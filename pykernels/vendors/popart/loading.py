@@ -19,22 +19,22 @@ from pykernels.vendors.popart import build
 if TYPE_CHECKING:
     import onnxruntime
 
-__all__ = ["call", "explain", "is_library", "popart", "register"]
+__all__ = ["call", "explain", "is_library", "popart", "register", "register_offered"]
 
-#: Room for what the functions of interface.h tell.
+#: The size of the buffer for the results of the functions in interface.h.
 _SIZE = 1 << 18
-# With which headers a library was built is a symbol that it needs.
+# The prefix of an undefined symbol that shows which headers a library was built with.
 _MARK = b"popart_cpu_headers_"
 _UNDEFINED = re.compile(r"undefined symbol: (\w+)")
 
 
 def is_library(path: Path) -> bool:
-    """Whether a file is a library of ops in C++ with PopART's names.
+    """Whether a file is a library of ops in C++ that uses PopART's names.
 
     Raises
     ------
     LoadError
-        It is one for Graphcore's own PopART, or cannot be read.
+        The library is for Graphcore's own PopART, or cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -48,7 +48,7 @@ def is_library(path: Path) -> bool:
 
 
 def explain(path: Path, reason: str) -> str:
-    """Why a library cannot be loaded, from what the loader of the system says."""
+    """Explain why a library cannot be loaded, given the message of the system's loader."""
     found = _UNDEFINED.search(reason)
     if found is None:
         return f"{path} cannot be loaded: {reason}"
@@ -61,14 +61,14 @@ def explain(path: Path, reason: str) -> str:
 
 
 def register(options: onnxruntime.SessionOptions, libraries: Sequence[Path]) -> None:
-    """Have sessions with these options know the ops of libraries.
+    """Register the ops of libraries with the options of a session.
 
     Raises
     ------
     LoadError
         A library cannot be loaded, or registers its ops wrongly.
     BuildError, CacheError
-        As `build.build`.
+        As in `build.build`.
     """
     popart()
     for path in libraries:
@@ -81,6 +81,11 @@ def register(options: onnxruntime.SessionOptions, libraries: Sequence[Path]) -> 
         call("popart_cpu_offer_libraries", (ctypes.c_char_p * len(names))(*names), ctypes.c_int32(len(names)))
     except LoadError as error:
         raise LoadError(f"{', '.join(map(str, libraries))}: {error}") from error
+    register_offered(options)
+
+
+def register_offered(options: onnxruntime.SessionOptions) -> None:
+    """Register the ops that have been offered to ``libpopart.so`` with the options of a session."""
     try:
         options.register_custom_ops_library(str(build.build()))
     except Exception as error:
@@ -88,7 +93,7 @@ def register(options: onnxruntime.SessionOptions, libraries: Sequence[Path]) -> 
 
 
 def call(function: str, *arguments: Any) -> Any:
-    """What a function of interface.h tells; `LoadError` with what it says if it fails."""
+    """Return the result of a function in interface.h; raise `LoadError` with its message if it fails."""
     text = ctypes.create_string_buffer(_SIZE)
     if getattr(popart(), function)(*arguments, text, ctypes.c_size_t(_SIZE)) != 0:
         raise LoadError(text.value.decode(errors="replace"))
@@ -97,5 +102,5 @@ def call(function: str, *arguments: Any) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def popart() -> ctypes.CDLL:
-    """``libpopart.so`` in this process, where libraries and modules of users find it."""
+    """Load ``libpopart.so`` into this process, where users' libraries and modules find it."""
     return ctypes.CDLL(str(build.build()), mode=ctypes.RTLD_GLOBAL)

@@ -1,4 +1,4 @@
-"""Ops that users' C++ has made, by number: their results, their gradients, and their nodes in a session."""
+"""Use the ops that users' C++ creates, by number: their outputs, their gradients, and their nodes in a session."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pykernels.base.errors import LoadError
-from pykernels.vendors.popart import build, loading
+from pykernels.vendors.popart import loading
 
 if TYPE_CHECKING:
     import onnxruntime
 
 __all__ = ["ATTRIBUTE", "Description", "Gradient", "TensorType", "gradients", "infer", "register"]
 
-#: The attribute of a node that is such an op: its number.
+#: The attribute of such an op's node that holds its number.
 ATTRIBUTE = "popart_op"
 
 
 @dataclass(frozen=True)
 class TensorType:
-    """A tensor: `dtype` is ONNX's number of its type."""
+    """The type of a tensor: `dtype` is ONNX's number for its element type."""
 
     dtype: int
     shape: tuple[int, ...]
@@ -29,7 +28,7 @@ class TensorType:
 
 @dataclass(frozen=True)
 class Description:
-    """An op as a node has it, and what its outputs are."""
+    """An op as the node of a model, and the types of its outputs."""
 
     domain: str
     op_type: str
@@ -40,17 +39,17 @@ class Description:
 
 @dataclass(frozen=True)
 class Gradient:
-    """An op that is a gradient of another one.
+    """An op that computes a gradient of another op.
 
     Attributes
     ----------
     op : int
-        Its number.
+        The number of the gradient.
     inputs : mapping of int to (str, int)
-        What its inputs are: ``("GradOut", i)`` the gradient of output i of the other op, ``("In", i)`` its input i,
+        Its inputs: ``("GradOut", i)`` is the gradient of output i of the other op, ``("In", i)`` its input i,
         ``("Out", i)`` its output i.
     outputs : mapping of int to int
-        Of which input of the other op an output is the gradient.
+        The input of the other op that each output is the gradient of.
     """
 
     op: int
@@ -62,17 +61,17 @@ class Gradient:
 
 
 def infer(op: int, inputs: Sequence[TensorType | None]) -> Description:
-    """Give an op its inputs, None for one that is left out, and ask for what it makes of them.
+    """Set the inputs of an op, None for one that is left out, and return the node with its output types.
 
     Raises
     ------
     LoadError
-        There is no such op, its C++ fails, or nothing computes it.
+        The op does not exist, its C++ fails, or nothing computes it.
     """
     given = [each or TensorType(0, ()) for each in inputs]
     dims = [size for each in given for size in each.shape]
     n = max(1, len(given))
-    told = loading.call(
+    made = loading.call(
         "popart_cpu_infer",
         ctypes.c_int64(op),
         ctypes.c_int32(len(given)),
@@ -80,17 +79,17 @@ def infer(op: int, inputs: Sequence[TensorType | None]) -> Description:
         (ctypes.c_int32 * n)(*(len(each.shape) for each in given)),
         (ctypes.c_int64 * max(1, len(dims)))(*dims),
     )
-    outputs = tuple(TensorType(dtype, tuple(shape)) for dtype, shape in told["outputs"])
-    return Description(told["domain"], told["type"], told["version"], told["attributes"], outputs)
+    outputs = tuple(TensorType(dtype, tuple(shape)) for dtype, shape in made["outputs"])
+    return Description(made["domain"], made["type"], made["version"], made["attributes"], outputs)
 
 
 def gradients(op: int) -> list[Gradient]:
-    """The gradients of an op that `infer` has been called for; new ones with each call.
+    """Return new gradients of an op that `infer` has been called for.
 
     Raises
     ------
     LoadError
-        There is no such op, or its C++ fails.
+        The op does not exist, or its C++ fails.
     """
     return [
         Gradient(
@@ -106,17 +105,14 @@ def gradients(op: int) -> list[Gradient]:
 
 
 def register(options: onnxruntime.SessionOptions, ops: Sequence[int]) -> None:
-    """Have sessions with these options know the nodes of ops, which `infer` has been called for.
+    """Register the nodes of ops that `infer` has been called for with the options of a session.
 
-    Such a node is of the op's domain and type, with the op's number as its attribute `ATTRIBUTE`, the only one.
+    Such a node has the op's domain and type; its only attribute, `ATTRIBUTE`, is the op's number.
 
     Raises
     ------
     LoadError
-        There is no such op, or ONNX Runtime does not take them.
+        The op does not exist, or ONNX Runtime does not accept the ops.
     """
     loading.call("popart_cpu_offer_ops", (ctypes.c_int64 * max(1, len(ops)))(*ops), ctypes.c_int32(len(ops)))
-    try:
-        options.register_custom_ops_library(str(build.build()))
-    except Exception as error:
-        raise LoadError(f"ONNX Runtime does not take the ops: {error}") from error
+    loading.register_offered(options)

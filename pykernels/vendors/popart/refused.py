@@ -1,4 +1,4 @@
-"""Headers of Graphcore's libraries that are not provided: each stops the compiler with a message."""
+"""The headers of Graphcore's libraries that are not provided: including one stops the compiler with a message."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _WHAT = {
         *("popart/patterns/patterns.hpp", "popart/optimizer.hpp", "popart/topocons.hpp", "popart/tensors.hpp"),
     ],
     "random numbers": ["poprand/RandomGen.hpp"],
+    "16-bit floats besides tensors": ["popart/half.hpp"],
     "matrix products and convolutions": [
         *("poplin/MatMul.hpp", "poplin/Convolution.hpp", "poplin/ConvUtil.hpp", "poplin/Cholesky.hpp"),
         *("poplin/FullyConnected.hpp", "poplin/MultiConvolution.hpp", "poplin/Norms.hpp", "poplin/TriangularSolve.hpp"),
@@ -41,5 +42,5 @@ _WHAT = {
         *("popart/popx/op/elementwisex.hpp", "popart/popx/popopx.hpp"),
     ],
 }
-#: What of Graphcore's there is nothing for here, by header.
+#: What each header that is not provided would declare.
 REFUSED = {header: what for what, headers in _WHAT.items() for header in headers}

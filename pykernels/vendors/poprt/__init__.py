@@ -1,7 +1,7 @@
-"""``poprt`` of Graphcore's Poplar SDK, where it is not installed: its command line, passes and shape functions.
+"""A stand-in for ``poprt`` of Graphcore's Poplar SDK: its command line, passes and shape functions.
 
-After ``import pykernels.vendors.poprt``, ``import poprt.passes`` works without Graphcore's packages; where they are
-installed it gives theirs.
+After ``import pykernels.vendors.poprt``, ``import poprt.passes`` works without Graphcore's packages; if they are
+installed, it imports theirs.
 """
 
 from __future__ import annotations
@@ -9,18 +9,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from pykernels.base.refusals import MissingName
-from pykernels.vendors.providing import provide
+from pykernels.vendors.providing import missing, provide
 
 __all__ = ["Pass", "PassManager", "get_pass", "get_registered_passes"]
 
 provide("poprt", __name__)
+_missing = missing("poprt", [*__all__, "cli", "passes"], __name__)
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        # Not above: imports of one module alone stay small.
+        # Imported late, so that importing a single module stays cheap.
         return getattr(importlib.import_module(f"{__name__}.passes"), name)
-    raise MissingName(
-        f"poprt.{name}: poprt is not installed, and what pykernels provides in its place is poprt.cli and poprt.passes"
-    )
+    return _missing(name)

@@ -1,4 +1,4 @@
-"""Inputs and outputs of models: random arrays, and NumPy files."""
+"""Make random inputs of models, and read and write inputs and outputs as NumPy files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["random_inputs", "read_inputs", "write_outputs"]
 
-#: What ONNX Runtime calls the types that NumPy has.
+#: NumPy's dtypes by ONNX Runtime's names.
 _DTYPES = {
     **{f"tensor({name})": np.dtype(name) for name in ("float16", "bool", "int8", "int16", "int32", "int64")},
     **{f"tensor({name})": np.dtype(name) for name in ("uint8", "uint16", "uint32", "uint64")},
@@ -26,12 +26,12 @@ _DTYPES = {
 
 
 def random_inputs(inputs: Sequence[onnxruntime.NodeArg]) -> dict[str, np.ndarray]:
-    """Arrays for inputs, the same in every run: floating point numbers of [0, 1), others 0 or 1.
+    """Return the same random arrays in every run: floating-point numbers in [0, 1), other numbers 0 or 1.
 
     Raises
     ------
     CallError
-        The type or the shape of an input is not one that can be made up.
+        The type or the shape of an input is not supported.
     """
     generator = np.random.default_rng(0)
     arrays = {}
@@ -50,28 +50,28 @@ def random_inputs(inputs: Sequence[onnxruntime.NodeArg]) -> dict[str, np.ndarray
 
 
 def read_inputs(path: Path, inputs: Sequence[onnxruntime.NodeArg]) -> dict[str, np.ndarray]:
-    """The arrays of an ``.npz`` file, which have to be those that the model takes.
+    """Read the arrays of an ``.npz`` file, which must match the inputs of the model.
 
     Raises
     ------
     LoadError
-        There is no such file, or it is none of NumPy's.
+        The file does not exist, or is not an ``.npz`` file.
     CallError
         Names, dtypes or shapes are not those of the model's inputs.
     """
     if not path.is_file():
-        raise LoadError(f"there is no file {path} (--input_data)")
+        raise LoadError(f"{path} does not exist (--input_data)")
     try:
         with path.open("rb") as file:
             found = np.load(file, allow_pickle=False)
             arrays = dict(found) if isinstance(found, np.lib.npyio.NpzFile) else None
-    except Exception as error:  # whatever reading a broken archive raises
+    except Exception as error:  # reading a broken archive raises arbitrary errors
         raise LoadError(f"{path} cannot be read as an .npz file of NumPy: {error}") from error
     if arrays is None:
         raise LoadError(f"{path} holds one array; write a file with names by numpy.savez")
     wanted = [each.name for each in inputs]
     for name in (*(n for n in wanted if n not in arrays), *(n for n in arrays if n not in wanted)):
-        lack = f"has no array {name!r}" if name in wanted else f"has an array {name!r}, which is no input"
+        lack = f"has no array {name!r}" if name in wanted else f"has an array {name!r}, which is not an input"
         raise CallError(f"{path} {lack}; the inputs of the model are {', '.join(wanted)}")
     for each in inputs:
         array, dtype = arrays[each.name], _dtype(each)
@@ -84,16 +84,16 @@ def read_inputs(path: Path, inputs: Sequence[onnxruntime.NodeArg]) -> dict[str, 
 
 
 def write_outputs(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write an ``.npz`` file; unlike `numpy.savez`, under any names.
+    """Write an ``.npz`` file; unlike `numpy.savez`, this allows any names.
 
     Raises
     ------
     CallError
-        An output is no tensor, or one of strings.
+        An output is not a tensor, or a tensor of strings.
     """
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.hasobject:
-            raise CallError(f"--save_outputs: output {name} is no tensor of numbers")
+            raise CallError(f"--save_outputs: output {name} is not a tensor of numbers")
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

@@ -1,4 +1,4 @@
-"""``python -m pykernels run -m poprt.cli``: PopRT's command line, on the CPU."""
+"""PopRT's command line on the CPU: ``python -m pykernels run -m poprt.cli``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pykernels.base.errors import CallError, PykernelsError
 from pykernels.build.output import replacing
-from pykernels.vendors.poprt import arrays, interfaces, models, options, running
+from pykernels.vendors.poprt import arrays, models, options, running
 from pykernels.vendors.poprt.passes import (
     Pass,
     PassManager,
@@ -32,12 +32,12 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code.
+    """Run the command line; return the exit code.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        Instead of those of the process.
+        The arguments to use instead of those of the process.
     """
     given = options.parse(arguments)
     if given.ignored and given.logging_level not in ("ERROR", "CRITICAL"):
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if given.verbose:
             traceback.print_exception(error)
-        # What none of the checks has foreseen is told as shortly.
+        # Report unexpected errors in one line, too.
         kind = "" if isinstance(error, PykernelsError) else f"{type(error).__name__}: "
         print(f"poprt: {kind}{' '.join(str(error).split())}", file=sys.stderr)
         return 2
@@ -66,7 +66,7 @@ def _run(given: argparse.Namespace) -> None:
     if given.show:
         _show(model)
     with contextlib.ExitStack() as stack:
-        # The files appear when all is done, and whether they can be written is known before.
+        # Check that the files can be written before the run; they appear when all is done.
         made = {path: stack.enter_context(replacing([path]))[path] for path in _written(given)}
         if given.run or given.check:
             outputs = _run_model(model, given)
@@ -79,7 +79,7 @@ def _run(given: argparse.Namespace) -> None:
 
 
 def _convert(given: argparse.Namespace) -> onnx.ModelProto:
-    """The model as it is to be shown, run and written."""
+    """Return the model to show, run and write."""
     if given.precision.startswith("fp8"):
         raise CallError(
             f"--precision {given.precision}: there is no IPU, which could compute with it; use fp16 or fp32"
@@ -87,10 +87,10 @@ def _convert(given: argparse.Namespace) -> onnx.ModelProto:
     passes = PassManager([_find_pass(name, given) for name in given.passes if name not in given.skip_passes])
     model = models.read_model(given.input_model)
     if given.batch_size is not None:
-        interfaces.set_batch_size(model, given.batch_size, given.batch_axis)
-    interfaces.set_input_shapes(model, dict(given.input_shape))
+        models.set_batch_size(model, given.batch_size, given.batch_axis)
+    models.set_input_shapes(model, dict(given.input_shape))
     if given.remove_outputs:
-        interfaces.remove_outputs(model, given.remove_outputs)
+        models.remove_outputs(model, given.remove_outputs)
     if given.convert_version is not None:
         model = models.convert_opset(model, given.convert_version)
     for path in given.custom_shape_inference:
@@ -98,7 +98,7 @@ def _convert(given: argparse.Namespace) -> onnx.ModelProto:
     model = passes.run(shape_inference.infer_shapes(model))
     if given.passes:
         model = shape_inference.infer_shapes(model)
-    interfaces.add_outputs(model, given.checkpoints)
+    models.add_outputs(model, given.checkpoints)
     return models.to_float16(model, given.fp16_skip_op_types) if given.precision == "fp16" else model
 
 
@@ -111,7 +111,7 @@ def _find_pass(name: str, given: argparse.Namespace) -> Pass:
 
 
 def _run_model(model: onnx.ModelProto, given: argparse.Namespace) -> dict[str, np.ndarray]:
-    """Run, and measure if that is wanted; returns the outputs."""
+    """Run the model, measure it if requested, and return the outputs."""
     import onnxruntime
 
     libraries = given.custom_library_so_paths
@@ -134,10 +134,8 @@ def _run_model(model: onnx.ModelProto, given: argparse.Namespace) -> dict[str, n
 
 
 def _show(model: onnx.ModelProto) -> None:
-    constant = {tensor.name for tensor in model.graph.initializer}
-    for value in model.graph.input:
-        if value.name not in constant:
-            print(f"input {value.name}: {describe(value)}")
+    for value in models.inputs_of(model):
+        print(f"input {value.name}: {describe(value)}")
     for node in model.graph.node:
         for name in filter(None, node.output if node.domain else ()):
             value = onnx_helper.find_value_info(model.graph, name)
@@ -154,7 +152,7 @@ def _written(given: argparse.Namespace) -> list[Path]:
 
 
 def _output_model(given: argparse.Namespace) -> Path | None:
-    """Where the converted model is written to, if it is."""
+    """Return the path of the converted model; None if it is not written."""
     if given.output_model is None and given.output_dir is None:
         return None
     name = given.output_model or f"{given.input_model.name}.optimized.onnx"

@@ -1,4 +1,4 @@
-"""The options of ``poprt``."""
+"""Parse the options of ``poprt``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 __all__ = ["parse"]
 
-#: What only an IPU and its compiler could honour, by the number of values.
+#: The options that only an IPU and its compiler support, by the number of their values.
 _IPU: dict[int | str, tuple[str, ...]] = {
     0: (
         *("calibration_with_data", "disable_compilation_progress_bar", "disable_fast_norm", "eightbitsio"),
@@ -27,12 +27,12 @@ _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options; ``ignored`` lists those that only an IPU could honour."""
+    """Parse the options; ``ignored`` lists those that only an IPU supports."""
     parser = argparse.ArgumentParser(
         "poprt",
         description="Convert an ONNX model and run it, with custom ops, by ONNX Runtime on the CPU.",
         usage="%(prog)s --input_model MODEL [OPTION ...]",
-        # One name each, as in the tables of the documentation.
+        # Each option has one name, as in the tables of the documentation.
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -81,7 +81,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 class _Ignore(argparse.Action):
-    """Remembers the name of the option."""
+    """Records the name of an ignored option."""
 
     def __call__(self, parser, namespace, values, option_string=None):  # type: ignore[no-untyped-def]
         namespace.ignored = [*namespace.ignored, option_string]
@@ -96,7 +96,7 @@ def _paths(text: str) -> list[Path]:
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
-    # Names of tensors may hold what separates them from shapes.
+    # The name of a tensor may contain the separator, too.
     name, _, sizes = text.rpartition("=")
     try:
         shape = tuple(int(size) for size in sizes.split(",") if size)

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import onnx
     import onnxruntime
 
-__all__ = ["Speed", "check_libraries", "check_types", "compute", "exposing", "measure", "run", "session"]
+__all__ = ["check_libraries", "check_types", "compute", "exposing", "measure", "run", "session"]
 
 _ENTRY = "RegisterCustomOps"
 _TRY = f"""import ctypes, sys
@@ -29,33 +29,26 @@ for needed in sys.argv[2:]:
 library = ctypes.CDLL(sys.argv[1])
 sys.exit(None if sys.argv[2:] or hasattr(library, {_ENTRY!r}) else "no {_ENTRY}")
 """
-# The oldest version of ONNX Runtime that we work with knows this one.
+# An IR version that the oldest supported version of ONNX Runtime accepts.
 _IR_VERSION = 9
 _UNKNOWN_OP = re.compile(r"Fatal error: (\S*):(\S+)\(-?\d+\) is not a registered function/op")
-# What ONNX Runtime puts before what it has to say.
+# The prefixes of ONNX Runtime's messages.
 _BEFORE = re.compile(
     r"^\[ONNXRuntimeError\] : \d+ : \w+ : |^Exception during initialization: |^/\S+:\d+ .*?\) (?=[A-Z])"
 )
 
 
-class Speed(NamedTuple):
-    """How long runs take."""
-
-    batch_size: int
-    seconds: float
-
-
 def check_libraries(paths: Sequence[Path]) -> None:
-    """Load libraries in a process of its own, which a broken one may abort.
+    """Load each library in a separate process, which a broken library may crash.
 
     Raises
     ------
     LoadError
-        One is not there, is none, or holds no custom ops for ONNX Runtime.
+        A file is missing, is not a library, or has no custom ops for ONNX Runtime.
     """
     for path in paths:
         if not path.is_file():
-            raise LoadError(f"there is no file {path} (--custom_library_so_paths)")
+            raise LoadError(f"{path} does not exist (--custom_library_so_paths)")
         needed = [str(build.build())] if loading.is_library(path) else []
         command = [sys.executable, "-I", "-S", "-c", _TRY, str(path.absolute()), *needed]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -65,24 +58,24 @@ def check_libraries(paths: Sequence[Path]) -> None:
             reason = (done.stderr.strip().splitlines() or ["for no known reason"])[-1]
             if reason == f"no {_ENTRY}":
                 raise LoadError(
-                    f"{path} has no symbol {_ENTRY}, so it is no library of custom ops for ONNX Runtime; "
+                    f"{path} has no symbol {_ENTRY}, so it is not a library of custom ops for ONNX Runtime; "
                     "python -m pykernels build --onnx makes one"
                 )
             raise LoadError(loading.explain(path, reason) if needed else f"{path} cannot be loaded: {reason}")
 
 
 def session(model: onnx.ModelProto, libraries: Sequence[Path]) -> onnxruntime.InferenceSession:
-    """The model in ONNX Runtime, on the CPU.
+    """Create a session for a model in ONNX Runtime, on the CPU.
 
     Raises
     ------
     LoadError, CallError
-        ONNX Runtime refuses a library or the model; no library has an op that it uses.
+        ONNX Runtime refuses a library or the model, or no library has an op that the model uses.
     """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # its errors are raised as well
+    options.log_severity_level = 4  # errors are raised anyway
     in_cpp = [path for path in libraries if loading.is_library(path)]
     if in_cpp:
         loading.register(options, in_cpp)
@@ -97,7 +90,7 @@ def session(model: onnx.ModelProto, libraries: Sequence[Path]) -> onnxruntime.In
     given.CopyFrom(model)
     given.ir_version = min(given.ir_version, _IR_VERSION)
     for value in given.graph.value_info:
-        # What shape functions say is checked, and not what memory is shared by.
+        # The results of shape functions are checked; ONNX Runtime must not plan memory with them.
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.ClearField("shape")
     try:
@@ -106,14 +99,15 @@ def session(model: onnx.ModelProto, libraries: Sequence[Path]) -> onnxruntime.In
         unknown = _UNKNOWN_OP.search(str(error))
         if unknown is None:
             raise CallError(f"ONNX Runtime {onnxruntime.__version__} refuses the model: {_text(error)}") from error
-        known = f"{', '.join(map(str, libraries))} has none" if libraries else "--custom_library_so_paths gives none"
+        files = ", ".join(map(str, libraries))
+        hint = f"the libraries are {files}" if files else "name its library with --custom_library_so_paths"
         raise CallError(
-            f"the model has a node of {unknown[1]}::{unknown[2]}, but there is no such op: {known}"
+            f"the model has a node of {unknown[1]}::{unknown[2]}, an op that no library has; {hint}"
         ) from error
 
 
 def run(session: onnxruntime.InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What the model makes of these inputs, by name.
+    """Run a model; return its outputs by name.
 
     Raises
     ------
@@ -128,7 +122,7 @@ def run(session: onnxruntime.InferenceSession, inputs: Mapping[str, np.ndarray])
 
 
 def compute(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], names: Sequence[str]) -> dict[str, np.ndarray]:
-    """The tensors of these names, which some of a model's nodes compute from its initializers."""
+    """Return tensors by name, which `nodes` compute from the model's initializers."""
     part = type(model)(ir_version=model.ir_version, opset_import=model.opset_import)
     part.graph.name = model.graph.name or "part"
     part.graph.node.extend(nodes)
@@ -138,7 +132,7 @@ def compute(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto], names: Sequ
 
 
 def exposing(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
-    """The model with these tensors as further outputs, and of all outputs nothing said but their names."""
+    """Return the model with further outputs, and without the types and shapes of all outputs."""
     wider = type(model)()
     wider.CopyFrom(model)
     others = [value for value in model.graph.value_info if value.name not in names]
@@ -153,12 +147,12 @@ def exposing(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
 
 
 def check_types(model: onnx.ModelProto, outputs: Mapping[str, Any]) -> None:
-    """Compare tensors with what the model says of them.
+    """Check tensors against their types and shapes in the model.
 
     Raises
     ------
     DefinitionError
-        One is of another type or shape.
+        A tensor has another type or shape.
     """
     from onnx import helper
 
@@ -175,8 +169,8 @@ def check_types(model: onnx.ModelProto, outputs: Mapping[str, Any]) -> None:
             )
 
 
-def measure(session: onnxruntime.InferenceSession, inputs: Mapping[str, np.ndarray]) -> Speed:
-    """How long a run takes on average: of a hundred, or as many as fit into two seconds."""
+def measure(session: onnxruntime.InferenceSession, inputs: Mapping[str, np.ndarray]) -> tuple[int, float]:
+    """Return the batch size and the average seconds of a run: of a hundred, or of as many as fit into two seconds."""
     for _ in range(3):
         run(session, inputs)
     begin = end = time.perf_counter()
@@ -186,7 +180,7 @@ def measure(session: onnxruntime.InferenceSession, inputs: Mapping[str, np.ndarr
         count += 1
         end = time.perf_counter()
     first = next(iter(inputs.values()), np.zeros(()))
-    return Speed(first.shape[0] if first.ndim else 1, (end - begin) / count)
+    return first.shape[0] if first.ndim else 1, (end - begin) / count
 
 
 def _text(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The types of tensors: what is said of them, and whether that fits together."""
+"""Describe and compare the types of tensors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["agree", "describe", "fits"]
 
 
 def describe(value: onnx.ValueInfoProto) -> str:
-    """The type and shape of a tensor: ``float32 (8, n)``."""
+    """Return the type and shape of a tensor as text: ``float32 (8, n)``."""
     from onnx import TensorProto
 
     tensor_type = value.type.tensor_type
     dtype = TensorProto.DataType.Name(tensor_type.elem_type).lower() if tensor_type.elem_type else "of unknown type"
-    # ONNX's names of types are NumPy's, but for these.
+    # ONNX's names of types are NumPy's except for these.
     dtype = {"float": "float32", "double": "float64"}.get(dtype, dtype)
     if not tensor_type.HasField("shape"):
         return f"{dtype}, of unknown shape"
@@ -26,7 +26,7 @@ def describe(value: onnx.ValueInfoProto) -> str:
 
 
 def agree(one: onnx.TypeProto.Tensor, other: onnx.TypeProto.Tensor) -> bool:
-    """Whether a tensor can be of both types."""
+    """Whether a tensor can have both types."""
     if one.elem_type and other.elem_type and one.elem_type != other.elem_type:
         return False
     if not other.HasField("shape"):

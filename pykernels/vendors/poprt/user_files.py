@@ -1,4 +1,4 @@
-"""Run users' Python files for what they register."""
+"""Run users' Python files, which register passes and shape functions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _OURS = str(Path(__file__).parent)
 
 
 def run_file(path: Path, option: str) -> None:
-    """Run a file as a module that is called as the file.
+    """Run a file as a module that is named after the file.
 
     Raises
     ------
     LoadError
-        There is no such file, or it raises an exception.
+        The file does not exist, or raises an exception.
     """
     if not path.is_file():
-        raise LoadError(f"there is no file {path} ({option})")
+        raise LoadError(f"{path} does not exist ({option})")
     name = f"{option.lstrip('-')}_{path.stem}"
     sys.modules[name] = module = types.ModuleType(name)
     module.__file__ = str(path.absolute())
@@ -34,10 +34,10 @@ def run_file(path: Path, option: str) -> None:
 
 
 def where(error: Exception, otherwise: Path | None = None) -> str:
-    """File and line that an exception of a user's file comes from."""
+    """Return the file and line in a user's file that an exception comes from."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_OURS)]
-    # What the file calls may be far away; what it says itself is its author's to see.
+    # Show the line of the user's file itself, not one deep in what it calls.
     own = [frame for frame in frames if frame.filename == frames[0].filename]
     return f"{own[-1].filename}:{own[-1].lineno}" if own else str(otherwise or "?")

@@ -1,12 +1,10 @@
-"""``popxl`` of Graphcore's Poplar SDK, where it is not installed: its graphs, run by ONNX Runtime on the CPU.
+"""Stand in for ``popxl`` of Graphcore's Poplar SDK: run its graphs with ONNX Runtime on the CPU.
 
-After ``import pykernels.vendors.popxl``, ``import popxl`` works without Graphcore's packages; where they are installed
-it gives theirs.
+After ``import pykernels.vendors.popxl``, ``import popxl`` works without Graphcore's packages. If they are installed, it
+imports theirs.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from pykernels.vendors.popxl import ops, transforms
 from pykernels.vendors.popxl.context import (
@@ -24,9 +22,7 @@ from pykernels.vendors.popxl.context import (
 from pykernels.vendors.popxl.cpp_imports import provide_popart
 from pykernels.vendors.popxl.dtypes import DTYPES, dtype
 from pykernels.vendors.popxl.graph import Graph
-from pykernels.vendors.popxl.ir import Ir
-from pykernels.vendors.popxl.missing import missing
-from pykernels.vendors.popxl.module import Module
+from pykernels.vendors.popxl.ir import Ir, Module
 from pykernels.vendors.popxl.session import Session
 from pykernels.vendors.popxl.streams import DeviceToHostStream, HostToDeviceStream, d2h_stream, h2d_stream
 from pykernels.vendors.popxl.tensor import (
@@ -40,7 +36,7 @@ from pykernels.vendors.popxl.tensor import (
     graph_output,
     variable,
 )
-from pykernels.vendors.providing import provide
+from pykernels.vendors.providing import missing, provide
 
 __all__ = [
     "Constant",
@@ -78,10 +74,7 @@ __all__ = [
 provide("popxl", __name__)
 provide_popart()
 
-_dtypes = {**DTYPES, "half": DTYPES["float16"], "float": DTYPES["float32"], "double": DTYPES["float64"]}
+_DTYPES = {**DTYPES, "half": DTYPES["float16"], "float": DTYPES["float32"], "double": DTYPES["float64"]}
+globals().update(_DTYPES)
 
-
-def __getattr__(name: str) -> Any:
-    if name in _dtypes:
-        return _dtypes[name]
-    raise missing("popxl", name, [*__all__, *_dtypes])
+__getattr__ = missing("popxl", [*__all__, *_DTYPES], __name__)

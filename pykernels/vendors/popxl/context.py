@@ -1,4 +1,4 @@
-"""Context of the ops that are being made: the graph, names and order that `with` statements choose."""
+"""Track the context of new ops: the graph, name scopes and order that `with` statements choose."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, overload
 
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import RefusedCall, WrongType
 
-if TYPE_CHECKING:
-    from pykernels.vendors.popxl.graph import Graph
-    from pykernels.vendors.popxl.ir import Ir
-    from pykernels.vendors.popxl.op import Op
-
 __all__ = [
+    "AnyGraph",
     "Context",
     "Settings",
-    "debug_context_frame_offset",
     "gcg",
     "get_current_context",
     "get_current_graph",
@@ -37,32 +32,38 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class AnyGraph(Protocol):
+    """The part of `Graph` that contexts, tensors and streams use, whose modules that of `Graph` imports."""
+
+    ir: Any
+    name: str
+    _scope: str
+
+
 class Settings(NamedTuple):
-    """What an op gets from the context: its name, with the scopes that it is in."""
+    """What the context sets for an op: its name, prefixed with the enclosing name scopes."""
 
     name: str
 
 
 class Context(threading.local):
-    """The state of one thread."""
+    """The context of one thread: its stacks of graphs, name scopes and ops, and its hooks."""
 
     def __init__(self) -> None:
-        self._graphs: list[Graph] = []
+        self._graphs: list[AnyGraph] = []
         self._scopes: list[str] = []
         self._ops: list[str] = []
-        self._hooks: dict[int, Callable[[Op], Any]] = {}
+        self._hooks: dict[int, Callable[[Any], Any]] = {}
         self._handles = 0
-        #: Ops run in the order in which they were made, whatever this says.
-        self.in_sequence: bool | None = None
 
     @property
-    def graph(self) -> Graph:
-        """The graph that ops go into.
+    def graph(self) -> Any:
+        """The current `Graph`, to which new ops are appended.
 
         Raises
         ------
         RuntimeError
-            None has been chosen.
+            No graph has been chosen.
         """
         if not self._graphs:
             what = f"popxl.ops.{self._ops[0]}" if self._ops else "popxl"
@@ -73,32 +74,22 @@ class Context(threading.local):
         return self._graphs[-1]
 
     @property
-    def main_graph(self) -> Graph:
-        """The main graph of the IR that the chosen graph is of."""
-        return self.graph.ir.main_graph
-
-    @property
-    def ir(self) -> Ir:
-        """The IR that the chosen graph is of."""
-        return self.graph.ir
-
-    @property
     def name_scopes(self) -> list[str]:
-        """The names of all scopes, outer ones first."""
+        """The names of the enclosing scopes, outermost first."""
         return list(self._scopes)
 
     @property
     def op_name(self) -> str:
-        """The function of the user's that is making an op, for messages."""
+        """The name of the op function that the user called, for error messages."""
         return self._ops[0] if self._ops else "popxl"
 
-    def push_graph(self, graph: Graph) -> None:
-        """Choose a graph.
+    def push_graph(self, graph: AnyGraph) -> None:
+        """Make a graph the current one.
 
         Raises
         ------
         RuntimeError
-            It is of another IR than the one that is chosen.
+            The graph belongs to another IR than the current graph.
         """
         if self._graphs and self._graphs[0].ir is not graph.ir:
             raise RefusedCall(
@@ -106,26 +97,26 @@ class Context(threading.local):
             )
         self._graphs.append(graph)
 
-    def pop_graph(self) -> Graph:
-        """Go back to the graph that was chosen before."""
+    def pop_graph(self) -> AnyGraph:
+        """Restore the previous graph and return the one that was current."""
         return self._graphs.pop()
 
-    def register_op_created_hook(self, fn: Callable[[Op], Any]) -> int:
-        """Have `fn` called with every op that is made; returns what removes it."""
+    def register_op_created_hook(self, fn: Callable[[Any], Any]) -> int:
+        """Call `fn` with every op created from now on; return a handle that removes the hook."""
         self._handles += 1
         self._hooks[self._handles] = fn
         return self._handles
 
     def remove_op_created_hook(self, handle: int) -> None:
-        """Undo `register_op_created_hook`."""
+        """Remove the hook that `register_op_created_hook` returned this handle for."""
         if handle not in self._hooks:
-            raise CallError(f"popxl: there is no op-created hook {handle}")
+            raise CallError(f"popxl: the op-created hook {handle} does not exist")
         del self._hooks[handle]
 
     def _get_op_settings(self, name: str) -> Settings:
         return Settings("/".join((*self._scopes, name)))
 
-    def _op_created(self, op: Op) -> None:
+    def _op_created(self, op: Any) -> None:
         for fn in list(self._hooks.values()):
             fn(op)
 
@@ -134,23 +125,23 @@ _context = Context()
 
 
 def get_current_context() -> Context:
-    """The context of this thread."""
+    """Return the context of the current thread."""
     return _context
 
 
-def get_current_graph() -> Graph:
-    """The graph that ops go into; RuntimeError where none has been chosen."""
+def get_current_graph() -> Any:
+    """Return the graph to which new ops are appended; raise RuntimeError if no graph has been chosen."""
     return _context.graph
 
 
-def get_main_graph() -> Graph:
-    """The main graph of the chosen graph's IR; RuntimeError where none has been chosen."""
-    return _context.main_graph
+def get_main_graph() -> Any:
+    """Return the main graph of the current graph's IR; raise RuntimeError if no graph has been chosen."""
+    return _context.graph.ir.main_graph
 
 
-def get_ir() -> Ir:
-    """The chosen graph's IR; RuntimeError where none has been chosen."""
-    return _context.ir
+def get_ir() -> Any:
+    """Return the IR of the current graph; raise RuntimeError if no graph has been chosen."""
+    return _context.graph.ir
 
 
 gcg, gmg, gir = get_current_graph, get_main_graph, get_ir
@@ -158,26 +149,21 @@ gcg, gmg, gir = get_current_graph, get_main_graph, get_ir
 
 @contextlib.contextmanager
 def in_sequence(mode: bool | Literal["pass"] = True) -> Iterator[bool | None]:
-    """Have ops run in the order in which they are made, as they always do here.
+    """Run ops in the order in which they are created, which is always the case here.
 
     Parameters
     ----------
     mode : bool or "pass"
-        Checked, and otherwise without effect.
+        Validated, but without further effect.
     """
     if not (isinstance(mode, bool) or mode == "pass"):
         raise WrongType(f"popxl.in_sequence: mode is {mode!r}; it must be True, False or 'pass'")
-    before = _context.in_sequence
-    _context.in_sequence = None if mode == "pass" else bool(mode)
-    try:
-        yield _context.in_sequence
-    finally:
-        _context.in_sequence = before
+    yield None if mode == "pass" else bool(mode)
 
 
 @contextlib.contextmanager
 def name_scope(name: str) -> Iterator[list[str]]:
-    """Put `name` before the names of tensors and ops that are made inside."""
+    """Prefix the names of the tensors and ops that are created inside with `name`."""
     if not isinstance(name, str):
         raise WrongType(f"popxl.name_scope: name is {name!r}; it must be a string")
     _context._scopes.append(name)
@@ -189,20 +175,14 @@ def name_scope(name: str) -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def ipu(ipu: int) -> Iterator[int]:
-    """Choose an IPU, of which there is none: without effect."""
+    """Select an IPU, without effect: graphs run on the CPU."""
     yield ipu
 
 
 @contextlib.contextmanager
 def io_tiles() -> Iterator[None]:
-    """Choose the tiles for input and output, of which there are none: without effect."""
+    """Select the IO tiles, without effect: graphs run on the CPU."""
     yield
-
-
-@contextlib.contextmanager
-def debug_context_frame_offset(i: int) -> Iterator[int]:
-    """Say how many frames of Python's are above the user's; without effect."""
-    yield i
 
 
 @overload
@@ -214,7 +194,7 @@ def op_debug_context(name: F) -> F: ...
 
 
 def op_debug_context(name: Any) -> Any:
-    """Decorate a function that makes ops: errors of its ops have its name, or `name`."""
+    """Decorate a function that creates ops, so that their error messages begin with its name, or with `name`."""
     if callable(name):
         return op_debug_context(name.__name__)(name)
 

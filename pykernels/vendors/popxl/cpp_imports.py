@@ -1,4 +1,4 @@
-"""``cppimport`` of users' ops in C++: it finds PopART's headers and library, those of `pykernels.vendors.popart`."""
+"""Make ``cppimport`` compile users' C++ ops with the PopART headers and library of `pykernels.vendors.popart`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["provide_popart"]
 
-#: What compilers read.
+#: The environment variables in which compilers look for headers and libraries.
 _VARIABLES = ("CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
-#: So begins the symbol that a module needs if it was built with headers of `vendors.popart`; their version follows.
+#: The prefix of the symbol that modules built with the headers of `vendors.popart` need; the version follows it.
 _MARK = b"popart_cpu_headers_"
 
 
 def provide_popart() -> None:
-    """Let `cppimport`, as soon as it is imported, compile and load modules that need PopART."""
+    """Let `cppimport` compile and load modules that need PopART, as soon as it is imported."""
     if is_imported("cppimport"):
         _prepare()
     else:
@@ -33,19 +33,19 @@ def provide_popart() -> None:
 
 
 def _prepare() -> None:
-    from pykernels.vendors.popart import build, loading  # not above: few programs have ops in C++
+    from pykernels.vendors.popart import build, loading  # imported here because few programs have C++ ops
 
     environment = build.environment()
     os.environ.update((name, environment[name]) for name in _VARIABLES)
-    # The loader takes a library that is there already for one that a module names.
+    # If a library is loaded already, the loader uses it for the modules that name it.
     loading.popart()
     sys.meta_path.insert(0, _Outdated(build.headers_symbol().encode()))
 
 
 class _Outdated(importlib.abc.MetaPathFinder):
-    """Finds nothing itself: has modules compiled again whose headers were those of another version.
+    """A finder that finds no module, but recompiles those that were built with another version of the headers.
 
-    `cppimport` compares sources, but not headers.
+    `cppimport` itself detects changed sources, but not changed headers.
     """
 
     def __init__(self, mark: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Ops in C++, which users have made with ``makeParameterizedOpBindings``."""
+"""Append C++ ops that users have bound with ``makeParameterizedOpBindings``."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 
 from pykernels.base.errors import CallError
 from pykernels.vendors.popart import ops
+from pykernels.vendors.popxl.context import Settings, get_current_context
 from pykernels.vendors.popxl.dtypes import dtype
-from pykernels.vendors.popxl.gradients import zeros
-from pykernels.vendors.popxl.op import Op
+from pykernels.vendors.popxl.graph import Graph
+from pykernels.vendors.popxl.lowering import Lowering, Values
+from pykernels.vendors.popxl.nodes import zeros
+from pykernels.vendors.popxl.op import Backward, Op
 from pykernels.vendors.popxl.tensor import Tensor
 
 if TYPE_CHECKING:
     import onnxruntime
-
-    from pykernels.vendors.popxl.context import Settings
-    from pykernels.vendors.popxl.gradients import Backward
-    from pykernels.vendors.popxl.graph import Graph
-    from pykernels.vendors.popxl.lowering import Lowering, Values
 
 __all__ = ["CppOp", "create"]
 
@@ -27,21 +25,21 @@ __all__ = ["CppOp", "create"]
 def create(
     graph: Graph, number: int, inputs: Mapping[int, str], outputs: Mapping[int, str], settings: Settings
 ) -> CppOp:
-    """Append an op that C++ has made to a graph.
+    """Append an op that C++ code has created to a graph.
 
     Parameters
     ----------
     graph : Graph
     number : int
-        Of the op, for `pykernels.vendors.popart.ops`.
+        The op's number in `pykernels.vendors.popart.ops`.
     inputs, outputs : mapping
-        The ids of tensors by their positions; outputs are new.
+        The ids of the tensors by position. Outputs are created; inputs exist already.
     settings : Settings
 
     Raises
     ------
     CallError
-        There is no such input, or the op has no such output.
+        An input does not exist, or the op has no such output.
     LoadError
         The C++ code fails.
     """
@@ -51,13 +49,13 @@ def create(
 
 
 def _append(graph: Graph, name: str, number: int, given: Sequence[Tensor | None], outputs: Mapping[int, str]) -> CppOp:
-    described = ops.infer(number, [_type(t) for t in given])
+    described = ops.infer(number, [t if t is None else ops.TensorType(t.dtype.as_onnx(), t.shape) for t in given])
     if set(outputs) - set(range(len(described.outputs))):
         raise CallError(f"{name}: {described.op_type} has {len(described.outputs)} outputs, not {dict(outputs)}")
     made = []
     for at, each in enumerate(described.outputs):
         id_ = outputs.get(at) or graph._create_tensor_id(f"{name}_out")
-        made.append(graph._add(Tensor(graph, id_, each.shape, _dtype(each.dtype))))
+        made.append(graph._add(Tensor(graph, id_, each.shape, dtype.from_onnx(each.dtype))))
     op = CppOp(name, [t for t in given if t is not None], made, number, given, described)
     graph.add_op(op)
     return op
@@ -65,14 +63,14 @@ def _append(graph: Graph, name: str, number: int, given: Sequence[Tensor | None]
 
 @dataclass(eq=False, repr=False)
 class CppOp(Op):
-    """An op in C++.
+    """An op that is implemented in C++.
 
     Attributes
     ----------
     number : int
-        For `pykernels.vendors.popart.ops`.
+        The op's number in `pykernels.vendors.popart.ops`.
     given : sequence of Tensor or None
-        The inputs, None for those that are left out.
+        The inputs by position, None for those that are left out.
     description : pykernels.vendors.popart.ops.Description
     """
 
@@ -81,21 +79,21 @@ class CppOp(Op):
     description: ops.Description
 
     def lower(self, lowering: Lowering, values: Values) -> None:
-        """As `Op.lower`."""
+        """Implement `Op.lower`."""
         domain, type_ = self.description.domain, self.description.op_type
         lowering.need(domain, _register, self.number)
         inputs = ["" if t is None else values.names([t])[0] for t in self.given]
         values.set(self.outputs, lowering.node(domain, type_, inputs, self.outputs, {ops.ATTRIBUTE: self.number}))
 
     def gradient(self, backward: Backward, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """As `Op.gradient`: the ops that the C++ code's ``getGradOps`` gives."""
+        """Implement `Op.gradient` with the ops that ``getGradOps`` of the C++ code returns."""
         found: dict[int, Tensor] = {}
         for each in ops.gradients(self.number):
             given = [
                 self._input(backward, grads, *each.inputs[at]) if at in each.inputs else None
                 for at in range(max(each.inputs, default=-1) + 1)
             ]
-            op = _append(backward.graph, each.op_type, each.op, given, {})
+            op = _append(get_current_context().graph, each.op_type, each.op, given, {})
             for at, of in each.outputs.items():
                 found[of] = found[of] + op.outputs[at] if of in found else op.outputs[at]
         if not found:
@@ -103,7 +101,7 @@ class CppOp(Op):
         return [found.get(at) for at, t in enumerate(self.given) if t is not None]
 
     def _input(self, backward: Backward, grads: Sequence[Tensor | None], kind: str, at: int) -> Tensor | None:
-        """What an op of the gradient takes: a tensor of this op, or the gradient of an output."""
+        """Return an input of a gradient op: a tensor of this op, or the gradient of one of its outputs."""
         if kind == "GradOut":
             grad = grads[at]
             return zeros(self.outputs[at]) if grad is None else grad
@@ -113,15 +111,3 @@ class CppOp(Op):
 
 def _register(options: onnxruntime.SessionOptions, *numbers: int) -> None:
     ops.register(options, numbers)
-
-
-def _type(t: Tensor | None) -> ops.TensorType | None:
-    from onnx import helper
-
-    return None if t is None else ops.TensorType(int(helper.np_dtype_to_tensor_dtype(t.dtype.as_numpy())), t.shape)
-
-
-def _dtype(number: int) -> dtype:
-    from onnx import helper
-
-    return dtype.as_dtype(helper.tensor_dtype_to_np_dtype(number))

@@ -1,4 +1,4 @@
-"""The types of elements: ``popxl.float32`` and its like."""
+"""Define the element types, ``popxl.float32`` and the others, and convert users' data to arrays of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import WrongType
 
-__all__ = ["DTYPES", "check_dtype", "dtype"]
+__all__ = ["DTYPES", "check_dtype", "dtype", "to_numpy"]
 
 
 class dtype:  # noqa: N801
-    """The type of a tensor's elements; there is one object of each.
+    """The type of a tensor's elements; each type is one object.
 
     Attributes
     ----------
@@ -34,25 +34,25 @@ class dtype:  # noqa: N801
 
     @classmethod
     def from_name(cls, name: str) -> dtype:
-        """The dtype of this name.
+        """Return the dtype with this name.
 
         Raises
         ------
         CallError
-            There is none.
+            The dtype does not exist.
         """
         if name not in DTYPES:
-            raise CallError(f"there is no popxl.dtype with the name {name!r}; there are {', '.join(DTYPES)}")
+            raise CallError(f"popxl.dtype {name!r} does not exist; the dtypes are {', '.join(DTYPES)}")
         return DTYPES[name]
 
     @classmethod
     def as_dtype(cls, type_value: Any) -> dtype:
-        """The dtype that a NumPy dtype, an array, a type of Python's, a dtype of PyTorch's or a name stands for.
+        """Return the dtype for a NumPy dtype, an array, a Python type, a PyTorch dtype or a name.
 
         Raises
         ------
         CallError
-            It stands for none.
+            No dtype corresponds to the value.
         """
         if isinstance(type_value, dtype):
             return type_value
@@ -64,37 +64,40 @@ class dtype:  # noqa: N801
             return DTYPES[name if name in DTYPES else np.dtype(type_value).name]
         except (KeyError, TypeError):
             raise CallError(
-                f"{type_value!r} is no dtype of popxl's, and has none; there are {', '.join(DTYPES)}"
+                f"{type_value!r} is not a dtype of popxl's and has none; the dtypes are {', '.join(DTYPES)}"
             ) from None
 
     def as_numpy(self) -> np.dtype:
-        """NumPy's dtype."""
+        """Return the NumPy dtype."""
         return self._numpy
 
-    def as_torch(self) -> Any:
-        """PyTorch's dtype.
+    @classmethod
+    def from_onnx(cls, number: int) -> dtype:
+        """Return the dtype with this number in ONNX."""
+        from onnx import helper
 
-        Raises
-        ------
-        TypeError
-            It has none.
-        ModuleNotFoundError
-            PyTorch is not installed.
-        """
-        import torch
+        return cls.as_dtype(helper.tensor_dtype_to_np_dtype(number))
 
-        if not hasattr(torch, self.name):
-            raise WrongType(f"PyTorch has no dtype for {self}")
-        return getattr(torch, self.name)
+    def as_onnx(self) -> int:
+        """Return ONNX's number of the dtype."""
+        from onnx import helper
+
+        return int(helper.np_dtype_to_tensor_dtype(self._numpy))
 
     def __repr__(self) -> str:
         return f"popxl.{self.name}"
 
     def __reduce__(self) -> Any:
-        return dtype.from_name, (self.name,)  # there is one object of each
+        return dtype.from_name, (self.name,)  # so that each type stays one object
 
 
-#: All of them, by name.
+#: The 32-bit types that replace 64-bit ones.
+_DOWNCAST = {
+    np.dtype("float64"): np.dtype("float32"),
+    np.dtype("int64"): np.dtype("int32"),
+    np.dtype("uint64"): np.dtype("uint32"),
+}
+#: All dtypes by name.
 DTYPES: dict[str, dtype] = {}
 for _name in (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -104,6 +107,34 @@ for _name in (
 
 
 def check_dtype(what: str, given: Any) -> None:
-    """Raise TypeError unless `given` is a dtype of popxl's."""
+    """Raise TypeError unless `given` is a popxl dtype."""
     if not isinstance(given, dtype):
         raise WrongType(f"{what}: dtype is {given!r}; it must be one of popxl's: {', '.join(DTYPES)}")
+
+
+def to_numpy(data: Any, dtype: dtype | None = None, downcast: bool = True) -> np.ndarray:
+    """Return a new array with the data of a tensor, sequence or number.
+
+    Parameters
+    ----------
+    data : array, sequence, number or PyTorch tensor
+    dtype : dtype, optional
+    downcast : bool
+        Whether to convert 64-bit types to 32-bit ones if no `dtype` is given.
+
+    Raises
+    ------
+    CallError
+        `data` cannot be converted to an array of numbers.
+    """
+    if hasattr(data, "detach"):
+        data = data.detach().cpu().numpy()
+    try:
+        array = np.array(data, dtype.as_numpy() if dtype is not None else None, order="C")
+    except (TypeError, ValueError) as error:
+        raise CallError(f"{data!r} is not an array of numbers: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise CallError(f"{data!r} is not an array of numbers: NumPy makes {array.dtype} of it")
+    if dtype is None and downcast and array.dtype in _DOWNCAST:
+        return array.astype(_DOWNCAST[array.dtype])
+    return array

@@ -8,4 +8,4 @@ __all__ = ["UndefinedValue"]
 
 
 class UndefinedValue(CallError):
-    """Something of a tensor is asked for that it does not have: the IPU that it is on."""
+    """A tensor does not have the requested property: the IPU that holds it."""

@@ -1,63 +1,25 @@
-"""Gradients of ONNX's nodes, as further nodes."""
+"""Compute the gradients of ONNX nodes with further ONNX nodes."""
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pykernels.vendors.popxl.nodes import integers, node
+from pykernels.vendors.popxl.nodes import cast, integers, node, zeros
+from pykernels.vendors.popxl.op import Backward, Gradient, Node
 from pykernels.vendors.popxl.tensor import Constant, Tensor, constant
 
-if TYPE_CHECKING:
-    from pykernels.vendors.popxl.graph import Graph
-    from pykernels.vendors.popxl.op import Node, Op
-    from pykernels.vendors.popxl.ops.call import Call
-
-__all__ = ["GRADIENTS", "Backward", "sum_to", "zeros"]
-
-
-class Backward(abc.ABC):
-    """What gradients of ops ask the gradient graph for.
-
-    Attributes
-    ----------
-    graph : Graph
-        The gradient graph.
-    """
-
-    graph: Graph
-
-    @abc.abstractmethod
-    def activation(self, tensor: Tensor) -> Tensor:
-        """The gradient graph's tensor with the value that a tensor of the forward graph has."""
-
-    @abc.abstractmethod
-    def call(self, op: Call, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """The gradients of a call's inputs: outputs of a call of the called graph's gradient graph."""
-
-    @abc.abstractmethod
-    def no_gradient(self, op: Op) -> Exception:
-        """An error for an op that has no gradient."""
-
-
-Gradient = Callable[["Node", Tensor, Backward], Sequence["Tensor | None"]]
-
-
-def zeros(tensor: Tensor) -> Tensor:
-    """A constant like a tensor."""
-    return constant(np.zeros(tensor.shape, tensor.dtype.as_numpy()), tensor.dtype)
+__all__ = ["GRADIENTS"]
 
 
 def scalar(tensor: Tensor, value: float) -> Tensor:
-    """A constant of a tensor's dtype."""
+    """Return a scalar constant with the dtype of a tensor."""
     return constant(value, tensor.dtype)
 
 
 def sum_to(grad: Tensor, shape: Sequence[int]) -> Tensor:
-    """The gradient of what was broadcast from `shape`."""
+    """Return the gradient of an operand of this shape: `grad` summed over the axes along which it was broadcast."""
     shape = tuple(shape)
     if grad.shape == shape:
         return grad
@@ -67,32 +29,18 @@ def sum_to(grad: Tensor, shape: Sequence[int]) -> Tensor:
     return summed if summed.shape == shape else node("Reshape", summed, integers(*shape))
 
 
-def _unary(derivative: Callable[[Tensor], Tensor]) -> Gradient:
-    """Of a function of one tensor, by its derivative."""
-
-    def gradient(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
-        return [grad * derivative(backward.activation(op.inputs[0]))]
-
-    return gradient
+def _of_input(derivative: Callable[[Tensor], Tensor]) -> Gradient:
+    """Return the gradient of a function of one tensor, given its derivative in terms of the input."""
+    return lambda op, grad, backward: [grad * derivative(backward.activation(op.inputs[0]))]
 
 
 def _of_output(derivative: Callable[[Tensor], Tensor]) -> Gradient:
-    """Of a function of one tensor, by its derivative in terms of its result."""
-
-    def gradient(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
-        return [grad * derivative(backward.activation(op.outputs[0]))]
-
-    return gradient
-
-
-def _cast(tensor: Tensor, like: Tensor) -> Tensor:
-    from onnx import helper
-
-    return node("Cast", tensor, to=int(helper.np_dtype_to_tensor_dtype(like.dtype.as_numpy())))
+    """Return the gradient of a function of one tensor, given its derivative in terms of the output."""
+    return lambda op, grad, backward: [grad * derivative(backward.activation(op.outputs[0]))]
 
 
 def _mask(condition: Tensor, grad: Tensor) -> Tensor:
-    """The gradient where a condition holds, and 0 elsewhere."""
+    """Return the gradient where a condition holds, and 0 elsewhere."""
     return node("Where", condition, grad, scalar(grad, 0))
 
 
@@ -117,7 +65,7 @@ def _div(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
 
 def _pow(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
     base, exponent = map(backward.activation, op.inputs)
-    # 0 to the power of 0 - 1 is infinite, and 0 times that no number.
+    # 0 to the power of 0 - 1 is infinite, and 0 times infinity is NaN.
     regular = node("Where", node("Equal", exponent, scalar(exponent, 0)), scalar(base, 1), base)
     lower = node("Pow", regular, exponent - scalar(exponent, 1))
     of_base = sum_to(grad * exponent * lower, base.shape)
@@ -130,7 +78,7 @@ def _pow(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
 
 def _matmul(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
     a, b = map(backward.activation, op.inputs)
-    # As NumPy does: vectors become matrices, and the axis is dropped from the result.
+    # As in NumPy, vectors become matrices, and the result drops the additional axis.
     rows = a if a.rank > 1 else node("Reshape", a, integers(1, *a.shape))
     columns = b if b.rank > 1 else node("Reshape", b, integers(*b.shape, 1))
     batch = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
@@ -141,7 +89,7 @@ def _matmul(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | Non
 
 
 def _swapped(tensor: Tensor) -> Tensor:
-    """The transposes of matrices."""
+    """Return a stack of matrices with each matrix transposed."""
     axes = list(range(tensor.rank))
     return node("Transpose", tensor, perm=[*axes[:-2], axes[-1], axes[-2]])
 
@@ -181,7 +129,7 @@ def _softmax(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | No
 
 
 def _with_axes(op: Node, reduced: Tensor) -> Tensor:
-    """A tensor of the shape of a reduction's result, with the axes that are gone, of length 1."""
+    """Return a tensor of a reduction's result shape with the reduced axes restored, with length 1."""
     axes = [int(at) for at in op.inputs[1]._data]  # type: ignore[attr-defined]
     return _reshaped(reduced, [1 if at in axes else size for at, size in enumerate(op.inputs[0].shape)])
 
@@ -197,8 +145,8 @@ def _reduce_mean(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor 
 
 def _reduce_extremum(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
     t, found = backward.activation(op.inputs[0]), _with_axes(op, backward.activation(op.outputs[0]))
-    chosen = _cast(node("Equal", t, found), grad)
-    # Equal extrema have equal shares.
+    chosen = cast(node("Equal", t, found), grad.dtype)
+    # Equal extrema share the gradient equally.
     share = chosen / node("ReduceSum", chosen, integers(*op.inputs[1]._data), keepdims=1)  # type: ignore[attr-defined]
     return [_with_axes(op, grad) * share, None]
 
@@ -211,7 +159,7 @@ def _reduce_log_sum_exp(op: Node, grad: Tensor, backward: Backward) -> Sequence[
 def _gather(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
     t, indices = op.inputs
     axis, before = op.attributes["axis"], zeros(t)
-    # One row for each index, with the axis in front.
+    # One row for each index, with the gathered axis in front.
     order = [axis, *(at for at in range(t.rank) if at != axis)]
     places = list(range(axis, axis + indices.rank))
     front = [*places, *(at for at in range(grad.rank) if at not in places)]
@@ -234,7 +182,7 @@ def _concat(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | Non
 
 def _slice(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
     t = op.inputs[0]
-    # The places of the slice's elements, as numbers of elements of the whole.
+    # The flat indices, into the whole tensor, of the slice's elements.
     numbers = np.arange(t.nelms, dtype=np.int64).reshape(t.shape)
     starts, stops, axes, steps = (each._data.tolist() for each in op.inputs[1:])  # type: ignore[attr-defined]
     slices = [slice(None)] * t.rank
@@ -250,17 +198,17 @@ def _cumsum(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | Non
     return [node("CumSum", grad, backward.activation(op.inputs[1]), reverse=1 - op.attributes["reverse"]), None]
 
 
-#: By ONNX op; the functions make the gradients of all inputs, None for those that have none.
+#: The gradient functions by ONNX op.
 GRADIENTS: dict[str, Gradient] = {
-    "Abs": _unary(lambda x: node("Sign", x)),
+    "Abs": _of_input(lambda x: node("Sign", x)),
     "Add": _add,
-    "Cast": lambda op, grad, backward: [_cast(grad, op.inputs[0])],
+    "Cast": lambda op, grad, backward: [cast(grad, op.inputs[0].dtype)],
     "Clip": _clip,
     "Concat": _concat,
-    "Cos": _unary(lambda x: -node("Sin", x)),
+    "Cos": _of_input(lambda x: -node("Sin", x)),
     "CumSum": _cumsum,
     "Div": _div,
-    "Erf": _unary(lambda x: node("Exp", -(x * x)) * scalar(x, 2 / np.sqrt(np.pi))),
+    "Erf": _of_input(lambda x: node("Exp", -(x * x)) * scalar(x, 2 / np.sqrt(np.pi))),
     "Exp": _of_output(lambda y: y),
     "Expand": _expand,
     "Gather": _gather,
@@ -280,7 +228,7 @@ GRADIENTS: dict[str, Gradient] = {
     ],
     "Reshape": _reshape,
     "Sigmoid": _of_output(lambda y: y * (1 - y)),
-    "Sin": _unary(lambda x: node("Cos", x)),
+    "Sin": _of_input(lambda x: node("Cos", x)),
     "Slice": _slice,
     "Softmax": _softmax,
     "Sqrt": lambda op, grad, backward: [grad / (2 * backward.activation(op.outputs[0]))],

@@ -1,31 +1,28 @@
-"""Graphs: ops and tensors, in the order in which they were made."""
+"""Define graphs, which hold ops and tensors in the order of their creation, and the op that calls a graph."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import WrongType
 from pykernels.vendors.popxl.context import get_current_context
+from pykernels.vendors.popxl.lowering import Lowering, Values
+from pykernels.vendors.popxl.op import Backward, Op
 from pykernels.vendors.popxl.tensor import Constant, Tensor, Variable
 
-if TYPE_CHECKING:
-    from pykernels.vendors.popxl.context import Settings
-    from pykernels.vendors.popxl.ir import Ir
-    from pykernels.vendors.popxl.op import Op
-    from pykernels.vendors.popxl.ops.call import Call
-
-__all__ = ["Graph"]
+__all__ = ["Call", "Graph"]
 
 T = TypeVar("T", bound=Tensor)
 
 
 class Graph:
-    """A graph of an IR; `Ir.create_graph` and `Ir.create_empty_graph` make them.
+    """A graph of an IR, which `Ir.create_graph` or `Ir.create_empty_graph` creates.
 
-    In a ``with`` statement it is the graph that ops go into.
+    Inside a ``with`` statement of the graph, new ops are appended to it.
 
     Attributes
     ----------
@@ -34,7 +31,7 @@ class Graph:
         Empty for the main graph.
     """
 
-    def __init__(self, ir: Ir, name: str) -> None:
+    def __init__(self, ir: Any, name: str) -> None:
         self.ir = ir
         self.id = self.name = name
         self._scope = f"{name}/" if name else ""
@@ -43,64 +40,63 @@ class Graph:
         self._inputs: list[Tensor] = []
         self._outputs: list[Tensor] = []
         self._by_ref_inputs: set[Tensor] = set()
-        #: The ops that call it.
+        #: The ops that call this graph.
         self._calls: list[Call] = []
 
     @property
     def _pb_graph(self) -> Graph:
-        """For wrappers of C++ ops, which give it to what the C++ code binds."""
+        """The graph itself: wrappers of C++ ops pass this to the functions that the C++ code binds."""
         return self
 
     @property
     def main_graph(self) -> Graph:
         """The main graph of the IR."""
-        return self.ir.main_graph
+        main: Graph = self.ir.main_graph
+        return main
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The inputs, in the order in which calls take them."""
+        """The inputs, in the order of a call's arguments."""
         return tuple(self._inputs)
 
     @property
     def inputs_by_name(self) -> dict[str, Tensor]:
-        """The inputs by their names."""
+        """The inputs by name."""
         return {t.name: t for t in self._inputs}
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
-        """The outputs, in the order in which calls return them."""
+        """The outputs, in the order of a call's results."""
         return tuple(self._outputs)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """All tensors."""
+        """All tensors of the graph."""
         return tuple(self._tensors.values())
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """All variables."""
+        """All variables of the graph."""
         return tuple(t for t in self._tensors.values() if isinstance(t, Variable))
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """All constants."""
+        """All constants of the graph."""
         return tuple(t for t in self._tensors.values() if isinstance(t, Constant))
 
     @property
     def called_graphs(self) -> tuple[Graph, ...]:
-        """The graphs that its ops call, each once."""
-        from pykernels.vendors.popxl.ops.call import Call
-
+        """The graphs that ops of this graph call, without duplicates."""
         return tuple(dict.fromkeys(op.graph for op in self.ops if isinstance(op, Call)))
 
     def get_tensor(self, tensor_id: str) -> Tensor:
-        """The tensor with this id; raises CallError where there is none."""
+        """Return the tensor with this id; raise CallError if there is none."""
         if tensor_id not in self._tensors:
             raise CallError(f"{self!r} has no tensor {tensor_id!r}")
         return self._tensors[tensor_id]
 
     def register_op_created_hook(self, fn: Callable[[Op], Any]) -> int:
-        """Have `fn` called with every op that is made in this graph; returns what removes it."""
+        """Call `fn` with every op created in this graph from now on; return a handle that removes the hook."""
 
         @functools.wraps(fn)
         def hook(op: Op) -> None:
@@ -110,16 +106,18 @@ class Graph:
         return get_current_context().register_op_created_hook(hook)
 
     def remove_op_created_hook(self, handle: int) -> None:
-        """Undo `register_op_created_hook`."""
+        """Remove the hook that `register_op_created_hook` returned this handle for."""
         get_current_context().remove_op_created_hook(handle)
 
     def check_holds(self, **tensors: Any) -> None:
-        """Raise unless these are tensors of this graph.
+        """Raise an error unless all arguments are tensors of this graph.
 
         Raises
         ------
-        TypeError, CallError
-            One is no tensor; one is of another graph.
+        TypeError
+            An argument is not a tensor.
+        CallError
+            A tensor belongs to another graph.
         """
         op = get_current_context().op_name
         for name, tensor in tensors.items():
@@ -129,29 +127,33 @@ class Graph:
                 where = "the main graph" if not tensor._graph.name else repr(tensor._graph)
                 other = " of another popxl.Ir" if tensor.ir is not self.ir else ""
                 raise CallError(
-                    f"{op}: {name} is {tensor!r} of {where}{other}, and ops are being made in {self!r}. Make it an "
-                    "input of that graph, or choose its own"
+                    f"{op}: {name} is {tensor!r} of {where}{other}, but the current graph is {self!r}. Make it an "
+                    "input of the current graph, or use its own graph"
                 )
 
     def add_op(self, op: Op) -> None:
-        """Append an op, whose tensors are there."""
+        """Append an op whose tensors are in the graph already."""
         self.ir.check_open()
         self.ops.append(op)
 
-    def _popart_op_created(self, op: int, inputs: dict[int, str], outputs: dict[int, str], settings: Settings) -> Op:
-        """Append an op of that number, which C++ has made; called by `create_op_in_graph` of users' modules."""
-        from pykernels.vendors.popxl import cpp_op
+    def append(self, op: Op) -> None:
+        """Append an op whose tensors are in the graph already, and call the hooks."""
+        self.add_op(op)
+        get_current_context()._op_created(op)
 
-        return cpp_op.create(self, op, inputs, outputs, settings)
+    def lower(self, lowering: Lowering, values: Values) -> None:
+        """Append the ONNX nodes of all ops to `lowering`."""
+        for op in self.ops:
+            op.lower(lowering, values)
 
     def add_output(self, t: Tensor) -> None:
-        """Make a tensor an output; calls that are there return it as well."""
+        """Make a tensor an output, which existing calls of the graph return as well."""
         self._outputs.append(t)
         for call in self._calls:
             call.add_output(t)
 
     def new_tensor(self, name: str, shape: Any, dtype: Any, *, alias_of: Tensor | None = None) -> Tensor:
-        """A tensor for an op to make; its name is made unique."""
+        """Return a new tensor for the output of an op, with a unique name derived from `name`."""
         return self._add(Tensor(self, self._create_tensor_id(name), shape, dtype, alias_of=alias_of))
 
     def _add(self, tensor: T) -> T:
@@ -160,13 +162,14 @@ class Graph:
         return tensor
 
     def _create_tensor_id(self, name: str | None = None) -> str:
-        """An id that no tensor of the graph has yet."""
+        """Return an unused tensor id."""
         base = self._scope + "/".join((*get_current_context().name_scopes, name or "t"))
-        return self.ir.unique(base, "{}__t{}")
+        unused: str = self.ir.unique(base, "{}__t{}")
+        return unused
 
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, Tensor):
-            raise WrongType(f"{value!r} is no popxl.Tensor")
+            raise WrongType(f"{value!r} is not a popxl.Tensor")
         return value._graph is self
 
     def __enter__(self) -> Graph:
@@ -178,3 +181,53 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph[{self.name or 'main'}]"
+
+
+@dataclass(eq=False, repr=False)
+class Call(Op):
+    """An op that calls a graph, once or several times in a row.
+
+    Attributes
+    ----------
+    caller, graph : Graph
+        The calling graph and the called graph. The inputs and outputs of the op are in the order of those of `graph`.
+    count : int
+        The number of calls. The outputs of each call are the first inputs of the next.
+    modified : set of Tensor
+        The inputs of `graph` whose changes in place also change the caller's tensors.
+    """
+
+    caller: Graph
+    graph: Graph
+    count: int
+    modified: set[Tensor]
+
+    def lower(self, lowering: Lowering, values: Values) -> None:
+        """Implement `Op.lower`."""
+        given = values.names(self.inputs)
+        for _ in range(self.count):
+            inner = Values(lowering)
+            inner.set(self.graph.inputs, given)
+            self.graph.lower(lowering, inner)
+            returned = inner.names(self.graph.outputs)
+            after = inner.names(self.graph.inputs)
+            kept = [new if t in self.modified else old for t, new, old in zip(self.graph.inputs, after, given)]
+            given = [*returned[: len(kept)], *kept[len(returned) :]] if self.count > 1 else kept
+        for parent, t, value in zip(self.inputs, self.graph.inputs, kept):
+            if t in self.modified:
+                values.set([parent], [value])
+        values.set(self.outputs, returned)
+
+    def gradient(self, backward: Backward, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Implement `Op.gradient`."""
+        if self.count > 1:
+            raise backward.no_gradient(self)
+        return backward.call(self, grads)
+
+    def written(self) -> list[Tensor]:
+        """Implement `Op.written`."""
+        return [parent for parent, t in zip(self.inputs, self.graph.inputs) if t in self.modified]
+
+    def add_output(self, t: Tensor) -> None:
+        """Add an output for one that the called graph has received after this call was created."""
+        self.outputs.append(self.caller.new_tensor(t.name, t.shape, t.dtype))

@@ -1,4 +1,4 @@
-"""``popxl.Ir``: a main graph, and the graphs that it calls."""
+"""Define ``popxl.Ir``, a main graph and the graphs that it calls, and ``popxl.Module``, which builds a graph."""
 
 from __future__ import annotations
 
@@ -8,36 +8,49 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pykernels.base.errors import CallError
-from pykernels.base.refusals import RefusedCall, WrongType
+from pykernels.base.refusals import NotProvided, RefusedCall, WrongType
 from pykernels.vendors.popxl.graph import Graph
-from pykernels.vendors.popxl.module import Module
+from pykernels.vendors.popxl.op import HostLoad, HostStore
 from pykernels.vendors.popxl.streams import DeviceToHostStream, HostToDeviceStream
 from pykernels.vendors.popxl.tensor import Tensor, TensorByRef, TensorSpec, graph_input, graph_output
 
-__all__ = ["Ir"]
+__all__ = ["Ir", "Module"]
 
 _ids = itertools.count()
 
 
+class Module:
+    """Base class of layers, whose `build` creates the ops and may keep the graph's inputs as attributes."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor | Iterable[Tensor] | None:
+        """Call `build`."""
+        return self.build(*args, **kwargs)
+
+    def build(self, *args: Any, **kwargs: Any) -> Tensor | Iterable[Tensor] | None:
+        """Create the ops and return the outputs of the graph."""
+        raise NotProvided(f"{type(self).__qualname__} is a popxl.Module and has to define build()")
+
+
 class Ir:
-    """What a `Session` runs.
+    """An intermediate representation, which a `Session` runs: a main graph and the graphs that it calls.
 
     Parameters
     ----------
     replication : int
-        The number of replicas, of which there can be one.
+        The number of replicas, which must be 1.
 
     Attributes
     ----------
     main_graph : Graph
     num_host_transfers : int
-        How often a run loads from and stores to each stream; with more than one, data have a first axis of that size.
+        The number of times that a run loads from and stores to each stream. If it exceeds 1, the data have an
+        additional first axis of this size.
     """
 
     def __init__(self, replication: int = 1) -> None:
         self.id = next(_ids)
         self._names: set[str] = set()
-        #: Whether a session has taken it over.
+        #: Whether a session runs this IR, which makes it read-only.
         self._closed = False
         self._transfers = 1
         self.main_graph = Graph(self, "")
@@ -45,7 +58,7 @@ class Ir:
 
     @property
     def replication_factor(self) -> int:
-        """The number of replicas: 1."""
+        """The number of replicas, which is 1."""
         return 1
 
     @replication_factor.setter
@@ -54,13 +67,8 @@ class Ir:
             raise CallError(f"popxl.Ir: replication_factor is {value!r}; graphs run on one CPU, so that it must be 1")
 
     @property
-    def instance_replication_factor(self) -> int:
-        """The number of replicas: 1."""
-        return 1
-
-    @property
     def num_host_transfers(self) -> int:
-        """How often a run loads from and stores to each stream."""
+        """The number of times that a run loads from and stores to each stream."""
         return self._transfers
 
     @num_host_transfers.setter
@@ -71,26 +79,26 @@ class Ir:
         self._transfers = value
 
     def create_graph(self, fn: Callable[..., Any] | Module, *args: Any, **kwargs: Any) -> Graph:
-        """A graph of the ops that a function makes.
+        """Return a graph of the ops that a function creates.
 
         Parameters
         ----------
         fn : callable or Module
-            Called with inputs of the new graph in place of the tensors; what it returns become the outputs.
+            Called with inputs of the new graph in place of the tensors. The tensors that it returns become the outputs.
         *args, **kwargs
-            Arguments of `fn`. Tensors, TensorSpecs, and lists or dictionaries of these only, say what inputs the graph
-            has.
+            Arguments of `fn`. Each Tensor or TensorSpec, alone or in a list or dictionary of only these, becomes an
+            input of the graph.
 
         Raises
         ------
         TypeError
-            `fn` is no function, or a list has tensors beside other things.
+            `fn` is not callable, or a list or dictionary mixes tensors with other values.
         CallError
-            `fn` does not take these arguments, or returns other things than tensors.
+            `fn` does not accept these arguments, or returns values that are not tensors.
         """
         function = fn.build if isinstance(fn, Module) else fn
         if not callable(function):
-            raise WrongType(f"Ir.create_graph: {fn!r} is no function, and no popxl.Module")
+            raise WrongType(f"Ir.create_graph: {fn!r} is neither a function nor a popxl.Module")
         name = getattr(type(fn) if isinstance(fn, Module) else fn, "__qualname__", type(fn).__qualname__)
         name = name.rpartition("<locals>.")[2]
         signature = inspect.signature(function)
@@ -110,31 +118,27 @@ class Ir:
         return graph
 
     def create_empty_graph(self, name: str | None = None) -> Graph:
-        """A graph without ops."""
+        """Return a new graph without ops."""
         self.check_open()
         numbered = (f"{name or 'graph'}_subgraph({i})" for i in itertools.count())
         return Graph(self, next(free for each in numbered if (free := self._take(each))))
 
     def get_all_h2d_streams(self) -> set[HostToDeviceStream]:
-        """The streams that are loaded from."""
-        from pykernels.vendors.popxl.ops.host import HostLoad
-
+        """Return the streams from which the IR loads."""
         return {op.stream for op in _all_ops(self.main_graph) if isinstance(op, HostLoad)}
 
     def get_all_d2h_streams(self) -> set[DeviceToHostStream]:
-        """The streams that are stored to."""
-        from pykernels.vendors.popxl.ops.host import HostStore
-
+        """Return the streams to which the IR stores."""
         return {op.stream for op in _all_ops(self.main_graph) if isinstance(op, HostStore)}
 
     def unique(self, name: str, form: str) -> str:
-        """`name`, or the first of `form` with it and a number that is not taken."""
+        """Return `name`, or if that is taken, the first free result of `form` with the name and a number."""
         if taken := self._take(name):
             return taken
         return next(n for i in itertools.count() if (n := self._take(form.format(name, i))))
 
     def check_open(self) -> None:
-        """Raise RuntimeError if a session has taken it over."""
+        """Raise RuntimeError if a session runs this IR, which must not change any more."""
         if self._closed:
             raise RefusedCall(f"{self!r} belongs to a popxl.Session, and cannot be changed any more")
 
@@ -153,7 +157,7 @@ def _is_by_ref(annotation: Any) -> bool:
 
 
 def _inputs(function: str, parameter: str, value: Any, by_ref: bool) -> Any:
-    """An argument with inputs of the chosen graph in place of tensors."""
+    """Return an argument with its tensors replaced by new inputs of the current graph."""
     if isinstance(value, (Tensor, TensorSpec)):
         return graph_input(value.shape, value.dtype, parameter, by_ref=by_ref)
     if not isinstance(value, (tuple, list, dict)):
@@ -165,7 +169,7 @@ def _inputs(function: str, parameter: str, value: Any, by_ref: bool) -> Any:
         return value
     if not all(tensors):
         raise WrongType(
-            f"Ir.create_graph: argument {parameter} of {function} has tensors beside other things: {value!r}"
+            f"Ir.create_graph: argument {parameter} of {function} mixes tensors with other values: {value!r}"
         )
     made = [_inputs(function, str(name), each, by_ref) for name, each in zip(names, values)]
     return dict(zip(names, made)) if isinstance(value, dict) else made
@@ -183,7 +187,7 @@ def _outputs(function: str, returned: Any) -> list[Tensor]:
 
 
 def _all_ops(main: Graph) -> Iterator[Any]:
-    """The ops of the main graph and of all graphs that are called."""
+    """Yield the ops of the main graph and of all graphs that it calls, directly or indirectly."""
     graphs, seen = [main], {main}
     while graphs:
         graph = graphs.pop()

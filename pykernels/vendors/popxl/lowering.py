@@ -1,4 +1,4 @@
-"""An IR as one ONNX model: called graphs stand in the place of their calls, and changes in place become new values."""
+"""Convert an IR to one ONNX model: inline called graphs, and turn changes in place into new values."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pykernels.base.errors import CallError
-from pykernels.vendors.popxl.nodes import OPSET
+from pykernels.vendors.popxl.dtypes import dtype
 from pykernels.vendors.popxl.streams import DeviceToHostStream, HostToDeviceStream
 from pykernels.vendors.popxl.tensor import Constant, Tensor, Variable
 
 if TYPE_CHECKING:
     import onnx
 
-    from pykernels.vendors.popxl.graph import Graph
-    from pykernels.vendors.popxl.ir import Ir
+__all__ = ["OPSET", "Lowering", "Values"]
 
-__all__ = ["Lowering", "Program", "Values", "lower"]
+#: The version of the ONNX operators. ONNX Runtime 1.17 supports it, and all its reductions take axes as an input.
+OPSET = 18
 
 
 class Values:
-    """What ONNX calls the present values of a graph's tensors."""
+    """The ONNX names of the current values of a graph's tensors."""
 
     def __init__(self, lowering: Lowering) -> None:
         self._lowering = lowering
         self._names: dict[Tensor, str] = {}
 
     def names(self, tensors: Sequence[Tensor]) -> list[str]:
-        """The names of these tensors' values."""
+        """Return the names of the tensors' current values."""
         return [self._name(tensor) for tensor in tensors]
 
     def set(self, tensors: Sequence[Tensor], names: Sequence[str]) -> None:
-        """Tensors have these values from now on."""
+        """Set the names of the tensors' current values."""
         for tensor, name in zip(tensors, names):
             self._names[tensor._memory] = name
 
@@ -43,41 +43,28 @@ class Values:
             if isinstance(memory, Constant):
                 return self._lowering.constant(memory)
             if not isinstance(memory, Variable):
-                raise CallError(f"popxl.Session: {tensor!r} has no value: a call of its graph gives none for it")
+                raise CallError(f"popxl.Session: {tensor!r} has no value: a call of its graph does not pass one")
             self._names[memory] = self._lowering.variable(memory)
         return self._names[memory]
 
 
 @dataclass
-class Program:
-    """An ONNX model, and what its inputs and outputs are.
+class Lowering:
+    """An ONNX model under construction, to which ops append nodes, and the meaning of its inputs and outputs.
 
     Attributes
     ----------
-    model : onnx.ModelProto
     loads : dict
-        The inputs of each stream, in the order in which they are loaded.
+        The model inputs of each stream, in the order of the loads.
     stores : dict
-        The outputs of each stream, in the order in which they are stored.
+        The model outputs of each stream, in the order of the stores.
     variables : dict
-        The inputs for the values of variables.
+        The model inputs that take the values of the variables.
     updates : dict
-        The outputs for their new values, where they change.
+        The model outputs with the new values of the variables that change.
     extensions : dict
-        What makes session options know ops that are not ONNX's: functions of them, and what else each is given.
+        Functions that add custom ops to session options, and the further arguments of each.
     """
-
-    model: onnx.ModelProto
-    loads: dict[HostToDeviceStream, list[str]]
-    stores: dict[DeviceToHostStream, list[str]]
-    variables: dict[Variable, str]
-    updates: dict[Variable, str]
-    extensions: dict[Callable[..., object], list[Any]]
-
-
-@dataclass
-class Lowering:
-    """What ops append to."""
 
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     initializers: dict[Constant, onnx.TensorProto] = field(default_factory=dict)
@@ -85,14 +72,10 @@ class Lowering:
     loads: dict[HostToDeviceStream, list[str]] = field(default_factory=dict)
     stores: dict[DeviceToHostStream, list[str]] = field(default_factory=dict)
     variables: dict[Variable, str] = field(default_factory=dict)
+    updates: dict[Variable, str] = field(default_factory=dict)
     extensions: dict[Callable[..., object], list[Any]] = field(default_factory=dict)
     domains: dict[str, int] = field(default_factory=lambda: {"": OPSET})
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
-
-    def graph(self, graph: Graph, values: Values) -> None:
-        """Append the nodes of all ops of a graph."""
-        for op in graph.ops:
-            op.lower(self, values)
 
     def node(
         self,
@@ -102,7 +85,7 @@ class Lowering:
         outputs: Sequence[Tensor],
         attributes: Mapping[str, Any],
     ) -> list[str]:
-        """Append a node; returns the names of its outputs."""
+        """Append a node and return the names of its outputs."""
         from onnx import helper
 
         names = [self._unique(tensor.id) for tensor in outputs]
@@ -111,14 +94,14 @@ class Lowering:
         return names
 
     def need(self, domain: str, extend: Callable[..., object], item: Any) -> None:
-        """Have ``extend(options, ...)`` called with `item` among others, so that nodes of a domain are known."""
+        """Register `item` for ``extend(options, *items)``, which a session calls to support the nodes of a domain."""
         self.domains.setdefault(domain, 1)
         items = self.extensions.setdefault(extend, [])
         if item not in items:
             items.append(item)
 
     def constant(self, tensor: Constant) -> str:
-        """The name of a constant's value."""
+        """Return the name of a constant's value."""
         from onnx import numpy_helper
 
         if tensor not in self.initializers:
@@ -127,77 +110,70 @@ class Lowering:
         return name
 
     def variable(self, tensor: Variable) -> str:
-        """The name of a variable's value at the begin of a run."""
+        """Return the name of a variable's value at the start of a run."""
         if tensor not in self.variables:
-            self.variables[tensor] = self._input(tensor.id, tensor.shape, tensor.dtype.as_numpy())
+            self.variables[tensor] = self._input(tensor.id, tensor.shape, tensor.dtype)
         return self.variables[tensor]
 
     def load(self, stream: HostToDeviceStream) -> str:
-        """The name of what comes next in a stream."""
-        name = self._input(stream.tensor_id, stream.shape, stream.dtype.as_numpy())
+        """Return the name of a new model input for the next value of a stream."""
+        name = self._input(stream.tensor_id, stream.shape, stream.dtype)
         self.loads.setdefault(stream, []).append(name)
         return name
 
     def store(self, stream: DeviceToHostStream, value: str) -> None:
-        """Have a value come next in a stream."""
-        self.stores.setdefault(stream, []).append(self.output(stream.tensor_id, value))
+        """Add a model output that stores a value as the next one of a stream."""
+        self.stores.setdefault(stream, []).append(self._output(stream.tensor_id, value))
 
-    def output(self, name: str, value: str) -> str:
-        """The name of an output that has this value."""
+    def finish(self, values: Values, transfers: int) -> onnx.ModelProto:
+        """Return the model, which also outputs the new values of variables.
+
+        Raises
+        ------
+        CallError
+            The number of loads from or stores to a stream differs from `transfers`, or a call lacks an input.
+        """
+        import onnx
+        from onnx import helper
+
+        for streams, verb in ((self.loads, "loaded"), (self.stores, "stored")):
+            for stream, names in streams.items():
+                if len(names) != transfers:
+                    raise CallError(
+                        f"popxl.Session: {stream!r} is {verb} {len(names)} times in a run, but num_host_transfers of "
+                        f"its popxl.Ir is {transfers}; both must be the same number"
+                    )
+        for tensor, begin in list(self.variables.items()):
+            (end,) = values.names([tensor])
+            if end != begin:
+                self.updates[tensor] = self._output(tensor.id, end)
+        outputs = [*itertools.chain(*self.stores.values()), *self.updates.values()]
+        graph = helper.make_graph(
+            self.nodes,
+            "popxl",
+            self.inputs,
+            [onnx.ValueInfoProto(name=name) for name in outputs],
+            list(self.initializers.values()),
+        )
+        opsets = [helper.make_opsetid(domain, version) for domain, version in self.domains.items()]
+        # ONNX Runtime 1.17 supports this version.
+        return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+    def _output(self, name: str, value: str) -> str:
+        """Return the name of a new model output that has this value."""
         from onnx import helper
 
         name = self._unique(name)
-        # An input, or what is an output already, cannot be an output itself.
+        # A model input, or an existing output, cannot become an output directly.
         self.nodes.append(helper.make_node("Identity", [value], [name], name))
         return name
 
-    def _input(self, name: str, shape: Sequence[int], dtype: Any) -> str:
+    def _input(self, name: str, shape: Sequence[int], dtype: dtype) -> str:
         from onnx import helper
 
-        value = helper.make_tensor_value_info(self._unique(name), helper.np_dtype_to_tensor_dtype(dtype), shape)
-        self.inputs.append(value)
-        made: str = value.name
-        return made
+        unique = self._unique(name)
+        self.inputs.append(helper.make_tensor_value_info(unique, dtype.as_onnx(), shape))
+        return unique
 
     def _unique(self, name: str) -> str:
         return f"{name}#{next(self._numbers)}"
-
-
-def lower(ir: Ir) -> Program:
-    """The ONNX model of an IR.
-
-    Raises
-    ------
-    CallError
-        A stream is not loaded from, or stored to, `Ir.num_host_transfers` times; a call lacks an input.
-    """
-    import onnx
-    from onnx import helper
-
-    lowering = Lowering()
-    values = Values(lowering)
-    lowering.graph(ir.main_graph, values)
-    for streams, verb in ((lowering.loads, "loaded"), (lowering.stores, "stored")):
-        for stream, names in streams.items():
-            if len(names) != ir.num_host_transfers:
-                raise CallError(
-                    f"popxl.Session: {stream!r} is {verb} {len(names)} times in a run, but num_host_transfers of its "
-                    f"popxl.Ir is {ir.num_host_transfers}; both must be the same number"
-                )
-    updates = {}
-    for tensor, begin in list(lowering.variables.items()):
-        (end,) = values.names([tensor])
-        if end != begin:
-            updates[tensor] = lowering.output(tensor.id, end)
-    outputs = [name for names in lowering.stores.values() for name in names] + list(updates.values())
-    graph = helper.make_graph(
-        lowering.nodes,
-        "popxl",
-        lowering.inputs,
-        [onnx.ValueInfoProto(name=name) for name in outputs],
-        list(lowering.initializers.values()),
-    )
-    opsets = [helper.make_opsetid(domain, version) for domain, version in lowering.domains.items()]
-    # ONNX Runtime 1.17 knows this version.
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-    return Program(model, lowering.loads, lowering.stores, lowering.variables, updates, lowering.extensions)

@@ -1,19 +1,17 @@
-"""Ops, which graphs consist of."""
+"""Define the ops of graphs and what their gradients need."""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from pykernels.vendors.popxl.lowering import Lowering, Values
+from pykernels.vendors.popxl.streams import DeviceToHostStream, HostToDeviceStream
 from pykernels.vendors.popxl.tensor import Tensor
 
-if TYPE_CHECKING:
-    from pykernels.vendors.popxl.gradients import Backward
-    from pykernels.vendors.popxl.lowering import Lowering, Values
-
-__all__ = ["Assign", "Detach", "Node", "Op"]
+__all__ = ["Assign", "Backward", "Detach", "Gradient", "HostLoad", "HostStore", "Node", "Op"]
 
 
 @dataclass(eq=False)
@@ -23,7 +21,7 @@ class Op(abc.ABC):
     Attributes
     ----------
     name : str
-        What the user called, with the scopes that it is in.
+        The name of the op that the user called, prefixed with the enclosing name scopes.
     inputs, outputs : list of Tensor
     """
 
@@ -31,39 +29,68 @@ class Op(abc.ABC):
     inputs: list[Tensor]
     outputs: list[Tensor]
 
-    #: Whether gradients go through it, if it has no gradient that is an error.
+    #: Whether gradients flow through the op. If they do and it has no gradient, differentiation fails.
     passes_gradients: ClassVar[bool] = True
 
     @abc.abstractmethod
     def lower(self, lowering: Lowering, values: Values) -> None:
-        """Append the ONNX nodes that compute the outputs, and enter them into `values`."""
+        """Append the ONNX nodes that compute the outputs, and record the outputs' names in `values`."""
 
-    @abc.abstractmethod
     def gradient(self, backward: Backward, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """Make the ops that compute the gradients of the inputs from those of the outputs.
+        """Append ops that compute the gradients of the inputs from those of the outputs, and return the former.
 
-        The chosen graph is the gradient graph. None stands for a gradient that is zero.
+        The current graph is the gradient graph. None stands for a gradient of zero. Without this method, an op has no
+        gradient.
         """
+        raise backward.no_gradient(self)
 
     def read(self) -> list[Tensor]:
-        """The inputs whose values it uses."""
+        """Return the inputs whose values the op uses."""
         return self.inputs
 
     def written(self) -> list[Tensor]:
-        """The inputs that it changes in place."""
+        """Return the inputs that the op changes in place."""
         return []
 
     def outTensor(self, index: int) -> Tensor:  # noqa: N802
-        """For wrappers of C++ ops."""
+        """Return an output by position, as wrappers of C++ ops expect it."""
         return self.outputs[index]
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(t.id for t in self.inputs)})"
 
 
+class Backward(abc.ABC):
+    """The differentiation of one graph, as gradients of ops use it.
+
+    Attributes
+    ----------
+    node_gradients : mapping
+        The gradient functions of nodes by ONNX op.
+    """
+
+    node_gradients: ClassVar[Mapping[str, Gradient]]
+
+    @abc.abstractmethod
+    def activation(self, tensor: Tensor) -> Tensor:
+        """Return the tensor of the gradient graph that holds the value of a forward tensor."""
+
+    @abc.abstractmethod
+    def call(self, op: Op, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """Return the gradients of the inputs of a `Call`, computed by a call of the called graph's gradient graph."""
+
+    @abc.abstractmethod
+    def no_gradient(self, op: Op) -> Exception:
+        """Return the error for an op without a gradient."""
+
+
+#: A function that returns the gradients of all inputs of a node; None stands for a gradient of zero.
+Gradient = Callable[["Node", Tensor, Backward], Sequence["Tensor | None"]]
+
+
 @dataclass(eq=False, repr=False)
 class Node(Op):
-    """A node of ONNX's own.
+    """A standard ONNX node.
 
     Attributes
     ----------
@@ -76,44 +103,60 @@ class Node(Op):
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def lower(self, lowering: Lowering, values: Values) -> None:
-        """As `Op.lower`."""
+        """Implement `Op.lower`."""
         names = lowering.node("", self.type, values.names(self.inputs), self.outputs, self.attributes)
         values.set(self.outputs, names)
 
     def gradient(self, backward: Backward, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """As `Op.gradient`."""
-        from pykernels.vendors.popxl.gradients import GRADIENTS
-
-        if self.type not in GRADIENTS:
+        """Implement `Op.gradient`."""
+        if self.type not in backward.node_gradients:
             raise backward.no_gradient(self)
         (grad,) = grads
         assert grad is not None, "nodes with gradients have one output"
-        return GRADIENTS[self.type](self, grad, backward)
+        return backward.node_gradients[self.type](self, grad, backward)
 
 
 @dataclass(eq=False, repr=False)
 class Detach(Node):
-    """A copy that gradients do not go through."""
+    """A node that copies a tensor and blocks gradients."""
 
     passes_gradients = False
 
 
 @dataclass(eq=False, repr=False)
 class Assign(Op):
-    """Writes its second input into the memory of the first, of which its output is another name."""
+    """An op that writes its second input into the memory of the first; its output is an alias of the first."""
 
     def lower(self, lowering: Lowering, values: Values) -> None:
-        """As `Op.lower`."""
+        """Implement `Op.lower`."""
         values.set([self.inputs[0]], values.names([self.inputs[1]]))
 
-    def gradient(self, backward: Backward, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """As `Op.gradient`."""
-        raise backward.no_gradient(self)
-
     def read(self) -> list[Tensor]:
-        """As `Op.read`."""
+        """Implement `Op.read`."""
         return [self.inputs[1]]
 
     def written(self) -> list[Tensor]:
-        """As `Op.written`."""
+        """Implement `Op.written`."""
         return [self.inputs[0]]
+
+
+@dataclass(eq=False, repr=False)
+class HostLoad(Op):
+    """An op that reads the next tensor of a stream."""
+
+    stream: HostToDeviceStream
+
+    def lower(self, lowering: Lowering, values: Values) -> None:
+        """Implement `Op.lower`."""
+        values.set(self.outputs, [lowering.load(self.stream)])
+
+
+@dataclass(eq=False, repr=False)
+class HostStore(Op):
+    """An op that writes a tensor to a stream, as the next one."""
+
+    stream: DeviceToHostStream
+
+    def lower(self, lowering: Lowering, values: Values) -> None:
+        """Implement `Op.lower`."""
+        lowering.store(self.stream, *values.names(self.inputs))

@@ -1,4 +1,4 @@
-"""``popxl.Session``: runs of an IR, by ONNX Runtime on the CPU."""
+"""Define ``popxl.Session``, which runs an IR with ONNX Runtime on the CPU."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import RefusedCall, WrongType
-from pykernels.vendors.popxl.arrays import to_numpy
+from pykernels.vendors.popxl.dtypes import to_numpy
 from pykernels.vendors.popxl.ir import Ir
-from pykernels.vendors.popxl.lowering import lower
+from pykernels.vendors.popxl.lowering import Lowering, Values
 from pykernels.vendors.popxl.streams import DeviceToHostStream, HostToDeviceStream, Stream
 from pykernels.vendors.popxl.tensor import Constant, Tensor, Variable
 
@@ -23,52 +23,55 @@ _DEVICES = ("cpu", "ipu_model")
 
 
 class Session:
-    """An IR that can be run.
+    """A session, which runs an IR.
 
-    Runs have to be inside of ``with session:``, where variables have values of their own ("on the device"): these
-    begin with those on the host, and are copied back at the end.
+    Runs take place inside ``with session:``. There the variables have separate values ("on the device"), which are
+    copied from the host on entry and back to the host on exit.
 
     Parameters
     ----------
     ir : Ir
-        Cannot be changed any more.
+        The IR to run. It cannot be changed any more.
     device_desc : str
-        "cpu" or "ipu_model"; both are ONNX Runtime on the CPU. There is no IPU for "ipu_hw".
+        "cpu" or "ipu_model", which both mean ONNX Runtime on the CPU. "ipu_hw" is an error, as there is no IPU.
     weights_to_host_on_exit : bool
-        Whether variables are copied back at the end.
+        Whether to copy the variables back to the host on exit.
 
     Raises
     ------
     CallError
-        The IR loads from or stores to streams another number of times than `Ir.num_host_transfers`, or ONNX Runtime
-        refuses its ops.
+        The number of loads from or stores to a stream differs from `Ir.num_host_transfers`, or ONNX Runtime rejects
+        the ops.
     RuntimeError
-        "ipu_hw" is wanted.
+        `device_desc` is "ipu_hw" or unknown.
     LoadError, DefinitionError, KernelError, BuildError, CacheError
-        What is wrong with an op folder that it uses.
+        An op folder that the IR uses is wrong or cannot be built.
     """
 
     def __init__(self, ir: Ir, device_desc: str = "cpu", weights_to_host_on_exit: bool = True) -> None:
         import onnxruntime
 
         if not isinstance(ir, Ir):
-            raise WrongType(f"popxl.Session: {ir!r} is no popxl.Ir")
+            raise WrongType(f"popxl.Session: {ir!r} is not a popxl.Ir")
         if device_desc not in _DEVICES:
             hint = "there is no IPU here; " if device_desc == "ipu_hw" else ""
             raise RefusedCall(f"popxl.Session: {device_desc!r}: {hint}choose one of {', '.join(_DEVICES)}")
         self.ir = ir
         self.weights_to_host_on_exit = weights_to_host_on_exit
         self._pid = os.getpid()
-        self._program = lower(ir)
+        self._program = Lowering()
+        values = Values(self._program)
+        ir.main_graph.lower(self._program, values)
+        model = self._program.finish(values, ir.num_host_transfers)
         options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4  # its errors are raised as well
-        # Further ones replace nodes by fused ones that not every dtype has, and that round otherwise.
+        options.log_severity_level = 4  # its errors are raised anyway
+        # Higher levels fuse nodes, which not every dtype supports and which rounds differently.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         for extend, items in self._program.extensions.items():
             extend(options, *items)
         try:
             self._runtime = onnxruntime.InferenceSession(
-                self._program.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:
             raise CallError(
@@ -79,16 +82,16 @@ class Session:
         self._device: dict[Variable, np.ndarray] = {}
         self._depth = 0
         self._in_sync = True
-        # Threads may run it, one after the other.
+        # Several threads may share the session; their runs take turns.
         self._lock = threading.Lock()
 
     @property
     def is_attached(self) -> bool:
-        """Whether it is in a ``with`` statement."""
+        """Whether the session is inside a ``with`` statement."""
         return self._depth > 0
 
     def expected_inputs(self) -> list[HostToDeviceStream]:
-        """The streams that `run` needs data for."""
+        """Return the streams for which `run` needs data."""
         return list(self._program.loads)
 
     def run(
@@ -99,22 +102,22 @@ class Session:
         Parameters
         ----------
         inputs : mapping, optional
-            Data for every stream that is loaded from, of its shape, behind an axis for `Ir.num_host_transfers` where
-            that is more than 1.
+            Data of the stream's shape for every stream from which the IR loads. If `Ir.num_host_transfers` exceeds 1,
+            the data have an additional first axis of that size.
         downcast_inputs : bool
-            Whether 64 bits become 32.
+            Whether to convert 64-bit types to 32-bit ones.
 
         Returns
         -------
         dict
-            An array for every stream that is stored to, of shapes as above.
+            An array for every stream to which the IR stores, with the same additional axis.
 
         Raises
         ------
         CallError
-            It is not in a ``with`` statement, data are missing or do not fit their stream, or an op fails.
+            The session is not inside a ``with`` statement, data are missing or do not fit their stream, or an op fails.
         RuntimeError
-            It was made in the process that this one was forked from.
+            The session was created in another process, from which this one was forked.
         """
         self._check_attached("run")
         feeds = self._feeds(inputs or {}, downcast_inputs)
@@ -140,7 +143,7 @@ class Session:
         outputs: Mapping[DeviceToHostStream, np.ndarray] | None = None,
         downcast_inputs: bool = True,
     ) -> None:
-        """As `run`, into arrays that are given for every stream; `create_host_outputs` makes such."""
+        """Run the IR once and write the results to the given arrays, such as those of `create_host_outputs`."""
         self._check_attached("run_with_outputs")
         arrays = outputs or {}
         self._check_streams(arrays, self._program.stores, "outputs", DeviceToHostStream)
@@ -154,33 +157,35 @@ class Session:
             arrays[stream][...] = result
 
     def create_host_outputs(self) -> dict[DeviceToHostStream, np.ndarray]:
-        """Arrays for `run_with_outputs`."""
+        """Return uninitialized arrays for the results of `run_with_outputs`."""
         return {stream: np.empty(self._shape(stream), stream.dtype.as_numpy()) for stream in self._program.stores}
 
     def weights_to_host(self) -> None:
-        """Copy variables from the device to the host; CallError outside of ``with``."""
+        """Copy the variables from the device to the host; raise CallError outside ``with session:``."""
         self._check_attached("weights_to_host")
         self._host.update(self._device)
         self._in_sync = True
 
     def weights_from_host(self) -> None:
-        """Copy variables from the host to the device; CallError outside of ``with``."""
+        """Copy the variables from the host to the device; raise CallError outside ``with session:``."""
         self._check_attached("weights_from_host")
         self._device = dict(self._host)
         self._in_sync = True
 
     def get_tensor_data(self, tensor: Variable | Constant) -> np.ndarray:
-        """The value of a variable or a constant: inside of ``with`` on the device, else on the host.
+        """Return the value of a variable or a constant: inside ``with session:`` that on the device, else on the host.
 
         Raises
         ------
-        TypeError, CallError
-            It is neither; it is of another IR.
+        TypeError
+            The tensor is neither a variable nor a constant.
+        CallError
+            The tensor belongs to another IR.
         """
         return self.get_tensors_data([tensor])[tensor]
 
     def get_tensors_data(self, tensors: Iterable[Variable | Constant]) -> dict[Variable | Constant, np.ndarray]:
-        """As `get_tensor_data`, of several."""
+        """Return the values of several variables and constants, as `get_tensor_data` does."""
         wanted = list(tensors)
         for tensor in wanted:
             if not isinstance(tensor, (Variable, Constant)):
@@ -191,23 +196,23 @@ class Session:
         return {t: self._host[t].copy() if isinstance(t, Variable) else t._data.copy() for t in wanted}
 
     def write_variable_data(self, tensor: Variable, data: Any) -> None:
-        """Give a variable a value, on the host, and inside of ``with`` on the device as well.
+        """Set the value of a variable on the host and, inside ``with session:``, also on the device.
 
         Raises
         ------
         TypeError
-            It is no variable, or `data` are of another dtype.
+            The tensor is not a variable, or `data` have another dtype.
         CallError
-            `data` are of another shape, or the variable is of another IR.
+            `data` have another shape, or the variable belongs to another IR.
         """
         self.write_variables_data({tensor: data})
 
     def write_variables_data(self, tensors: Mapping[Variable, Any]) -> None:
-        """As `write_variable_data`, of several; if one does not fit, none is written."""
+        """Set the values of several variables, as `write_variable_data` does; if one does not fit, set none."""
         arrays = {}
         for tensor, data in tensors.items():
             if not isinstance(tensor, Variable):
-                raise WrongType(f"Session.write_variable_data: {tensor!r} is no variable")
+                raise WrongType(f"Session.write_variable_data: {tensor!r} is not a variable")
             self._check_own("write_variable_data", tensor)
             number = isinstance(data, (int, float)) and not isinstance(data, np.generic)
             array = to_numpy(data, tensor.dtype if number else None, downcast=False)
@@ -219,7 +224,7 @@ class Session:
                 )
             arrays[tensor] = array
         if self.is_attached and not self._in_sync:
-            self.weights_to_host()  # what the others are now
+            self.weights_to_host()  # so that the other variables keep their current values
         self._host.update(arrays)
         if self.is_attached:
             self.weights_from_host()
@@ -243,14 +248,14 @@ class Session:
         for stream, data in inputs.items():
             array, shape = to_numpy(data, downcast=downcast), self._shape(stream)
             if not hasattr(data, "dtype") and array.dtype.kind == "i":
-                # Integers of Python's are of any dtype that has them.
+                # Python integers fit every dtype that can represent them.
                 converted = array.astype(stream.dtype.as_numpy())
                 array = converted if (converted == array).all() else array
             if array.dtype != stream.dtype.as_numpy():
                 raise CallError(
                     f"Session.run: {_described(array)} is given for {stream!r}; convert it to {stream.dtype.name}"
                 )
-            # Where there is one number, axes of length 1 do not matter.
+            # For a single number, axes of length 1 do not matter.
             if array.shape != shape and not (array.size == 1 and np.prod(shape) == 1):
                 transfers = f", with num_host_transfers {shape}" if self.ir.num_host_transfers > 1 else ""
                 raise CallError(
@@ -271,9 +276,7 @@ class Session:
                 "another in this process"
             )
         if not self.is_attached:
-            raise CallError(
-                f"Session.{method}: the session is in no `with` statement; call it inside of `with session:`"
-            )
+            raise CallError(f"Session.{method}: the session is not open; call it inside `with session:`")
 
     def _check_own(self, method: str, tensor: Tensor) -> None:
         if tensor.ir is not self.ir:

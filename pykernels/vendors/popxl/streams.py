@@ -1,12 +1,11 @@
-"""Streams into and out of a run."""
+"""Define the streams that carry data into and out of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pykernels.vendors.popxl.context import gmg
+from pykernels.vendors.popxl.context import AnyGraph, gmg
 from pykernels.vendors.popxl.dtypes import check_dtype, dtype
-from pykernels.vendors.popxl.graph import Graph
 from pykernels.vendors.popxl.tensor import TensorSpec
 
 __all__ = ["DeviceToHostStream", "HostToDeviceStream", "Stream", "d2h_stream", "h2d_stream"]
@@ -20,10 +19,10 @@ class Stream:
     shape : tuple of int
     dtype : dtype
     tensor_id : str
-        Its name, made unique.
+        The stream's unique name.
     """
 
-    def __init__(self, graph: Graph, tensor_id: str, shape: Iterable[int], dtype: dtype) -> None:
+    def __init__(self, graph: AnyGraph, tensor_id: str, shape: Iterable[int], dtype: dtype) -> None:
         self._graph = graph
         self.tensor_id = tensor_id
         self.shape = tuple(int(size) for size in shape)
@@ -31,7 +30,7 @@ class Stream:
 
     @property
     def spec(self) -> TensorSpec:
-        """Shape and dtype."""
+        """The shape and dtype."""
         return TensorSpec(self.shape, self.dtype)
 
     def __repr__(self) -> str:
@@ -39,20 +38,22 @@ class Stream:
 
 
 class HostToDeviceStream(Stream):
-    """A stream that `ops.host_load` reads from."""
+    """A stream from which `ops.host_load` reads."""
 
 
 class DeviceToHostStream(Stream):
-    """A stream that `ops.host_store` writes to."""
+    """A stream to which `ops.host_store` writes."""
 
 
 def h2d_stream(shape: Iterable[int], dtype: dtype, name: str | None = None) -> HostToDeviceStream:
-    """A stream into the graphs of the chosen IR.
+    """Return a new stream from the host into the graphs of the current IR.
 
     Raises
     ------
-    RuntimeError, TypeError
-        No graph has been chosen; `dtype` is none of popxl's.
+    RuntimeError
+        No graph has been chosen.
+    TypeError
+        `dtype` is not a popxl dtype.
     """
     check_dtype("popxl.h2d_stream", dtype)
     main = gmg()
@@ -60,7 +61,7 @@ def h2d_stream(shape: Iterable[int], dtype: dtype, name: str | None = None) -> H
 
 
 def d2h_stream(shape: Iterable[int], dtype: dtype, name: str | None = None) -> DeviceToHostStream:
-    """A stream out of the graphs of the chosen IR; errors are those of `h2d_stream`."""
+    """Return a new stream from the graphs of the current IR to the host; errors are those of `h2d_stream`."""
     check_dtype("popxl.d2h_stream", dtype)
     main = gmg()
     return DeviceToHostStream(main, main._create_tensor_id(name or "d2h_stream"), shape, dtype)

@@ -1,25 +1,20 @@
-"""Tensors of a graph; variables, constants, inputs and outputs of graphs."""
+"""Define the tensors of a graph, among them variables and constants, and make tensors inputs and outputs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pykernels.base.errors import CallError
-from pykernels.vendors.popxl.arrays import to_numpy
-from pykernels.vendors.popxl.context import get_current_context
-from pykernels.vendors.popxl.dtypes import check_dtype, dtype
+from pykernels.vendors.popxl.context import AnyGraph, get_current_context
+from pykernels.vendors.popxl.dtypes import check_dtype, dtype, to_numpy
 from pykernels.vendors.popxl.errors import UndefinedValue
-from pykernels.vendors.popxl.operators import Operators
-
-if TYPE_CHECKING:
-    from pykernels.vendors.popxl.graph import Graph
-    from pykernels.vendors.popxl.ir import Ir
 
 __all__ = [
+    "OPS",
     "Constant",
     "Tensor",
     "TensorByRef",
@@ -33,42 +28,60 @@ __all__ = [
 
 
 class TensorSpec(NamedTuple):
-    """What a tensor is like, for `Ir.create_graph`."""
+    """The shape and dtype of an input, for `Ir.create_graph`."""
 
     shape: tuple[int, ...]
     dtype: dtype
     meta_shape: tuple[int, ...] = ()
 
 
-class Tensor(Operators):
-    """A tensor of a graph; ops, variables and inputs make them.
+Operator = Callable[["Tensor", Any], "Tensor"]
+#: The ops that operators and methods of tensors call, by name; the package `ops` fills this in.
+OPS: dict[str, Callable[..., Tensor]] = {}
+
+
+def _operators(op: str) -> tuple[Operator, Operator]:
+    """Return the methods for an operator with the tensor on its left and on its right."""
+
+    def left(self: Tensor, other: Any) -> Tensor:
+        return self._apply(op, self, other)
+
+    def right(self: Tensor, other: Any) -> Tensor:
+        return self._apply(op, other, self)
+
+    return left, right
+
+
+class Tensor:
+    """A tensor of a graph: an op's output, a graph's input, a variable or a constant.
 
     Attributes
     ----------
     id, name : str
-        With the name of the graph, and without.
+        The name with and without the name of the graph.
     shape : tuple of int
     dtype : dtype
     """
 
-    meta_shape: tuple[int, ...] = ()
-    # What Python would otherwise try with __getitem__.
+    # Without these, Python would fall back on __getitem__.
     __iter__ = None
     __contains__ = None
+    #: NumPy arrays leave operators with tensors to the tensors' methods.
+    __array_ufunc__ = None
 
     def __init__(
-        self, graph: Graph, id_: str, shape: Sequence[int], dtype_: dtype, *, alias_of: Tensor | None = None
+        self, graph: AnyGraph, id_: str, shape: Sequence[int], dtype_: dtype, *, alias_of: Tensor | None = None
     ) -> None:
         self._graph = graph
         self.id = id_
         self.shape = tuple(int(size) for size in shape)
         self.dtype = dtype_
-        #: The tensor whose memory this one is.
+        #: The tensor whose memory this one uses.
         self._memory: Tensor = alias_of._memory if alias_of is not None else self
 
     @classmethod
     def _from_pb_tensor(cls, tensor: Tensor) -> Tensor:
-        """For wrappers of C++ ops, whose tensors are these already."""
+        """Return the tensor itself: wrappers of C++ ops call this, and their tensors have this class already."""
         return tensor
 
     @property
@@ -78,12 +91,12 @@ class Tensor(Operators):
 
     @property
     def scope(self) -> str:
-        """The name of the graph; empty for the main graph."""
+        """The name of the graph, which is empty for the main graph."""
         return self._graph._scope.rstrip("/")
 
     @property
     def spec(self) -> TensorSpec:
-        """Shape and dtype."""
+        """The shape and dtype."""
         return TensorSpec(self.shape, self.dtype)
 
     @property
@@ -97,13 +110,13 @@ class Tensor(Operators):
         return math.prod(self.shape)
 
     @property
-    def ir(self) -> Ir:
-        """The IR that it is of."""
+    def ir(self) -> Any:
+        """The IR of the tensor's graph."""
         return self._graph.ir
 
     @property
     def ipu(self) -> int:
-        """Raises UndefinedValue: there is no IPU."""
+        """Always raise UndefinedValue, as there is no IPU."""
         raise UndefinedValue(f"{self!r} is on no IPU: graphs run on the CPU")
 
     @property
@@ -112,79 +125,90 @@ class Tensor(Operators):
         return self.transpose()
 
     def transpose(self, permutation: Iterable[int] | None = None) -> Tensor:
-        """As `ops.transpose`."""
-        from pykernels.vendors.popxl import ops
-
-        return ops.transpose(self, permutation)
+        """Call `ops.transpose` with this tensor."""
+        return OPS["transpose"](self, permutation)
 
     def reshape(self, shape: Iterable[int]) -> Tensor:
-        """As `ops.reshape`."""
-        from pykernels.vendors.popxl import ops
-
-        return ops.reshape(self, shape)
+        """Call `ops.reshape` with this tensor."""
+        return OPS["reshape"](self, shape)
 
     def flatten(self) -> Tensor:
-        """As `ops.flatten`."""
-        from pykernels.vendors.popxl import ops
-
-        return ops.flatten(self)
+        """Call `ops.flatten` with this tensor."""
+        return OPS["flatten"](self)
 
     def detach(self) -> Tensor:
-        """As `ops.detach`."""
-        from pykernels.vendors.popxl import ops
-
-        return ops.detach(self)
+        """Call `ops.detach` with this tensor."""
+        return OPS["detach"](self)
 
     def diag(self) -> Tensor:
-        """The diagonal of a tensor of two axes."""
+        """Return the diagonal of a tensor with two axes."""
         if self.rank != 2:
             raise CallError(f"diag: {self!r} has {self.rank} axes; it must have 2")
         return self.flatten()[: min(self.shape) * (self.shape[1] + 1) : self.shape[1] + 1]
 
     def __getitem__(self, key: Any) -> Tensor:
-        from pykernels.vendors.popxl.ops import indexing
-
-        return indexing.item(self, key)
+        return OPS["item"](self, key)
 
     def __len__(self) -> int:
         if not self.shape:
-            raise CallError(f"{self!r} has no axes, and so no length")
+            raise CallError(f"{self!r} has no axes, and no length")
         return self.shape[0]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{self.id} {self.dtype} {self.shape}]"
 
+    def _ensure_tensor(self, value: Any) -> Tensor:
+        """Return `value` if it is a tensor, or else a constant of it with this tensor's dtype."""
+        if isinstance(value, Tensor):
+            return value
+        made = constant(value, self.dtype)
+        if made.nelms == 0:
+            raise CallError(f"{value!r} has no elements; if that is meant, make a popxl.constant of it")
+        return made
 
-class Variable(Tensor):
-    """A tensor of the main graph that keeps its value from run to run."""
+    def _apply(self, op: str, *operands: Any) -> Tensor:
+        """Call an op on tensors and on values, which become constants with this tensor's dtype."""
+        return OPS[op](*map(self._ensure_tensor, operands))
 
-    retrieval_mode = "one_per_group"
+    def __neg__(self) -> Tensor:
+        return self._apply("negate", self)
 
-    def __init__(self, graph: Graph, id_: str, data: np.ndarray) -> None:
+    def __invert__(self) -> Tensor:
+        return self._apply("logical_not", self)
+
+    def __iadd__(self, other: Any) -> Tensor:
+        self._apply("add_", self, other)
+        return self
+
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("sub")
+    __mul__, __rmul__ = _operators("mul")
+    __truediv__, __rtruediv__ = _operators("div")
+    __mod__, __rmod__ = _operators("fmod")
+    __pow__, __rpow__ = _operators("pow")
+    __matmul__, __rmatmul__ = _operators("matmul")
+    __and__, __rand__ = _operators("logical_and")
+    __or__, __ror__ = _operators("logical_or")
+
+
+class _Stored(Tensor):
+    """A tensor that has a value from the beginning."""
+
+    def __init__(self, graph: AnyGraph, id_: str, data: np.ndarray) -> None:
         super().__init__(graph, id_, data.shape, dtype.as_dtype(data.dtype))
         self._data = data
 
-    @property
-    def shape_on_host(self) -> tuple[int, ...]:
-        """The shape, since there is one replica."""
-        return self.shape
 
-    @property
-    def shape_on_replica(self) -> tuple[int, ...]:
-        """The shape, since there is one replica."""
-        return self.shape
+class Variable(_Stored):
+    """A tensor of the main graph that keeps its value between runs."""
 
 
-class Constant(Tensor):
-    """A tensor whose value is known and stays."""
-
-    def __init__(self, graph: Graph, id_: str, data: np.ndarray) -> None:
-        super().__init__(graph, id_, data.shape, dtype.as_dtype(data.dtype))
-        self._data = data
+class Constant(_Stored):
+    """A tensor with a fixed value."""
 
 
 class TensorByRef:
-    """As the annotation of a parameter: what the graph does to it in place is done to the tensor of the caller."""
+    """The annotation of a parameter whose changes in place also change the caller's tensor."""
 
 
 def variable(
@@ -195,40 +219,42 @@ def variable(
     replica_grouping: None = None,
     retrieval_mode: str | None = None,
 ) -> Variable:
-    """A variable of the main graph.
+    """Return a new variable of the main graph.
 
     Parameters
     ----------
     data : array, sequence or number
-        Its first value.
+        The initial value.
     dtype : dtype, optional
-        That of `data` without it, of at most 32 bits.
+        By default the dtype of `data`, which `downcast` limits to 32 bits.
     name : str, optional
     downcast : bool
-        Whether 64 bits become 32 where no `dtype` is given.
+        Whether to convert 64-bit types to 32-bit ones if no `dtype` is given.
     replica_grouping, retrieval_mode
-        There is one replica: only None and "one_per_group" are known.
+        Since there is one replica, `replica_grouping` must be None, and `retrieval_mode` None or "one_per_group".
 
     Raises
     ------
     CallError
-        The chosen graph is not the main graph, or `data` is no array of numbers.
+        The current graph is not the main graph, or `data` cannot be converted to an array of numbers.
     """
     graph = get_current_context().graph
     if graph is not graph.ir.main_graph:
         raise CallError(
-            f"popxl.variable: the chosen graph is {graph!r}, and variables can be made in the main graph only. Give "
+            f"popxl.variable: the current graph is {graph!r}, and variables can be made in the main graph only. Give "
             "the graph an input for it (popxl.graph_input, or a parameter), or use popxl.constant"
         )
     if replica_grouping is not None or retrieval_mode not in (None, "one_per_group"):
         raise CallError("popxl.variable: there is one replica, so that replica_grouping cannot be given")
-    return graph._add(Variable(graph, graph._create_tensor_id(name), to_numpy(data, dtype, downcast)))
+    made: Variable = graph._add(Variable(graph, graph._create_tensor_id(name), to_numpy(data, dtype, downcast)))
+    return made
 
 
 def constant(data: Any, dtype: dtype | None = None, name: str | None = None, downcast: bool = True) -> Constant:
-    """A constant of the chosen graph; parameters and errors are those of `variable`."""
+    """Return a new constant of the current graph; parameters, and the error for wrong data, are as in `variable`."""
     graph = get_current_context().graph
-    return graph._add(Constant(graph, graph._create_tensor_id(name), to_numpy(data, dtype, downcast)))
+    made: Constant = graph._add(Constant(graph, graph._create_tensor_id(name), to_numpy(data, dtype, downcast)))
+    return made
 
 
 def graph_input(
@@ -238,7 +264,7 @@ def graph_input(
     by_ref: bool = False,
     meta_shape: Iterable[int] | None = None,
 ) -> Tensor:
-    """A further input of the chosen graph.
+    """Return a new input of the current graph.
 
     Parameters
     ----------
@@ -246,14 +272,14 @@ def graph_input(
     dtype : dtype
     name : str, optional
     by_ref : bool
-        Whether what the graph does to it in place is done to the tensor of the caller.
+        Whether changes in place also change the caller's tensor.
     meta_shape
-        There is one replica: only None is known.
+        Must be None, since there is one replica.
 
     Raises
     ------
     CallError
-        The chosen graph is the main graph, which nothing calls.
+        The current graph is the main graph, which has no inputs.
     """
     graph = get_current_context().graph
     if graph is graph.ir.main_graph:
@@ -261,7 +287,7 @@ def graph_input(
     if meta_shape:
         raise CallError("popxl.graph_input: there is one replica, so that meta_shape cannot be given")
     check_dtype("popxl.graph_input", dtype)
-    made = graph._add(Tensor(graph, graph._create_tensor_id(name), tuple(shape), dtype))
+    made: Tensor = graph._add(Tensor(graph, graph._create_tensor_id(name), tuple(shape), dtype))
     graph._inputs.append(made)
     if by_ref:
         graph._by_ref_inputs.add(made)
@@ -269,12 +295,12 @@ def graph_input(
 
 
 def graph_output(t: Tensor) -> None:
-    """Make a tensor of the chosen graph an output of it.
+    """Make a tensor of the current graph an output of that graph.
 
     Raises
     ------
     CallError
-        It is of another graph, or the chosen graph is the main graph.
+        The tensor belongs to another graph, or the current graph is the main graph.
     """
     graph = get_current_context().graph
     if graph is graph.ir.main_graph:

@@ -1,6 +1,7 @@
-// What we use of ONNX Runtime's C interface, in our own words: its packages bring no headers.
+// Our declarations of the parts of ONNX Runtime's C interface that we use, because its packages contain no headers.
 //
-// Both tables only ever grow at their end, so places never change. What is declared here is there from version 1.17 on.
+// Both tables only grow at their end, so positions never change. The functions declared here exist from version 1.17
+// on, unless noted.
 #ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_DECLARATIONS_ONNXRUNTIME_H_
 #define PYKERNELS_REGISTRY_ONNXRUNTIME_DECLARATIONS_ONNXRUNTIME_H_
 
@@ -55,7 +56,7 @@ struct OrtApi {
   Unused unused_94[5];
   void (*ReleaseTensorTypeAndShapeInfo)(OrtTensorTypeAndShapeInfo* info);
   Unused unused_100[43];
-  // The address of an element; fails if there is none of that index.
+  // Returns the address of an element; fails if the index is out of range.
   OrtStatus* (*TensorAt)(OrtValue* value, const int64_t* index, size_t ndim, void** out);
   Unused unused_144[18];
   OrtStatus* (*KernelInfoGetAttributeArray_float)(const OrtKernelInfo* info, const char* name, float* out,
@@ -63,7 +64,7 @@ struct OrtApi {
   OrtStatus* (*KernelInfoGetAttributeArray_int64)(const OrtKernelInfo* info, const char* name, int64_t* out,
                                                   size_t* size);
   Unused unused_164[110];
-  // Calls run(data, i) for every i of [0, total) on the threads of the session, and waits for all.
+  // Calls run(data, i) for every i in [0, total) on the session's threads, and waits for all.
   OrtStatus* (*KernelContext_ParallelFor)(const OrtKernelContext* context, void (*run)(void* data, size_t i),
                                           size_t total, size_t n_batches, void* data);
   Unused unused_275[43];
@@ -93,16 +94,16 @@ PK_ORT_PLACE(GetTensorElementTypeAndShapeDataReference, 414);
 
 enum OrtErrorCode { ORT_FAIL = 1 };
 
-// Of an input or output of an OrtCustomOp.
+// The kind of an input or output of an OrtCustomOp.
 enum OrtCharacteristic { ORT_REQUIRED = 0, ORT_OPTIONAL = 1 };
 
-// A node type for some types of its inputs and outputs; several of one name make up an op.
+// A node type for given types of its inputs and outputs; several with one name make up an op.
 struct OrtCustomOp {
-  uint32_t version;  // of this interface; newer libraries then ask no further than its last member
+  uint32_t version;  // of this interface; newer libraries then read no members after its last one
   void* (*CreateKernel)(const OrtCustomOp* op, const OrtApi* api, const OrtKernelInfo* info);
   const char* (*GetName)(const OrtCustomOp* op);
   const char* (*GetExecutionProviderType)(const OrtCustomOp* op);
-  int (*GetInputType)(const OrtCustomOp* op, size_t index);  // 0 for any
+  int (*GetInputType)(const OrtCustomOp* op, size_t index);  // 0 for any type
   size_t (*GetInputTypeCount)(const OrtCustomOp* op);
   int (*GetOutputType)(const OrtCustomOp* op, size_t index);
   size_t (*GetOutputTypeCount)(const OrtCustomOp* op);

@@ -1,6 +1,5 @@
-/* The C boundary of a definition: pykernels_definition() and the functions behind it. No exception leaves them. */
-#ifndef PYKERNELS_DEFINITION_BOUNDARY_H_
-#define PYKERNELS_DEFINITION_BOUNDARY_H_
+/* The C boundary of a definition: pykernels_definition() and the functions that it exposes. None of them throws. */
+#pragma once
 
 #include "oneflow/core/framework/user_op_registry_manager.h"
 
@@ -22,7 +21,7 @@ int32_t Guarded(char* error, size_t size, const Function& function) {
     WriteError(fault.what(), error, size);
     return 2;
   } catch (const std::exception& exception) { WriteError(exception.what(), error, size); } catch (...) {
-    WriteError("the definition threw something that is no std::exception", error, size);
+    WriteError("the definition threw something that is not a std::exception", error, size);
   }
   return 1;
 }
@@ -35,25 +34,21 @@ const T& NumberAmong(const std::list<T>& items, int32_t number, const char* what
   return *std::next(items.begin(), number);
 }
 
-/* Copies what was inferred of one output out, if it can be right. */
+/* Checks what was inferred for one output and copies it to `output`. */
 inline void WriteOutput(const OpRegistry& op, const TensorDesc& inferred, ::oneflow::DataType otherwise,
                         pk_tensor* output) {
   const Where where = op.declaration().where;
   const std::string what = "op " + op.declaration().name + " infers for " + inferred.label() + " ";
   if (!inferred.has_shape()) {
-    RaiseFault()
-        & Message(where,
-                  "op " + op.declaration().name + " leaves the shape of " + inferred.label() + " unset");
+    throw Fault(where, "op " + op.declaration().name + " leaves the shape of " + inferred.label() + " unset");
   }
   const ::oneflow::Shape& shape = inferred.shape();
   if (shape.size() > PK_MAX_NDIM) {
-    RaiseFault()
-        & Message(where,
-                  what + std::to_string(shape.size()) + " axes; the most are " + std::to_string(PK_MAX_NDIM));
+    throw Fault(where, what + std::to_string(shape.size()) + " axes; the maximum is " + std::to_string(PK_MAX_NDIM));
   }
   for (int64_t dim : shape) {
     if (dim < 0) {
-      RaiseFault() & Message(where, what + "the shape " + shape.ToString() + ", which has a negative length");
+      throw Fault(where, what + "the shape " + shape.ToString() + ", which has a negative length");
     }
   }
   output->ndim = static_cast<int32_t>(shape.size());
@@ -65,9 +60,7 @@ inline void WriteOutput(const OpRegistry& op, const TensorDesc& inferred, ::onef
 inline void InferInstance(int32_t number, pk_instance* instance) {
   const OpRegistry& op = NumberAmong(Registry::Get().ops(), number, "op");
   if ((op.flags() & PK_OP_INFERS_SHAPE) == 0) {
-    RaiseFault()
-        & Message(op.declaration().where,
-                  "op " + op.declaration().name + " has no function that infers shapes");
+    throw Fault(op.declaration().where, "op " + op.declaration().name + " has no function that infers shapes");
   }
   Instance local(op.declaration(), *instance);
   local.CheckCounts();
@@ -93,21 +86,17 @@ inline void InferInstance(int32_t number, pk_instance* instance) {
     }
     WriteOutput(op, inferred, first, output);
     if (output->dtype == ::oneflow::kInvalidDataType && has_data_types) {
-      RaiseFault()
-          & Message(op.declaration().where, "op " + op.declaration().name + " leaves the data type of "
-                                                + inferred.label()
-                                                + " unset, and has no input whose it could be");
+      throw Fault(op.declaration().where, "op " + op.declaration().name + " leaves the data type of "
+                  + inferred.label() + " unset, and has no input to take it from");
     }
   }
 }
 
-inline void TellGradient(int32_t number, const pk_instance& forward, const pk_plan_sink& sink) {
+inline void SendGradient(int32_t number, const pk_instance& forward, const pk_plan_sink& sink) {
   const OpGradRegistry& gradient = NumberAmong(Registry::Get().gradients(), number, "gradient");
   const OpRegistry* op = Registry::Get().FindOp(gradient.name);
   if (op == nullptr) {
-    RaiseFault()
-        & Message(gradient.where,
-                  "the gradient is for op " + gradient.name + ", which this file does not register");
+    throw Fault(gradient.where, "the gradient is for op " + gradient.name + ", which this file does not register");
   }
   Instance instance(op->declaration(), forward);
   GradientPlan plan(instance);
@@ -115,10 +104,10 @@ inline void TellGradient(int32_t number, const pk_instance& forward, const pk_pl
       std::shared_ptr<const OpUse>(std::shared_ptr<void>(), &instance.use()));
   ::oneflow::user_op::UserOpWrapper wrapper(&instance, &plan, op->ConstantInputs(conf));
   gradient.plan(&wrapper, &plan);
-  plan.Tell(sink);
+  plan.Send(sink);
 }
 
-inline void TellSbp(int32_t number, const pk_instance& instance, pk_sbp_sink sink, void* user) {
+inline void SendSbp(int32_t number, const pk_instance& instance, pk_sbp_sink sink, void* user) {
   const OpRegistry& op = NumberAmong(Registry::Get().ops(), number, "op");
   Instance local(op.declaration(), instance);
   ::oneflow::user_op::SbpContext context(&local);
@@ -134,15 +123,15 @@ inline int32_t Infer(int32_t op, pk_instance* instance, char* error, size_t size
 
 inline int32_t PlanGradient(int32_t gradient, const pk_instance* forward, const pk_plan_sink* sink,
                             char* error, size_t size) {
-  return Guarded(error, size, [&] { TellGradient(gradient, *forward, *sink); });
+  return Guarded(error, size, [&] { SendGradient(gradient, *forward, *sink); });
 }
 
 inline int32_t ListSbp(int32_t op, const pk_instance* instance, pk_sbp_sink sink, void* user, char* error,
                        size_t size) {
-  return Guarded(error, size, [&] { TellSbp(op, *instance, sink, user); });
+  return Guarded(error, size, [&] { SendSbp(op, *instance, sink, user); });
 }
 
-/* An array of `T` with one item for each of `items`. */
+/* Returns an array of `T` with one element for each of `items`. */
 template<typename T, typename Items, typename Convert>
 T* NewArray(Items& items, const Convert& convert) {
   T* array = new T[items.size() + 1];
@@ -151,7 +140,7 @@ T* NewArray(Items& items, const Convert& convert) {
   return array;
 }
 
-/* The registry as the C ABI shows it; made once, it lives as long as the shared object. */
+/* The registry in the form of the C ABI. It is created once and lives as long as the shared object. */
 inline pk_argument* ExportArguments(const std::list<ArgumentDecl>& arguments) {
   return NewArray<pk_argument>(arguments, [](const ArgumentDecl& argument) {
     return pk_argument{argument.name.c_str(), argument.count, argument.variadic, argument.optional,
@@ -205,12 +194,10 @@ inline const pk_definition* Export() {
 
 }  // namespace pykernels
 
-// Weak, so that several definitions can be linked into one shared object, which then has the ops of them all.
+// Weak, so that several definitions can be linked into one shared object that contains the ops of all of them.
 extern "C" __attribute__((visibility("default"), weak)) const pk_definition* pykernels_definition(
     char* error, size_t size) {
   const pk_definition* definition = nullptr;
   pykernels::Guarded(error, size, [&] { definition = pykernels::Export(); });
   return definition;
 }
-
-#endif  // PYKERNELS_DEFINITION_BOUNDARY_H_

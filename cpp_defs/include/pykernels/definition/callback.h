@@ -1,6 +1,5 @@
-/* A function that a definition hands over: it may return nothing or a Maybe, whose error is then thrown. */
-#ifndef PYKERNELS_DEFINITION_CALLBACK_H_
-#define PYKERNELS_DEFINITION_CALLBACK_H_
+/* A function that a definition registers. It may return nothing, or a Maybe, whose error is then thrown. */
+#pragma once
 
 #include <functional>
 
@@ -33,5 +32,3 @@ class Callback {
 };
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_DEFINITION_CALLBACK_H_

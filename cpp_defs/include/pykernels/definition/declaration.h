@@ -1,25 +1,27 @@
-/* What an op declares: its arguments and attributes. */
-#ifndef PYKERNELS_DEFINITION_DECLARATION_H_
-#define PYKERNELS_DEFINITION_DECLARATION_H_
+/* The declaration of an op: its arguments and attributes. */
+#pragma once
 
 #include <list>
 
 #include "oneflow/core/framework/attr_value.h"
 
-// Lists rather than vectors and maps throughout: they are short, and at -O0 they cost the least time to compile.
+// std::list throughout, instead of vectors and maps: the lists are short, and at -O0 they compile fastest.
 
 namespace pykernels {
 
 struct ArgumentDecl {
   std::string name;
-  int32_t count;  // the least number when variadic
+  int32_t count;  // the minimum if variadic
   bool variadic;
   bool optional;
   bool is_mutable = false;
 
-  /* Whether it stands for the same tensors in every use of the op. */
+  /* Whether it has the same number of tensors in every use of the op. */
   bool IsFixed() const { return !variadic && !optional; }
   bool IsSingle() const { return IsFixed() && count == 1; }
+  bool Takes(int32_t n) const { return n == count || (variadic && n > count) || (optional && n == 0); }
+  /* The number of tensors, for messages. */
+  std::string Wanted() const { return std::to_string(count) + (variadic ? " or more" : ""); }
 };
 
 struct AttributeDecl {
@@ -44,7 +46,7 @@ const T* FindNamed(const std::list<T>& items, const std::string& name) {
   return nullptr;
 }
 
-/* The names of `items`, for messages. */
+/* The names of `items`, for use in messages. */
 template<typename T>
 std::string Names(const std::list<T>& items) {
   std::string names;
@@ -64,5 +66,3 @@ struct Declaration {
 const Declaration* FindDeclaration(const std::string& op_type);
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_DEFINITION_DECLARATION_H_

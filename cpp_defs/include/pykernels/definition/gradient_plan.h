@@ -1,6 +1,5 @@
-/* The plan of a backward pass: the ops that it uses, and which blob is the gradient of which forward input. */
-#ifndef PYKERNELS_DEFINITION_GRADIENT_PLAN_H_
-#define PYKERNELS_DEFINITION_GRADIENT_PLAN_H_
+/* The plan of a backward pass: its ops, and the blob that is the gradient of each forward input. */
+#pragma once
 
 #include "oneflow/core/framework/user_op_conf.h"
 
@@ -19,7 +18,7 @@ class GradientPlan {
   void Add(const OpUse& op) {
     for (const OpUse& other : ops_) {
       if (other.name == op.name) {
-        RaiseFault() & Message(op.where, "two ops of the gradient are named " + op.name);
+        throw Fault(op.where, "two ops of the gradient are named " + op.name);
       }
     }
     ops_.push_back(op);
@@ -28,7 +27,7 @@ class GradientPlan {
   void Bind(const std::string& input, int32_t index, const std::string& blob, Where at) {
     for (const Binding& binding : bindings_) {
       if (binding.input == input && binding.index == index) {
-        RaiseFault() & Message(at, "the gradient of input '" + input + "' is bound twice");
+        throw Fault(at, "the gradient of input '" + input + "' is bound twice");
       }
     }
     bindings_.push_back({input, index, blob, at});
@@ -38,12 +37,12 @@ class GradientPlan {
     if (!Contains(notes_, text)) { notes_.push_back(text); }
   }
 
-  /* Checks the plan, then tells `sink` all of it, every op after those whose outputs it uses. */
-  void Tell(const pk_plan_sink& sink) {
+  /* Checks the plan and sends it to `sink`, each op after those whose outputs it uses. */
+  void Send(const pk_plan_sink& sink) {
     for (OpUse& op : ops_) { Check(&op); }
     Order();
     for (const Binding& binding : bindings_) { Check(binding); }
-    for (const OpUse& op : ops_) { TellOp(sink, op); }
+    for (const OpUse& op : ops_) { SendOp(sink, op); }
     for (const Binding& binding : bindings_) {
       sink.bind(sink.user, binding.input.c_str(), binding.index, binding.blob.c_str());
     }
@@ -72,8 +71,13 @@ class GradientPlan {
     waiting.swap(ops_);
     while (!waiting.empty()) {
       auto ready = waiting.begin();
-      while (ready != waiting.end() && !IsReady(*ready)) { ++ready; }
-      if (ready == waiting.end()) { FailFor(waiting.front()); }
+      while (ready != waiting.end() && FindMissing(*ready).blob != nullptr) { ++ready; }
+      if (ready == waiting.end()) {
+        const OpUse& op = waiting.front();
+        const Missing missing = FindMissing(op);
+        throw Fault(op.where, "input '" + missing.input->name + "' of op " + op.type + " in the gradient is "
+                    + *missing.blob + ", which no op of the gradient computes before it");
+      }
       for (const BoundArgument& output : ready->outputs) {
         blobs_.insert(blobs_.end(), output.blobs.begin(), output.blobs.end());
       }
@@ -81,31 +85,23 @@ class GradientPlan {
     }
   }
 
-  bool IsReady(const OpUse& op) const {
+  /* An input of an op, and a blob bound to it that nothing computes so far; nullptr if all blobs are known. */
+  struct Missing {
+    const BoundArgument* input;
+    const std::string* blob;
+  };
+  Missing FindMissing(const OpUse& op) const {
     for (const BoundArgument& input : op.inputs) {
       for (const std::string& blob : input.blobs) {
-        if (!Contains(blobs_, blob)) { return false; }
+        if (!Contains(blobs_, blob)) { return {&input, &blob}; }
       }
     }
-    return true;
+    return {nullptr, nullptr};
   }
 
-  [[noreturn]] void FailFor(const OpUse& op) const {
-    for (const BoundArgument& input : op.inputs) {
-      for (const std::string& blob : input.blobs) {
-        if (!Contains(blobs_, blob)) {
-          RaiseFault()
-              & Message(op.where, "input '" + input.name + "' of op " + op.type + " in the gradient is "
-                                      + blob + ", which no op of the gradient computes before it");
-        }
-      }
-    }
-    throw Failure("the ops of the gradient depend on each other in a circle");
-  }
-
-  /* Completes an op of this file and compares it with its declaration; other ops are for the framework to check. */
+  /* Completes an op of this file and checks it against its declaration. The framework checks ops of other files. */
   static void Check(OpUse* op) {
-    if (op->type.empty()) { RaiseFault() & Message(op->where, "an op of the gradient has no op type name"); }
+    if (op->type.empty()) { throw Fault(op->where, "an op of the gradient has no op type name"); }
     const Declaration* declaration = FindDeclaration(op->type);
     if (declaration == nullptr) { return; }
     CheckArguments("input", *op, op->inputs, declaration->inputs);
@@ -113,9 +109,7 @@ class GradientPlan {
     for (BoundAttribute& attribute : op->attributes) { CheckAttribute(*op, &attribute, *declaration); }
     for (const AttributeDecl& declared : declaration->attributes) {
       if (!declared.has_default && FindNamed(op->attributes, declared.name) == nullptr) {
-        RaiseFault()
-            & Message(op->where,
-                      "the gradient gives op " + op->type + " no attribute '" + declared.name + "'");
+        throw Fault(op->where, "the gradient gives op " + op->type + " no attribute '" + declared.name + "'");
       }
     }
   }
@@ -124,49 +118,41 @@ class GradientPlan {
                              const std::list<ArgumentDecl>& declared) {
     for (const BoundArgument& argument : bound) {
       if (FindNamed(declared, argument.name) == nullptr) {
-        RaiseFault()
-            & Message(op.where, "the gradient binds " + kind + " '" + argument.name + "' of op " + op.type
-                                    + ", which has no such " + kind + "; it has: " + Names(declared));
+        throw Fault(op.where, "the gradient binds " + kind + " '" + argument.name + "' of op " + op.type
+                    + ", which has no such " + kind + "; it has: " + Names(declared));
       }
     }
     for (const ArgumentDecl& argument : declared) {
       const BoundArgument* found = FindNamed(bound, argument.name);
       const int32_t count = found == nullptr ? 0 : static_cast<int32_t>(found->blobs.size());
-      if (count == 0 && argument.optional) { continue; }
-      if (count == argument.count || (argument.variadic && count > argument.count)) { continue; }
-      const std::string wanted = std::to_string(argument.count) + (argument.variadic ? " or more" : "");
-      RaiseFault()
-          & Message(op.where, "the gradient binds " + std::to_string(count) + " tensors to " + kind + " '"
-                                  + argument.name + "' of op " + op.type + ", which takes " + wanted);
+      if (argument.Takes(count)) { continue; }
+      throw Fault(op.where, "the gradient binds " + std::to_string(count) + " tensors to " + kind + " '"
+                  + argument.name + "' of op " + op.type + ", which takes " + argument.Wanted());
     }
   }
 
   static void CheckAttribute(const OpUse& op, BoundAttribute* attribute, const Declaration& declaration) {
     const AttributeDecl* declared = FindNamed(declaration.attributes, attribute->name);
     if (declared == nullptr) {
-      RaiseFault()
-          & Message(op.where,
-                    "the gradient sets attribute '" + attribute->name + "' of op " + op.type
-                        + ", which has no such attribute; it has: " + Names(declaration.attributes));
+      throw Fault(op.where, "the gradient sets attribute '" + attribute->name + "' of op " + op.type
+                  + ", which has no such attribute; it has: " + Names(declaration.attributes));
     }
     const std::string given = ::oneflow::AttrTypeName(attribute->value.type);
     if (!ConvertAttrVal(&attribute->value, declared->initial.type)) {
-      RaiseFault()
-          & Message(op.where, "the gradient sets attribute '" + attribute->name + "' of op " + op.type
-                                  + " to a value of type " + given + ", but its type is "
-                                  + ::oneflow::AttrTypeName(declared->initial.type));
+      throw Fault(op.where, "the gradient sets attribute '" + attribute->name + "' of op " + op.type
+                  + " to a value of type " + given + ", but its type is "
+                  + ::oneflow::AttrTypeName(declared->initial.type));
     }
   }
 
   void Check(const Binding& binding) const {
     if (!Contains(blobs_, binding.blob)) {
-      RaiseFault()
-          & Message(binding.at, "the gradient of input '" + binding.input + "' of op " + forward_.use().type
-                                    + " is " + binding.blob + ", which no op of the gradient computes");
+      throw Fault(binding.at, "the gradient of input '" + binding.input + "' of op " + forward_.use().type + " is "
+                  + binding.blob + ", which no op of the gradient computes");
     }
   }
 
-  static void TellOp(const pk_plan_sink& sink, const OpUse& op) {
+  static void SendOp(const pk_plan_sink& sink, const OpUse& op) {
     sink.op(sink.user, op.name.c_str(), op.type.c_str());
     for (const BoundArgument& input : op.inputs) {
       for (const std::string& blob : input.blobs) { sink.input(sink.user, input.name.c_str(), blob.c_str()); }
@@ -188,5 +174,3 @@ class GradientPlan {
 };
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_DEFINITION_GRADIENT_PLAN_H_

@@ -1,13 +1,12 @@
-/* A pk_instance as definitions see it. */
-#ifndef PYKERNELS_DEFINITION_INSTANCE_H_
-#define PYKERNELS_DEFINITION_INSTANCE_H_
+/* The view of a pk_instance that definitions use. */
+#pragma once
 
 #include "pykernels/definition/op_use.h"
 
 namespace pykernels {
 
 using ::oneflow::user_op::TensorDesc;
-/* An argument, and the number of a tensor among those that it stands for. */
+/* The name of an argument, and the index of one of its tensors. */
 using TensorKey = std::pair<std::string, int32_t>;
 
 class Instance {
@@ -33,7 +32,7 @@ class Instance {
   const std::vector<TensorKey>& outputs() const { return outputs_; }
   int64_t parallel_num() const { return parallel_num_; }
 
-  /* nullptr if this use of the op has no such tensor. */
+  /* Returns nullptr if this use of the op has no such tensor. */
   TensorDesc* FindTensor(const std::string& argument, int32_t index) {
     for (auto& tensor : tensors_) {
       if (tensor.first.second == index && tensor.first.first == argument) { return &tensor.second; }
@@ -41,7 +40,7 @@ class Instance {
     return nullptr;
   }
 
-  /* Whether a use of the op may lack tensors of this argument. */
+  /* Whether a use of the op may leave out tensors of this argument. */
   bool MayLack(const std::string& argument) const {
     const ArgumentDecl* declared = FindNamed(declaration_.inputs, argument);
     if (declared == nullptr) { declared = FindNamed(declaration_.outputs, argument); }
@@ -52,21 +51,20 @@ class Instance {
     if (TensorDesc* tensor = FindTensor(argument, index)) { return *tensor; }
     const bool is_output = FindNamed(use_.outputs, argument) != nullptr;
     if (!is_output && FindNamed(use_.inputs, argument) == nullptr) {
-      RaiseFault()
-          & Message(at, "op " + use_.type + " has neither an input nor an output '" + argument
-                            + "'; inputs: " + Names(use_.inputs) + "; outputs: " + Names(use_.outputs));
+      throw Fault(at, "op " + use_.type + " has neither an input nor an output '" + argument + "'; inputs: "
+                  + Names(use_.inputs) + "; outputs: " + Names(use_.outputs));
     }
     use_.Blob(is_output ? "output" : "input", is_output ? use_.outputs : use_.inputs, argument, index, at);
-    RaiseFault() & Message(at, "the shape of '" + argument + "' " + kNotKnownYet);
+    throw Fault(at, "the shape of '" + argument + "' " + kNotKnownYet);
   }
 
-  /* Fails unless every argument has as many tensors as the op declares. */
+  /* Fails unless every argument has the declared number of tensors. */
   void CheckCounts() const {
     CheckCounts("input", use_.inputs, declaration_.inputs);
     CheckCounts("output", use_.outputs, declaration_.outputs);
   }
 
-  /* Makes the outputs ready to be inferred. */
+  /* Resets the outputs before inference. */
   void UnsetOutputs() {
     for (const TensorKey& key : outputs_) {
       TensorDesc* tensor = FindTensor(key.first, key.second);
@@ -75,7 +73,7 @@ class Instance {
   }
 
  private:
-  /* Without tensors, only arguments that always stand for the same ones are known. */
+  /* Without tensors, only arguments with a fixed number of tensors are known. */
   static void Bind(const std::string& prefix, const std::list<ArgumentDecl>& declared, bool without_tensors,
                    std::list<BoundArgument>* bound) {
     for (const ArgumentDecl& argument : declared) {
@@ -99,7 +97,7 @@ class Instance {
       }
       if (tensor.ndim > PK_MAX_NDIM) {
         throw Failure(std::string(kind) + " '" + argument + "' of op " + use_.type + " has "
-                      + std::to_string(tensor.ndim) + " axes; the most are " + std::to_string(PK_MAX_NDIM));
+                      + std::to_string(tensor.ndim) + " axes; the maximum is " + std::to_string(PK_MAX_NDIM));
       }
       found->blobs.push_back(prefix + argument + "/" + std::to_string(tensor.index));
       keys->emplace_back(argument, tensor.index);
@@ -120,12 +118,10 @@ class Instance {
   void CheckCounts(const std::string& kind, const std::list<BoundArgument>& bound,
                    const std::list<ArgumentDecl>& declared) const {
     for (const ArgumentDecl& argument : declared) {
-      const size_t count = FindNamed(bound, argument.name)->blobs.size();
-      const size_t wanted = static_cast<size_t>(argument.count);
-      const bool left_out = count == 0 && argument.optional;
-      if (left_out || count == wanted || (argument.variadic && count > wanted)) { continue; }
-      throw Failure(kind + " '" + argument.name + "' of op " + use_.type + " takes " + std::to_string(wanted)
-                    + (argument.variadic ? " or more" : "") + " tensors, but has " + std::to_string(count));
+      const auto count = static_cast<int32_t>(FindNamed(bound, argument.name)->blobs.size());
+      if (argument.Takes(count)) { continue; }
+      throw Failure(kind + " '" + argument.name + "' of op " + use_.type + " takes " + argument.Wanted()
+                    + " tensors, but has " + std::to_string(count));
     }
   }
 
@@ -152,5 +148,3 @@ class Instance {
 };
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_DEFINITION_INSTANCE_H_

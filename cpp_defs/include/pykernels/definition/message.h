@@ -1,6 +1,5 @@
-/* Error texts of definitions: what is wrong, and in which line of which file. */
-#ifndef PYKERNELS_DEFINITION_MESSAGE_H_
-#define PYKERNELS_DEFINITION_MESSAGE_H_
+/* Error messages of definitions: the problem, and the file and line where it is. */
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -13,7 +12,7 @@
 
 namespace pykernels {
 
-/* A line of a definition. As a default argument, `Where::Here()` is the line of the caller. */
+/* A source location in a definition. As a default argument, `Where::Here()` is the location of the caller. */
 struct Where {
   const char* file;
   int line;
@@ -28,13 +27,15 @@ struct Where {
   }
 };
 
-/* What every failing check throws. It never leaves the shared object: the C boundary turns it into a text. */
+/* The exception that every failing check throws. It never leaves the shared object: the C boundary turns it into a
+ * message. */
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+  Failure(Where where, const std::string& text) : std::runtime_error(where.Text() + ": " + text) {}
 };
 
-/* A failure that no use of the op could have avoided: the definition is wrong. */
+/* A failure caused by the definition itself, not by the use of the op. */
 class Fault : public Failure {
  public:
   using Failure::Failure;
@@ -68,17 +69,17 @@ void Print(std::ostream& out, const std::vector<T>& values) {
   out << (values.empty() ? "[]" : "]");
 }
 
-/* A text put together with <<. */
+/* A message assembled with <<. */
 class Message {
  public:
-  /* `instead`: what is appended with << takes the place of `subject`, rather than following it. */
+  /* `instead`: text appended with << replaces `subject` instead of following it. */
   Message(Where where, std::string subject, bool instead = false)
       : where_(where.Text()), subject_(std::move(subject)), instead_(instead) {}
 
-  /* A text that already says where. */
+  /* A message that already contains its location. */
   explicit Message(const Failure& failure) : subject_(failure.what()), instead_(false) {}
 
-  /* The subject of a failed comparison, with both values. */
+  /* The message of a failed comparison, with both values. */
   template<typename A, typename B>
   Message(Where where, std::string subject, const A& a, const B& b) : Message(where, std::move(subject)) {
     std::ostringstream values;
@@ -118,11 +119,8 @@ class Message {
 struct Raise {
   [[noreturn]] void operator&(const Message& message) const { throw Failure(message.Text()); }
 };
-struct RaiseFault {
-  [[noreturn]] void operator&(const Message& message) const { throw Fault(message.Text()); }
-};
 
-/* Takes what is logged and throws it away: a definition has no log. */
+/* Discards log output: a definition has no log. */
 struct Discard {
   template<typename T>
   const Discard& operator<<(const T&) const {
@@ -131,5 +129,3 @@ struct Discard {
 };
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_DEFINITION_MESSAGE_H_

@@ -1,6 +1,5 @@
-/* What all the contexts that a definition's functions are handed have in common. */
-#ifndef PYKERNELS_DEFINITION_OP_CONTEXT_H_
-#define PYKERNELS_DEFINITION_OP_CONTEXT_H_
+/* The base class of the contexts that the functions of a definition receive. */
+#pragma once
 
 #include "oneflow/core/framework/user_op_conf.h"
 
@@ -11,7 +10,7 @@ class SplitParallel {
   int64_t axis() const { PK_RAISE("a tensor on one device is not split along an axis"); }
 };
 
-/* How one tensor is distributed. On the one device of a definition it is whole, which is what broadcast says. */
+/* How one tensor is distributed: always broadcast, because inference here sees a single device with whole tensors. */
 class SbpParallel {
  public:
   bool has_split_parallel() const { return false; }
@@ -41,48 +40,33 @@ class ParallelContext {
 
 namespace pykernels {
 
-class OpContext {
+class OpContext : private ::oneflow::user_op::UserOpConfWrapper {
  public:
+  using Where = pykernels::Where;
+  using UserOpConfWrapper::op_name, UserOpConfWrapper::op_type_name;
+  using UserOpConfWrapper::has_input, UserOpConfWrapper::input, UserOpConfWrapper::input_size;
+  using UserOpConfWrapper::has_output, UserOpConfWrapper::output, UserOpConfWrapper::output_size;
+
   explicit OpContext(Instance* instance)
-      : instance_(instance),
-        conf_(std::shared_ptr<const OpUse>(std::shared_ptr<void>(), &instance->use())),
+      : UserOpConfWrapper(std::shared_ptr<const OpUse>(std::shared_ptr<void>(), &instance->use())),
+        instance_(instance),
         parallel_ctx_(instance->parallel_num()) {}
   OpContext(const OpContext&) = delete;
   OpContext& operator=(const OpContext&) = delete;
 
   const std::vector<TensorKey>& inputs() const { return instance_->inputs(); }
   const std::vector<TensorKey>& outputs() const { return instance_->outputs(); }
-  const std::string& input(const std::string& name, int32_t index, Where at = Where::Here()) const {
-    return conf_.input(name, index, at);
-  }
-  const std::string& output(const std::string& name, int32_t index, Where at = Where::Here()) const {
-    return conf_.output(name, index, at);
-  }
-  bool has_input(const std::string& name, int32_t index, Where at = Where::Here()) const {
-    return conf_.has_input(name, index, at);
-  }
-  bool has_output(const std::string& name, int32_t index, Where at = Where::Here()) const {
-    return conf_.has_output(name, index, at);
-  }
-  int32_t input_size(const std::string& name, Where at = Where::Here()) const {
-    return conf_.input_size(name, at);
-  }
-  int32_t output_size(const std::string& name, Where at = Where::Here()) const {
-    return conf_.output_size(name, at);
-  }
 
   template<typename T>
   const T& Attr(const std::string& name, Where at = Where::Here()) const {
-    return conf_.attr<T>(name, at);
+    return attr<T>(name, at);
   }
 
-  const std::string& op_name() const { return conf_.op_name(); }
-  const std::string& op_type_name() const { return conf_.op_type_name(); }
-  const std::string& op_loc() const { return conf_.op_name(); }
-  const ::oneflow::user_op::UserOpConfWrapper& user_op_conf() const { return conf_; }
+  const std::string& op_loc() const { return op_name(); }
+  const ::oneflow::user_op::UserOpConfWrapper& user_op_conf() const { return *this; }
   ::oneflow::DeviceType device_type() const { return ::oneflow::kCPU; }
   int64_t parallel_num() const { return instance_->parallel_num(); }
-  /* Where the op is registered. */
+  /* The line that registers the op. */
   Where where() const { return instance_->declaration().where; }
   const ::oneflow::ParallelContext& parallel_ctx() const { return parallel_ctx_; }
 
@@ -97,10 +81,7 @@ class OpContext {
 
  private:
   Instance* instance_;
-  ::oneflow::user_op::UserOpConfWrapper conf_;
   ::oneflow::ParallelContext parallel_ctx_;
 };
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_DEFINITION_OP_CONTEXT_H_

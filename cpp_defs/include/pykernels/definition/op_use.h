@@ -1,6 +1,5 @@
-/* One use of an op: which blobs are bound to its arguments, and the values of its attributes. */
-#ifndef PYKERNELS_DEFINITION_OP_USE_H_
-#define PYKERNELS_DEFINITION_OP_USE_H_
+/* One use of an op: the blobs bound to its arguments and the values of its attributes. */
+#pragma once
 
 #include <memory>
 
@@ -11,17 +10,17 @@ namespace pykernels {
 
 using ::oneflow::user_op::AttrVal;
 
-/* An argument and its blobs. */
+/* An argument and the blobs bound to it. */
 struct BoundArgument {
   std::string name;
   std::vector<std::string> blobs;
-  bool known = true;  // false: how many blobs there are is not known before shapes are
+  bool known = true;  // false if the number of blobs is not known until shapes are
 };
 
 struct BoundAttribute {
   std::string name;
   AttrVal value;
-  mutable std::shared_ptr<void> typed = nullptr;  // the value in its C++ type, once it has been read
+  mutable std::shared_ptr<void> typed = nullptr;  // the value as its C++ type, set on first read
 };
 
 struct OpUse {
@@ -32,7 +31,7 @@ struct OpUse {
   std::list<BoundArgument> outputs;
   std::list<BoundAttribute> attributes;
 
-  /* How many blobs are bound to an argument; 0 if there is no such argument. */
+  /* The number of blobs bound to an argument; 0 if there is no such argument. */
   int32_t Size(const std::list<BoundArgument>& arguments, const std::string& argument, Where at) const {
     const BoundArgument* found = FindNamed(arguments, argument);
     if (found == nullptr) { return 0; }
@@ -45,16 +44,13 @@ struct OpUse {
                           const std::string& argument, int32_t index, Where at) const {
     const BoundArgument* found = FindNamed(arguments, argument);
     if (found == nullptr) {
-      RaiseFault()
-          & Message(at,
-                    "op " + type + " has no " + kind + " '" + argument + "'; it has: " + Names(arguments));
+      throw Fault(at, "op " + type + " has no " + kind + " '" + argument + "'; it has: " + Names(arguments));
     }
     CheckKnown(*found, at);
     if (index < 0 || static_cast<size_t>(index) >= found->blobs.size()) {
-      RaiseFault()
-          & Message(at, std::string(kind) + " '" + argument + "' of op " + type + " has "
-                            + std::to_string(found->blobs.size()) + " tensors here, so there is no number "
-                            + std::to_string(index));
+      throw Fault(at, std::string(kind) + " '" + argument + "' of op " + type + " has "
+                  + std::to_string(found->blobs.size()) + " tensors here; it has no number "
+                  + std::to_string(index));
     }
     return found->blobs[static_cast<size_t>(index)];
   }
@@ -63,16 +59,15 @@ struct OpUse {
     return FindNamed(attributes, attribute) != nullptr;
   }
 
-  /* The value of an attribute; lives as long as this use. */
+  /* The value of an attribute. The reference is valid as long as this object. */
   template<typename T>
   const T& Attribute(const std::string& attribute, Where at) const {
     using Traits = ::oneflow::user_op::AttrTraits<T>;
     const BoundAttribute& found = Find(attribute, at);
     if (found.value.type != Traits::kType) {
-      RaiseFault()
-          & Message(at, "attribute '" + attribute + "' of op " + type + " is of type "
-                            + ::oneflow::AttrTypeName(found.value.type) + ", but is read as "
-                            + ::oneflow::AttrTypeName(Traits::kType));
+      throw Fault(at, "attribute '" + attribute + "' of op " + type + " is of type "
+                  + ::oneflow::AttrTypeName(found.value.type) + ", but is read as "
+                  + ::oneflow::AttrTypeName(Traits::kType));
     }
     if (found.typed == nullptr) { found.typed = std::make_shared<T>(Traits::Read(found.value)); }
     return *static_cast<const T*>(found.typed.get());
@@ -82,21 +77,16 @@ struct OpUse {
   const BoundAttribute& Find(const std::string& attribute, Where at) const {
     const BoundAttribute* found = FindNamed(attributes, attribute);
     if (found == nullptr) {
-      RaiseFault()
-          & Message(at, "op " + type + " has no attribute '" + attribute + "'; it has: " + Names(attributes));
+      throw Fault(at, "op " + type + " has no attribute '" + attribute + "'; it has: " + Names(attributes));
     }
     return *found;
   }
 
   void CheckKnown(const BoundArgument& argument, Where at) const {
     if (!argument.known) {
-      Raise()
-          & Message(at,
-                    "how many tensors '" + argument.name + "' of op " + type + " stands for " + kNotKnownYet);
+      throw Failure(at, "how many tensors '" + argument.name + "' of op " + type + " stands for " + kNotKnownYet);
     }
   }
 };
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_DEFINITION_OP_USE_H_

@@ -1,4 +1,4 @@
-"""``torch_neuronx.xla_impl.custom_op``: libraries of custom C++ operators, built for the CPU and loaded."""
+"""A stand-in for ``torch_neuronx.xla_impl.custom_op``: build custom C++ operators for the CPU and load them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes: changes of a model that have names, as PopRT's, and one's own beside them."""
+"""Passes, which are named changes of a model: PopRT's and the user's own."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _passes: dict[str, type[Pass]] = {}
 
 
 class Pass:
-    """Base class of passes, which define `run`."""
+    """Base class of passes; a subclass defines `run`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
 
     def __call__(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
-        """The same as `run`."""
+        """Return the result of `run`."""
         return self.run(onnx_model)
 
     def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
-        """To be defined: the model, changed."""
+        """Return the changed model; a subclass defines this."""
         raise NotProvided(f"{type(self).__name__} does not define run(self, onnx_model)")
 
     def traverse_graph(
@@ -39,7 +39,7 @@ class Pass:
         transform: Callable[[onnx.GraphProto, bool], onnx.GraphProto],
         is_main_graph: bool = True,
     ) -> onnx.GraphProto:
-        """Transform a graph and those inside it, the inner ones first; `transform` is told which is the main one."""
+        """Transform a graph after its subgraphs; `transform` also receives whether a graph is the main one."""
         for node in graph.node:
             for attribute in node.attribute:
                 for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
@@ -48,12 +48,12 @@ class Pass:
 
     @staticmethod
     def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
-        """As the function `get_pass`."""
+        """Return a pass, as the function `get_pass` does."""
         return get_pass(name, *args, **kwargs)
 
 
 def register(name: str) -> Callable[[P], P]:
-    """Decorator of a class of passes, which gives it a name."""
+    """Return a class decorator that registers a pass under a name."""
 
     def enter(made: P) -> P:
         _passes[name] = made
@@ -63,25 +63,25 @@ def register(name: str) -> Callable[[P], P]:
 
 
 def get_registered_passes() -> dict[str, type[Pass]]:
-    """All passes by their names."""
+    """Return all passes by name."""
     return dict(sorted(_passes.items()))
 
 
 def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
-    """A pass by its name, made with the arguments.
+    """Create the pass of a name with the arguments.
 
     Raises
     ------
     CallError
-        There is no such pass.
+        The pass does not exist.
     """
     if name not in _passes:
-        raise CallError(f"there is no pass {name!r}; there are {', '.join(get_registered_passes())}")
+        raise CallError(f"pass {name!r} does not exist; the passes are {', '.join(get_registered_passes())}")
     return _passes[name](*args, **kwargs)
 
 
 class PassManager:
-    """Several passes, one after the other.
+    """Applies several passes, one after the other.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class PassManager:
         Raises
         ------
         DefinitionError
-            One raises an exception, returns no model, or breaks the model.
+            A pass raises an exception, does not return a model, or breaks the model.
         """
         names = {made: name for name, made in _passes.items()}
         for each in self._passes:

@@ -1,4 +1,4 @@
-"""The passes of PopRT that make sense on any device: most are those of onnxoptimizer, which PopRT has them from."""
+"""The passes of PopRT that make sense on any device; most come from onnxoptimizer, as in PopRT."""
 
 from __future__ import annotations
 
@@ -17,28 +17,24 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-#: By their names in PopRT, what onnxoptimizer calls them.
+#: onnxoptimizer's names of passes by PopRT's names.
 _OPTIMIZER = {
-    "eliminate_deadend": "eliminate_deadend",
-    "eliminate_duplicate_initializer": "eliminate_duplicate_initializer",
+    **{
+        name: name
+        for name in (
+            *("eliminate_deadend", "eliminate_duplicate_initializer", "eliminate_identity", "eliminate_nop_cast"),
+            *("eliminate_nop_expand", "eliminate_nop_flatten", "eliminate_nop_pad", "eliminate_nop_reshape"),
+            *("eliminate_nop_transpose", "eliminate_unused_initializer", "extract_constant_to_initializer"),
+            *("fuse_bn_into_conv", "replace_einsum_with_matmul"),
+        )
+    },
     "eliminate_duplicate_nodes": "eliminate_common_subexpression",
-    "eliminate_identity": "eliminate_identity",
     "eliminate_nop_arithmetic": "eliminate_nop_with_unit",
-    "eliminate_nop_cast": "eliminate_nop_cast",
-    "eliminate_nop_expand": "eliminate_nop_expand",
-    "eliminate_nop_flatten": "eliminate_nop_flatten",
     "eliminate_nop_if": "eliminate_if_with_const_cond",
-    "eliminate_nop_pad": "eliminate_nop_pad",
-    "eliminate_nop_reshape": "eliminate_nop_reshape",
-    "eliminate_nop_transpose": "eliminate_nop_transpose",
-    "eliminate_unused_initializer": "eliminate_unused_initializer",
-    "extract_constant_to_initializer": "extract_constant_to_initializer",
-    "fuse_bn_into_conv": "fuse_bn_into_conv",
     "fuse_consecutive_squeeze": "fuse_consecutive_squeezes",
     "fuse_consecutive_transpose": "fuse_consecutive_transposes",
     "fuse_consecutive_unsqueeze": "fuse_consecutive_unsqueezes",
     "remove_duplicated_initializer": "eliminate_duplicate_initializer",
-    "replace_einsum_with_matmul": "replace_einsum_with_matmul",
     "unique_name_for_nodes": "set_unique_name_for_nodes",
 }
 
@@ -62,7 +58,7 @@ for _name, _theirs in _OPTIMIZER.items():
 
 @register("float_to_half")
 class _FloatToHalf(Pass):
-    """float16 in place of float32."""
+    """Converts float32 to float16."""
 
     def __init__(self, skip_op_types: Sequence[str] = ()) -> None:
         self._skipped = skip_op_types
@@ -73,7 +69,7 @@ class _FloatToHalf(Pass):
 
 @register("model_overview")
 class _ModelOverview(Pass):
-    """Prints how many nodes of each op type there are."""
+    """Prints the number of nodes of each op type."""
 
     def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
         for op_type, count in sorted(Counter(node.op_type for node in onnx_model.graph.node).items()):
@@ -83,12 +79,12 @@ class _ModelOverview(Pass):
 
 @register("constant_folding")
 class _ConstantFolding(Pass):
-    """Computes nodes of ONNX's own that depend on nothing else than constants.
+    """Computes nodes of ONNX's own op types that depend only on constants.
 
     Parameters
     ----------
     max_tensor_size : int
-        Of tensors that have more bytes, none is made; -1 for any.
+        The largest size in bytes of a computed tensor; -1 for any size.
     """
 
     def __init__(self, max_tensor_size: int = -1) -> None:
@@ -98,7 +94,7 @@ class _ConstantFolding(Pass):
         from onnx import numpy_helper
 
         graph = onnx_model.graph
-        # Initializers that are inputs as well are defaults of these.
+        # An initializer that is also an input is only the input's default.
         constant = {"", *(tensor.name for tensor in graph.initializer)} - {value.name for value in graph.input}
         nodes = list(_constant_nodes(graph, constant))
         names = [name for node in nodes for name in node.output if name]
@@ -114,7 +110,7 @@ class _ConstantFolding(Pass):
 
 
 def _constant_nodes(graph: onnx.GraphProto, constant: set[str]) -> Iterator[onnx.NodeProto]:
-    """The nodes that can be computed, in their order; adds their outputs to what is constant."""
+    """Yield the nodes that can be computed, in order; add their outputs to `constant`."""
     for node in graph.node:
         has_graphs = any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
         is_random = node.op_type.startswith("Random") or node.op_type in ("Bernoulli", "Multinomial", "Dropout")

@@ -11,7 +11,7 @@ __all__ = ["find_value_info", "get_dtype", "get_shape"]
 
 
 def get_dtype(graph: onnx.GraphProto, name: str) -> int | None:
-    """The type of a tensor, a number of ``onnx.TensorProto.DataType``; None if it is not known."""
+    """Return the type of a tensor, a number of ``onnx.TensorProto.DataType``; None if it is not known."""
     value = find_value_info(graph, name)
     if value is not None:
         return value.type.tensor_type.elem_type or None
@@ -19,7 +19,7 @@ def get_dtype(graph: onnx.GraphProto, name: str) -> int | None:
 
 
 def get_shape(graph: onnx.GraphProto, name: str) -> list[int] | None:
-    """The shape of a tensor, with 0 for dimensions that are not known; None if the number of axes is not."""
+    """Return the shape of a tensor, with 0 for unknown dimensions; None if the number of axes is unknown."""
     value = find_value_info(graph, name)
     if value is None:
         return next((list(tensor.dims) for tensor in graph.initializer if tensor.name == name), None)
@@ -28,5 +28,5 @@ def get_shape(graph: onnx.GraphProto, name: str) -> list[int] | None:
 
 
 def find_value_info(graph: onnx.GraphProto, name: str) -> Any:
-    """The entry of a tensor among the graph's inputs, outputs and others; None if it has none."""
+    """Return the entry of a tensor among a graph's inputs, outputs and other tensors; None if it has none."""
     return next((v for v in (*graph.value_info, *graph.input, *graph.output) if v.name == name), None)

@@ -1,4 +1,4 @@
-"""Shape functions of custom ops, as PopRT 1.0 calls them, and the inference that asks them."""
+"""Shape functions of custom ops with the interface of PopRT 1.0, and the shape inference that calls them."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["ShapeInference", "infer_shapes", "register", "served_nodes"]
 
 T = TypeVar("T", bound=Callable[..., Any])
 
-#: By op type: what takes a model and a node, and gives the model and whether the node's outputs are known.
+#: The shape functions by op type; each maps a model and a node to the model and whether the outputs are known.
 _functions: dict[str, Callable[[Any, Any], Any]] = {}
-# What belongs to ONNX itself.
+# The domains of ONNX itself.
 _OWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 
 
 class ShapeInference:
-    """Base class of shape functions, which define ``__call__``."""
+    """Base class of shape functions; a subclass defines ``__call__``."""
 
     def __call__(self, model: onnx.ModelProto, node: onnx.NodeProto) -> tuple[onnx.ModelProto, bool]:
-        """To be defined: enter the types of the node's outputs, and tell whether they are known now."""
+        """Add the types of the node's outputs; return the model and whether they are known. A subclass defines this."""
         raise NotProvided(f"{type(self).__name__} does not define __call__(self, model, node)")
 
     def update_value_info(self, model: onnx.ModelProto, value_info: onnx.ValueInfoProto) -> onnx.ModelProto:
-        """Enter the type and shape of a tensor into the model.
+        """Add the type and shape of a tensor to the model.
 
         Raises
         ------
@@ -52,7 +52,7 @@ class ShapeInference:
 
 
 def register(op_types: str | Sequence[str]) -> Callable[[T], T]:
-    """Decorator of a shape function, a class or a function, for nodes of these op types outside ONNX's own domains."""
+    """Return a decorator that registers a shape function, or a class of them, for op types outside ONNX's domains."""
 
     def enter(function: T) -> T:
         for op_type in [op_types] if isinstance(op_types, str) else op_types:
@@ -63,23 +63,23 @@ def register(op_types: str | Sequence[str]) -> Callable[[T], T]:
 
 
 def served_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """The nodes that shape functions are registered for, those of inner graphs left out."""
+    """Return the nodes of the main graph that have registered shape functions."""
     return (n for n in model.graph.node if n.op_type in _functions and n.domain not in _OWN_DOMAINS)
 
 
 def infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Infer types and shapes by ONNX's own inference and the registered functions, in turns until nothing is new.
+    """Infer types and shapes by alternating ONNX's inference and the registered functions until nothing changes.
 
     Raises
     ------
     DefinitionError
-        A function raises an exception, returns something else than a model and a bool, or contradicts the model.
+        A function raises an exception, does not return a model and a bool, or contradicts the model.
     """
     model = _infer(model)
     if not any(served_nodes(model)):
         return model
     before = b""
-    # A function that keeps changing things is not asked for ever.
+    # Limit the number of rounds, since a function may keep changing the model.
     for _ in range(len(model.graph.node) + 1):
         for node in list(served_nodes(model)):
             model = _ask(model, node)

@@ -1,177 +1,28 @@
-"""The ops: each appends itself to the chosen graph and returns the tensors that it makes."""
+"""Provide the ops: each appends itself to the current graph and returns its output tensors."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from pykernels.vendors.popxl.missing import missing
-from pykernels.vendors.popxl.ops import utils, var_updates
-from pykernels.vendors.popxl.ops.call import CallSiteInfo, call, call_with_info
-from pykernels.vendors.popxl.ops.elementwise import (
-    abs,
-    add,
-    cast,
-    ceil,
-    clamp,
-    clip,
-    cos,
-    detach,
-    div,
-    equal,
-    exp,
-    floor,
-    fmod,
-    gelu,
-    geluerf,
-    greater,
-    identity,
-    isfinite,
-    isinf,
-    isnan,
-    log,
-    log2,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    mul,
-    negate,
-    pow,
-    relu,
-    rename,
-    sign,
-    sin,
-    sqrt,
-    sub,
-    swish,
-    tanh,
-    where,
+from pykernels.vendors.popxl.nodes import cast
+from pykernels.vendors.popxl.ops import (
+    call,
+    elementwise,
+    host,
+    layers,
+    reductions,
+    shapes,
+    utils,
+    var_updates,
 )
-from pykernels.vendors.popxl.ops.host import host_load, host_store
-from pykernels.vendors.popxl.ops.in_place import add_, exp_, gelu_, geluerf_, relu_, scaled_add, scaled_add_, swish_
-from pykernels.vendors.popxl.ops.layers import layer_norm, matmul, softmax
-from pykernels.vendors.popxl.ops.losses import nll_loss, nll_loss_with_softmax_grad
-from pykernels.vendors.popxl.ops.reductions import (
-    argmax,
-    argmin,
-    cumsum,
-    l1,
-    l2,
-    logsum,
-    logsumexp,
-    max,
-    mean,
-    min,
-    prod,
-    sum,
-    sumsquare,
-    topk,
-)
-from pykernels.vendors.popxl.ops.repeat import repeat, repeat_with_info
-from pykernels.vendors.popxl.ops.shapes import (
-    concat,
-    flatten,
-    gather,
-    init,
-    onehot,
-    reshape,
-    slice,
-    split,
-    squeeze,
-    subsample,
-    tied_gather,
-    transpose,
-)
+from pykernels.vendors.popxl.tensor import OPS
+from pykernels.vendors.providing import missing
 
-__all__ = [
-    "CallSiteInfo",
-    "abs",
-    "add",
-    "add_",
-    "argmax",
-    "argmin",
-    "call",
-    "call_with_info",
-    "cast",
-    "ceil",
-    "clamp",
-    "clip",
-    "concat",
-    "cos",
-    "cumsum",
-    "detach",
-    "div",
-    "equal",
-    "exp",
-    "exp_",
-    "flatten",
-    "floor",
-    "fmod",
-    "gather",
-    "gelu",
-    "gelu_",
-    "geluerf",
-    "geluerf_",
-    "greater",
-    "host_load",
-    "host_store",
-    "identity",
-    "init",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "l1",
-    "l2",
-    "layer_norm",
-    "log",
-    "log2",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logsum",
-    "logsumexp",
-    "matmul",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "mul",
-    "negate",
-    "nll_loss",
-    "nll_loss_with_softmax_grad",
-    "onehot",
-    "pow",
-    "prod",
-    "relu",
-    "relu_",
-    "rename",
-    "repeat",
-    "repeat_with_info",
-    "reshape",
-    "scaled_add",
-    "scaled_add_",
-    "sign",
-    "sin",
-    "slice",
-    "softmax",
-    "split",
-    "sqrt",
-    "squeeze",
-    "sub",
-    "subsample",
-    "sum",
-    "sumsquare",
-    "swish",
-    "swish_",
-    "tanh",
-    "tied_gather",
-    "topk",
-    "transpose",
-    "utils",
-    "var_updates",
-    "where",
-]
+_MODULES = (call, elementwise, host, layers, reductions, shapes)
+_FUNCTIONS = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 
+__all__ = ["cast", "utils", "var_updates", *_FUNCTIONS]
 
-def __getattr__(name: str) -> Any:
-    raise missing("popxl.ops", name, __all__)
+globals().update(_FUNCTIONS)
+# The operators and methods of tensors call these.
+OPS.update(_FUNCTIONS, item=shapes.item)
+
+__getattr__ = missing("popxl.ops", __all__, __name__)

@@ -1,120 +1,62 @@
-"""Calls of graphs."""
+"""Call graphs, once or several times in a row, and describe the calls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import WrongType
 from pykernels.vendors.popxl.context import get_current_context, op_debug_context
-from pykernels.vendors.popxl.graph import Graph
-from pykernels.vendors.popxl.op import Op
+from pykernels.vendors.popxl.graph import Call, Graph
 from pykernels.vendors.popxl.tensor import Tensor
 
-if TYPE_CHECKING:
-    from pykernels.vendors.popxl.gradients import Backward
-    from pykernels.vendors.popxl.lowering import Lowering, Values
-
-__all__ = ["Call", "CallSiteInfo", "call", "call_with_info", "make_call"]
-
-
-@dataclass(eq=False, repr=False)
-class Call(Op):
-    """Calls a graph, once or several times in a row.
-
-    Attributes
-    ----------
-    caller, graph : Graph
-        The graph that calls, and the one that is called, whose inputs and outputs are in the order of the op's.
-    count : int
-        Of several times: the outputs of one are the first inputs of the next.
-    modified : set of Tensor
-        The inputs of the graph that are changed in place for the caller as well.
-    """
-
-    caller: Graph
-    graph: Graph
-    count: int
-    modified: set[Tensor]
-
-    def lower(self, lowering: Lowering, values: Values) -> None:
-        """As `Op.lower`."""
-        from pykernels.vendors.popxl.lowering import Values
-
-        given = values.names(self.inputs)
-        for _ in range(self.count):
-            inner = Values(lowering)
-            inner.set(self.graph.inputs, given)
-            lowering.graph(self.graph, inner)
-            returned = inner.names(self.graph.outputs)
-            after = inner.names(self.graph.inputs)
-            kept = [new if t in self.modified else old for t, new, old in zip(self.graph.inputs, after, given)]
-            given = [*returned[: len(kept)], *kept[len(returned) :]] if self.count > 1 else kept
-        for parent, t, value in zip(self.inputs, self.graph.inputs, kept):
-            if t in self.modified:
-                values.set([parent], [value])
-        values.set(self.outputs, returned)
-
-    def gradient(self, backward: Backward, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """As `Op.gradient`."""
-        if self.count > 1:
-            raise backward.no_gradient(self)
-        return backward.call(self, grads)
-
-    def written(self) -> list[Tensor]:
-        """As `Op.written`."""
-        return [parent for parent, t in zip(self.inputs, self.graph.inputs) if t in self.modified]
-
-    def add_output(self, t: Tensor) -> None:
-        """An output for one that the graph has got after the call was made."""
-        self.outputs.append(self.caller.new_tensor(t.name, t.shape, t.dtype))
+__all__ = ["CallSiteInfo", "call", "call_with_info", "repeat", "repeat_with_info"]
 
 
 class CallSiteInfo:
-    """What a call connects: tensors of the graph that calls (the parent) and of the one that is called."""
+    """A call of a graph, which connects tensors of the calling graph (the parent) and of the called graph."""
 
     def __init__(self, op: Call) -> None:
         self._op = op
 
     @property
     def called_graph(self) -> Graph:
-        """The graph that is called."""
+        """The called graph."""
         return self._op.graph
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The tensors that the parent gives."""
+        """The parent's tensors that are the inputs of the call."""
         return tuple(self._op.inputs)
 
     @property
     def outputs(self) -> tuple[Tensor, ...]:
-        """The tensors that the parent gets."""
+        """The parent's tensors that are the outputs of the call."""
         return tuple(self._op.outputs)
 
     def parent_input(self, idx: int) -> Tensor:
-        """An input, by its position."""
+        """Return an input of the call by position."""
         return self._op.inputs[idx]
 
     def parent_output(self, idx: int) -> Tensor:
-        """An output, by its position."""
+        """Return an output of the call by position."""
         return self._op.outputs[idx]
 
     def graph_to_parent_input_index(self, idx: int) -> int:
-        """The same: inputs are in one order."""
+        """Return the same index: parent and called graph have the same order."""
         return idx
 
     parent_to_graph_input_index = graph_to_parent_output_index = graph_to_parent_input_index
     parent_to_graph_output_index = graph_to_parent_input_index
 
     def graph_to_parent(self, graph_tensor: Tensor) -> Tensor:
-        """The parent's tensor for an input or output of the called graph.
+        """Return the parent's tensor for an input or output of the called graph.
 
         Raises
         ------
         CallError
-            It is neither.
+            The tensor is neither an input nor an output of the called graph.
         """
         graph = self.called_graph
         for tensors, parents in ((graph.inputs, self.inputs), (graph.outputs, self.outputs)):
@@ -123,24 +65,24 @@ class CallSiteInfo:
         raise CallError(f"graph_to_parent: {graph_tensor!r} is neither an input nor an output of {graph!r}")
 
     def parent_to_graph(self, parent_tensor: Tensor) -> Tensor:
-        """The called graph's input for a tensor of the parent; the first, where it is given for several.
+        """Return the called graph's input to which a tensor of the parent is passed, the first if there are several.
 
         Raises
         ------
         CallError
-            It is given for none.
+            The tensor is not passed to the called graph.
         """
         if parent_tensor not in self.inputs:
             raise CallError(f"parent_to_graph: {parent_tensor!r} is not given to {self.called_graph!r}")
         return self.called_graph.inputs[self.inputs.index(parent_tensor)]
 
     def set_parent_input_modified(self, parent_tensor: Tensor, infer_modified_regions: bool = False) -> None:
-        """What the called graph does to this input in place is done to the parent's tensor.
+        """Apply the called graph's changes in place of an input to the parent's tensor as well.
 
         Raises
         ------
         CallError
-            It is given for no input.
+            The tensor is not passed to the called graph.
         """
         self._op.modified.add(self.parent_to_graph(parent_tensor))
 
@@ -148,7 +90,7 @@ class CallSiteInfo:
 def call(
     graph: Graph, *inputs: Tensor | Iterable[Tensor], inputs_dict: Mapping[Tensor, Any] | None = None
 ) -> tuple[Tensor, ...]:
-    """Call a graph; returns its outputs. Parameters and errors are those of `call_with_info`."""
+    """Call a graph and return its outputs; parameters and errors are those of `call_with_info`."""
     return call_with_info(graph, *inputs, inputs_dict=inputs_dict).outputs
 
 
@@ -159,40 +101,88 @@ def call_with_info(
     inputs_dict: Mapping[Tensor, Any] | None = None,
     check_inputs: bool = True,
 ) -> CallSiteInfo:
-    """Call a graph.
+    """Call a graph and return the description of the call.
 
     Parameters
     ----------
     graph : Graph
     *inputs : Tensor, array, number, or iterable of these
-        For the first inputs of the graph.
+        Values for the first inputs of the graph.
     inputs_dict : mapping, optional
-        For others: what the parent gives by inputs of the graph.
+        Values for further inputs, by input of the graph.
     check_inputs : bool
-        Whether an input that is not given is an error now; it is one in a session anyway.
+        Whether a missing input is an error now. In a session it always is one.
 
     Raises
     ------
-    RuntimeError, TypeError
-        No graph has been chosen; `graph` is none.
+    RuntimeError
+        No graph has been chosen.
+    TypeError
+        `graph` is not a graph.
     CallError
-        There are too many inputs or too few, one is given twice, one is of another graph, shape or dtype.
+        There are too many or too few inputs, an input is given twice, or one has another graph, shape or dtype.
     """
-    return make_call(graph, inputs, inputs_dict, check_inputs, 1)
+    return _append_call(graph, inputs, inputs_dict, check_inputs, 1)
 
 
-def make_call(
+def repeat(
+    graph: Graph,
+    repeat_count: int,
+    *inputs: Tensor | Iterable[Tensor],
+    inputs_dict: Mapping[Tensor, Any] | None = None,
+) -> tuple[Tensor, ...]:
+    """Call a graph several times and return its last outputs; for the rest, see `repeat_with_info`."""
+    return repeat_with_info(graph, repeat_count, *inputs, inputs_dict=inputs_dict).outputs
+
+
+@op_debug_context("repeat")
+def repeat_with_info(
+    graph: Graph,
+    repeat_count: int,
+    *inputs: Tensor | Iterable[Tensor],
+    inputs_dict: Mapping[Tensor, Any] | None = None,
+    check_inputs: bool = True,
+) -> CallSiteInfo:
+    """Call a graph several times, with the outputs of each call as the first inputs of the next.
+
+    The ONNX model contains the graph's nodes once for each repetition.
+
+    Parameters
+    ----------
+    graph : Graph
+        A graph with at least as many inputs as outputs.
+    repeat_count : int
+    *inputs, inputs_dict, check_inputs
+        As for `call_with_info`.
+
+    Raises
+    ------
+    RuntimeError, TypeError, CallError
+        As for `call_with_info`. In addition, CallError if the graph has more outputs than inputs, an output differs
+        from the corresponding input in shape or dtype, or `repeat_count` is not a positive integer.
+    """
+    if not isinstance(repeat_count, int) or repeat_count < 1:
+        raise CallError(f"repeat: repeat_count is {repeat_count!r}; it must be a positive integer")
+    for at, (t, output) in enumerate(zip(graph.inputs, graph.outputs)):
+        if t.spec != output.spec:
+            raise CallError(f"repeat: output {at} of {graph!r} is {output!r}, which cannot become its input {t!r}")
+    if len(graph.outputs) > len(graph.inputs):
+        raise CallError(f"repeat: {graph!r} has {len(graph.outputs)} outputs, but only {len(graph.inputs)} inputs")
+    return _append_call(graph, inputs, inputs_dict, check_inputs, repeat_count)
+
+
+def _append_call(
     graph: Graph,
     inputs: Iterable[Any],
     inputs_dict: Mapping[Tensor, Any] | None,
     check_inputs: bool,
     count: int,
 ) -> CallSiteInfo:
-    """Append a `Call`; parameters and errors are those of `call_with_info`, and how often it is to be made."""
+    """Append a `Call` that runs `count` times; other parameters and errors are those of `call_with_info`."""
     context = get_current_context()
-    parent = context.graph
+    parent: Graph = context.graph
     if not isinstance(graph, Graph):
-        raise WrongType(f"{context.op_name}: {graph!r} is no popxl.Graph")
+        raise WrongType(f"{context.op_name}: {graph!r} is not a popxl.Graph")
     if graph.ir is not parent.ir or graph is parent.ir.main_graph or graph in context._graphs:
         raise CallError(f"{context.op_name}: {graph!r} cannot be called in {parent!r}")
     given = _given(context.op_name, graph, inputs, inputs_dict or {})
@@ -204,20 +194,19 @@ def make_call(
     outputs = [parent.new_tensor(t.name, t.shape, t.dtype) for t in graph.outputs]
     op = Call(settings.name, tensors, outputs, parent, graph, count, set(graph._by_ref_inputs))
     graph._calls.append(op)
-    parent.add_op(op)
-    context._op_created(op)
+    parent.append(op)
     return CallSiteInfo(op)
 
 
 def _given(op: str, graph: Graph, inputs: Iterable[Any], inputs_dict: Mapping[Tensor, Any]) -> dict[Tensor, Any]:
-    """What is given for each input."""
+    """Return the given values by input of the graph."""
     flat = [each for given in inputs for each in (given if isinstance(given, (list, tuple)) else [given])]
     if len(flat) > len(graph.inputs):
         raise CallError(f"{op}: {len(flat)} inputs are given, but {graph!r} has {len(graph.inputs)}: {graph.inputs}")
     given = dict(zip(graph.inputs, flat))
     for t, value in inputs_dict.items():
         if t not in graph.inputs:
-            raise CallError(f"{op}: inputs_dict has {t!r}, which is no input of {graph!r}")
+            raise CallError(f"{op}: inputs_dict has {t!r}, which is not an input of {graph!r}")
         if t in given:
             raise CallError(f"{op}: {t!r} is given twice: by its position and in inputs_dict")
         given[t] = value
@@ -225,9 +214,9 @@ def _given(op: str, graph: Graph, inputs: Iterable[Any], inputs_dict: Mapping[Te
 
 
 def _tensor(op: str, parent: Graph, t: Tensor, value: Any) -> Tensor:
-    """The parent's tensor for an input."""
+    """Return the parent's tensor for an input of the called graph."""
     if value is None:
-        return t  # not given; an error as soon as its value is needed
+        return t  # missing, which is an error as soon as its value is needed
     tensor = t._ensure_tensor(value)
     parent.check_holds(**{t.name: tensor})
     if tensor.spec != t.spec:

@@ -1,4 +1,4 @@
-"""Ops that compute every element by itself; operands are broadcast as NumPy's are."""
+"""Define elementwise ops, which broadcast operands as NumPy does, and their variants that change a tensor in place."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 
 from pykernels.base.errors import CallError
 from pykernels.vendors.popxl.context import get_current_context, op_debug_context
-from pykernels.vendors.popxl.dtypes import check_dtype, dtype
-from pykernels.vendors.popxl.nodes import node, nodes
+from pykernels.vendors.popxl.nodes import assign, node, nodes
 from pykernels.vendors.popxl.op import Detach
-from pykernels.vendors.popxl.ops.utils import check_like
+from pykernels.vendors.popxl.ops.utils import cast_if_needed, check_like
 from pykernels.vendors.popxl.tensor import Tensor, constant
 
 __all__ = [
-    *("abs", "add", "cast", "ceil", "clamp", "clip", "cos", "detach", "div", "equal", "exp", "floor", "fmod", "gelu"),
-    *("geluerf", "greater", "identity", "isfinite", "isinf", "isnan", "log", "log2", "logical_and", "logical_not"),
-    *("logical_or", "maximum", "mul", "negate", "pow", "relu", "rename", "sign", "sin", "sqrt", "sub", "swish", "tanh"),
-    "where",
+    *("abs", "add", "add_", "ceil", "clamp", "clip", "cos", "detach", "div", "equal", "exp", "exp_", "floor", "fmod"),
+    *("gelu", "gelu_", "geluerf", "geluerf_", "greater", "identity", "isfinite", "isinf", "isnan", "log", "log2"),
+    *("logical_and", "logical_not", "logical_or", "maximum", "mul", "negate", "pow", "relu", "relu_", "scaled_add"),
+    *("scaled_add_", "sign", "sin", "sqrt", "sub", "swish", "swish_", "tanh", "where"),
 ]
 
 
@@ -28,7 +27,7 @@ def _unary(name: str, type_: str, what: str) -> Callable[[Tensor], Tensor]:
         return node(type_, t)
 
     op.__name__ = op.__qualname__ = name
-    op.__doc__ = f"{what} of every element."
+    op.__doc__ = f"Return {what}."
     return op
 
 
@@ -39,54 +38,54 @@ def _binary(name: str, type_: str, what: str) -> Callable[[Tensor, Tensor], Tens
         return node(type_, lhs, rhs)
 
     op.__name__ = op.__qualname__ = name
-    op.__doc__ = f"{what}; CallError unless dtypes are the same and shapes go together."
+    op.__doc__ = f"Return {what}, element by element; CallError unless dtypes are equal and shapes broadcast."
     return op
 
 
-abs = _unary("abs", "Abs", "The absolute value")
-ceil = _unary("ceil", "Ceil", "The least integer that is not less")
-cos = _unary("cos", "Cos", "The cosine")
-exp = _unary("exp", "Exp", "The exponential")
-floor = _unary("floor", "Floor", "The greatest integer that is not greater")
-isinf = _unary("isinf", "IsInf", "Whether it is infinite")
-isnan = _unary("isnan", "IsNaN", "Whether it is not a number")
-log = _unary("log", "Log", "The natural logarithm")
-logical_not = _unary("logical_not", "Not", "Whether it is false")
-negate = _unary("negate", "Neg", "The negative")
-relu = _unary("relu", "Relu", "The greater of it and 0")
-sign = _unary("sign", "Sign", "The sign, as -1, 0 or 1")
-sin = _unary("sin", "Sin", "The sine")
-sqrt = _unary("sqrt", "Sqrt", "The square root")
-tanh = _unary("tanh", "Tanh", "The hyperbolic tangent")
+abs = _unary("abs", "Abs", "the absolute value of every element")
+ceil = _unary("ceil", "Ceil", "every element rounded up")
+cos = _unary("cos", "Cos", "the cosine of every element")
+exp = _unary("exp", "Exp", "the exponential of every element")
+floor = _unary("floor", "Floor", "every element rounded down")
+isinf = _unary("isinf", "IsInf", "whether each element is infinite")
+isnan = _unary("isnan", "IsNaN", "whether each element is NaN")
+log = _unary("log", "Log", "the natural logarithm of every element")
+logical_not = _unary("logical_not", "Not", "the logical negation of every element")
+negate = _unary("negate", "Neg", "the negative of every element")
+relu = _unary("relu", "Relu", "the larger of every element and 0")
+sign = _unary("sign", "Sign", "the sign (-1, 0 or 1) of every element")
+sin = _unary("sin", "Sin", "the sine of every element")
+sqrt = _unary("sqrt", "Sqrt", "the square root of every element")
+tanh = _unary("tanh", "Tanh", "the hyperbolic tangent of every element")
 
-add = _binary("add", "Add", "Sums")
-div = _binary("div", "Div", "Quotients")
-equal = _binary("equal", "Equal", "Whether elements are equal")
-logical_and = _binary("logical_and", "And", "Whether both are true")
-logical_or = _binary("logical_or", "Or", "Whether one is true")
-mul = _binary("mul", "Mul", "Products")
-sub = _binary("sub", "Sub", "Differences")
+add = _binary("add", "Add", "sums")
+div = _binary("div", "Div", "quotients")
+equal = _binary("equal", "Equal", "whether elements are equal")
+logical_and = _binary("logical_and", "And", "whether both are true")
+logical_or = _binary("logical_or", "Or", "whether at least one is true")
+mul = _binary("mul", "Mul", "products")
+sub = _binary("sub", "Sub", "differences")
 
 
 @op_debug_context
 def fmod(lhs: Tensor, rhs: Tensor) -> Tensor:
-    """Remainders with the sign of the dividend, as C's ``fmod``; errors are those of `add`."""
+    """Return remainders with the sign of the dividend, as C's ``fmod``; errors are those of `add`."""
     check_like(lhs=lhs, rhs=rhs)
     return node("Mod", lhs, rhs, fmod=1)
 
 
 @op_debug_context
 def greater(input: Tensor, other: Tensor) -> Tensor:
-    """Whether elements are greater than others; errors are those of `add`."""
+    """Return whether elements of `input` are greater than those of `other`; errors are those of `add`."""
     check_like(input=input, other=other)
     return node("Greater", input, other)
 
 
 @op_debug_context
 def maximum(*ts: Tensor) -> Tensor:
-    """The greatest of the elements of several tensors; errors are those of `add`."""
+    """Return the elementwise maximum of one or more tensors; errors are those of `add`."""
     if not ts:
-        raise CallError("maximum: there is no tensor to take the greatest elements of")
+        raise CallError("maximum: no tensor is given")
     check_like(**{f"ts[{at}]": t for at, t in enumerate(ts)})
     greatest = ts[0]
     for t in ts[1:]:
@@ -96,7 +95,7 @@ def maximum(*ts: Tensor) -> Tensor:
 
 @op_debug_context
 def pow(t: Tensor, e: Any) -> Tensor:
-    """Powers; `e` is a tensor or a number."""
+    """Return the elements of `t` to the power of `e`, a tensor or a number."""
     exponent = t._ensure_tensor(e)
     check_like(t=t, e=exponent)
     return node("Pow", t, exponent)
@@ -104,38 +103,38 @@ def pow(t: Tensor, e: Any) -> Tensor:
 
 @op_debug_context
 def log2(t: Tensor) -> Tensor:
-    """The logarithm to the base of 2 of every element."""
+    """Return the base-2 logarithm of every element."""
     return log(t) * (1 / math.log(2))
 
 
 @op_debug_context
 def isfinite(t: Tensor) -> Tensor:
-    """Whether an element is neither infinite nor not a number."""
+    """Return whether each element is finite: neither infinite nor NaN."""
     return logical_not(logical_or(isinf(t), isnan(t)))
 
 
 @op_debug_context
 def swish(t: Tensor) -> Tensor:
-    """Every element times its logistic function."""
+    """Return every element times its logistic sigmoid."""
     return t * node("Sigmoid", t)
 
 
 @op_debug_context
 def gelu(t: Tensor) -> Tensor:
-    """The Gaussian error linear unit (arXiv:1606.08415) by its approximation with tanh, as PopXL computes it."""
+    """Return the Gaussian error linear unit (arXiv:1606.08415), in the tanh approximation that PopXL uses."""
     inner = (t + t * t * t * 0.044715) * math.sqrt(2 / math.pi)
     return t * (tanh(inner) + 1) * 0.5
 
 
 @op_debug_context
 def geluerf(t: Tensor) -> Tensor:
-    """The Gaussian error linear unit (arXiv:1606.08415) by the error function."""
+    """Return the Gaussian error linear unit (arXiv:1606.08415), computed with the error function."""
     return t * (node("Erf", t * (1 / math.sqrt(2))) + 1) * 0.5
 
 
 @op_debug_context
 def clip(t: Tensor, min: float = -math.inf, max: float = math.inf) -> Tensor:
-    """Elements, none less than `min` or greater than `max`."""
+    """Return the elements limited to the range from `min` to `max`."""
     get_current_context().graph.check_holds(t=t)
     if min > max:
         raise CallError(f"clip: min is {min}, which is greater than max, {max}")
@@ -148,34 +147,87 @@ clamp = clip
 
 
 @op_debug_context
-def cast(t: Tensor, data_type: dtype) -> Tensor:
-    """Elements as numbers of another dtype."""
-    from onnx import helper
-
-    check_dtype("cast", data_type)
-    return node("Cast", t, to=int(helper.np_dtype_to_tensor_dtype(data_type.as_numpy())))
-
-
-@op_debug_context
 def where(condition: Tensor, lhs: Tensor, rhs: Tensor) -> Tensor:
-    """Elements of `lhs` where the condition holds, and of `rhs` elsewhere."""
+    """Return elements of `lhs` where the condition holds, and of `rhs` elsewhere."""
     check_like(lhs=lhs, rhs=rhs)
     return node("Where", condition, lhs, rhs)
 
 
 @op_debug_context
 def identity(t: Tensor, output_name: str | None = None) -> Tensor:
-    """A copy."""
+    """Return a copy of a tensor."""
     return node("Identity", t, name=output_name)
-
-
-def rename(t: Tensor, output_name: str | None = None) -> Tensor:
-    """A copy, with another name."""
-    return identity(t, output_name)
 
 
 @op_debug_context
 def detach(t: Tensor) -> Tensor:
-    """A copy that gradients do not go through."""
+    """Return a copy of a tensor that blocks gradients."""
     (made,) = nodes("Identity", [t], 1, kind=Detach)
     return made
+
+
+def _in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @op_debug_context(name)
+    def op(*tensors: Tensor) -> Tensor:
+        return assign(tensors[0], function(*tensors))
+
+    op.__name__ = op.__qualname__ = name
+    op.__doc__ = f"Compute `{function.__name__}` and write the result over the first tensor."
+    return op
+
+
+add_ = _in_place("add_", add)
+exp_ = _in_place("exp_", exp)
+gelu_ = _in_place("gelu_", gelu)
+geluerf_ = _in_place("geluerf_", geluerf)
+relu_ = _in_place("relu_", relu)
+swish_ = _in_place("swish_", swish)
+
+
+@op_debug_context
+def scaled_add(
+    X: Tensor,  # noqa: N803
+    Y: Tensor,  # noqa: N803
+    a: float | Tensor = 1.0,
+    b: float | Tensor = 1.0,
+) -> Tensor:
+    """Return ``a * X + b * Y`` with the dtype of `X`.
+
+    Parameters
+    ----------
+    X, Y : Tensor
+        Tensors of the same shape, whose dtypes may differ.
+    a, b : Tensor or number
+        Scalar factors.
+
+    Raises
+    ------
+    CallError
+        The shapes differ, or a factor is not a scalar.
+    """
+    context = get_current_context()
+    context.graph.check_holds(X=X, Y=Y)
+    if X.shape != Y.shape:
+        raise CallError(f"{context.op_name}: {X!r} and {Y!r} must have the same shape")
+    return _scaled(X, a, X) + _scaled(Y, b, X)
+
+
+@op_debug_context
+def scaled_add_(
+    X: Tensor,  # noqa: N803
+    Y: Tensor,  # noqa: N803
+    a: float | Tensor = 1.0,
+    b: float | Tensor = 1.0,
+) -> Tensor:
+    """Compute `scaled_add` and write the result to `X`."""
+    return assign(X, scaled_add(X, Y, a, b))
+
+
+def _scaled(t: Tensor, factor: float | Tensor, like: Tensor) -> Tensor:
+    t = cast_if_needed(t, like.dtype)
+    if isinstance(factor, (int, float)) and factor == 1:
+        return t
+    scale = t._ensure_tensor(factor)
+    if scale.nelms != 1 or scale.rank > t.rank:
+        raise CallError(f"{get_current_context().op_name}: {scale!r} is not a scalar")
+    return t * cast_if_needed(scale, t.dtype)

@@ -1,13 +1,12 @@
-"""Ops that compute one element of many, along some axes or all."""
+"""Define reductions, which combine the elements along some or all axes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from pykernels.vendors.popxl.context import get_current_context, op_debug_context
 from pykernels.vendors.popxl.dtypes import DTYPES
-from pykernels.vendors.popxl.nodes import integers, node, nodes
+from pykernels.vendors.popxl.nodes import cast, integers, node, nodes
 from pykernels.vendors.popxl.ops import elementwise
 from pykernels.vendors.popxl.ops.utils import handle_axes, handle_negative_axis
 from pykernels.vendors.popxl.tensor import Tensor
@@ -20,13 +19,7 @@ __all__ = [
 Axes = int | Iterable[int] | None
 
 
-class Reduction(Protocol):
-    """A reduction of a tensor."""
-
-    def __call__(self, t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor: ...
-
-
-def _reduction(name: str, type_: str, what: str) -> Reduction:
+def _reduction(name: str, type_: str, what: str) -> Callable[..., Tensor]:
     @op_debug_context(name)
     def op(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         get_current_context().graph.check_holds(t=t)
@@ -36,57 +29,57 @@ def _reduction(name: str, type_: str, what: str) -> Reduction:
         return node(type_, t, integers(*axes), keepdims=int(keepdims))
 
     op.__name__ = op.__qualname__ = name
-    op.__doc__ = f"{what} along some axes, all without any; CallError if there is no such axis."
+    op.__doc__ = f"Return {what} along the given axes, by default all; CallError if the tensor lacks one."
     return op
 
 
-logsumexp = _reduction("logsumexp", "ReduceLogSumExp", "The logarithm of the sum of the exponentials")
-max = _reduction("max", "ReduceMax", "The greatest element")
-mean = _reduction("mean", "ReduceMean", "The mean")
-min = _reduction("min", "ReduceMin", "The least element")
-prod = _reduction("prod", "ReduceProd", "The product")
-sum = _reduction("sum", "ReduceSum", "The sum")
+logsumexp = _reduction("logsumexp", "ReduceLogSumExp", "the logarithm of the sum of the exponentials")
+max = _reduction("max", "ReduceMax", "the greatest element")
+mean = _reduction("mean", "ReduceMean", "the mean")
+min = _reduction("min", "ReduceMin", "the least element")
+prod = _reduction("prod", "ReduceProd", "the product")
+sum = _reduction("sum", "ReduceSum", "the sum")
 
 
 @op_debug_context
 def l1(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The sum of the absolute values along some axes, all without any."""
+    """Return the sum of the absolute values along the given axes, by default all."""
     return sum(elementwise.abs(t), axis, keepdims)
 
 
 @op_debug_context
 def l2(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The square root of the sum of the squares along some axes, all without any."""
+    """Return the square root of the sum of the squares along the given axes, by default all."""
     return elementwise.sqrt(sum(t * t, axis, keepdims))
 
 
 @op_debug_context
 def sumsquare(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The sum of the squares along some axes, all without any."""
+    """Return the sum of the squares along the given axes, by default all."""
     return sum(t * t, axis, keepdims)
 
 
 @op_debug_context
 def logsum(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """The logarithm of the sum along some axes, all without any."""
+    """Return the logarithm of the sum along the given axes, by default all."""
     return elementwise.log(sum(t, axis, keepdims))
 
 
 @op_debug_context
 def argmax(t: Tensor, dim: int = 0, keepdim: bool = False) -> Tensor:
-    """The index of the greatest element along an axis, as int32."""
+    """Return the index of the greatest element along an axis, as int32."""
     return _arg("ArgMax", t, dim, keepdim)
 
 
 @op_debug_context
 def argmin(t: Tensor, dim: int = 0, keepdim: bool = False) -> Tensor:
-    """The index of the least element along an axis, as int32."""
+    """Return the index of the least element along an axis, as int32."""
     return _arg("ArgMin", t, dim, keepdim)
 
 
 @op_debug_context
 def cumsum(t: Tensor, dim: int = 0) -> Tensor:
-    """The sums of the elements up to each one along an axis."""
+    """Return the cumulative sums along an axis."""
     get_current_context().graph.check_holds(t=t)
     return node("CumSum", t, integers(handle_negative_axis(t, dim)), reverse=0)
 
@@ -100,14 +93,14 @@ def topk(
     sorted: bool,
     available_memory_proportion: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The `k` greatest or least elements along an axis, and their indices as int32."""
+    """Return the `k` greatest or least elements along an axis, and their indices as int32."""
     get_current_context().graph.check_holds(t=t)
     at = handle_negative_axis(t, axis)
     values, indices = nodes("TopK", [t, integers(k)], 2, axis=at, largest=int(largest), sorted=int(sorted))
-    return values, elementwise.cast(indices, DTYPES["int32"])
+    return values, cast(indices, DTYPES["int32"])
 
 
 def _arg(type_: str, t: Tensor, dim: int, keepdim: bool) -> Tensor:
     get_current_context().graph.check_holds(t=t)
     found = node(type_, t, axis=handle_negative_axis(t, dim), keepdims=int(keepdim))
-    return elementwise.cast(found, DTYPES["int32"])
+    return cast(found, DTYPES["int32"])

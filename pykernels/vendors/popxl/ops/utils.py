@@ -1,4 +1,4 @@
-"""What wrappers of ops use."""
+"""Check and convert the arguments of ops."""
 
 from __future__ import annotations
 
@@ -9,29 +9,25 @@ from pykernels.base.errors import CallError
 from pykernels.vendors.popxl.context import get_current_context
 from pykernels.vendors.popxl.dtypes import dtype
 from pykernels.vendors.popxl.graph import Graph
+from pykernels.vendors.popxl.nodes import cast
 from pykernels.vendors.popxl.tensor import Tensor
 
 __all__ = [
     "cast_if_needed",
     "check_in_graph",
     "check_like",
-    "check_tensor_ipu_and_tile_set",
     "handle_axes",
     "handle_negative_axis",
 ]
 
 
 def check_in_graph(graph: Graph, **tensors: Any) -> None:
-    """Raise TypeError or CallError unless these, by their names, are tensors of the graph."""
+    """Raise TypeError or CallError, with the argument's name, unless all arguments are tensors of the graph."""
     graph.check_holds(**tensors)
 
 
-def check_tensor_ipu_and_tile_set(**tensors: Any) -> None:
-    """Nothing: there is no IPU that tensors could be on."""
-
-
 def check_like(**tensors: Tensor) -> None:
-    """Raise CallError unless these, by their names, are tensors of the chosen graph and of one dtype."""
+    """Raise an error, with the arguments' names, unless all are tensors of the current graph with the same dtype."""
     context = get_current_context()
     context.graph.check_holds(**tensors)
     if len({tensor.dtype for tensor in tensors.values()}) > 1:
@@ -40,21 +36,19 @@ def check_like(**tensors: Tensor) -> None:
 
 
 def cast_if_needed(t: Tensor, data_type: dtype) -> Tensor:
-    """`t` with this dtype."""
-    from pykernels.vendors.popxl.ops.elementwise import cast
-
+    """Return `t` converted to a dtype, or `t` itself if it has that dtype."""
     return t if t.dtype is data_type else cast(t, data_type)
 
 
 def handle_negative_axis(t: Tensor, axis: int) -> int:
-    """The axis, counted from the front; raises CallError if there is no such axis."""
+    """Return the axis counted from the front; raise CallError if the tensor lacks it."""
     if not -t.rank <= axis < t.rank:
-        raise CallError(f"{get_current_context().op_name}: {t!r} has {t.rank} axes, and so no axis {axis}")
+        raise CallError(f"{get_current_context().op_name}: {t!r} has {t.rank} axes, and no axis {axis}")
     return axis % t.rank
 
 
 def handle_axes(t: Tensor, axes: int | Iterable[int] | None) -> Sequence[int]:
-    """The axes, counted from the front; all for None."""
+    """Return the sorted axes counted from the front, by default all; raise CallError for a repeated axis."""
     if axes is None:
         return range(t.rank)
     given = [axes] if isinstance(axes, int) else list(axes)

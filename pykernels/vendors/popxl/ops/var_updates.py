@@ -1,15 +1,13 @@
-"""Updates of variables; what they return is another name for the tensor that they change."""
+"""Define updates of variables, which change a tensor in place and return an alias of it."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from pykernels.vendors.popxl.context import get_current_context, op_debug_context
-from pykernels.vendors.popxl.missing import missing
-from pykernels.vendors.popxl.nodes import assign
-from pykernels.vendors.popxl.ops import in_place
+from pykernels.vendors.popxl.nodes import assign, zeros
+from pykernels.vendors.popxl.ops import elementwise
 from pykernels.vendors.popxl.ops.utils import cast_if_needed
 from pykernels.vendors.popxl.tensor import Tensor
+from pykernels.vendors.providing import missing
 
 __all__ = [
     "accumulate_",
@@ -27,44 +25,44 @@ Factor = float | Tensor
 
 @op_debug_context
 def copy_var_update_(t: Tensor, X: Tensor) -> Tensor:  # noqa: N803
-    """``t = X``, for tensors of one shape and dtype."""
+    """Compute ``t = X`` in place, for tensors of the same shape and dtype."""
     return assign(t, X)
 
 
 @op_debug_context
 def accumulate_(t: Tensor, X: Tensor, f: Factor | None = None) -> Tensor:  # noqa: N803
-    """``t = t + f * X``."""
-    return in_place.scaled_add_(t, X, b=1.0 if f is None else f)
+    """Compute ``t = t + f * X`` in place."""
+    return elementwise.scaled_add_(t, X, b=1.0 if f is None else f)
 
 
 @op_debug_context
 def accumulate_square_(t: Tensor, X: Tensor, f: Factor = 1.0) -> Tensor:  # noqa: N803
-    """``t = t + f * X * X``."""
-    return in_place.scaled_add_(t, _square(t, X), b=f)
+    """Compute ``t = t + f * X * X`` in place."""
+    return elementwise.scaled_add_(t, _square(t, X), b=f)
 
 
 @op_debug_context
 def accumulate_mean_(t: Tensor, X: Tensor, step: Factor) -> Tensor:  # noqa: N803
-    """``t = step / (step + 1) * t + 1 / (step + 1) * X``: the mean, with X, of `step` values with the mean t."""
+    """Compute ``t = (step * t + X) / (step + 1)`` in place: include X in the mean t of `step` values."""
     before = cast_if_needed(t._ensure_tensor(step), t.dtype)
-    return in_place.scaled_add_(t, X, before / (before + 1), 1 / (before + 1))
+    return elementwise.scaled_add_(t, X, before / (before + 1), 1 / (before + 1))
 
 
 @op_debug_context
 def accumulate_moving_average_(t: Tensor, X: Tensor, f: Factor) -> Tensor:  # noqa: N803
-    """``t = f * t + (1 - f) * X``."""
-    return in_place.scaled_add_(t, X, f, 1 - f)
+    """Compute ``t = f * t + (1 - f) * X`` in place."""
+    return elementwise.scaled_add_(t, X, f, 1 - f)
 
 
 @op_debug_context
 def accumulate_moving_average_square_(t: Tensor, X: Tensor, f: Factor) -> Tensor:  # noqa: N803
-    """``t = f * t + (1 - f) * X * X``."""
-    return in_place.scaled_add_(t, _square(t, X), f, 1 - f)
+    """Compute ``t = f * t + (1 - f) * X * X`` in place."""
+    return elementwise.scaled_add_(t, _square(t, X), f, 1 - f)
 
 
 @op_debug_context
 def accumulator_scale_(t: Tensor, f: Factor) -> Tensor:
-    """``t = f * t``; a factor of 0 gives zeros whatever `t` is."""
+    """Compute ``t = f * t`` in place; the number 0 as a factor gives zeros even for infinite or NaN elements."""
     get_current_context().graph.check_holds(t=t)
     if not isinstance(f, Tensor) and f == 0:
         return accumulator_zero_(t)
@@ -73,9 +71,7 @@ def accumulator_scale_(t: Tensor, f: Factor) -> Tensor:
 
 @op_debug_context
 def accumulator_zero_(t: Tensor) -> Tensor:
-    """``t = 0``."""
-    from pykernels.vendors.popxl.gradients import zeros
-
+    """Set all elements to 0 in place."""
     get_current_context().graph.check_holds(t=t)
     return assign(t, zeros(t))
 
@@ -85,5 +81,4 @@ def _square(t: Tensor, x: Tensor) -> Tensor:
     return value * value
 
 
-def __getattr__(name: str) -> Any:
-    raise missing("popxl.ops.var_updates", name, __all__)
+__getattr__ = missing("popxl.ops.var_updates", __all__, __name__)

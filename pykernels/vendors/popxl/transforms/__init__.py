@@ -1,8 +1,6 @@
-"""Transforms of graphs."""
+"""Provide the transforms of graphs: automatic differentiation."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from pykernels.vendors.popxl.transforms.autodiff import (
     ExpectedConnection,
@@ -10,11 +8,8 @@ from pykernels.vendors.popxl.transforms.autodiff import (
     GradGraphInfo,
     autodiff,
 )
+from pykernels.vendors.providing import missing
 
 __all__ = ["ExpectedConnection", "ExpectedConnectionType", "GradGraphInfo", "autodiff"]
 
-
-def __getattr__(name: str) -> Any:
-    from pykernels.vendors.popxl.missing import missing
-
-    raise missing("popxl.transforms", name, __all__)
+__getattr__ = missing("popxl.transforms", __all__, __name__)

@@ -1,25 +1,104 @@
-"""Automatic differentiation: a graph that computes the gradients of another one's inputs."""
+"""Differentiate graphs: create a graph that computes the gradients of another graph's inputs."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import WrongType
 from pykernels.vendors.popxl.context import op_debug_context
-from pykernels.vendors.popxl.gradients import Backward, zeros
-from pykernels.vendors.popxl.graph import Graph
-from pykernels.vendors.popxl.nodes import node
-from pykernels.vendors.popxl.op import Op
-from pykernels.vendors.popxl.ops.call import Call, CallSiteInfo, call
+from pykernels.vendors.popxl.gradients import GRADIENTS
+from pykernels.vendors.popxl.graph import Call, Graph
+from pykernels.vendors.popxl.nodes import node, zeros
+from pykernels.vendors.popxl.op import Backward, Op
+from pykernels.vendors.popxl.ops.call import CallSiteInfo, call
 from pykernels.vendors.popxl.tensor import Constant, Tensor, constant, graph_input, graph_output
-from pykernels.vendors.popxl.transforms.grad_graph_info import (
-    ExpectedConnection,
-    ExpectedConnectionType,
-    GradGraphInfo,
-)
 
 __all__ = ["ExpectedConnection", "ExpectedConnectionType", "GradGraphInfo", "autodiff"]
+
+
+class ExpectedConnectionType(enum.Enum):
+    """The kind of an input or output of a gradient graph."""
+
+    #: The value of a tensor of the forward graph.
+    Fwd = "Fwd"
+    #: The gradient of a tensor of the forward graph.
+    FwdGrad = "FwdGrad"
+
+
+class ExpectedConnection(NamedTuple):
+    """The kind of an input or output of a gradient graph, and the forward tensor that it corresponds to."""
+
+    connection_type: ExpectedConnectionType
+    fwd_tensor: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class GradGraphInfo:
+    """A gradient graph and the meaning of its inputs and outputs.
+
+    Attributes
+    ----------
+    graph, forward_graph : Graph
+    expected_inputs, expected_outputs : tuple of ExpectedConnection
+        What the inputs and outputs of `graph` correspond to. The provided gradients are the first inputs.
+    """
+
+    graph: Graph
+    forward_graph: Graph
+    expected_inputs: tuple[ExpectedConnection, ...]
+    expected_outputs: tuple[ExpectedConnection, ...]
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors of the forward graph that the inputs correspond to."""
+        return tuple(each.fwd_tensor for each in self.expected_inputs)
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The tensors of the forward graph whose gradients are the outputs."""
+        return tuple(each.fwd_tensor for each in self.expected_outputs)
+
+    def inputs_dict(self, fwd_call_info: CallSiteInfo) -> dict[Tensor, Tensor]:
+        """Return the activations for `ops.call` of `graph`: the parent's tensors by input of `graph`.
+
+        Parameters
+        ----------
+        fwd_call_info : CallSiteInfo
+            The call of the forward graph.
+
+        Raises
+        ------
+        TypeError
+            The call is one of another graph.
+        """
+        self._check(fwd_call_info, self.forward_graph)
+        return {
+            t: fwd_call_info.graph_to_parent(each.fwd_tensor)
+            for t, each in zip(self.graph.inputs, self.expected_inputs)
+            if each.connection_type is ExpectedConnectionType.Fwd
+        }
+
+    def fwd_graph_ins_to_grad_parent_outs(self, grad_call_info: CallSiteInfo) -> dict[Tensor, Tensor]:
+        """Return the parent's gradients by input of the forward graph; raise TypeError for a call of another graph."""
+        self._check(grad_call_info, self.graph)
+        return dict(zip(self.outputs, grad_call_info.outputs))
+
+    def fwd_parent_ins_to_grad_parent_outs(
+        self, fwd_call_info: CallSiteInfo, grad_call_info: CallSiteInfo
+    ) -> dict[Tensor, Tensor]:
+        """Return the gradients by the parent's input of the forward call; raise TypeError if a graph does not match."""
+        self._check(fwd_call_info, self.forward_graph)
+        grads = self.fwd_graph_ins_to_grad_parent_outs(grad_call_info)
+        return {fwd_call_info.graph_to_parent(t): grad for t, grad in grads.items()}
+
+    @staticmethod
+    def _check(info: CallSiteInfo, graph: Graph) -> None:
+        if info.called_graph is not graph:
+            raise WrongType(f"GradGraphInfo: the call is one of {info.called_graph!r}; it must be one of {graph!r}")
 
 
 @op_debug_context
@@ -30,23 +109,23 @@ def autodiff(
     called_graphs_grad_info: Mapping[Graph, GradGraphInfo] | None = None,
     return_all_grad_graphs: bool = False,
 ) -> GradGraphInfo | dict[Graph, GradGraphInfo]:
-    """A graph that computes gradients.
+    """Differentiate a graph: create a graph that computes the gradients of its inputs.
 
-    Every op adds the ops of its own gradient. What these need of the forward graph become outputs of it, and of
-    the calls that are there; graphs that it calls are differentiated as well.
+    Every op appends the ops of its own gradient. The tensors of the forward graph that these need become outputs of
+    the forward graph and of its existing calls. Graphs that the forward graph calls are differentiated as well.
 
     Parameters
     ----------
     graph : Graph
         The forward graph.
     grads_provided : iterable of Tensor, optional
-        The outputs whose gradients are given; all without it.
+        The outputs whose gradients are given. The default is all outputs.
     grads_required : iterable of Tensor, optional
-        The inputs whose gradients are wanted; all without it.
+        The inputs whose gradients are computed. The default is all inputs.
     called_graphs_grad_info : mapping, optional
-        Of graphs that are called, the gradient graphs to use.
+        The gradient graphs to use for called graphs.
     return_all_grad_graphs : bool
-        Whether the gradient graphs of the graphs that are called are returned as well.
+        Whether to return the gradient graphs of called graphs as well.
 
     Returns
     -------
@@ -54,26 +133,28 @@ def autodiff(
 
     Raises
     ------
-    TypeError, CallError
-        `graph` is no graph, or the main graph; a tensor is none of its outputs or inputs; an op on the way has no
-        gradient; an input has no gradient; something on the way is changed in place.
+    TypeError
+        `graph` is not a graph.
+    CallError
+        `graph` is the main graph; a given tensor is not one of its outputs or inputs; an op has no gradient; no
+        gradient reaches an input; or a tensor that the gradients need is changed in place.
     """
     if not isinstance(graph, Graph):
-        raise WrongType(f"autodiff: {graph!r} is no popxl.Graph")
+        raise WrongType(f"autodiff: {graph!r} is not a popxl.Graph")
     if graph is graph.ir.main_graph:
         raise CallError("autodiff: the main graph cannot be differentiated; make a graph of it with ir.create_graph")
     provided = list(graph.outputs if grads_provided is None else grads_provided)
     required = list(graph.inputs if grads_required is None else grads_required)
     for tensors, known, what in (
-        (provided, graph.outputs, "grads_provided has {!r}, which is no output of {!r}"),
-        (required, graph.inputs, "grads_required has {!r}, which is no input of {!r}"),
+        (provided, graph.outputs, "grads_provided has {!r}, which is not an output of {!r}"),
+        (required, graph.inputs, "grads_required has {!r}, which is not an input of {!r}"),
     ):
         for tensor in tensors:
             if tensor not in known:
                 raise CallError(f"autodiff: {what.format(tensor, graph)}")
             if not tensor.dtype.is_floating_point:
                 raise CallError(
-                    f"autodiff: {tensor!r} has no gradient: its elements are no floating point numbers. Say with "
+                    f"autodiff: {tensor!r} has no gradient: its elements are not floating point numbers. Say with "
                     "grads_provided and grads_required which gradients are there and wanted"
                 )
     infos = dict(called_graphs_grad_info or {})
@@ -82,7 +163,9 @@ def autodiff(
 
 
 class _Differentiation(Backward):
-    """One graph's."""
+    """The differentiation of one graph, with the gradient graph under construction."""
+
+    node_gradients = GRADIENTS
 
     def __init__(
         self, graph: Graph, provided: list[Tensor], required: list[Tensor], infos: dict[Graph, GradGraphInfo]
@@ -120,15 +203,15 @@ class _Differentiation(Backward):
         return GradGraphInfo(
             self.graph,
             self._forward,
-            [
+            (
                 *(ExpectedConnection(grad_of, t) for t in self._provided),
                 *(ExpectedConnection(fwd, t) for t in self._activations),
-            ],
-            [ExpectedConnection(grad_of, t) for t in self._required],
+            ),
+            tuple(ExpectedConnection(grad_of, t) for t in self._required),
         )
 
     def _check_changes(self) -> None:
-        """Raise where a gradient would have to go through a change in place."""
+        """Raise CallError if a gradient would have to pass through a change in place."""
         useful, changed, late = set(self._provided), set[Tensor](), []
         for op in self._forward.ops:
             late += [(op, t) for t in op.read() if t._memory in changed]
@@ -160,7 +243,8 @@ class _Differentiation(Backward):
             self._activations[tensor] = graph_input(tensor.shape, tensor.dtype, tensor.name)
         return self._activations[tensor]
 
-    def call(self, op: Call, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+    def call(self, op: Op, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        assert isinstance(op, Call)
         called = op.graph
         if called not in self._infos:
             given = [t for t in called.outputs if t.dtype.is_floating_point]
@@ -186,7 +270,7 @@ class _Differentiation(Backward):
 
 
 def _dependent(graph: Graph, tensors: Iterable[Tensor]) -> set[Tensor]:
-    """The tensors of a graph that depend on these, as far as gradients go."""
+    """Return the tensors of a graph that depend on these in a way that gradients follow."""
     dependent = set(tensors)
     for op in graph.ops:
         if op.passes_gradients and not dependent.isdisjoint(op.inputs):
@@ -195,5 +279,5 @@ def _dependent(graph: Graph, tensors: Iterable[Tensor]) -> set[Tensor]:
 
 
 def _reaches(graph: Graph, start: Tensor, ends: Iterable[Tensor]) -> bool:
-    """Whether one of `ends` depends on `start`."""
+    """Return whether one of `ends` depends on `start`."""
     return not _dependent(graph, [start]).isdisjoint(ends)

@@ -1,4 +1,4 @@
-// The accessors of tensors. Each checks what it is asked, and says in which line of the kernel it was asked.
+// The accessors of tensors. Each checks its arguments and reports errors with the line of the kernel.
 #pragma once
 
 #include <ATen/core/TensorAccessor.h>
@@ -11,7 +11,7 @@
 
 namespace torch {
 
-// Elements of a tensor of N dimensions by their indices.
+// Accesses elements of a tensor of N dimensions by their indices.
 template <typename T, size_t N, bool read_only = false>
 class TensorAccessor {
  public:
@@ -36,7 +36,7 @@ class TensorAccessor {
     }
   }
 
-  // For functions that are written for PyTorch's own.
+  // Converts to PyTorch's own accessor, for functions that take it.
   operator at::TensorAccessor<Value, N>() const { return at::TensorAccessor<Value, N>(data_, sizes_, strides_); }
 
  private:
@@ -50,7 +50,7 @@ class TensorAccessor {
   const int64_t* strides_;
 };
 
-// What stream accessors have in common: they are open until they are closed or go out of scope.
+// The base of stream accessors, which are open until they are closed or go out of scope.
 class StreamAccessor {
  public:
   StreamAccessor(const StreamAccessor&) = delete;
@@ -109,7 +109,7 @@ class TensorWriteStreamAccessor : public StreamAccessor {
   T* data_;
 };
 
-// Copies of ranges of a tensor, flattened, from and to memory that tcm_malloc() gave.
+// Copies ranges of a flattened tensor from and to memory allocated by tcm_malloc().
 template <bool read_only>
 class TensorTcmAccessor;
 

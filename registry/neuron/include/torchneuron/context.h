@@ -1,4 +1,4 @@
-// What is known while a kernel function runs on one core.
+// The state of a kernel function while it runs on one core.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace torch {
 
-// What happens where a stream accessor meets another one of the same tensor that is still open and one of them writes.
+// What to do when a stream accessor meets another open one of the same tensor and one of them writes.
 struct CoherencyEnforcer {
   enum Policy { COHERENT, INCOHERENT_VERBOSE, INCOHERENT_QUIET };
 };
@@ -22,11 +22,12 @@ struct CoherencyEnforcer {
 
 namespace torchneuron {
 
-// The tightly coupled memory of a core, in bytes, and what of it an open stream accessor takes if it is there.
+// The size in bytes of a core's tightly coupled memory, and of the part that an open stream accessor takes if
+// available.
 constexpr size_t kTcmSize = 16 * 1024;
 constexpr size_t kStreamBuffer = 4 * 1024;
 
-// An allocation with an area behind it that nobody may write.
+// An allocation followed by a guard area that nobody may write.
 struct TcmBlock {
   static constexpr size_t kGuard = 64;
   static constexpr unsigned char kMark = 0xA5;
@@ -43,13 +44,14 @@ struct TcmBlock {
   }
 };
 
+// An open stream accessor and the data that it accesses.
 struct OpenStream {
   const void* accessor;
   const void* data;
   bool writes;
 };
 
-// One call of a kernel function. Whoever makes one has to provide the output tensor.
+// One call of a kernel function. Subclasses provide the output tensor.
 class Call {
  public:
   Call(uint32_t cpu_id, uint32_t cpu_count) : cpu_id(cpu_id), cpu_count(cpu_count) {}
@@ -59,7 +61,7 @@ class Call {
     for (TcmBlock& block : blocks) { std::free(block.memory); }
   }
 
-  // The output, an at::Tensor, as get_dst_tensor() gives it.
+  // Returns the output for get_dst_tensor(); it points to an at::Tensor.
   virtual const void* output() = 0;
 
   TcmBlock* find(const void* pointer) {
@@ -78,7 +80,7 @@ class Call {
   std::vector<std::pair<const void*, torch::CoherencyEnforcer::Policy>> policies;
 };
 
-// The call that this thread is in, or null. Kernel and shape functions of a library share it, nothing else.
+// Returns this thread's current call, or null. It is the only state that a library's kernel and shape functions share.
 extern "C" Call** torchneuron_call();
 
 inline Call& current_call(const char* what, Place place = Place::here()) {
@@ -91,7 +93,7 @@ inline Call& current_call(const char* what, Place place = Place::here()) {
 
 namespace torch::neuron {
 
-// Memory of the core, or null if not enough is left.
+// Allocates memory of the core; returns null if too little is left.
 inline void* tcm_malloc(size_t nbytes, torchneuron::Place place = torchneuron::Place::here()) {
   torchneuron::Call& call = torchneuron::current_call("tcm_malloc()", place);
   if (nbytes > torchneuron::kTcmSize - call.tcm_used) { return nullptr; }

@@ -1,12 +1,12 @@
-// What a library holds beside the user's functions; library.cpp defines it, without PyTorch's headers.
+// The contents of a library besides the user's functions; library.cpp defines them without PyTorch's headers.
 #pragma once
 
 namespace torchneuron {
 
 class Call;
 
-// A kernel function of the library. `parameters` are its types as `Parameter::name` has them; `result` is null unless
-// it returns something else than a tensor.
+// A kernel function of the library. `parameters` are its types as in `Parameter::name`; `result` is null unless it
+// returns something other than a tensor.
 struct KernelFunction {
   const char* name;
   const char* parameters;
@@ -16,16 +16,16 @@ struct KernelFunction {
 
 extern "C" {
 
-// All functions that the kernel files define, up to one without a name.
+// Returns all functions that the kernel files define; one without a name ends the list.
 const KernelFunction* torchneuron_kernel_functions();
 
-// How many cores run a kernel function, one after the other.
+// Returns how many cores run a kernel function, one after the other.
 unsigned torchneuron_cores();
 
-// Counts an operator of the library and gives their number.
+// Counts another operator of the library and returns their number.
 int torchneuron_count_operator();
 
-// Keeps what is wrong with the library, for who loads it.
+// Records an error in the library, to report to its loader.
 void torchneuron_refuse(const char* error);
 
 Call** torchneuron_call();

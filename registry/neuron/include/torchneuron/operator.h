@@ -1,4 +1,4 @@
-// An operator: its kernel function for tensors with data, its shape function for all others.
+// An operator: it calls its kernel function for tensors with data, and its shape function for all others.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -25,7 +25,7 @@ inline std::string describe(const at::Tensor& tensor) {
   return text.str();
 }
 
-// A kernel function on one core.
+// Runs a kernel function on one core.
 class CoreCall final : public Call {
  public:
   CoreCall(uint32_t cpu_id, at::Tensor& destination, const at::Tensor& shape)
@@ -37,14 +37,14 @@ class CoreCall final : public Call {
   const void* output() override {
     if (!destination_.defined()) {
       destination_ = at::empty(shape_.sizes(), shape_.options().device(at::kCPU));
-      // What no core writes must not look like a result.
+      // Elements that no core writes must not look like results.
       if (destination_.is_floating_point()) { destination_.fill_(std::numeric_limits<double>::quiet_NaN()); }
       else { destination_.zero_(); }
     }
     return &destination_;
   }
 
-  // What the kernel has left of the core's memory.
+  // Checks the core's memory that the kernel has not freed.
   void check_memory() const {
     for (const TcmBlock& block : blocks) {
       const std::string size = std::to_string(block.size) + " bytes";
@@ -66,15 +66,33 @@ struct Operator {
   using Arguments = std::tuple<typename Parameter<Parameters>::Stored...>;
   static constexpr auto kIndices = std::index_sequence_for<Parameters...>{};
 
+  // Replaces the arguments on the stack by the output that `compute` returns for them.
+  template <typename Compute>
+  static void replace(torch::jit::Stack* stack, const Compute& compute) {
+    constexpr size_t count = sizeof...(Parameters);
+    Arguments arguments = take(stack->data() + stack->size() - count, kIndices);
+    at::Tensor output = compute(arguments);
+    torch::jit::drop(*stack, count);
+    stack->emplace_back(std::move(output));
+  }
+
   template <size_t... I>
   static Arguments take(const c10::IValue* values, std::index_sequence<I...>) {
     return Arguments(Parameter<Parameters>::from(values[I])...);
   }
 
-  // The output's shape and dtype, as a tensor without data.
+  template <typename Use>
+  static void for_each_tensor(Arguments& arguments, const Use& use) {
+    const auto visit = [&](auto& argument) {
+      if constexpr (std::is_same_v<decltype(argument), at::Tensor&>) { use(argument); }
+    };
+    std::apply([&](auto&... each) { (visit(each), ...); }, arguments);
+  }
+
+  // Returns the output's shape and dtype, as a tensor without data.
   template <size_t... I>
   static at::Tensor infer(ShapeFunction function, Arguments arguments, std::index_sequence<I...>, Place place) {
-    // A tensor without data of which PyTorch's modes and subclasses know nothing, whatever they make of the operator.
+    // Make a tensor without data that PyTorch's modes and subclasses do not see, whatever they do with the operator.
     c10::impl::ExcludeDispatchKeyGuard plain(c10::DispatchKeySet(
         {c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot, c10::DispatchKey::Functionalize}));
     at::AutoDispatchBelowADInplaceOrView no_gradients;
@@ -87,18 +105,12 @@ struct Operator {
     Shape(ShapeFunction function, Place place) : function(function), place(place) {}
 
     void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack* stack) {
-      constexpr size_t count = sizeof...(Parameters);
-      Arguments arguments = take(stack->data() + stack->size() - count, kIndices);
-      std::vector<at::Tensor*> tensors;
-      std::apply([&](auto&... each) { (collect(each, tensors), ...); }, arguments);
-      at::Tensor output = infer_shape(tensors, [&] { return infer(function, arguments, kIndices, place); });
-      torch::jit::drop(*stack, count);
-      stack->emplace_back(std::move(output));
+      replace(stack, [&](Arguments& arguments) {
+        std::vector<at::Tensor*> tensors;
+        for_each_tensor(arguments, [&](at::Tensor& each) { tensors.push_back(&each); });
+        return infer_shape(tensors, [&] { return infer(function, arguments, kIndices, place); });
+      });
     }
-
-    static void collect(at::Tensor& tensor, std::vector<at::Tensor*>& tensors) { tensors.push_back(&tensor); }
-    template <typename Other>
-    static void collect(Other&, std::vector<at::Tensor*>&) {}
 
     ShapeFunction function;
     Place place;
@@ -109,35 +121,30 @@ struct Operator {
         : function(function), shape_function(shape_function), name(std::move(name)), place(place) {}
 
     void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack* stack) {
-      constexpr size_t count = sizeof...(Parameters);
-      // What the kernel calls must record no gradients of its own.
+      // Functions that the kernel calls must not record gradients.
       at::AutoDispatchBelowADInplaceOrView no_gradients;
-      Arguments arguments = take(stack->data() + stack->size() - count, kIndices);
-      std::apply([&](auto&... each) { (prepare(each), ...); }, arguments);
-      at::Tensor output = run(arguments, kIndices);
-      torch::jit::drop(*stack, count);
-      stack->emplace_back(std::move(output));
+      replace(stack, [&](Arguments& arguments) {
+        // A device has only contiguous tensors.
+        for_each_tensor(arguments, [](at::Tensor& each) { each = each.contiguous(); });
+        return run(arguments, kIndices);
+      });
     }
 
-    // A device has nothing but contiguous tensors.
-    void prepare(at::Tensor& tensor) const { tensor = tensor.contiguous(); }
-    template <typename Other>
-    void prepare(Other&) const {}
-
     template <size_t... I>
-    at::Tensor run(const Arguments& arguments, std::index_sequence<I...>) const {
+    at::Tensor run(Arguments& arguments, std::index_sequence<I...>) const {
       Arguments without_data = arguments;
-      std::apply([](auto&... each) { (remove_data(each), ...); }, without_data);
+      const auto meta = at::TensorOptions().device(at::kMeta);
+      for_each_tensor(without_data, [&](at::Tensor& each) { each = at::empty_like(each, meta); });
       const at::Tensor shape = infer(shape_function, std::move(without_data), kIndices, place);
       at::Tensor destination, result;
-      // One after the other: cores have no order among each other, so none can tell.
+      // Run the cores one after the other: they have no defined order, so kernels cannot depend on it.
       for (uint32_t core = 0; core < torchneuron_cores(); ++core) {
         CoreCall call(core, destination, shape);
-        Arguments own = arguments;  // which a function that takes tensors by value may change
+        Arguments own = arguments;  // a copy, because a function that takes tensors by value may change them
         result = function(std::get<I>(own)...);
         call.check_memory();
       }
-      std::fflush(stdout);  // what the kernel has printed
+      std::fflush(stdout);  // the kernel's output
       if (destination.defined()) { return destination; }
       if (torchneuron_cores() > 1) {
         refuse("with multicore=True it must write its output to get_dst_tensor(), which it does not ask for");
@@ -146,22 +153,13 @@ struct Operator {
       if (result.sizes() != shape.sizes() || result.dtype() != shape.dtype()) {
         refuse("it returns " + describe(result) + ", but the shape function says " + describe(shape));
       }
-      const bool input = std::apply([&](const auto&... each) { return (shares(result, each) || ...); }, arguments);
-      return input ? result.clone(at::MemoryFormat::Contiguous) : result.contiguous();
+      bool is_input = false;
+      for_each_tensor(arguments, [&](const at::Tensor& each) { is_input = is_input || result.is_alias_of(each); });
+      return is_input ? result.clone(at::MemoryFormat::Contiguous) : result.contiguous();
     }
 
     [[noreturn]] void refuse(const std::string& what) const {
       fail(place, "operator '" + name + "': the kernel function is wrong: " + what);
-    }
-
-    static void remove_data(at::Tensor& tensor) { tensor = at::empty_like(tensor, at::TensorOptions().device(at::kMeta)); }
-    template <typename Other>
-    static void remove_data(Other&) {}
-
-    static bool shares(const at::Tensor& result, const at::Tensor& argument) { return result.is_alias_of(argument); }
-    template <typename Other>
-    static bool shares(const at::Tensor&, const Other&) {
-      return false;
     }
 
     KernelFunction function;

@@ -1,4 +1,4 @@
-// The types that the parameters of kernel and shape functions have.
+// The parameter types of kernel and shape functions.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -9,18 +9,19 @@
 
 namespace torchneuron {
 
-// A class that is not trivially copied is passed by value as a reference to a copy that the caller owns (Itanium C++
+// A class that is not trivially copyable is passed by value as a reference to a copy that the caller owns (Itanium C++
 // ABI, 3.2.3), so one type of function pointer calls functions that take Tensor, Tensor& and const Tensor&.
 static_assert(!std::is_trivially_copyable_v<at::Tensor> && !std::is_trivially_copyable_v<c10::Scalar>);
 
-// How a parameter is written in a schema, passed to a kernel function and taken from an argument. `name` is null for
-// the types that are not supported.
+// How a parameter is written in a schema, passed to a kernel function and read from an argument. `name` is null for
+// unsupported types.
 template <typename T>
 struct Parameter {
   static constexpr const char* name = nullptr;
 };
 
-struct TensorParameter {
+template <>
+struct Parameter<at::Tensor> {
   using Stored = at::Tensor;
   using Passed = const at::Tensor&;
   static constexpr const char* name = "Tensor";
@@ -28,13 +29,12 @@ struct TensorParameter {
   static Stored from(const c10::IValue& value) { return value.toTensor(); }
 };
 template <>
-struct Parameter<at::Tensor> : TensorParameter {};
+struct Parameter<at::Tensor&> : Parameter<at::Tensor> {};
 template <>
-struct Parameter<at::Tensor&> : TensorParameter {};
-template <>
-struct Parameter<const at::Tensor&> : TensorParameter {};
+struct Parameter<const at::Tensor&> : Parameter<at::Tensor> {};
 
-struct ScalarParameter {
+template <>
+struct Parameter<c10::Scalar> {
   using Stored = c10::Scalar;
   using Passed = const c10::Scalar&;
   static constexpr const char* name = "Scalar";
@@ -42,11 +42,9 @@ struct ScalarParameter {
   static Stored from(const c10::IValue& value) { return value.toScalar(); }
 };
 template <>
-struct Parameter<c10::Scalar> : ScalarParameter {};
+struct Parameter<c10::Scalar&> : Parameter<c10::Scalar> {};
 template <>
-struct Parameter<c10::Scalar&> : ScalarParameter {};
-template <>
-struct Parameter<const c10::Scalar&> : ScalarParameter {};
+struct Parameter<const c10::Scalar&> : Parameter<c10::Scalar> {};
 
 template <>
 struct Parameter<double> {
@@ -66,7 +64,7 @@ struct Parameter<int64_t> {
   static Stored from(const c10::IValue& value) { return value.toInt(); }
 };
 
-// The name of a type as the compiler writes it, cut out of the signature of this function.
+// Returns the name of a type as the compiler writes it, extracted from the signature of this function.
 template <typename T>
 std::string type_name() {
   const std::string signature = __PRETTY_FUNCTION__;

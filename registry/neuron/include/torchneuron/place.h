@@ -1,4 +1,4 @@
-// Where in the user's files something was called.
+// The place of a call in the user's files.
 #pragma once
 
 #include <stdexcept>
@@ -11,7 +11,7 @@ struct Place {
   const char* file;
   int line;
 
-  // As a default argument: the place of the call that leaves it out.
+  // As a default argument, returns the place of the call that omits it.
   static constexpr Place here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return Place{file, line};
   }
@@ -21,12 +21,12 @@ inline std::string at_place(Place place, const std::string& what) {
   return std::string(place.file) + ":" + std::to_string(place.line) + ": " + what;
 }
 
-// An error in the words of the user's file, which PyTorch raises in Python as RuntimeError: a KernelError by its code.
+// Throws an error at a place in the user's file; PyTorch raises it in Python as RuntimeError with a KernelError's code.
 [[noreturn, gnu::noinline, gnu::cold]] inline void fail(Place place, const std::string& what) {
   throw std::runtime_error(at_place(place, what) + " [PK300]");
 }
 
-// An index, with the place where it was written.
+// An index and the place where it was written.
 struct Index {
   long value;
   Place place;

@@ -15,7 +15,7 @@
 
 namespace torchneuron {
 
-// How many operators a library can hold on a device.
+// How many operators a library can have on a device.
 constexpr int kMaxOperators = 10;
 
 // The operators of a namespace, as NEURON_LIBRARY defines them.
@@ -25,8 +25,8 @@ class Library {
 
   // Defines torch.ops.<name>.<op>.
   //
-  // `shape_function` gives a tensor of the output's sizes and dtype; the function called `kernel_function` in the kernel
-  // files has the same parameters and computes the output.
+  // `shape_function` returns a tensor of the output's sizes and dtype; the function named `kernel_function` in the
+  // kernel files has the same parameters and computes the output.
   template <typename Result, typename... Parameters>
   void def(const char* op, Result (*shape_function)(Parameters...), const char* kernel_function,
            Place place = Place::here()) {
@@ -42,7 +42,7 @@ class Library {
         }
       }
     } catch (const std::runtime_error& error) {
-      // The others are looked at, too.
+      // Continue, to check the other operators too.
       is_right_ = false;
       torchneuron_refuse(error.what());
     }
@@ -85,7 +85,7 @@ class Library {
                                         functor(std::make_unique<RefuseTangents>(op, place))));
     } catch (const c10::Error& error) {
       fail(place, title + error.what_without_backtrace());
-    } catch (const std::exception& error) {  // of a schema, which a name can spoil
+    } catch (const std::exception& error) {  // from a schema, for example because of an invalid name
       fail(place, title + error.what());
     }
   }
@@ -96,7 +96,7 @@ class Library {
     return text;
   }
 
-  // The kernel function of a name that has these parameters.
+  // Returns the kernel function with this name and these parameters.
   static void (*find(const std::string& name, const std::string& parameters, const std::string& title, Place place))() {
     std::string others, all;
     for (const auto* each = torchneuron_kernel_functions(); each->name != nullptr; ++each) {
@@ -121,7 +121,8 @@ class Library {
   bool is_right_ = true;
 };
 
-// Registers while the library is loaded. An exception there would end the process, so it is kept for who loads.
+// Registers operators while the library is loaded. An exception would end the process, so errors are recorded for the
+// loader.
 class Registration {
  public:
   Registration(const char* name, void (*define)(Library&), const char* file, int line) {

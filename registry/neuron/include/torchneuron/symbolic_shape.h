@@ -1,8 +1,8 @@
-// Shapes of outputs where sizes of inputs are symbols, as under torch.compile and torch.export with dynamic sizes.
+// Infers shapes of outputs from symbolic sizes of inputs, as in torch.compile and torch.export with dynamic sizes.
 //
-// A shape function computes with numbers. It is called with several sets of them in place of the symbols, and a size of
-// the output that is the same simple term of the symbols each time is that term. Where there is none, the symbols
-// become the numbers of the example that is being traced.
+// A shape function computes with numbers. It runs several times with different numbers in place of the symbols. A size
+// of the output becomes a simple term of the symbols if the same term fits all runs. If no term fits, the symbols are
+// fixed to the numbers of the example being traced.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,12 +16,12 @@
 
 namespace torchneuron {
 
-// The sizes of the inputs with numbers in place of symbols; equal symbols have equal numbers. With `compare`, so have
-// symbols that are equal in the example that is being traced, and the trace is valid only where they are.
+// The sizes of the inputs with numbers in place of symbols; equal symbols have equal numbers. With `compare`, so do
+// symbols that are equal in the example being traced, and the trace is valid only where they are equal.
 class Trial {
  public:
   Trial(const std::vector<at::Tensor>& tensors, int number, bool compare) {
-    // Primes above all constants that a shape function is likely to add or to multiply by, other ones each time.
+    // Different primes in each trial, above all constants that a shape function is likely to add or multiply by.
     static constexpr std::array<int64_t, 12> kPrimes = {11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53};
     for (const at::Tensor& tensor : tensors) {
       sizes.emplace_back();
@@ -58,13 +58,13 @@ constexpr int kTrials = 6;
 
 using Numbers = std::array<int64_t, kTrials>;
 
-// Something that a size of an output may depend on, and what it is in each trial.
+// Something that a size of an output may depend on, and its number in each trial.
 struct Quantity {
   c10::SymInt term;
   Numbers numbers;
 };
 
-// The symbols, and the number of elements of each input.
+// Returns the symbols, and the number of elements of each input.
 inline std::vector<Quantity> quantities(const std::vector<at::Tensor>& tensors, const std::vector<Trial>& trials) {
   std::vector<Quantity> result;
   const auto add = [&](c10::SymInt term, auto number) {
@@ -85,7 +85,7 @@ inline std::vector<Quantity> quantities(const std::vector<at::Tensor>& tensors, 
   return result;
 }
 
-// The whole numbers by which `numbers`, multiplied with the first and increased by the second, are `size`.
+// Returns whole numbers (factor, rest) such that `numbers` * factor + rest equals `size`; nullopt if there are none.
 inline std::optional<std::pair<int64_t, int64_t>> fit(const Numbers& size, const Numbers& numbers) {
   const int64_t run = numbers[1] - numbers[0];
   const int64_t rise = size[1] - size[0];
@@ -98,7 +98,7 @@ inline std::optional<std::pair<int64_t, int64_t>> fit(const Numbers& size, const
   return std::pair(factor, rest);
 }
 
-// A size as a constant, or as a quantity, a sum or a product of two, times a whole number plus another one.
+// Finds a constant for a size, or a term q * factor + rest, where q is one quantity, or the sum or product of two.
 inline std::optional<c10::SymInt> find_term(const Numbers& size, const std::vector<Quantity>& quantities) {
   if (std::all_of(size.begin(), size.end(), [&](int64_t each) { return each == size[0]; })) {
     return c10::SymInt(size[0]);
@@ -121,7 +121,7 @@ inline std::optional<c10::SymInt> find_term(const Numbers& size, const std::vect
   return std::nullopt;
 }
 
-// The sizes of an output as terms of the symbols, if there are such terms.
+// Returns an output with sizes as terms of the symbols, if there are such terms.
 template <typename Infer>
 std::optional<at::Tensor> infer_symbolic(const std::vector<at::Tensor>& tensors, bool compare, const Infer& infer_for) {
   std::vector<Trial> trials;
@@ -130,7 +130,7 @@ std::optional<at::Tensor> infer_symbolic(const std::vector<at::Tensor>& tensors,
   try {
     for (const Trial& trial : trials) { outputs.push_back(infer_for(trial.sizes)); }
   } catch (const std::exception&) {
-    return std::nullopt;  // It refuses sizes that do not belong together.
+    return std::nullopt;  // The function refuses sizes that do not fit together.
   }
   const std::vector<Quantity> candidates = quantities(tensors, trials);
   std::vector<c10::SymInt> sizes;
@@ -147,7 +147,7 @@ std::optional<at::Tensor> infer_symbolic(const std::vector<at::Tensor>& tensors,
   return at::empty_symint(sizes, outputs[0].options());
 }
 
-// What `infer` gives, a tensor without data, for the tensors in `places`, where it finds them.
+// Runs `infer` on tensors without data, which it finds in `places`, and returns the output's shape as such a tensor.
 template <typename Infer>
 at::Tensor infer_shape(const std::vector<at::Tensor*>& places, const Infer& infer) {
   std::vector<at::Tensor> tensors;

@@ -1,4 +1,4 @@
-// Forward-mode derivatives, which no operator has: without a word from here they would be zeros.
+// Reports forward-mode derivatives, which no operator has; without this they would silently be zeros.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,14 +12,14 @@
 
 namespace torchneuron {
 
-// Comes before the kernels, since what torch.func.jvp calls them with has lost its tangents.
+// Runs before the kernels, because torch.func.jvp removes the tangents from the arguments that kernels receive.
 class RefuseTangents final : public c10::OperatorKernel {
  public:
   RefuseTangents(std::string name, Place place) : name_(std::move(name)), place_(place) {}
 
   void operator()(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     for (const c10::IValue& each : torch::jit::last(*stack, handle.schema().arguments().size())) {
-      // There is none where a torch.autograd.Function sees to derivatives.
+      // A torch.autograd.Function that defines derivatives passes no tangents.
       if (each.isTensor() && each.toTensor()._fw_grad(0).defined()) {
         fail(place_, "operator '" + name_ + "' has no forward-mode derivative (jvp)");
       }

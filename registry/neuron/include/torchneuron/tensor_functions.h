@@ -1,11 +1,11 @@
-// The members that tensor_members.h declares, and what else needs the complete class Tensor.
+// The members that tensor_members.h declares, and other code that needs the complete class Tensor.
 #pragma once
 
 #include <sstream>
 
 namespace torchneuron {
 
-// The elements of a tensor, after the checks that all accessors have in common.
+// Returns the elements of a tensor after the checks that all accessors share.
 template <typename T>
 const T* elements(const at::Tensor& tensor, const std::string& what, Place place) {
   if (!tensor.defined()) { fail(place, what + " of a tensor that is not defined"); }
@@ -14,12 +14,13 @@ const T* elements(const at::Tensor& tensor, const std::string& what, Place place
   }
   constexpr c10::ScalarType wanted = c10::CppTypeToScalarType<T>::value;
   if (tensor.scalar_type() != wanted) {
-    fail(place, what + " of " + c10::toString(wanted) + ", but the tensor is of " + c10::toString(tensor.scalar_type()));
+    fail(place,
+         what + " of " + c10::toString(wanted) + ", but the tensor is of " + c10::toString(tensor.scalar_type()));
   }
   return static_cast<const T*>(tensor.const_data_ptr());
 }
 
-// Those of accessors that go through a tensor in the order of its memory.
+// Returns the elements for accessors that go through a tensor in memory order.
 template <typename T>
 const T* flat_elements(const at::Tensor& tensor, const std::string& what, Place place) {
   const T* data = elements<T>(tensor, what, place);
@@ -27,7 +28,7 @@ const T* flat_elements(const at::Tensor& tensor, const std::string& what, Place 
   return data;
 }
 
-// Cores have no common view of a tensor but through their own memory.
+// Throws on several cores: they can access a tensor only through their own memory.
 inline void check_single_core(const std::string& what, Place place) {
   const Call* call = *torchneuron_call();
   if (call != nullptr && call->cpu_count > 1) {
@@ -84,7 +85,7 @@ inline StreamAccessor::StreamAccessor(const void* data, int64_t size, bool write
     : call_(&torchneuron::current_call(writes ? "write_stream_accessor()" : "read_stream_accessor()", place)),
       size_(size) {
   torchneuron::check_coherence(*call_, data, writes, place);
-  // One that finds no memory left works, too, only slower on the device.
+  // A stream accessor without a buffer also works, but is slower on the device.
   if (call_->tcm_used + torchneuron::kStreamBuffer <= torchneuron::kTcmSize) { buffer_ = torchneuron::kStreamBuffer; }
   call_->tcm_used += buffer_;
   call_->streams.push_back({this, data, writes});
@@ -185,8 +186,8 @@ inline void Tensor::set_accessor_coherence_policy(torch::CoherencyEnforcer::Poli
 
 }  // namespace at
 
-// The tensor that the operator returns. A kernel that has asked for it writes its results there, and what it returns
-// itself is ignored.
+// Returns the tensor that the operator returns. A kernel that calls this writes its results there, and its own return
+// value is ignored.
 inline at::Tensor get_dst_tensor(torchneuron::Place place = torchneuron::Place::here()) {
   return *static_cast<const at::Tensor*>(torchneuron::current_call("get_dst_tensor()", place).output());
 }

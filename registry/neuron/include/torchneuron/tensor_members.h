@@ -1,4 +1,4 @@
-// Members of class Tensor; this is included inside of it.
+// Members of class Tensor; included inside the class.
  public:
   template <typename T, size_t N>
   torch::TensorAccessor<T, N, true> accessor(torchneuron::Place place = torchneuron::Place::here()) const&;

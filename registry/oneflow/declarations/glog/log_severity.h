@@ -1,4 +1,4 @@
-// What glog's logging.h, which OneFlow's wheel has, takes from this header, which it lacks.
+// The part of this header that glog's logging.h needs; OneFlow's wheel has logging.h but not this header.
 #pragma once
 
 using LogSeverity = int;

@@ -1,5 +1,5 @@
-// 0.8 starts the run of a graph, then notes that it runs; the end of the run takes the note away. A run of a few elements
-// may end in between, at which OneFlow crashes or waits forever.
+// OneFlow 0.8 starts a graph, then records that it runs; the end of the run removes the record. A run of a few elements
+// may end before it is recorded, and then OneFlow crashes or waits forever.
 #include "../../graph_launch.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 namespace pykernels::oneflow {
 namespace {
 
-// What is used of OneFlow's objects, as version 0.8.0 has it; all of them begin with their table of virtual functions.
+// The parts of OneFlow's objects that we use, as in version 0.8.0; each object begins with its virtual function table.
 struct RunningGraphs {  // LazyJobDeviceCtx
   const void* functions;
   std::queue<std::weak_ptr<::oneflow::NNGraphIf>> queue;
@@ -51,7 +51,7 @@ Launch the_launch = nullptr;
 const void* the_running_functions = nullptr;
 const void* the_operand_functions = nullptr;
 
-// As OneFlow does before it starts a graph: the runs of another one end first.
+// Waits until the runs of another graph end, as OneFlow does before it starts a graph.
 void WaitForOthers(const std::shared_ptr<::oneflow::NNGraphIf>& graph, std::unique_lock<std::mutex>* lock,
                    RunningGraphs* running) {
   if (running->queue.empty()) return;
@@ -60,8 +60,8 @@ void WaitForOthers(const std::shared_ptr<::oneflow::NNGraphIf>& graph, std::uniq
   if (is_other && !first.expired()) running->is_empty.wait(*lock, [&] { return running->queue.empty(); });
 }
 
-// OneFlow's own function, with a second note of the run while it starts and notes the run. Each end of a run takes away
-// the first note, whichever run it is of, so only their number matters.
+// Calls OneFlow's own function while a second record of the run exists. The end of a run removes the first record,
+// whichever run it belongs to, so only the number of records matters.
 void LaunchNoted(const LaunchType* type, Instruction* instruction) {
   RunningGraphs* running = instruction->stream->running;
   const GraphOperand* operand = instruction->operand;
@@ -76,14 +76,14 @@ void LaunchNoted(const LaunchType* type, Instruction* instruction) {
     running->queue.emplace(graph);
   }
   the_launch(type, instruction);
-  // The run may have ended, and `instruction` with it. Nobody waits: only this thread starts graphs.
+  // The run may have ended, and freed `instruction`. Notify nobody: only this thread starts graphs.
   std::lock_guard<std::mutex> lock(running->mutex);
   running->queue.pop();
 }
 
 void* Find(const char* symbol) { return dlsym(RTLD_DEFAULT, symbol); }
 
-// The functions of a class, behind two words about the class, as objects of it point to them.
+// Returns the functions of a class as its objects point to them: after two words about the class.
 void** FunctionsOf(void* table) { return table ? static_cast<void**>(table) + 2 : nullptr; }
 
 }  // namespace
@@ -97,7 +97,7 @@ void NoteRunsEarly() {
   the_operand_functions = FunctionsOf(Find("_ZTVN7oneflow2vm28LaunchLazyJobPhyInstrOperandE"));
   if (!launch || !find_type || !table || !the_running_functions || !the_operand_functions) return;
   auto* type = reinterpret_cast<LaunchType* (*)()>(find_type)();
-  if (type->functions != FunctionsOf(table)) return;  // another registrar in the process was here
+  if (type->functions != FunctionsOf(table)) return;  // another registrar in this process has already replaced them
   Dl_info library;
   void* symbol = nullptr;
   if (!dladdr1(table, &library, &symbol, RTLD_DL_SYMENT) || !symbol) return;
@@ -108,7 +108,7 @@ void NoteRunsEarly() {
   if (slot == ours->end()) return;
   the_launch = reinterpret_cast<Launch>(launch);
   *slot = reinterpret_cast<void*>(LaunchNoted);
-  // At once for the threads that use it.
+  // Switch atomically, because other threads use it.
   __atomic_store_n(&type->functions, FunctionsOf(ours->data()), __ATOMIC_RELEASE);
 }
 

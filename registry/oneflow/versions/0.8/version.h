@@ -1,4 +1,4 @@
-// What OneFlow 0.8 has otherwise than other versions.
+// The parts that differ in OneFlow 0.8.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_VERSION_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_VERSION_H_
 
@@ -7,7 +7,7 @@
 
 namespace oneflow::one {
 
-// What a call keeps for its gradient.
+// What a call saves for its gradient.
 class AutoGradCaptureState {
  public:
   virtual ~AutoGradCaptureState() = default;

@@ -1,3 +1,4 @@
+// Passes the tensors that OneFlow 0.8 watches to a function.
 #include "../../watcher.h"
 
 #include "../../worker.h"
@@ -7,7 +8,7 @@
 
 namespace oneflow {
 
-// In our words, since the wheel's own header includes what it lacks.
+// Declared here because the wheel's own header includes headers that the wheel lacks.
 class ForeignWatcher {
  public:
   virtual ~ForeignWatcher() = default;

@@ -1,4 +1,4 @@
-// Gradients in the graphs of OneFlow 0.9 are recorded as they are outside of graphs.
+// OneFlow 0.9 records gradients in graphs in the same way as outside of them.
 #include "../../op_type.h"
 
 namespace pykernels::oneflow {

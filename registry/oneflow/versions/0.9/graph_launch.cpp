@@ -1,4 +1,4 @@
-// OneFlow 0.9 notes runs of graphs as late as 0.8 does; that is not mended.
+// OneFlow 0.9 records runs of graphs as late as 0.8 does; this version has no workaround.
 #include "../../graph_launch.h"
 
 namespace pykernels::oneflow {

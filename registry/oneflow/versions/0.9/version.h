@@ -1,4 +1,4 @@
-// What OneFlow 0.9 has otherwise than other versions.
+// The parts that differ in OneFlow 0.9.
 #ifndef PYKERNELS_REGISTRY_ONEFLOW_VERSION_H_
 #define PYKERNELS_REGISTRY_ONEFLOW_VERSION_H_
 
@@ -10,7 +10,7 @@
 
 namespace oneflow::one {
 
-// What a call keeps for its gradient. OneFlow itself reads `saved_` and `hooks_`, which stay empty here.
+// What a call saves for its gradient. OneFlow itself reads `saved_` and `hooks_`, which stay empty here.
 class AutoGradCaptureState {
  public:
   virtual ~AutoGradCaptureState() = default;

@@ -1,4 +1,4 @@
-// OneFlow 0.9 has no watchers any more.
+// OneFlow 0.9 no longer has watchers.
 #include "../../watcher.h"
 
 namespace pykernels::oneflow {

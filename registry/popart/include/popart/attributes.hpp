@@ -26,11 +26,12 @@ class Attributes {
 
   bool hasAttribute(const std::string& key) const;
 
-  // `T` is one of the above. An attribute of another type is an error, and one that is missing if there is no default.
+  // Returns an attribute; `T` is one of the types above. Throws if it has another type, or if it is missing without a
+  // default.
   template <typename T>
   T getAttribute(const std::string& key) const {
     T value;
-    if (!Find(key, &value)) throw error("there is no attribute '{}', which has no default", key);
+    if (!Find(key, &value)) throw error("attribute '{}' is missing and has no default", key);
     return value;
   }
   template <typename T>

@@ -1,4 +1,4 @@
-// Element types, as models have them.
+// Element types in models.
 #pragma once
 
 namespace popart {

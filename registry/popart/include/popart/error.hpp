@@ -1,4 +1,4 @@
-// What PopART throws.
+// The exceptions that PopART throws.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace popart {
 
-// Its text may have places {}, for further arguments.
+// An error whose text may contain places {} for further arguments.
 class error : public std::runtime_error {
  public:
   explicit error(const std::string& text) : std::runtime_error(text) {}

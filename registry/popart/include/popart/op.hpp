@@ -1,4 +1,4 @@
-// Ops: what they are called, what they take and give.
+// Ops: their names, inputs, outputs and attributes.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 #include <popart/tensorinfo.hpp>
 #include <popart_cpu/headers.hpp>  // written when libpopart.so is built
 
-// A library that was built with other headers than libpopart.so lacks this when it is loaded.
+// A library built with other headers than libpopart.so does not find this symbol when it is loaded.
 extern "C" const char POPART_CPU_HEADERS;
 namespace {
 __attribute__((used)) const char* const popart_cpu_headers = &POPART_CPU_HEADERS;
@@ -25,7 +25,7 @@ __attribute__((used)) const char* const popart_cpu_headers = &POPART_CPU_HEADERS
 
 namespace popart {
 
-// What an input of a gradient op is: an input or output of the op, or the gradient of an output.
+// The source of a gradient op's input: an input or output of the op, or the gradient of an output.
 enum class GradOpInType { In = 0, Out, GradOut };
 
 class GradInOutMapper {
@@ -62,7 +62,7 @@ class Op {
   virtual void setup();
 
   virtual std::vector<std::unique_ptr<Op>> getGradOps();
-  // Of a gradient op: what its inputs are, and of which input of the op an output is the gradient.
+  // For a gradient op: the sources of its inputs, and the op's input for which each output is the gradient.
   virtual const std::vector<GradInOutMapper>& gradInputInfo() const;
   virtual const std::map<int, int>& gradOutToNonGradIn() const;
   virtual int getNonGradInIndex(int gradOpOutIndex) const;
@@ -71,7 +71,7 @@ class Op {
   virtual void appendAttributes(OpSerialiserBase&) const {}
   virtual void appendOutlineAttributes(OpSerialiserBase&) const {}
 
-  // What the scheduler and the transforms of PopART ask, and nothing here.
+  // Queries of PopART's scheduler and transforms; unused here.
   virtual float getSubgraphValue() const = 0;
   float getHighSubgraphValue() const { return 1000.0f; }
   float getLowSubgraphValue() const { return 0.1f; }
@@ -114,7 +114,7 @@ class Op {
   std::size_t inTensorCount() const { return static_cast<std::size_t>(input->n()); }
   std::size_t outTensorCount() const { return static_cast<std::size_t>(output->n()); }
 
-  // As npOut(), with the name of the op in the error.
+  // Like npOut(), with the op's name in the error.
   Shape prettyNpOut(const Shape& a, const Shape& b) const { return npOut(a, b, debugName()); }
   TensorInfo prettyNpOut(const TensorInfo& a, const TensorInfo& b, bool checkDataType = true) const {
     return npOut(a, b, checkDataType, debugName());

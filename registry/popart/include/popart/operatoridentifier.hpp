@@ -14,7 +14,7 @@ constexpr const char* ai_onnx_ml = "ai.onnx.ml";
 constexpr const char* ai_graphcore = "ai.graphcore";
 }  // namespace Domain
 
-// How many inputs an op takes; nothing is said by 0 and 0.
+// How many inputs an op takes; 0 and 0 leave it open.
 struct NumInputs {
   NumInputs() : min(0), max(0) {}
   NumInputs(int count) : min(count), max(count) {}

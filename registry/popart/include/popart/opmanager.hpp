@@ -1,4 +1,4 @@
-// How ops are made of the nodes of a model: a static OpCreator for each.
+// Creates ops from the nodes of a model; each op has a static OpCreator.
 #pragma once
 
 #include <functional>
@@ -47,7 +47,7 @@ class OpDefinition {
 
 using OpDefinitions = std::map<OperatorIdentifier, OpDefinition, OperatorIdentifierLess>;
 
-// What an op is made of.
+// The arguments from which an op is created.
 class OpCreatorInfo {
  public:
   OpCreatorInfo(const OperatorIdentifier& opid, const Op::Settings& settings, const Attributes& attributes)
@@ -62,7 +62,7 @@ class OpManager {
  public:
   using OpFactoryFunc = std::function<std::unique_ptr<Op>(const OpCreatorInfo&)>;
 
-  // Of the library that calls it. It never throws: what is wrong is told when the library is used.
+  // Registers an op of the calling library. Never throws: errors are reported when the library is used.
   static void registerOp(const OperatorIdentifier& opid, const OpDefinition& definition,
                          OpFactoryFunc function) noexcept;
 };

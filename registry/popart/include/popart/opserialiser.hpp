@@ -1,4 +1,4 @@
-// What ops tell of their attributes.
+// Writes the attributes of ops.
 #pragma once
 
 #include <sstream>
@@ -26,7 +26,7 @@ class OpSerialiserBase {
     for (const T& each : values) text += (text.empty() ? "" : ", ") + Number(each);
     Append(key, "[" + text + "]");
   }
-  // Anything else that can be printed.
+  // Appends any other value that can be printed.
   template <typename T>
   typename std::enable_if<!std::is_arithmetic<T>::value>::type appendAttribute(const std::string& key, const T& value) {
     std::ostringstream text;
@@ -45,7 +45,7 @@ class OpSerialiserBase {
     return text.str();
   }
 
-  // A value as JSON has it, or a text.
+  // Append a JSON value, or a text.
   virtual void Append(const std::string& key, const std::string& value) = 0;
   virtual void AppendText(const std::string& key, const std::string& text) = 0;
 };

@@ -1,4 +1,4 @@
-// Parts of tensors, by which ops tell what they change or pass on.
+// Parts of tensors, with which ops describe what they change or pass on.
 #pragma once
 
 #include <functional>

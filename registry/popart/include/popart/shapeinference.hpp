@@ -1,4 +1,4 @@
-// Shape inference of models, which here is the op's setup(): what is registered is never asked.
+// Shape inference of models; here the op's setup() does it, and registered functions are never called.
 #pragma once
 
 #include <functional>

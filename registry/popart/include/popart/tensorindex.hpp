@@ -13,7 +13,7 @@ class TensorIndexMap {
  public:
   bool hasIndex(int index) const { return tensors_.count(index) != 0; }
   int n() const { return static_cast<int>(tensors_.size()); }
-  // Throws if there is none of this index.
+  // Throws if there is no tensor at this index.
   Tensor* tensor(int index) const;
   const TensorId& id(int index) const { return tensor(index)->id; }
   std::map<int, TensorId> tensorIdMap() const;

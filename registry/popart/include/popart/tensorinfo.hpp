@@ -1,4 +1,4 @@
-// Element type and shape of a tensor.
+// The element type and shape of a tensor.
 #pragma once
 
 #include <iosfwd>
@@ -22,8 +22,8 @@ class TensorInfo {
   bool isSet() const { return is_set_; }
 
   DataType dataType() const;
-  const std::string& data_type() const;  // FLOAT
-  const std::string& data_type_lcase() const;  // float32
+  const std::string& data_type() const;  // such as FLOAT
+  const std::string& data_type_lcase() const;  // such as float32
   const Shape& shape() const { return shape_; }
   std::vector<std::size_t> shape_szt() const { return std::vector<std::size_t>(shape_.begin(), shape_.end()); }
   Rank rank() const { return static_cast<Rank>(shape_.size()); }
@@ -46,11 +46,9 @@ std::ostream& operator<<(std::ostream& stream, DataType type);
 
 DataType dataTypeFromString(const std::string& name);
 
-// The shape, or the type and shape, that NumPy's broadcasting gives.
+// Return the shape, or the type and shape, of NumPy's broadcasting.
 Shape npOut(const Shape& a, const Shape& b, const std::string& debugName = "");
 TensorInfo npOut(const TensorInfo& a, const TensorInfo& b, bool checkDataType, const std::string& debugName = "");
 bool npBroadcastable(const Shape& a, const Shape& b);
-// The axes that broadcasting from shape `out` to `in` has added or widened.
-std::vector<int64_t> npReductionAxis(const Shape& in, const Shape& out);
 
 }  // namespace popart

@@ -1,4 +1,4 @@
-// A list that belongs to the caller.
+// A view of a list that the caller owns.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Names for what a profiler would show. They are in messages here.
+// Names that a profiler would show; here they appear in messages.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 #include <poplar/Tensor.hpp>
 #include <poplar/exceptions.hpp>
 
-// What there is no counterpart of on a CPU stops the compiler, which says where it is called and why.
+// Features without a counterpart on a CPU stop the compiler with the place of the call and the reason.
 #define POPART_CPU_REFUSE(name, what)         \
   template <typename... Arguments>            \
   __attribute__((error("PopART on the CPU has no " what))) int name(Arguments&&...);
@@ -38,7 +38,7 @@ class Graph {
   const Target& getTarget() const { return target_; }
   unsigned getNumTiles() const { return 1; }
 
-  // Their elements are not set to anything.
+  // Add variables whose elements are undefined.
   Tensor addVariable(Type type, ArrayRef<std::size_t> shape, const DebugContext& context = {});
   Tensor addVariable(Type type, ArrayRef<std::size_t> shape, VariableMappingMethod, const DebugContext& context = {}) {
     return addVariable(type, shape, context);
@@ -55,7 +55,7 @@ class Graph {
     return addVariable(type, tensor.shape(), context);
   }
 
-  // A constant of one value, or of a value for each element.
+  // Adds a constant of one value, or of one value for each element.
   template <typename T>
   Tensor addConstant(Type type, ArrayRef<std::size_t> shape, T value, const DebugContext& = {}) {
     return Constant(type, shape, std::vector<double>(1, static_cast<double>(value)));
@@ -73,7 +73,7 @@ class Graph {
     return AllOf(type, shape, std::vector<double>(values.begin(), values.end()));
   }
 
-  // Everything is on the one tile already.
+  // Does nothing: everything is on the one tile.
   template <typename... Arguments>
   void setTileMapping(const Tensor&, Arguments&&...) {}
 

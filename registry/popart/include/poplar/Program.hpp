@@ -1,4 +1,4 @@
-// Programs: what an op does, step after step.
+// Programs: the steps of an op, in order.
 #pragma once
 
 #include <memory>
@@ -37,13 +37,13 @@ class Sequence : public Program {
   void add(std::shared_ptr<const popart_cpu::Step> step) { steps_.push_back(std::move(step)); }
 };
 
-// Copies the elements of a tensor to another with as many.
+// Copies the elements of a tensor to another one with the same number of elements.
 class Copy : public Program {
  public:
   Copy(Tensor source, Tensor destination, bool dontOutline = false, const DebugContext& = {});
 };
 
-// Nothing is said of what the elements are from then on.
+// Makes the elements undefined from then on.
 class WriteUndef : public Program {
  public:
   WriteUndef(Tensor, const DebugContext& = {}) {}

@@ -19,7 +19,7 @@ namespace poplar {
 
 class Tensor {
  public:
-  Tensor() {}  // none
+  Tensor() {}  // an invalid tensor
   explicit Tensor(std::shared_ptr<const popart_cpu::View> view);
 
   bool valid() const { return static_cast<bool>(view_); }
@@ -29,7 +29,7 @@ class Tensor {
   unsigned rank() const;
   std::size_t dim(unsigned dimension) const;
   std::size_t numElements() const;
-  // Whether its elements are those of one variable, one after the other.
+  // Returns whether the elements are consecutive elements of one variable.
   bool isContiguous() const;
 
   Tensor operator[](std::size_t index) const&;

@@ -59,7 +59,7 @@ constexpr Type UNSIGNED_LONG{Type::Kind::UnsignedLongLong};
 constexpr Type LONGLONG{Type::Kind::LongLong};
 constexpr Type UNSIGNED_LONGLONG{Type::Kind::UnsignedLongLong};
 
-// The type on the device of a type of C++; a double is a FLOAT there.
+// Returns the type on the device for a C++ type; double becomes FLOAT.
 template <typename T>
 struct equivalent_device_type;
 

@@ -1,4 +1,4 @@
-// What Poplar throws.
+// The exceptions that Poplar throws.
 #pragma once
 
 #include <stdexcept>

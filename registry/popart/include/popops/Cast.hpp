@@ -1,4 +1,4 @@
-// Tensors of another element type.
+// Converts tensors to another element type.
 #pragma once
 
 #include <popops/ElementWise.hpp>

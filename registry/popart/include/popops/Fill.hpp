@@ -1,4 +1,4 @@
-// Tensors all of whose elements are one number.
+// Sets all elements of a tensor to one number.
 #pragma once
 
 #include <popops/ElementWise.hpp>

@@ -1,4 +1,4 @@
-// Tensors of zeros.
+// Sets all elements of a tensor to zero.
 #pragma once
 
 #include <popops/Fill.hpp>

@@ -1,4 +1,4 @@
-// Views of equal shapes, as NumPy broadcasts arrays.
+// Creates views of equal shapes, following NumPy's broadcasting.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Where elements are: all on the one tile already.
+// Maps elements to tiles; here everything is on the one tile.
 #pragma once
 
 #include <poplar/Graph.hpp>

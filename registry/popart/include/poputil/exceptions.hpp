@@ -1,4 +1,4 @@
-// What functions of the libraries throw.
+// The exceptions that the libraries' functions throw.
 #pragma once
 
 #include <poplar/exceptions.hpp>

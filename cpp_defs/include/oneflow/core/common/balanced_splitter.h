@@ -1,6 +1,5 @@
 /* oneflow::BalancedSplitter: how OneFlow divides an axis among devices. */
-#ifndef ONEFLOW_CORE_COMMON_BALANCED_SPLITTER_H_
-#define ONEFLOW_CORE_COMMON_BALANCED_SPLITTER_H_
+#pragma once
 
 #include "oneflow/core/common/util.h"
 
@@ -19,7 +18,7 @@ class Range final {
   int64_t end_;
 };
 
-/* [0, total) in `parts` ranges, one after the other; the first `total % parts` are longer by one. */
+/* Divides [0, total) into `parts` consecutive ranges; the first `total % parts` are longer by one. */
 class BalancedSplitter final {
  public:
   BalancedSplitter(int64_t total, int64_t parts) : total_(total), parts_(parts) {
@@ -42,5 +41,3 @@ class BalancedSplitter final {
 };
 
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_COMMON_BALANCED_SPLITTER_H_

@@ -1,6 +1,5 @@
-/* oneflow::DataType and what can be asked of it. */
-#ifndef ONEFLOW_CORE_COMMON_DATA_TYPE_H_
-#define ONEFLOW_CORE_COMMON_DATA_TYPE_H_
+/* oneflow::DataType and queries about it. */
+#pragma once
 
 #include <ostream>
 
@@ -35,7 +34,7 @@ enum DataType : int {
 
 enum DeviceType : int { kInvalidDevice = 0, kCPU = 1, kGPU = 2, kCUDA = 2 };
 
-/* The name that NumPy gives it, where it has one. */
+/* The data type's NumPy name, if it has one. */
 inline const char* DataTypeName(DataType type) {
   static const char* const kNames[] = {
       "unknown",  "char",    "float32",      "float64",   "int8",      "int32",     "int64",  "uint8",
@@ -54,9 +53,6 @@ inline std::ostream& operator<<(std::ostream& out, DataType type) {
 inline bool IsBoolDataType(DataType type) {
   return type == kBool;
 }
-inline bool IsHalfDataType(DataType type) {
-  return type == kFloat16 || type == kBFloat16;
-}
 inline bool IsFloatingDataType(DataType type) {
   return type == kFloat || type == kDouble || type == kFloat16 || type == kBFloat16;
 }
@@ -72,18 +68,6 @@ inline bool IsIntegralDataType(DataType type) {
 }
 inline bool IsIndexDataType(DataType type) {
   return type == kInt32 || type == kInt64;
-}
-inline bool IsPODDataType(DataType type) {
-  return type == kChar || IsBoolDataType(type) || IsFloatingDataType(type) || IsIntegralDataType(type);
-}
-inline bool IsPODAndHalfDataType(DataType type) {
-  return IsPODDataType(type);
-}
-inline bool IsSupportRequireGradDataType(DataType type) {
-  return IsFloatingDataType(type) || IsComplexDataType(type);
-}
-inline bool NotSupportBoxingDataType(DataType type) {
-  return type == kOFRecord || type == kTensorBuffer;
 }
 
 inline size_t GetSizeOfDataType(DataType type) {
@@ -138,32 +122,4 @@ PK_DATA_TYPE(uint32_t, kUInt32)
 PK_DATA_TYPE(uint64_t, kUInt64)
 #undef PK_DATA_TYPE
 
-/* A number that may be missing: the batch axis of a tensor. */
-class OptInt64 {
- public:
-  bool has_value() const { return has_value_; }
-  int64_t value() const { return value_; }
-  void set_value(int64_t value) {
-    value_ = value;
-    has_value_ = true;
-  }
-  void clear_value() {
-    value_ = -1;
-    has_value_ = false;
-  }
-
- private:
-  int64_t value_ = -1;
-  bool has_value_ = false;
-};
-
-inline bool operator==(const OptInt64& a, const OptInt64& b) {
-  return a.has_value() == b.has_value() && a.value() == b.value();
-}
-inline std::ostream& operator<<(std::ostream& out, const OptInt64& axis) {
-  return axis.has_value() ? out << axis.value() : out << "none";
-}
-
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_COMMON_DATA_TYPE_H_

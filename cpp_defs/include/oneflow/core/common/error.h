@@ -1,6 +1,5 @@
 /* oneflow::Error: the error that a function returns in a Maybe. */
-#ifndef ONEFLOW_CORE_COMMON_ERROR_H_
-#define ONEFLOW_CORE_COMMON_ERROR_H_
+#pragma once
 
 #include "pykernels/definition/check.h"
 
@@ -14,31 +13,15 @@ class Error final {
   static Error name(pykernels::Where where = pykernels::Where::Here()) { \
     return Error(pykernels::Message(where, subject, /*instead=*/true));  \
   }
-  PK_ERROR_KIND(BlobSplitAxisInferError, "the split axis cannot be inferred")
-  PK_ERROR_KIND(BoxingNotSupportedError, "boxing is not supported")
   PK_ERROR_KIND(CheckFailed, "check failed")
   PK_ERROR_KIND(CheckFailedError, "check failed")
-  PK_ERROR_KIND(CompileOptionWrong, "wrong compile option")
-  PK_ERROR_KIND(CompileOptionWrongError, "wrong compile option")
-  PK_ERROR_KIND(DeviceTagNotFoundError, "device tag not found")
-  PK_ERROR_KIND(GradientFunctionNotFound, "gradient function not found")
-  PK_ERROR_KIND(GradientFunctionNotFoundError, "gradient function not found")
   PK_ERROR_KIND(IndexError, "index error")
-  PK_ERROR_KIND(InputDeviceNotMatchError, "the devices of the inputs differ")
   PK_ERROR_KIND(InvalidValueError, "invalid value")
-  PK_ERROR_KIND(LogicalBlobNameInvalidError, "invalid blob name")
-  PK_ERROR_KIND(LogicalBlobNameNotExistError, "unknown blob name")
-  PK_ERROR_KIND(OutOfMemoryError, "out of memory")
-  PK_ERROR_KIND(PlacementError, "placement error")
   PK_ERROR_KIND(RuntimeError, "runtime error")
-  PK_ERROR_KIND(TimeoutError, "timeout")
-  PK_ERROR_KIND(Todo, "not implemented yet")
-  PK_ERROR_KIND(TodoError, "not implemented yet")
   PK_ERROR_KIND(TypeError, "type error")
   PK_ERROR_KIND(Unimplemented, "not implemented")
   PK_ERROR_KIND(UnimplementedError, "not implemented")
   PK_ERROR_KIND(ValueError, "value error")
-  PK_ERROR_KIND(ValueNotFoundError, "value not found")
 #undef PK_ERROR_KIND
 
   template<typename T>
@@ -54,5 +37,3 @@ class Error final {
 };
 
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_COMMON_ERROR_H_

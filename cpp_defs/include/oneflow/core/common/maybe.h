@@ -1,6 +1,5 @@
-/* oneflow::Maybe<T>: a value or an Error. JUST(maybe) is its value, or throws its error. */
-#ifndef ONEFLOW_CORE_COMMON_MAYBE_H_
-#define ONEFLOW_CORE_COMMON_MAYBE_H_
+/* oneflow::Maybe<T>: a value or an Error. JUST(maybe) returns the value or throws the error. */
+#pragma once
 
 #include <memory>
 
@@ -13,7 +12,7 @@ class MaybeBase {
   bool IsOk() const { return error_ == nullptr; }
 
   const Error& error() const {
-    CHECK(error_ != nullptr) << "a Maybe that is well has no error";
+    CHECK(error_ != nullptr) << "this Maybe holds a value, not an error";
     return *error_;
   }
 
@@ -29,7 +28,7 @@ class MaybeBase {
   std::shared_ptr<const Error> error_;
 };
 
-/* A value of class type is handed out as a shared pointer, as OneFlow does: `*JUST(maybe)`. */
+/* A value of class type is returned as a shared pointer, as in OneFlow: `*JUST(maybe)`. */
 template<typename T, typename = void>
 class Maybe final : public MaybeBase {
  public:
@@ -41,7 +40,6 @@ class Maybe final : public MaybeBase {
     ThrowIfError();
     return value_;
   }
-  T GetOrThrow() const { return *Data(); }
 
  private:
   std::shared_ptr<T> value_;
@@ -57,7 +55,6 @@ class Maybe<T, std::enable_if_t<std::is_scalar_v<T>>> final : public MaybeBase {
     ThrowIfError();
     return value_;
   }
-  T GetOrThrow() const { return Data(); }
 
  private:
   T value_;
@@ -73,7 +70,6 @@ class Maybe<T, std::enable_if_t<std::is_reference_v<T>>> final : public MaybeBas
     ThrowIfError();
     return *value_;
   }
-  T GetOrThrow() const { return Data(); }
 
  private:
   std::remove_reference_t<T>* value_ = nullptr;
@@ -86,7 +82,6 @@ class Maybe<void> final : public MaybeBase {
   static Maybe Ok() { return Maybe(); }
 
   void Data() const { ThrowIfError(); }
-  void GetOrThrow() const { ThrowIfError(); }
 
  private:
   Maybe() = default;
@@ -96,7 +91,7 @@ class Maybe<void> final : public MaybeBase {
 
 namespace pykernels {
 
-/* Calls `function` and turns what it throws back into the error of a Maybe. */
+/* Calls `function` and converts the failure that it throws to the error of a Maybe. */
 template<typename Function>
 auto Try(const Function& function) -> decltype(function()) {
   try {
@@ -108,7 +103,4 @@ auto Try(const Function& function) -> decltype(function()) {
 
 #define JUST(...) ((__VA_ARGS__).Data())
 #define CHECK_JUST(...) ((__VA_ARGS__).Data())
-#define CHECK_OK(...) ((__VA_ARGS__).ThrowIfError())
 #define TRY(...) ::pykernels::Try([&]() { return (__VA_ARGS__); })
-
-#endif  // ONEFLOW_CORE_COMMON_MAYBE_H_

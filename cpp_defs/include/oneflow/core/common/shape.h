@@ -1,6 +1,5 @@
-/* oneflow::Shape: the dimensions of a tensor. Every access by index is checked. */
-#ifndef ONEFLOW_CORE_COMMON_SHAPE_H_
-#define ONEFLOW_CORE_COMMON_SHAPE_H_
+/* oneflow::Shape: the dimensions of a tensor. Every index is checked. */
+#pragma once
 
 #include <initializer_list>
 #include <ostream>
@@ -31,7 +30,7 @@ class DimVector : public std::vector<int64_t> {
   const int64_t& front() const { return (*this)[0]; }
   const int64_t& back() const { return (*this)[size() - 1]; }
 
-  /* As Python writes a tuple. */
+  /* The text of a Python tuple. */
   std::string ToString() const {
     std::string text = "(";
     for (size_t i = 0; i < size(); ++i) { text += (i ? ", " : "") + std::to_string(Base::operator[](i)); }
@@ -45,7 +44,7 @@ class DimVector : public std::vector<int64_t> {
   }
   size_t Checked(size_t index, pykernels::Where where) const {
     if (index < size()) { return index; }
-    pykernels::Raise() & pykernels::Message(where, OutOfRange(index));
+    throw pykernels::Failure(where, OutOfRange(index));
   }
   std::string OutOfRange(size_t index) const {
     return "axis " + std::to_string(static_cast<int64_t>(index)) + " is out of range for the shape "
@@ -66,7 +65,7 @@ class Shape final : public DimVector {
   Shape(std::initializer_list<int64_t> dims) : DimVector(dims) {}
   explicit Shape(const DimVector& dims) : DimVector(dims) {}
 
-  /* The shape of an output that nobody has set yet. */
+  /* The shape of an output that has not been set yet. */
   static Shape Unset() {
     Shape shape;
     shape.is_initialized_ = false;
@@ -102,7 +101,7 @@ class Shape final : public DimVector {
 
   static Shape Ones(int64_t num_axes) { return Shape(DimVector(static_cast<size_t>(num_axes), 1)); }
 
-  /* The shape without the axes of length 1 that `axes` names. */
+  /* The shape without the axes of length 1 that are in `axes`. */
   Shape RemoveOnes(const AxisVector& axes, pykernels::Where where = pykernels::Where::Here()) const {
     Shape result;
     for (int64_t axis = 0; axis < NumAxes(where); ++axis) {
@@ -111,7 +110,7 @@ class Shape final : public DimVector {
     return result;
   }
 
-  /* The axes along which this shape, extended on the left, is repeated to become `target`. */
+  /* The axes along which this shape, padded on the left, is broadcast to `target`. */
   AxisVector Axes4BroadcastTo(const Shape& target, pykernels::Where where = pykernels::Where::Here()) const {
     const int64_t added = target.NumAxes(where) - NumAxes(where);
     AxisVector axes;
@@ -124,7 +123,7 @@ class Shape final : public DimVector {
  private:
   void CheckKnown(pykernels::Where where) const {
     if (!is_initialized()) {
-      pykernels::Raise() & pykernels::Message(where, "the shape of an output is read before it is set");
+      throw pykernels::Failure(where, "the shape of an output is read before it is set");
     }
   }
 
@@ -137,21 +136,17 @@ inline int64_t ShiftNegativeAxis(int64_t axis, int64_t num_axes,
                                  pykernels::Where where = pykernels::Where::Here()) {
   const int64_t shifted = axis < 0 ? axis + num_axes : axis;
   if (shifted < 0 || shifted >= num_axes) {
-    pykernels::Raise()
-        & pykernels::Message(where, "axis " + std::to_string(axis) + " is out of range for "
-                                        + std::to_string(num_axes) + " axes");
+    throw pykernels::Failure(where, "axis " + std::to_string(axis) + " is out of range for "
+                             + std::to_string(num_axes) + " axes");
   }
   return shifted;
 }
 
-/* `shape` with 1 in place of every reduced axis. */
+/* Returns `shape` with length 1 in place of every reduced axis. */
 inline Shape CreateReducedShape(const Shape& shape, const AxisVector& axes) {
   Shape result = shape;
   for (int64_t axis : axes) { result.Set(ShiftNegativeAxis(axis, shape.NumAxes()), 1); }
   return result;
-}
-inline Shape CreateReducedShapeOrOnesShape(const Shape& shape, const AxisVector& axes) {
-  return axes.empty() ? Shape::Ones(shape.NumAxes()) : CreateReducedShape(shape, axes);
 }
 inline Shape CreateLeftExtendedShape(const Shape& shape, int num_axes) {
   CHECK_GE(num_axes, shape.NumAxes());
@@ -161,5 +156,3 @@ inline Shape CreateLeftExtendedShape(const Shape& shape, int num_axes) {
 }
 
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_COMMON_SHAPE_H_

@@ -1,6 +1,5 @@
-/* Small things that definitions use. */
-#ifndef ONEFLOW_CORE_COMMON_UTIL_H_
-#define ONEFLOW_CORE_COMMON_UTIL_H_
+/* Small utilities for definitions. */
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -17,21 +16,9 @@
 
 #define OF_PP_INTERNAL_CAT(a, b) a##b
 #define OF_PP_CAT(a, b) OF_PP_INTERNAL_CAT(a, b)
-#define OF_PP_INTERNAL_STRINGIZE(text) #text
-#define OF_PP_STRINGIZE(text) OF_PP_INTERNAL_STRINGIZE(text)
 
 #define FOR_RANGE(type, i, begin, end) for (type i = (begin), __end = (end); i < __end; ++i)
 #define FOR_EACH(it, container) for (auto it = container.begin(); it != container.end(); ++it)
-
-#define OF_DISALLOW_COPY(ClassName)     \
-  ClassName(const ClassName&) = delete; \
-  ClassName& operator=(const ClassName&) = delete;
-#define OF_DISALLOW_MOVE(ClassName) \
-  ClassName(ClassName&&) = delete;  \
-  ClassName& operator=(ClassName&&) = delete;
-#define OF_DISALLOW_COPY_AND_MOVE(ClassName) \
-  OF_DISALLOW_COPY(ClassName)                \
-  OF_DISALLOW_MOVE(ClassName)
 
 namespace oneflow {
 
@@ -45,5 +32,3 @@ inline size_t RoundUp(size_t n, size_t multiple) {
 }
 
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_COMMON_UTIL_H_

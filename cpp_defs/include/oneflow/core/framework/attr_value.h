@@ -1,6 +1,5 @@
-/* Attributes: OneFlow's 14 types, and their values in the form of the C ABI. */
-#ifndef ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_
-#define ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_
+/* Attributes: OneFlow's 14 types, and their values as the C ABI stores them. */
+#pragma once
 
 #include <cstdio>
 #include <cstdlib>
@@ -30,27 +29,16 @@ enum AttrType : int {
 using UserOpAttrType = AttrType;
 
 inline const char* AttrTypeName(int type) {
-  static const char* const kNames[] = {"unknown",
-                                       "int32",
-                                       "int64",
-                                       "bool",
-                                       "float",
-                                       "double",
-                                       "string",
-                                       "shape",
-                                       "data type",
-                                       "list of int32",
-                                       "list of int64",
-                                       "list of float",
-                                       "list of data types",
-                                       "list of shapes",
-                                       "list of strings"};
+  static const char* const kNames[] = {
+      "unknown", "int32", "int64", "bool", "float", "double", "string", "shape",
+      "data type", "list of int32", "list of int64", "list of float",
+      "list of data types", "list of shapes", "list of strings"};
   return kNames[type >= kAtInt32 && type <= kAtListString ? type : 0];
 }
 
 namespace user_op {
 
-/* The value of an attribute: which members hold it depends on the type, as in pk_attr. */
+/* The value of an attribute. As in pk_attr, the type determines which members hold it. */
 class AttrVal {
  public:
   AttrVal() = default;
@@ -72,7 +60,7 @@ class AttrVal {
     }
   }
 
-  /* Points into this object and into `name`. */
+  /* The result points into this object and into `name`. */
   pk_attr View(const std::string& name) {
     flat_.clear();
     text_pointers_.clear();
@@ -126,7 +114,7 @@ class AttrVal {
   std::vector<const char*> text_pointers_;
 };
 
-/* The double that a float stands for: the one with the same shortest decimal, so that 0.1f reads as 0.1. */
+/* Returns the double with the same shortest decimal form as a float, so that 0.1f reads as 0.1. */
 inline double ToDouble(double value) {
   return value;
 }
@@ -146,7 +134,7 @@ T ToInteger(int64_t value) {
   return narrow;
 }
 
-/* How a C++ type is written to and read from an AttrVal. */
+/* Writes a C++ type to an AttrVal and reads it back. */
 template<typename T>
 struct AttrTraits {
   static constexpr AttrType kType = kAtInt32;
@@ -233,7 +221,7 @@ struct AttrTraits<std::vector<Shape>> {
   }
 };
 
-/* A text literal stands for a string. */
+/* String literals are converted to std::string. */
 template<typename T>
 using AttrOf = std::conditional_t<std::is_convertible_v<const T&, const char*>, std::string, T>;
 
@@ -244,7 +232,8 @@ AttrVal MakeAttrVal(const T& value) {
   return result;
 }
 
-/* `value` as an attribute of type `type`, where that loses nothing: an int for an int64, a double for a float. */
+/* Converts `value` to an attribute type, such as an int to int64 or a double to float. Returns false if the types do
+ * not match or the value does not fit. */
 inline bool ConvertAttrVal(AttrVal* value, AttrType type) {
   const auto integral = [](AttrType t) { return t == kAtInt32 || t == kAtInt64 || t == kAtBool; };
   const auto real = [](AttrType t) { return t == kAtFloat || t == kAtDouble; };
@@ -264,5 +253,3 @@ inline bool ConvertAttrVal(AttrVal* value, AttrType type) {
 
 }  // namespace user_op
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_ATTR_VALUE_H_

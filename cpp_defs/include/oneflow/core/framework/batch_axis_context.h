@@ -1,11 +1,23 @@
-/* Contexts of functions that OneFlow up to 0.4 asked for and that have no reader here: the batch axis of the outputs,
- * and how often an output is produced. Definitions that have such functions compile; nothing calls them. */
-#ifndef ONEFLOW_CORE_FRAMEWORK_BATCH_AXIS_CONTEXT_H_
-#define ONEFLOW_CORE_FRAMEWORK_BATCH_AXIS_CONTEXT_H_
+/* Contexts of functions that OneFlow required up to 0.4 and that are not used here: they infer the batch axis of the
+ * outputs, and how often an output is produced. Definitions with such functions compile, but nothing calls them. */
+#pragma once
 
 #include "pykernels/definition/op_context.h"
 
 namespace oneflow {
+
+/* The batch axis of a tensor. */
+class OptInt64 {
+ public:
+  bool has_value() const { return false; }
+  int64_t value() const { return -1; }
+  void set_value(int64_t) {}
+  void clear_value() {}
+};
+inline bool operator==(const OptInt64&, const OptInt64&) {
+  return true;
+}
+
 namespace user_op {
 
 class BatchAxisContext : public pykernels::OpContext {
@@ -16,13 +28,10 @@ class BatchAxisContext : public pykernels::OpContext {
       const std::string& name, int32_t index, pykernels::Where at = pykernels::Where::Here()) const {
     return Tensor(name, index, at);
   }
-  OptInt64* BatchAxis4ArgNameAndIndex(const std::string&, int32_t) {
-    axes_.emplace_back();
-    return &axes_.back();
-  }
+  OptInt64* BatchAxis4ArgNameAndIndex(const std::string&, int32_t) { return &axis_; }
 
  private:
-  std::list<OptInt64> axes_;
+  OptInt64 axis_;
 };
 
 struct BatchAxisInferFnUtil {
@@ -43,5 +52,3 @@ class InferOutputBlobTimeShapeFnContext : public pykernels::OpContext {
 
 }  // namespace user_op
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_BATCH_AXIS_CONTEXT_H_

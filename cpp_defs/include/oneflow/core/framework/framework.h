@@ -1,22 +1,18 @@
-/* OneFlow's op registration language, stand-alone.
+/* OneFlow's op registration language, without OneFlow.
  *
- * A definition that includes this header registers its ops in the language of OneFlow, in the spelling of 0.1 to 0.4 as
- * well as in that of 0.8 and 0.9. What it registers is recorded and read through pykernels/definition.h; OneFlow itself
- * is not needed.
+ * A definition that includes this header registers its ops in OneFlow's language, in the form of versions 0.1 to 0.4 or
+ * of 0.8 and 0.9. The registrations are recorded and read through pykernels/definition.h; OneFlow itself is not needed.
  */
-#ifndef ONEFLOW_CORE_FRAMEWORK_FRAMEWORK_H_
-#define ONEFLOW_CORE_FRAMEWORK_FRAMEWORK_H_
+#pragma once
 
 #include "oneflow/core/common/data_type.h"
 #include "oneflow/core/common/maybe.h"
 #include "oneflow/core/common/shape.h"
 #include "oneflow/core/common/util.h"
 #include "oneflow/core/framework/user_op_registry_manager.h"
-#ifndef PYKERNELS_BOUNDARY_APART  // It is the same for all definitions, and takes as long to compile as one.
+#ifndef PYKERNELS_BOUNDARY_APART  // The boundary is the same for all definitions, and slow to compile.
 #include "pykernels/definition/boundary.h"
 #endif
 
 // A definition may leave out `namespace oneflow`.
 using namespace oneflow;  // NOLINT
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_FRAMEWORK_H_

@@ -1,10 +1,9 @@
-/* user_op::InferContext: what functions that infer shapes and data types read and write.
+/* user_op::InferContext: the context of functions that infer shapes and data types.
  *
- * The OutputX accessors return a pointer in OneFlow up to 0.8, and a reference or a value from 0.9 on. They return a
- * Slot here, which serves as either. (The X4ArgNameAndIndex accessors, rare in 0.9, return pointers.)
+ * The OutputX accessors return a pointer in OneFlow up to 0.8, and a reference or a value since 0.9. Here they return a
+ * Slot, which can be used as either. (The X4ArgNameAndIndex accessors, rare in 0.9, return pointers.)
  */
-#ifndef ONEFLOW_CORE_FRAMEWORK_INFER_UTIL_H_
-#define ONEFLOW_CORE_FRAMEWORK_INFER_UTIL_H_
+#pragma once
 
 #include "pykernels/definition/op_context.h"
 
@@ -41,12 +40,11 @@ namespace user_op {
 class InferContext : public pykernels::OpContext {
  public:
   using Name = std::string;
-  using Where = pykernels::Where;
 
   InferContext(pykernels::Instance* instance, bool leaves_data_types)
       : OpContext(instance), leaves_data_types_(leaves_data_types) {}
 
-  /* nullptr for an optional or repeated argument that has no such tensor here. */
+  /* Returns nullptr if an optional or repeated argument has no such tensor in this use of the op. */
   TensorDesc* TensorDesc4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {
     return MayLack(name) ? FindTensor(name, index) : &Tensor(name, index, at);
   }
@@ -64,67 +62,37 @@ class InferContext : public pykernels::OpContext {
     return TensorDesc4ArgNameAndIndex(name, index, at);
   }
 
-  Shape* Shape4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).mut_shape();
+  /* Each property, in the spellings of all versions. */
+#define PK_PROPERTY(Old, New, Type, Slot, property)                                                           \
+  Type* Old##4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {              \
+    return Tensor(name, index, at).mut_##property();                                                          \
+  }                                                                                                           \
+  void Set##Old##4ArgNameAndIndex(const Name& name, int32_t index, const Type& value,                         \
+                                  Where at = Where::Here()) const {                                           \
+    Tensor(name, index, at).set_##property(value);                                                            \
+  }                                                                                                           \
+  pykernels::Slot Output##New(const Name& name, int32_t index, Where at = Where::Here()) const {              \
+    return pykernels::Slot(Tensor(name, index, at).mut_##property());                                         \
+  }                                                                                                           \
+  Type* MutOutput##New(const Name& name, int32_t index, Where at = Where::Here()) const {                     \
+    return Tensor(name, index, at).mut_##property();                                                          \
+  }                                                                                                           \
+  void SetOutput##New(const Name& name, int32_t index, const Type& value, Where at = Where::Here()) const {   \
+    Tensor(name, index, at).set_##property(value);                                                            \
   }
-  void SetShape4ArgNameAndIndex(const Name& name, int32_t index, const Shape& shape,
-                                Where at = Where::Here()) const {
-    Tensor(name, index, at).set_shape(shape);
-  }
+  PK_PROPERTY(Shape, Shape, Shape, ShapeSlot, shape)
+  PK_PROPERTY(Dtype, DType, DataType, Slot<DataType>, data_type)
+  PK_PROPERTY(IsDynamic, IsDynamic, bool, Slot<bool>, is_dynamic)
+#undef PK_PROPERTY
+
   const Shape& InputShape(const Name& name, int32_t index, Where at = Where::Here()) const {
     return Tensor(name, index, at).shape(at);
-  }
-  pykernels::ShapeSlot OutputShape(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return pykernels::ShapeSlot(Tensor(name, index, at).mut_shape());
-  }
-  Shape* MutOutputShape(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).mut_shape();
-  }
-  void SetOutputShape(const Name& name, int32_t index, const Shape& shape, Where at = Where::Here()) const {
-    Tensor(name, index, at).set_shape(shape);
-  }
-
-  DataType* Dtype4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).mut_data_type();
-  }
-  void SetDtype4ArgNameAndIndex(const Name& name, int32_t index, DataType type,
-                                Where at = Where::Here()) const {
-    Tensor(name, index, at).set_data_type(type);
   }
   DataType InputDType(const Name& name, int32_t index, Where at = Where::Here()) const {
     return Tensor(name, index, at).data_type();
   }
-  pykernels::Slot<DataType> OutputDType(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return pykernels::Slot<DataType>(Tensor(name, index, at).mut_data_type());
-  }
-  DataType* MutOutputDType(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).mut_data_type();
-  }
-  void SetOutputDType(const Name& name, int32_t index, DataType type, Where at = Where::Here()) const {
-    Tensor(name, index, at).set_data_type(type);
-  }
-
-  bool* IsDynamic4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).mut_is_dynamic();
-  }
-  void SetIsDynamic4ArgNameAndIndex(const Name& name, int32_t index, bool dynamic,
-                                    Where at = Where::Here()) const {
-    Tensor(name, index, at).set_is_dynamic(dynamic);
-  }
   bool InputIsDynamic(const Name& name, int32_t index, Where at = Where::Here()) const {
     return Tensor(name, index, at).is_dynamic();
-  }
-  pykernels::Slot<bool> OutputIsDynamic(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return pykernels::Slot<bool>(Tensor(name, index, at).mut_is_dynamic());
-  }
-  bool* MutOutputIsDynamic(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).mut_is_dynamic();
-  }
-  void SetOutputIsDynamic(const Name& name, int32_t index, bool dynamic, Where at = Where::Here()) const {
-    Tensor(name, index, at).set_is_dynamic(dynamic);
-  }
-  bool* IsTensorList4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).mut_is_tensor_list();
   }
 
   const Stride& InputStride(const Name& name, int32_t index, Where at = Where::Here()) const {
@@ -143,16 +111,16 @@ class InferContext : public pykernels::OpContext {
     return SbpParallel();
   }
 
-  /* Whether another function of the op infers data types. */
+  /* Whether a separate function of the op infers data types. */
   bool LeavesDataTypes() const { return leaves_data_types_; }
 
  private:
   bool leaves_data_types_;
 };
 
-/* Functions to hand to SetTensorDescInferFn and SetDataTypeInferFn. */
+/* Ready-made functions for SetTensorDescInferFn and SetDataTypeInferFn. */
 struct TensorDescInferFnUtil {
-  /* The outputs are like the first input; where there are several inputs, they are alike. */
+  /* Every output has the shape and data type of the first input; all inputs must agree. */
   static Maybe<void> Unchanged(InferContext* ctx) {
     const TensorDesc& first = FirstInput(ctx);
     if (!ctx->LeavesDataTypes()) { JUST(UnchangedDataType(ctx)); }
@@ -179,7 +147,7 @@ struct TensorDescInferFnUtil {
     for (const auto& key : ctx->outputs()) { ctx->SetOutputDType(key.first, key.second, first.data_type()); }
     return Maybe<void>::Ok();
   }
-  /* Every output is like the input that has its number among the inputs. */
+  /* Each output has the shape and data type of the input at the same position. */
   static Maybe<void> InOutCorrespond(InferContext* ctx) {
     CHECK_EQ_OR_RETURN(ctx->inputs().size(), ctx->outputs().size());
     for (size_t i = 0; i < ctx->inputs().size(); ++i) {
@@ -200,8 +168,7 @@ struct TensorDescInferFnUtil {
   }
   static const TensorDesc& FirstInput(InferContext* ctx) {
     if (ctx->inputs().empty()) {
-      const std::string text = "op " + ctx->op_type_name() + " has no input for its outputs to be like";
-      pykernels::RaiseFault() & pykernels::Message(ctx->where(), text);
+      throw pykernels::Fault(ctx->where(), "op " + ctx->op_type_name() + " has no input to take a shape or dtype from");
     }
     return ctx->InputTensorDesc(ctx->inputs()[0].first, ctx->inputs()[0].second);
   }
@@ -209,5 +176,3 @@ struct TensorDescInferFnUtil {
 
 }  // namespace user_op
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_INFER_UTIL_H_

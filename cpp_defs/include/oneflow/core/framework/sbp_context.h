@@ -1,12 +1,11 @@
-/* user_op::SbpContext: the ways in which an op can be distributed (S split, B broadcast, P partial sum). */
-#ifndef ONEFLOW_CORE_FRAMEWORK_SBP_CONTEXT_H_
-#define ONEFLOW_CORE_FRAMEWORK_SBP_CONTEXT_H_
+/* user_op::SbpContext: how an op can be distributed over devices (S split, B broadcast, P partial sum). */
+#pragma once
 
 #include "pykernels/definition/op_context.h"
 
 namespace pykernels {
 
-/* How one tensor is distributed in one signature. */
+/* How one signature distributes one tensor. */
 struct SbpEntry {
   int32_t signature;
   TensorKey tensor;
@@ -26,17 +25,17 @@ class UserOpSbpSignatureBuilder final {
 
   explicit UserOpSbpSignatureBuilder(std::list<pykernels::SbpEntry>* entries) : entries_(entries) {}
 
-  Self& Split(const OpArg& arg, int64_t axis) { return Add({arg.name(), arg.index()}, 'S', axis); }
-  Self& Split(const std::vector<OpArg>& args, int64_t axis) { return AddArgs(args, 'S', axis); }
-  Self& Split(const Keys& args, int64_t axis) { return AddKeys(args, 'S', axis); }
+  Self& Split(const OpArg& arg, int64_t axis) { return Add(KeyOf(arg), 'S', axis); }
+  Self& Split(const std::vector<OpArg>& args, int64_t axis) { return AddAll(args, 'S', axis); }
+  Self& Split(const Keys& args, int64_t axis) { return AddAll(args, 'S', axis); }
 
-  Self& Broadcast(const OpArg& arg) { return Add({arg.name(), arg.index()}, 'B', 0); }
-  Self& Broadcast(const std::vector<OpArg>& args) { return AddArgs(args, 'B', 0); }
-  Self& Broadcast(const Keys& args) { return AddKeys(args, 'B', 0); }
+  Self& Broadcast(const OpArg& arg) { return Add(KeyOf(arg), 'B', 0); }
+  Self& Broadcast(const std::vector<OpArg>& args) { return AddAll(args, 'B', 0); }
+  Self& Broadcast(const Keys& args) { return AddAll(args, 'B', 0); }
 
-  Self& PartialSum(const OpArg& arg) { return Add({arg.name(), arg.index()}, 'P', 0); }
-  Self& PartialSum(const std::vector<OpArg>& args) { return AddArgs(args, 'P', 0); }
-  Self& PartialSum(const Keys& args) { return AddKeys(args, 'P', 0); }
+  Self& PartialSum(const OpArg& arg) { return Add(KeyOf(arg), 'P', 0); }
+  Self& PartialSum(const std::vector<OpArg>& args) { return AddAll(args, 'P', 0); }
+  Self& PartialSum(const Keys& args) { return AddAll(args, 'P', 0); }
 
   void Build() {
     const int32_t number = entries_->empty() ? 0 : entries_->back().signature + 1;
@@ -47,7 +46,7 @@ class UserOpSbpSignatureBuilder final {
   }
 
  private:
-  /* What is said of a tensor last counts. */
+  /* The last entry for a tensor wins. */
   Self& Add(const pykernels::TensorKey& tensor, char kind, int64_t axis) {
     for (pykernels::SbpEntry& entry : signature_) {
       if (entry.tensor == tensor) {
@@ -58,14 +57,13 @@ class UserOpSbpSignatureBuilder final {
     signature_.push_back({0, tensor, kind, axis});
     return *this;
   }
-  Self& AddArgs(const std::vector<OpArg>& args, char kind, int64_t axis) {
-    for (const OpArg& arg : args) { Add({arg.name(), arg.index()}, kind, axis); }
+  template<typename Args>
+  Self& AddAll(const Args& args, char kind, int64_t axis) {
+    for (const auto& arg : args) { Add(KeyOf(arg), kind, axis); }
     return *this;
   }
-  Self& AddKeys(const Keys& args, char kind, int64_t axis) {
-    for (const pykernels::TensorKey& arg : args) { Add(arg, kind, axis); }
-    return *this;
-  }
+  static pykernels::TensorKey KeyOf(const OpArg& arg) { return {arg.name(), arg.index()}; }
+  static pykernels::TensorKey KeyOf(const pykernels::TensorKey& key) { return key; }
 
   std::list<pykernels::SbpEntry>* entries_;
   std::list<pykernels::SbpEntry> signature_;
@@ -87,9 +85,8 @@ class SbpContext : public SbpContextBase {
   using SbpContextBase::SbpContextBase;
 
   UserOpSbpSignatureBuilder NewBuilder() { return UserOpSbpSignatureBuilder(&entries_); }
-  int64_t hierarchy_value() const { return parallel_num(); }
 
-  /* What has been built so far, once all of it has been found to fit the op. */
+  /* Checks the signatures built so far against the op and returns them. */
   const std::list<pykernels::SbpEntry>& Entries(Where at) const {
     for (const pykernels::SbpEntry& entry : entries_) { Check(entry, at); }
     return entries_;
@@ -100,17 +97,16 @@ class SbpContext : public SbpContextBase {
     const TensorDesc& tensor = Tensor(entry.tensor.first, entry.tensor.second, at);
     if (entry.kind != 'S' || !tensor.has_shape()) { return; }
     if (entry.axis < 0 || entry.axis >= tensor.shape().NumAxes()) {
-      pykernels::RaiseFault()
-          & pykernels::Message(at, "an SBP signature of op " + op_type_name() + " splits " + tensor.label()
-                                       + " along axis " + std::to_string(entry.axis) + ", but its shape is "
-                                       + tensor.shape().ToString());
+      throw pykernels::Fault(at, "an SBP signature of op " + op_type_name() + " splits " + tensor.label()
+                             + " along axis " + std::to_string(entry.axis) + ", but its shape is "
+                             + tensor.shape().ToString());
     }
   }
 
   std::list<pykernels::SbpEntry> entries_;
 };
 
-/* For SetNdSbpInferFn, which OneFlow from 0.5 on wants of ops without inputs; nothing calls it here. */
+/* For SetNdSbpInferFn, which OneFlow requires of ops without inputs since 0.5; nothing calls it here. */
 class InferNdSbpFnContext : public pykernels::OpContext {
  public:
   using OpContext::OpContext;
@@ -119,7 +115,7 @@ inline Maybe<void> InferNdSbp4SrcOp(InferNdSbpFnContext*, const SbpParallel&) {
   return Maybe<void>::Ok();
 }
 
-/* Functions to hand to SetGetSbpFn. */
+/* Ready-made functions for SetGetSbpFn. */
 struct GetSbpFnUtil {
   static Maybe<void> DefaultBroadcastToBroadcast(SbpContext*) { return Maybe<void>::Ok(); }
 
@@ -144,5 +140,3 @@ struct GetSbpFnUtil {
 
 }  // namespace user_op
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_SBP_CONTEXT_H_

@@ -1,13 +1,12 @@
-/* user_op::TensorDesc: shape and data type of one tensor. */
-#ifndef ONEFLOW_CORE_FRAMEWORK_TENSOR_DESC_H_
-#define ONEFLOW_CORE_FRAMEWORK_TENSOR_DESC_H_
+/* user_op::TensorDesc: the shape and data type of one tensor. */
+#pragma once
 
 #include "oneflow/core/common/data_type.h"
 #include "oneflow/core/common/shape.h"
 
 namespace pykernels {
 
-/* In the text of every failure that asks for a shape or a number of tensors before it is known. Readers look for it. */
+/* Part of every message about a shape or a number of tensors that is used before it is known. Readers search for it. */
 inline const char* const kNotKnownYet = "is not known yet";
 
 }  // namespace pykernels
@@ -18,17 +17,16 @@ namespace user_op {
 class TensorDesc {
  public:
   TensorDesc() = default;
-  /* `label` names the tensor in messages. An output starts without a shape. */
+  /* `label` names the tensor in messages. An output has no shape at first. */
   TensorDesc(std::string label, Shape shape, DataType data_type, bool is_dynamic)
       : label_(std::move(label)), shape_(std::move(shape)), data_type_(data_type), is_dynamic_(is_dynamic) {}
   TensorDesc(const TensorDesc&) = default;
 
-  /* Copies what describes the tensor, not which tensor it is. */
+  /* Copies the description of the tensor, but not its identity (label). */
   TensorDesc& operator=(const TensorDesc& other) {
     shape_ = other.shape_;
     data_type_ = other.data_type_;
     is_dynamic_ = other.is_dynamic_;
-    is_tensor_list_ = other.is_tensor_list_;
     return *this;
   }
   bool operator==(const TensorDesc& other) const {
@@ -37,7 +35,7 @@ class TensorDesc {
   bool operator!=(const TensorDesc& other) const { return !(*this == other); }
 
   const Shape& shape(pykernels::Where where = pykernels::Where::Here()) const {
-    if (!shape_.is_initialized()) { pykernels::Raise() & pykernels::Message(where, WhyUnknown()); }
+    if (!shape_.is_initialized()) { throw pykernels::Failure(where, WhyUnknown()); }
     return shape_;
   }
   Shape* mut_shape() { return &shape_; }
@@ -52,11 +50,7 @@ class TensorDesc {
   bool* mut_is_dynamic() { return &is_dynamic_; }
   void set_is_dynamic(bool is_dynamic) { is_dynamic_ = is_dynamic; }
 
-  bool is_tensor_list() const { return is_tensor_list_; }
-  bool* mut_is_tensor_list() { return &is_tensor_list_; }
-  void set_is_tensor_list(bool is_tensor_list) { is_tensor_list_ = is_tensor_list; }
-
-  /* Tensors are contiguous here; what is set is kept but not used. */
+  /* Tensors are contiguous here: strides can be set and read, but are not used. */
   const Stride& stride(pykernels::Where where = pykernels::Where::Here()) const {
     stride_.assign(shape(where).size(), 1);
     for (size_t axis = stride_.size(); axis-- > 1;) { stride_[axis - 1] = stride_[axis] * shape_[axis]; }
@@ -67,7 +61,7 @@ class TensorDesc {
 
   const std::string& label() const { return label_; }
 
-  /* For a tensor that is used before its shape is known. */
+  /* The reason why the shape cannot be read. */
   void ForgetShape() {
     shape_ = Shape::Unset();
     forgotten_ = true;
@@ -83,14 +77,9 @@ class TensorDesc {
   Shape shape_;
   DataType data_type_ = kInvalidDataType;
   bool is_dynamic_ = false;
-  bool is_tensor_list_ = false;
   bool forgotten_ = false;
   mutable Stride stride_;
 };
 
-using NaiveTensorDesc = TensorDesc;
-
 }  // namespace user_op
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_TENSOR_DESC_H_

@@ -1,6 +1,5 @@
-/* user_op::UserOpConfWrapper, one use of an op, and the builder of another one for a gradient. */
-#ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_CONF_H_
-#define ONEFLOW_CORE_FRAMEWORK_USER_OP_CONF_H_
+/* user_op::UserOpConfWrapper, one use of an op, and the builder that creates another one for a gradient. */
+#pragma once
 
 #include "pykernels/definition/instance.h"
 
@@ -19,7 +18,7 @@ class OpArg final {
   int32_t index_;
 };
 
-class UserOpConfWrapper final {
+class UserOpConfWrapper {
  public:
   using Where = pykernels::Where;
 
@@ -78,7 +77,7 @@ class UserOpConfWrapperBuilder final {
   }
   Self& Op(const std::string& op_type_name) { return OpTypeName(op_type_name); }
 
-  /* Binding an argument again adds a blob to it. */
+  /* Binding an argument again appends a blob. */
   Self& InputBind(const std::string& name, const std::string& blob) {
     Argument(&use_.inputs, name).blobs.push_back(blob);
     return *this;
@@ -107,10 +106,7 @@ class UserOpConfWrapperBuilder final {
     return *this;
   }
 
-  Self& ScopeSymbolId(int64_t) { return *this; }
-  Self& DeviceTag(const std::string&) { return *this; }
-
-  /* Outputs that were left out and that the op always has are added. */
+  /* Adds outputs that were left out but that the op always has. */
   UserOpConfWrapper Build() {
     if (const pykernels::Declaration* declaration = pykernels::FindDeclaration(use_.type)) {
       for (const pykernels::ArgumentDecl& output : declaration->outputs) {
@@ -136,5 +132,3 @@ class UserOpConfWrapperBuilder final {
 
 }  // namespace user_op
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_CONF_H_

@@ -1,6 +1,5 @@
-/* user_op::UserOpDefWrapper: what an op declares, as a SetCheckAttrFn function sees it. */
-#ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_DEF_H_
-#define ONEFLOW_CORE_FRAMEWORK_USER_OP_DEF_H_
+/* user_op::UserOpDefWrapper: the declaration of an op, as SetCheckAttrFn functions receive it. */
+#pragma once
 
 #include "pykernels/definition/declaration.h"
 
@@ -9,8 +8,6 @@ namespace user_op {
 
 class UserOpDefWrapper final {
  public:
-  using Where = pykernels::Where;
-
   explicit UserOpDefWrapper(const pykernels::Declaration& declaration) : declaration_(declaration) {}
 
   const std::string& name() const { return declaration_.name; }
@@ -24,55 +21,9 @@ class UserOpDefWrapper final {
     return pykernels::FindNamed(declaration_.attributes, name) != nullptr;
   }
 
-  bool IsArgOptional(const std::string& name, Where at = Where::Here()) const {
-    return Argument(name, at).optional;
-  }
-  std::pair<int32_t, bool> ArgNumAndIsMin(const std::string& name, Where at = Where::Here()) const {
-    const pykernels::ArgumentDecl& argument = Argument(name, at);
-    return {argument.count, argument.variadic};
-  }
-
-  AttrType GetAttrType(const std::string& name, Where at = Where::Here()) const {
-    return Attribute(name, at).initial.type;
-  }
-  bool AttrHasDefaultVal(const std::string& name, Where at = Where::Here()) const {
-    return Attribute(name, at).has_default;
-  }
-  template<typename T>
-  T GetAttrDefaultVal(const std::string& name, Where at = Where::Here()) const {
-    return AttrTraits<T>::Read(Attribute(name, at).initial);
-  }
-
  private:
-  const pykernels::ArgumentDecl& Argument(const std::string& name, Where at) const {
-    const pykernels::ArgumentDecl* argument = pykernels::FindNamed(declaration_.inputs, name);
-    if (argument == nullptr) { argument = pykernels::FindNamed(declaration_.outputs, name); }
-    if (argument == nullptr) {
-      pykernels::RaiseFault()
-          & pykernels::Message(at, "op " + declaration_.name + " has no argument '" + name + "'");
-    }
-    return *argument;
-  }
-  const pykernels::AttributeDecl& Attribute(const std::string& name, Where at) const {
-    const pykernels::AttributeDecl* attribute = pykernels::FindNamed(declaration_.attributes, name);
-    if (attribute == nullptr) {
-      pykernels::RaiseFault()
-          & pykernels::Message(at, "op " + declaration_.name + " has no attribute '" + name + "'");
-    }
-    return *attribute;
-  }
-
   const pykernels::Declaration& declaration_;
-};
-
-struct CheckAttrFnUtil {
-  template<typename Conf>
-  static Maybe<void> NoCheck(const UserOpDefWrapper&, const Conf&) {
-    return Maybe<void>::Ok();
-  }
 };
 
 }  // namespace user_op
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_DEF_H_

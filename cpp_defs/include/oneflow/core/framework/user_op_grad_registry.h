@@ -1,6 +1,5 @@
-/* The gradient of an op: both styles in which OneFlow lets a definition plan the backward pass. */
-#ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_GRAD_REGISTRY_H_
-#define ONEFLOW_CORE_FRAMEWORK_USER_OP_GRAD_REGISTRY_H_
+/* The gradient of an op, in both styles in which an OneFlow definition can plan the backward pass. */
+#pragma once
 
 #include "pykernels/definition/callback.h"
 #include "pykernels/definition/gradient_plan.h"
@@ -8,40 +7,30 @@
 namespace oneflow {
 namespace user_op {
 
-/* The forward op, as its gradient sees it. */
-class UserOpWrapper final {
+/* The forward op, as a gradient function sees it. */
+class UserOpWrapper final : private UserOpConfWrapper {
  public:
   using Where = pykernels::Where;
+  using UserOpConfWrapper::attr, UserOpConfWrapper::attr_or_default;
+  using UserOpConfWrapper::has_input, UserOpConfWrapper::input_size;
+  using UserOpConfWrapper::has_output, UserOpConfWrapper::output_size;
+  using UserOpConfWrapper::op_name, UserOpConfWrapper::op_type_name;
 
-  /* `constant`: the inputs that the op declares to need no gradient. */
+  /* `constant`: the inputs that the op declares as needing no gradient. */
   UserOpWrapper(pykernels::Instance* forward, pykernels::GradientPlan* plan,
                 std::vector<pykernels::TensorKey> constant)
-      : forward_(forward),
+      : UserOpConfWrapper(std::shared_ptr<const pykernels::OpUse>(std::shared_ptr<void>(), &forward->use())),
+        forward_(forward),
         plan_(plan),
-        conf_(std::shared_ptr<const pykernels::OpUse>(std::shared_ptr<void>(), &forward->use())),
         constant_(std::move(constant)) {}
 
-  const UserOpConfWrapper& user_op_conf() const { return conf_; }
-  const std::string& op_name() const { return conf_.op_name(); }
-  const std::string& op_type_name() const { return conf_.op_type_name(); }
+  const UserOpConfWrapper& user_op_conf() const { return *this; }
 
-  int32_t input_size(const std::string& name, Where at = Where::Here()) const {
-    return conf_.input_size(name, at);
-  }
-  int32_t output_size(const std::string& name, Where at = Where::Here()) const {
-    return conf_.output_size(name, at);
-  }
-  bool has_input(const std::string& name, int32_t index, Where at = Where::Here()) const {
-    return conf_.has_input(name, index, at);
-  }
-  bool has_output(const std::string& name, int32_t index, Where at = Where::Here()) const {
-    return conf_.has_output(name, index, at);
-  }
   const std::string& input(const std::string& name, int32_t index, Where at = Where::Here()) const {
-    return conf_.input(InputName(name), index, at);
+    return UserOpConfWrapper::input(InputName(name), index, at);
   }
   const std::string& output(const std::string& name, int32_t index, Where at = Where::Here()) const {
-    return conf_.output(OutputName(name), index, at);
+    return UserOpConfWrapper::output(OutputName(name), index, at);
   }
   const std::string& output_grad(const std::string& name, int32_t index, Where at = Where::Here()) const {
     gradients_.push_back(output(name, index, at));
@@ -51,15 +40,6 @@ class UserOpWrapper final {
   const std::string& GetGradTensorWithOpOutput(const std::string& name, int32_t index,
                                                Where at = Where::Here()) const {
     return output_grad(name, index, at);
-  }
-
-  template<typename T>
-  const T& attr(const std::string& name, Where at = Where::Here()) const {
-    return conf_.attr<T>(name, at);
-  }
-  template<typename T>
-  T attr_or_default(const std::string& name, const T& otherwise, Where at = Where::Here()) const {
-    return conf_.attr_or_default<T>(name, otherwise, at);
   }
 
   const TensorDesc& arg_tensor_desc(const std::string& name, int32_t index, Where at = Where::Here()) const {
@@ -72,11 +52,11 @@ class UserOpWrapper final {
 
   bool NeedGenGradTensor4OpInput(const std::string& name, int32_t index, Where at = Where::Here()) const {
     const std::string declared = InputName(name);
-    conf_.input(declared, index, at);
+    UserOpConfWrapper::input(declared, index, at);
     return !pykernels::Contains(constant_, pykernels::TensorKey(declared, index));
   }
   bool HasGradTensor4OpOutput(const std::string& name, int32_t index, Where at = Where::Here()) const {
-    conf_.output(OutputName(name), index, at);
+    output(name, index, at);
     return true;
   }
 
@@ -89,22 +69,22 @@ class UserOpWrapper final {
   void BindGradTensorWithOpInput(const std::string& blob, const std::string& name, int32_t index,
                                  Where at = Where::Here()) const {
     if (!NeedGenGradTensor4OpInput(name, index, at)) {
-      pykernels::RaiseFault()
-          & pykernels::Message(
-              at, "input '" + name + "' of op " + op_type_name() + " is declared to need no gradient");
+      throw pykernels::Fault( at, "input '" + name + "' of op " + op_type_name()
+                             + " is declared to need no gradient");
     }
     plan_->Bind(InputName(name), index, blob, at);
   }
 
  private:
   std::string InputName(const std::string& name) const {
-    return Declared("input", conf_.use()->inputs, name);
+    return Declared("input", use()->inputs, name);
   }
   std::string OutputName(const std::string& name) const {
-    return Declared("output", conf_.use()->outputs, name);
+    return Declared("output", use()->outputs, name);
   }
 
-  /* `name`, or, where the op has one input and one output and so nothing else can be meant, the name it declares. */
+  /* Returns `name`, or the declared name if the op has only one input and one output, so that nothing else can be
+   * meant. */
   std::string Declared(const std::string& kind, const std::list<pykernels::BoundArgument>& arguments,
                        const std::string& name) const {
     const pykernels::Declaration& op = forward_->declaration();
@@ -118,9 +98,8 @@ class UserOpWrapper final {
 
   pykernels::Instance* forward_;
   pykernels::GradientPlan* plan_;
-  UserOpConfWrapper conf_;
   std::vector<pykernels::TensorKey> constant_;
-  mutable std::list<std::string> gradients_;  // what output_grad has returned references to
+  mutable std::list<std::string> gradients_;  // keeps alive the names that output_grad has returned
 };
 
 using BackwardOpBuilder = UserOpConfWrapperBuilder;
@@ -140,16 +119,16 @@ class BackwardOpConfContext final {
 
   void DefineOp(const std::string& op_name, const BackwardOpBuilderFn& fn, Where at = Where::Here()) {
     if (Find(op_name) != nullptr) {
-      pykernels::RaiseFault() & pykernels::Message(at, "the gradient defines op " + op_name + " twice");
+      throw pykernels::Fault(at, "the gradient defines op " + op_name + " twice");
     }
     ops_.push_back({op_name, fn, at});
   }
 
-  /* An op becomes part of the gradient when it is first asked for. */
+  /* An op becomes part of the gradient when it is first requested. */
   UserOpConfWrapper& GetOp(const std::string& op_name, Where at = Where::Here()) {
     DefinedOp* op = Find(op_name);
     if (op == nullptr) {
-      pykernels::RaiseFault() & pykernels::Message(at, "the gradient has not defined op " + op_name);
+      throw pykernels::Fault(at, "the gradient has not defined op " + op_name);
     }
     if (op->built == nullptr) { Build(op, at); }
     return *op->built;
@@ -170,8 +149,7 @@ class BackwardOpConfContext final {
 
   void Build(DefinedOp* op, Where at) {
     if (op->building) {
-      pykernels::RaiseFault()
-          & pykernels::Message(at, "op " + op->name + " of the gradient is defined by its own output");
+      throw pykernels::Fault(at, "op " + op->name + " of the gradient is defined by its own output");
     }
     op->building = true;
     BackwardOpBuilder builder(op->name, op->at);
@@ -186,7 +164,7 @@ class BackwardOpConfContext final {
 
 using BackwardOpConfGenFn = pykernels::Callback<BackwardOpConfContext*>;
 
-/* REGISTER_USER_OP_GRAD: the gradient of one op type. */
+/* The gradient of one op type, registered by REGISTER_USER_OP_GRAD. */
 class OpGradRegistry final {
  public:
   OpGradRegistry(std::string op_type_name, pykernels::Where at) : name(std::move(op_type_name)), where(at) {}
@@ -212,5 +190,3 @@ class OpGradRegistry final {
 
 }  // namespace user_op
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_GRAD_REGISTRY_H_

@@ -1,10 +1,9 @@
 /* user_op::OpRegistry: the registration of one op type.
  *
- * It runs while the shared object is loaded, where an exception would end the process, so what is wrong is written down
- * and reported when the definition is read.
+ * Registration runs while the shared object is being loaded, when an exception would end the process. Problems are
+ * therefore recorded and reported when the definition is read.
  */
-#ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_H_
-#define ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_H_
+#pragma once
 
 #include "oneflow/core/framework/batch_axis_context.h"
 #include "oneflow/core/framework/infer_util.h"
@@ -15,7 +14,7 @@
 namespace oneflow {
 namespace user_op {
 
-/* Hints about one input or output of a use of an op. Whether an input needs a gradient is the one that counts here. */
+/* Properties of one input or output of a use of an op. Only requires_grad and is_mutable of inputs are used here. */
 class ArgModifier {
  public:
   bool requires_grad() const { return requires_grad_; }
@@ -24,7 +23,6 @@ class ArgModifier {
   void set_is_mutable(bool is_mutable) { is_mutable_ = is_mutable; }
   void set_use_header_only(bool) {}
   void set_header_infered_before_compute(bool) {}
-  void set_is_tensor_list(bool) {}
 
  private:
   bool requires_grad_ = true;
@@ -71,7 +69,7 @@ class OpRegistry final {
   OpRegistry& Attr(const std::string& name, const T& initial) {
     return Attribute({name, MakeAttrVal(initial), /*has_default=*/true});
   }
-  /* The spelling of 0.1: the type is a value. */
+  /* The form used by OneFlow 0.1, where the type is a value. */
   OpRegistry& Attr(const std::string& name, AttrType type) {
     return Attribute({name, AttrVal(type), /*has_default=*/false});
   }
@@ -80,7 +78,7 @@ class OpRegistry final {
     AttrVal value = MakeAttrVal(initial);
     const AttrType given = value.type;
     if (!ConvertAttrVal(&value, type)) {
-      Problem("the default of attribute '" + name + "' is no " + AttrTypeName(type) + ", but of type "
+      Problem("the default of attribute '" + name + "' must be " + AttrTypeName(type) + ", but is of type "
               + AttrTypeName(given));
     }
     return Attribute({name, value, /*has_default=*/true});
@@ -97,7 +95,7 @@ class OpRegistry final {
   OpRegistry& SetOutputBufferNum(int32_t) { return *this; }
   OpRegistry& SupportNonContiguous() { return *this; }
 
-  /* With both a logical and a physical function, the logical one counts: there is one device here. */
+  /* If an op has both a logical and a physical function, the logical one is used: there is only one device here. */
   OpRegistry& SetTensorDescInferFn(TensorDescInferFn fn) {
     return SetLogicalTensorDescInferFn(std::move(fn));
   }
@@ -114,7 +112,7 @@ class OpRegistry final {
   OpRegistry& SetCheckAttrFn(CheckAttrFn fn) { return Set(&check_attr_fn_, std::move(fn), 0); }
   OpRegistry& SetInputArgModifyFn(InputArgModifyFn fn) { return Set(&input_modify_fn_, std::move(fn), 0); }
 
-  /* These have no reader here. */
+  /* Accepted but not used here. */
 #define PK_NOT_READ(name)        \
   template<typename Function>    \
   OpRegistry& name(Function&&) { \
@@ -139,7 +137,7 @@ class OpRegistry final {
   uint32_t flags() const { return flags_; }
   const std::vector<std::string>& problems() const { return problems_; }
 
-  /* Fills the outputs of `instance`. Without shapes, data types alone, where they have a function of their own. */
+  /* Infers the outputs of `instance`. Without `with_shapes`, infers only data types, if a separate function does so. */
   void Infer(pykernels::Instance* instance, bool with_shapes, bool with_data_types) const {
     instance->UnsetOutputs();
     InferContext context(instance, static_cast<bool>(data_type_fn_));
@@ -152,8 +150,8 @@ class OpRegistry final {
     if (sbp_fn_) { sbp_fn_(context); }
   }
 
-  /* Notes which inputs its SetInputArgModifyFn function says the kernel changes, with all inputs there and every
-     attribute at its default. */
+  /* Marks the inputs that the kernel changes, according to the SetInputArgModifyFn function. The function is called
+   * with all inputs present and every attribute at its default. */
   void MarkMutableInputs() {
     if (!input_modify_fn_) { return; }
     const auto use = std::make_shared<pykernels::OpUse>();
@@ -165,35 +163,17 @@ class OpRegistry final {
     for (const auto& attribute : declaration_.attributes) {
       use->attributes.push_back({attribute.name, attribute.initial});
     }
-    std::list<std::pair<pykernels::ArgumentDecl*, InputArgModifier>> modifiers;
-    const auto get = [&](const std::string& name, int32_t) -> InputArgModifier* {
+    for (const auto& modifier : Modifiers(UserOpConfWrapper(use))) {
       for (auto& argument : declaration_.inputs) {
-        if (argument.name == name) {
-          modifiers.emplace_back(&argument, InputArgModifier());
-          return &modifiers.back().second;
-        }
+        if (argument.name == modifier.first.first) { argument.is_mutable |= modifier.second.is_mutable(); }
       }
-      return nullptr;
-    };
-    input_modify_fn_(get, UserOpConfWrapper(use));
-    for (const auto& modifier : modifiers) {
-      if (modifier.second.is_mutable()) { modifier.first->is_mutable = true; }
     }
   }
 
-  /* The inputs of a use of the op that its SetInputArgModifyFn function says need no gradient. */
+  /* Returns the inputs that need no gradient in a use of the op, according to the SetInputArgModifyFn function. */
   std::vector<pykernels::TensorKey> ConstantInputs(const UserOpConfWrapper& conf) const {
-    std::list<std::pair<pykernels::TensorKey, InputArgModifier>> modifiers;
-    if (input_modify_fn_) {
-      const auto get = [&](const std::string& name, int32_t index) -> InputArgModifier* {
-        if (!conf.has_input(name, index)) { return nullptr; }
-        modifiers.emplace_back(pykernels::TensorKey(name, index), InputArgModifier());
-        return &modifiers.back().second;
-      };
-      input_modify_fn_(get, conf);
-    }
     std::vector<pykernels::TensorKey> constant;
-    for (const auto& modifier : modifiers) {
+    for (const auto& modifier : Modifiers(conf)) {
       if (!modifier.second.requires_grad() || modifier.second.is_mutable()) {
         constant.push_back(modifier.first);
       }
@@ -209,11 +189,23 @@ class OpRegistry final {
     return *this;
   }
 
+  /* Returns what the SetInputArgModifyFn function requests, and sets, for a use of the op. */
+  std::list<std::pair<pykernels::TensorKey, InputArgModifier>> Modifiers(const UserOpConfWrapper& conf) const {
+    std::list<std::pair<pykernels::TensorKey, InputArgModifier>> modifiers;
+    const auto get = [&](const std::string& name, int32_t index) -> InputArgModifier* {
+      if (!conf.has_input(name, index)) { return nullptr; }
+      modifiers.emplace_back(pykernels::TensorKey(name, index), InputArgModifier());
+      return &modifiers.back().second;
+    };
+    if (input_modify_fn_) { input_modify_fn_(get, conf); }
+    return modifiers;
+  }
+
   OpRegistry& Argument(std::list<pykernels::ArgumentDecl>* list, pykernels::ArgumentDecl argument) {
     CheckName(argument.name);
     if (argument.count < 1) {
       Problem("argument '" + argument.name + "' stands for " + std::to_string(argument.count)
-              + " tensors; the least is 1 (OptionalInput may be left out)");
+              + " tensors; the minimum is 1 (OptionalInput may be left out)");
     }
     list->push_back(std::move(argument));
     return *this;
@@ -225,7 +217,7 @@ class OpRegistry final {
     return *this;
   }
 
-  /* Arguments and attributes share one set of names. */
+  /* Arguments and attributes share one namespace. */
   void CheckName(const std::string& name) {
     if (name.empty()) { Problem("an argument or attribute has no name"); }
     if (pykernels::Contains(names_, name)) { Problem("the name '" + name + "' is declared twice"); }
@@ -250,5 +242,3 @@ class OpRegistry final {
 
 }  // namespace user_op
 }  // namespace oneflow
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_H_

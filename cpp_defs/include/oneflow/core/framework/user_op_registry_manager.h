@@ -1,6 +1,5 @@
-/* The macros that register ops and gradients, and the list of what they have registered. */
-#ifndef ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_MANAGER_H_
-#define ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_MANAGER_H_
+/* The macros that register ops and gradients, and the registry that holds them. */
+#pragma once
 
 #include "oneflow/core/framework/user_op_grad_registry.h"
 #include "oneflow/core/framework/user_op_registry.h"
@@ -10,7 +9,7 @@ namespace pykernels {
 using ::oneflow::user_op::OpGradRegistry;
 using ::oneflow::user_op::OpRegistry;
 
-/* Everything that this shared object registers. */
+/* All ops and gradients that this shared object registers. */
 class Registry {
  public:
   static Registry& Get() {
@@ -31,7 +30,7 @@ class Registry {
     return nullptr;
   }
 
-  /* What is wrong with the registrations, each with its line. */
+  /* The problems of the registrations, each with its location. */
   std::vector<std::string> Problems() const {
     std::vector<std::string> problems;
     for (const OpRegistry& op : ops_) {
@@ -80,5 +79,3 @@ inline const Declaration* FindDeclaration(const std::string& op_type) {
 #define REGISTER_USER_OP_GRAD(name)                                                              \
   [[maybe_unused]] static ::oneflow::user_op::OpGradRegistry& OF_PP_CAT(pk_grad_, __COUNTER__) = \
       ::pykernels::Registry::Get().AddGradient(name, PK_HERE)
-
-#endif  // ONEFLOW_CORE_FRAMEWORK_USER_OP_REGISTRY_MANAGER_H_

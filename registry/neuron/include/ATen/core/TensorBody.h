@@ -1,5 +1,5 @@
-// In front of PyTorch's own header of this name: a copy of that one, with what torchneuron/tensor_members.h declares added
-// to class Tensor, which is made when a library is built.
+// Found before PyTorch's own header of this name. The build of a library makes a copy of that header and adds the
+// members that torchneuron/tensor_members.h declares to class Tensor.
 #pragma once
 
 #include "torchneuron/accessors.h"

@@ -1,4 +1,4 @@
-// ONNX's schemas, by which PopART checks models. Here models are checked by the OpDefinition: what is said is not kept.
+// ONNX's schemas, by which PopART checks models. Here the OpDefinition checks models, and schemas are discarded.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Shape inference of models, which here is the op's setup().
+// Shape inference of models; here the op's setup() does it.
 #pragma once
 
 #include <onnx/defs/schema.h>

@@ -1,4 +1,4 @@
-// The device of an Opx, which knows what its inputs are.
+// The device of an Opx, which holds its inputs.
 #pragma once
 
 namespace popart {

@@ -1,4 +1,4 @@
-// What an op computes: grow() adds it to a program.
+// The computation of an op: grow() adds it to a program.
 #pragma once
 
 #include <set>
@@ -24,7 +24,7 @@ class Opx {
 
   virtual void grow(poplar::program::Sequence& prog) const;
 
-  // What the layout of tensors on tiles is chosen by, and nothing here.
+  // Functions that choose the layout of tensors on tiles; unused here.
   virtual poplar::Tensor createInput(InIndex, const poplar::DebugNameAndId&) const { return poplar::Tensor(); }
   virtual poplar::Tensor createInputTensor(InIndex, const poplar::DebugNameAndId&) const { return poplar::Tensor(); }
   virtual InputCreatorType getInputCreatorType(InIndex) const { return InputCreatorType::Deadend; }

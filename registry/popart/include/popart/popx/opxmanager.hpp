@@ -1,4 +1,4 @@
-// Which Opx computes which op: a static OpxCreator for each.
+// Maps ops to the Opx that computes them; each Opx has a static OpxCreator.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ class OpxManager {
  public:
   using OpxFactoryFunc = std::function<std::unique_ptr<Opx>(Op*, Devicex*)>;
 
-  // As OpManager::registerOp().
+  // Like OpManager::registerOp().
   static void registerOpx(const OperatorIdentifier& opid, OpxFactoryFunc function) noexcept;
 };
 

@@ -1,5 +1,5 @@
-// A vector with room for N items inside, as OneFlow's shapes use it. Its layout is the one that liboneflow was built
-// with: a pointer, two 32-bit counts, the room; what has outgrown the room comes from malloc. Of trivial items only.
+// A vector with inline storage for N items, as OneFlow's shapes use it. Its layout is the one that liboneflow was built
+// with: a pointer, two 32-bit counts, the inline storage. Larger contents come from malloc. Only for trivial items.
 #pragma once
 
 #include <algorithm>
@@ -84,7 +84,7 @@ class SmallVector {
   void pop_back() { --size_; }
   void resize(size_t n) { resize(n, T()); }
   void resize(size_t n, const T& item) {
-    const T copy = item;  // which may be one of ours
+    const T copy = item;  // the item may be in this vector
     Grow(n);
     if (n > size_) std::fill(end(), begin() + n, copy);
     size_ = static_cast<uint32_t>(n);
@@ -141,7 +141,7 @@ class SmallVector {
     capacity_ = static_cast<uint32_t>(n);
   }
 
-  // Leaves it empty, with its room.
+  // Empties the vector and restores its inline storage.
   void Reset() {
     data_ = room_;
     size_ = 0;
@@ -153,7 +153,7 @@ class SmallVector {
     Reset();
   }
 
-  // For one that is empty.
+  // Takes the items of `other`; this vector must be empty.
   void Take(SmallVector* other) {
     if (other->IsInside()) {
       append(other->begin(), other->end());

@@ -7,7 +7,8 @@
 
 namespace popart {
 
-// `Derived` has a static function defaultOperatorId(); `Params` has appendAttributes() and a static makeFromAttributes().
+// `Derived` has a static function defaultOperatorId(); `Params` has appendAttributes() and a static
+// makeFromAttributes().
 template <typename Derived, typename Params>
 class ParameterizedOp : public Op {
  public:
@@ -17,7 +18,7 @@ class ParameterizedOp : public Op {
       : Op(opid, settings), m_params(params) {}
   ParameterizedOp(const Params& params, const Op::Settings& settings)
       : Op(Derived::defaultOperatorId(), settings), m_params(params) {}
-  // A gradient op has the parameters of its op.
+  // Copies the parameters of the op to its gradient op.
   template <typename Other>
   ParameterizedOp(const OperatorIdentifier& opid, const ParameterizedOp<Other, Params>& op)
       : Op(opid, op.settings), m_params(op.params()) {}

@@ -1,4 +1,4 @@
-// A module of Python that makes a ParameterizedOp.
+// Defines a Python module that creates a ParameterizedOp.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@
 
 namespace popart_cpu {
 
-// The number of an op for the functions of interface.h; it throws what is wrong.
+// Returns the number of an op for the functions of interface.h; throws the op's errors.
 int64_t keep(std::unique_ptr<popart::Op> op);
 
-// The class that Python sees.
+// The class that Python uses.
 template <typename OP>
 struct Binding {};
 
@@ -40,9 +40,10 @@ void makeParameterizedOpBindings(pybind11::module m, const char* name) {
       id.version = py::cast<unsigned>(opid.attr("version"));
     }
     const int64_t number = popart_cpu::keep(std::unique_ptr<Op>(new OP(id, params, Op::Settings())));
-    return graph.attr("_popart_op_created")(number, inputs, outputs, settings);
+    const py::object append = py::module_::import("pykernels.vendors.popxl.cpp_op").attr("create");
+    return append(graph, number, inputs, outputs, settings);
   };
-  // Modules of the same op, old and new, do not know of each other.
+  // Local, because old and new modules of the same op do not know of each other.
   py::class_<popart_cpu::Binding<OP>> binding(m, name, py::module_local());
   binding.def_static("create_op_in_graph", create, py::arg("graph"), py::arg("inputs"), py::arg("outputs"),
                      py::arg("opid"), py::arg("params"), py::arg("settings"));

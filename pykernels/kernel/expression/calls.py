@@ -1,0 +1,160 @@
+"""Express calls of NumPy's and Python's functions, and of methods of arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pykernels.kernel.expression import operations, reductions, substitutes, views
+from pykernels.kernel.expression.array_nodes import Extent, require_known
+from pykernels.kernel.expression.axes import Axes
+from pykernels.kernel.expression.construction import apply, compute, convert
+from pykernels.kernel.expression.nodes import Node, NotExpressible, Operation, dtype_of, is_array
+from pykernels.kernel.expression.operations import REDUCTIONS, Function
+
+__all__ = ["Call", "call_function", "call_method"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call whose arguments are evaluated.
+
+    Attributes
+    ----------
+    text : str
+        The function as the kernel writes it.
+    positional, keywords
+        The arguments.
+    axes : Axes or None
+        As for `evaluation.evaluate`.
+    evaluate : callable
+        Evaluates a Python function for such arguments.
+    """
+
+    text: str
+    positional: list[Any]
+    keywords: dict[str, Any]
+    axes: Axes | None
+    evaluate: Callable[..., Any]
+
+    def misfit(self) -> NotExpressible:
+        """Return the error for arguments that cannot be expressed."""
+        return NotExpressible(f"a call of {self.text} with these arguments")
+
+
+# Functions that take the array, then the other arguments of a call.
+_OfArray: TypeAlias = Callable[[Axes, Node, list[Any], dict[str, Any]], Any]
+# Those for arrays with a shape.
+_ARRAY_METHODS: Mapping[str, _OfArray] = {
+    **{name: functools.partial(reductions.reduce, name) for name in REDUCTIONS},
+    **{name: functools.partial(views.flatten, name) for name in ("ravel", "flatten", "transpose")},
+    "reshape": views.reshape,
+    "squeeze": views.squeeze,
+}
+_ARRAY_FUNCTIONS: Mapping[Any, _OfArray] = {
+    **{getattr(np, name): _ARRAY_METHODS[name] for name in REDUCTIONS},
+    np.amax: _ARRAY_METHODS["max"],
+    np.amin: _ARRAY_METHODS["min"],
+    np.expand_dims: views.expand_dims,
+    np.reshape: views.reshape,
+    np.squeeze: views.squeeze,
+}
+
+
+def call_function(called: Any, call: Call) -> Any:
+    """Return the value or expression that a call of a function of Python's or of a package's gives."""
+    positional, keywords, axes = call.positional, call.keywords, call.axes
+    function, is_like = operations.find(called), any(called is like for like in operations.LIKE)
+    if axes is not None:
+        of_array = _find(_ARRAY_FUNCTIONS, called)
+        if of_array is not None and positional and axes.has(positional[0]):
+            return of_array(axes, positional[0], positional[1:], keywords)
+        if called is len and positional and axes.shape_of(positional[0]):
+            return views.lengths(axes, positional[0])[0]
+        if function is None and not is_like:
+            for value in (*positional, *keywords.values()):
+                require_known(value)
+        if called is np.arange and len(positional) == 1 and not keywords and isinstance(positional[0], Extent):
+            return views.count_to(axes, positional[0])
+    substitute = substitutes.find(called, len(positional) + len(keywords))
+    if substitute is not None:
+        return _substituted(substitute, positional, call)
+    if function is not None:
+        return apply(function, _operands(function, call), axes)
+    if is_like:
+        return _like(operations.LIKE[called], call)
+    if any(called is known for known in operations.CONVERSIONS) and len(positional) == 1 and not keywords:
+        (number,) = positional
+        if isinstance(number, Node) and not is_array(number):
+            return convert(number, called(1), axes)
+    if any(called is known for known in operations.STATIC):
+        return compute(lambda *values: called(*values, **keywords), (*positional, *keywords.values()))
+    raise NotExpressible(f"a call of {call.text}")
+
+
+def call_method(owner: Node, name: str, call: Call) -> Any:
+    """Return the value or expression that a call of an array's method gives."""
+    positional, keywords, axes = call.positional, call.keywords, call.axes
+    if axes is not None and axes.has(owner) and name in _ARRAY_METHODS:
+        return _ARRAY_METHODS[name](axes, owner, positional, keywords)
+    if not is_array(owner):
+        raise NotExpressible(f"the method {name!r} of a number")
+    if name == "astype" and (len(positional), set(keywords) - {"copy"}) in ((1, set()), (0, {"dtype"})):
+        dtype = compute(np.dtype, (positional[0] if positional else keywords["dtype"],))
+        if keywords.get("copy") is False and dtype == dtype_of(owner):
+            return owner
+        return convert(owner, np.ones(1, dtype), axes)
+    if name == "clip" and len(positional) == 2 and not keywords:
+        return apply(Function("clip", np.clip), [owner, *positional], axes)
+    if name == "copy" and not positional and not keywords:
+        return convert(owner, owner.sample, axes)
+    if name in substitutes.METHODS:
+        return _substituted(substitutes.METHODS[name], [owner, *positional], call)
+    raise NotExpressible(f"the method {name!r}")
+
+
+def _find(table: Mapping[Any, Any], called: Any) -> Any:
+    try:
+        return table.get(called)
+    except TypeError:  # unhashable
+        return None
+
+
+def _substituted(substitute: Callable[..., Any], positional: list[Any], call: Call) -> Any:
+    try:
+        return call.evaluate(substitute, positional, call.keywords)
+    except NotExpressible as refusal:
+        # The place would be in our code, not in the user's.
+        if refusal.specialize_on:
+            raise NotExpressible(refusal.reason, specialize_on=refusal.specialize_on) from None
+        raise call.misfit() from None
+
+
+def _operands(function: Function, call: Call) -> list[Any]:
+    positional, keywords = call.positional, call.keywords
+    if function.name == "clip":
+        bounds = dict(zip(("a_min", "a_max"), positional[1:])) | keywords
+        if set(bounds) == {"a_min", "a_max"} and len(positional) + len(keywords) == 3:
+            return [positional[0], bounds["a_min"], bounds["a_max"]]
+    count = {"where": 3, "rint": 1}.get(function.name, len(positional))
+    if keywords or len(positional) != count:
+        raise call.misfit()
+    return positional
+
+
+def _like(filled: int | None, call: Call) -> Node:
+    """Return an array of the shape of another, as `np.full_like` and its like do."""
+    values = [*call.positional, *([] if filled is None else [filled])]
+    if len(values) != 2 or not is_array(values[0]) or set(call.keywords) - {"dtype"} or is_array(values[1]):
+        raise call.misfit()
+    like, value = values
+    dtype = compute(np.dtype, (call.keywords.get("dtype", dtype_of(like)),))
+    # Its value does not depend on `like`, but its shape does.
+    made = Operation(np.ones(1, dtype), like.inputs, name="convert", operands=(value,), dtype=dtype)
+    if call.axes is not None:
+        call.axes.note(made, call.axes.shape_of(like))
+    return made

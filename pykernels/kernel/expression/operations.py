@@ -1,0 +1,339 @@
+"""The table of operations that kernels may use on elements and numbers, with a row for each.
+
+A row holds an operation's names in NumPy, Python and C, the dtype in which it is computed, its cost, where it raises,
+and what computes it in numba-compiled code. `emit.vector_operations.EMITTERS` has its instructions.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import enum
+import functools
+import math
+import operator
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    *("BINARY", "COMPARISONS", "CONVERSIONS", "LIKE", "OF_SEVERAL", "OPERATIONS", "RAISING_MATH", "REDUCTIONS"),
+    *("STATIC", "UNARY", "Cost", "Folding", "Function", "Loops", "Properties", "Raises", "find"),
+]
+
+
+class Cost(enum.IntEnum):
+    """How long an operation takes."""
+
+    LOW = 0
+    #: Computed once for all elements that share the result.
+    MODERATE = 1
+    #: Stored for later passes over the elements, too.
+    HIGH = 2
+
+
+class Raises(enum.Enum):
+    """Where an operation on Python's numbers raises an exception."""
+
+    DIVISION = "the last operand is 0"
+    OVERFLOW = "a whole number needs more than 64 bits"
+    SHIFT = "a whole number is shifted by less than 0, or beyond 64 bits"
+    CONVERSION = "a floating-point number is NaN, or beyond 64 bits as a whole number"
+    RESULT = "a floating-point result of finite operands is NaN or infinite"
+
+
+class Loops(enum.Enum):
+    """What computes an operation in numba-compiled code."""
+
+    NUMBA = enum.auto()
+    OURS_FOR_INTEGERS = enum.auto()
+    OURS = enum.auto()
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function or operator, and the operation for which it stands.
+
+    Attributes
+    ----------
+    name : str
+        The name of the operation.
+    function : callable
+        NumPy's or Python's function, which determines the dtype of the result.
+    computed_in : callable or None
+        Takes samples of the operands and returns the dtype to compute in; None for the dtype of the result.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    computed_in: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
+class Properties:
+    """A row of the table.
+
+    Attributes
+    ----------
+    name : str
+        The name of the operation and of its NumPy function.
+    aliases : tuple of str
+        Further functions for it.
+    module : str
+        The module of these functions; empty for operations that only expressions have.
+    python : tuple of (type of ast.AST, callable), optional
+        Python's operator, in the syntax tree and as a function.
+    c : str
+        The function for it in C's ``math.h`` and Python's `math`; empty if there is none.
+    computed_in : callable, optional
+        As in `Function`.
+    cost : Cost
+    raises : Raises, optional
+    loops : Loops
+    """
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    module: str = "numpy"
+    python: tuple[type[ast.AST], Callable[..., Any]] | None = None
+    c: str = ""
+    computed_in: Callable[..., Any] | None = None
+    cost: Cost = Cost.LOW
+    raises: Raises | None = None
+    loops: Loops = Loops.NUMBA
+
+    @property
+    def operators(self) -> tuple[Callable[..., Any], ...]:
+        """Python's operator as a function, and its in-place form, as far as they exist."""
+        if self.python is None:
+            return ()
+        _, function = self.python
+        in_place = getattr(operator, f"i{function.__name__.rstrip('_')}", None)
+        return (function,) if in_place is None else (function, in_place)
+
+
+def _in_common(*operands: Any) -> np.dtype:
+    return np.result_type(*operands)
+
+
+def _in_its_own(operand: Any) -> np.dtype:
+    return np.asarray(operand).dtype
+
+
+def _in_bool(*operands: Any) -> np.dtype:
+    return np.dtype(np.bool_)
+
+
+_Row = Properties
+_LOW, _MODERATE, _HIGH = Cost
+_DIVISION, _OVERFLOW, _SHIFT, _CONVERSION, _RESULT = Raises
+_NUMBA, _OURS_FOR_INTEGERS, _OURS = Loops
+#: By name.
+OPERATIONS: Mapping[str, Properties] = {
+    row.name: row
+    for row in (
+        # numba promises LLVM that sums, differences and products of integers never overflow. LLVM then omits checks of
+        # indices computed from them. Dividing the smallest integer by -1 ends the process.
+        _Row("add", python=(ast.Add, operator.add), raises=_OVERFLOW, loops=_OURS_FOR_INTEGERS),
+        _Row("subtract", python=(ast.Sub, operator.sub), raises=_OVERFLOW, loops=_OURS_FOR_INTEGERS),
+        _Row("multiply", python=(ast.Mult, operator.mul), raises=_OVERFLOW, loops=_OURS_FOR_INTEGERS),
+        _Row("negative", python=(ast.USub, operator.neg), loops=_OURS_FOR_INTEGERS),
+        _Row("positive", ("conjugate", "copy"), python=(ast.UAdd, operator.pos)),
+        _Row("divide", ("true_divide",), python=(ast.Div, operator.truediv), cost=_MODERATE, raises=_DIVISION),
+        _Row("floor_divide", python=(ast.FloorDiv, operator.floordiv), cost=_HIGH, raises=_DIVISION, loops=_OURS),
+        _Row("remainder", ("mod",), python=(ast.Mod, operator.mod), cost=_HIGH, raises=_DIVISION, loops=_OURS),
+        _Row("fmod", cost=_HIGH, loops=_OURS),
+        _Row("reciprocal", cost=_MODERATE, raises=_DIVISION),
+        _Row("square"),
+        _Row("power", ("float_power",), python=(ast.Pow, operator.pow), c="pow", cost=_HIGH, raises=_RESULT),
+        # Signs, extremes and choices.
+        _Row("absolute", ("abs", "fabs"), c="fabs"),
+        _Row("sign", loops=_OURS),
+        _Row("copysign", c="copysign"),
+        _Row("heaviside"),
+        _Row("maximum"),
+        _Row("minimum"),
+        _Row("fmax"),
+        _Row("fmin"),
+        _Row("where"),
+        # To whole numbers.
+        _Row("floor"),
+        _Row("ceil"),
+        _Row("trunc"),
+        _Row("rint", ("round", "round_", "around")),
+        # Bits and truth values.
+        _Row("bitwise_and", python=(ast.BitAnd, operator.and_)),
+        _Row("bitwise_or", python=(ast.BitOr, operator.or_)),
+        _Row("bitwise_xor", python=(ast.BitXor, operator.xor)),
+        _Row("invert", ("bitwise_not",), python=(ast.Invert, operator.invert)),
+        _Row("left_shift", python=(ast.LShift, operator.lshift), raises=_SHIFT, loops=_OURS_FOR_INTEGERS),
+        _Row("right_shift", python=(ast.RShift, operator.rshift), raises=_SHIFT, loops=_OURS_FOR_INTEGERS),
+        _Row("logical_and", computed_in=_in_bool),
+        _Row("logical_or", computed_in=_in_bool),
+        _Row("logical_xor", computed_in=_in_bool),
+        _Row("logical_not", python=(ast.Not, operator.not_), computed_in=_in_bool),
+        _Row("equal", python=(ast.Eq, operator.eq), computed_in=_in_common),
+        _Row("not_equal", python=(ast.NotEq, operator.ne), computed_in=_in_common),
+        _Row("less", python=(ast.Lt, operator.lt), computed_in=_in_common),
+        _Row("less_equal", python=(ast.LtE, operator.le), computed_in=_in_common),
+        _Row("greater", python=(ast.Gt, operator.gt), computed_in=_in_common),
+        _Row("greater_equal", python=(ast.GtE, operator.ge), computed_in=_in_common),
+        _Row("isnan", computed_in=_in_its_own),
+        _Row("isinf", computed_in=_in_its_own),
+        _Row("isfinite", computed_in=_in_its_own),
+        _Row("signbit", computed_in=_in_its_own),
+        # Mathematical functions.
+        _Row("sqrt", c="sqrt", cost=_MODERATE, raises=_RESULT),
+        _Row("cbrt", c="cbrt", cost=_HIGH),
+        _Row("hypot", c="hypot", cost=_HIGH, raises=_RESULT),
+        _Row("exp", c="exp", cost=_HIGH, raises=_RESULT),
+        _Row("exp2", c="exp2", cost=_HIGH, raises=_RESULT),
+        _Row("expm1", c="expm1", cost=_HIGH, raises=_RESULT),
+        _Row("log", c="log", cost=_HIGH, raises=_RESULT),
+        _Row("log2", c="log2", cost=_HIGH, raises=_RESULT),
+        _Row("log10", c="log10", cost=_HIGH, raises=_RESULT),
+        _Row("log1p", c="log1p", cost=_HIGH, raises=_RESULT),
+        _Row("logaddexp", cost=_HIGH),
+        _Row("sin", c="sin", cost=_HIGH, raises=_RESULT),
+        _Row("cos", c="cos", cost=_HIGH, raises=_RESULT),
+        _Row("tan", c="tan", cost=_HIGH, raises=_RESULT),
+        _Row("arcsin", c="asin", cost=_HIGH, raises=_RESULT),
+        _Row("arccos", c="acos", cost=_HIGH, raises=_RESULT),
+        _Row("arctan", c="atan", cost=_HIGH),
+        _Row("arctan2", c="atan2", cost=_HIGH),
+        _Row("sinh", c="sinh", cost=_HIGH, raises=_RESULT),
+        _Row("cosh", c="cosh", cost=_HIGH, raises=_RESULT),
+        _Row("tanh", c="tanh", cost=_HIGH),
+        _Row("arcsinh", c="asinh", cost=_HIGH),
+        _Row("arccosh", c="acosh", cost=_HIGH, raises=_RESULT),
+        _Row("arctanh", c="atanh", cost=_HIGH, raises=_RESULT),
+        _Row("erf", module="scipy.special", c="erf", cost=_HIGH),
+        _Row("erfc", module="scipy.special", c="erfc", cost=_HIGH),
+        _Row("expit", module="scipy.special", cost=_HIGH),
+        # Conversions: to the dtype; of an integer, modulo the dtype's range; rounding float32 to float16.
+        _Row("convert", module="", raises=_CONVERSION),
+        _Row("wrap", module=""),
+        _Row("to_half", module=""),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Folding:
+    """A reduction.
+
+    Attributes
+    ----------
+    operation : str
+        The operation that folds the elements.
+    has_dtype : bool
+        Whether its second parameter is a dtype.
+    options : tuple of str
+        Its further keywords beside ``keepdims``.
+    """
+
+    operation: str
+    has_dtype: bool = False
+    options: tuple[str, ...] = ()
+
+
+#: The reductions, by the names of NumPy's functions and arrays' methods.
+REDUCTIONS: Mapping[str, Folding] = {
+    "sum": Folding("add", has_dtype=True),
+    "mean": Folding("add", has_dtype=True),
+    "var": Folding("add", has_dtype=True, options=("ddof",)),
+    "std": Folding("add", has_dtype=True, options=("ddof",)),
+    "prod": Folding("multiply", has_dtype=True),
+    "max": Folding("maximum", options=("initial",)),
+    "min": Folding("minimum", options=("initial",)),
+    "any": Folding("maximum"),
+    "all": Folding("minimum"),
+}
+
+#: Python's operators, by their types in syntax trees.
+BINARY, UNARY, COMPARISONS = (
+    {
+        row.python[0]: Function(row.name, row.python[1], row.computed_in)
+        for row in OPERATIONS.values()
+        if row.python and issubclass(row.python[0], kind)
+    }
+    for kind in (ast.operator, ast.unaryop, ast.cmpop)
+)
+
+#: NumPy functions that broadcast several operands, and the position of the first operand.
+OF_SEVERAL: Mapping[str, int] = {
+    **{
+        name: 0
+        for row in OPERATIONS.values()
+        for name in (row.name, *row.aliases)
+        # `float_power` always computes in float64.
+        if getattr(getattr(np, name, None), "nin", 0) > 1 and name != "float_power"
+    },
+    "clip": 0,
+    "where": 1,
+}
+
+#: Functions of `math` that raise an exception for some arguments.
+RAISING_MATH = frozenset(
+    (
+        *(row.c for row in OPERATIONS.values() if row.c and row.raises is Raises.RESULT),
+        *("gamma", "lgamma", "floor", "ceil", "trunc"),
+    )
+)
+
+#: Functions that return an array of the shape of another, and the value that fills it.
+LIKE: Mapping[Any, int | None] = {np.zeros_like: 0, np.ones_like: 1, np.full_like: None}
+
+#: Types that convert a number.
+CONVERSIONS = (bool, int, float, *(np.dtype(code).type for code in "?bhilqBHILQefd"))
+
+#: Further functions that may be called if all arguments are known.
+STATIC = (len, min, max, round, isinstance, range, tuple, np.dtype, np.finfo, np.iinfo, *CONVERSIONS)
+
+
+def find(function: Any) -> Function | None:
+    """Return the operation for which a function of NumPy, SciPy or Python stands, or None."""
+    try:
+        found = _functions().get(function)
+    except TypeError:  # unhashable
+        return None
+    # A kernel that uses SciPy has imported it.
+    if found is None and "scipy.special" in sys.modules:
+        found = _functions_of("scipy.special").get(function)
+    return found
+
+
+@functools.cache
+def _functions() -> Mapping[Any, Function]:
+    of_math = {
+        getattr(math, row.c): Function(row.name, _of_numbers(getattr(math, row.c)))
+        for row in OPERATIONS.values()
+        if hasattr(math, row.c)
+    }
+    others = {np.clip: Function("clip", np.clip), builtins.abs: Function("absolute", operator.abs)}
+    return {**_functions_of("numpy"), **of_math, **others}
+
+
+@functools.cache
+def _functions_of(module: str) -> Mapping[Any, Function]:
+    namespace = vars(sys.modules[module])
+    return {
+        namespace[name]: Function(row.name, namespace[name], row.computed_in)
+        for row in OPERATIONS.values()
+        for name in (row.name, *row.aliases)
+        if row.module == module and name in namespace
+    }
+
+
+def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, made to refuse arrays, even those of one element."""
+
+    def checked(*operands: Any) -> Any:
+        if any(isinstance(operand, np.ndarray) for operand in operands):
+            raise TypeError(f"math.{function.__name__} takes numbers, not arrays")
+        return function(*operands)
+
+    return checked

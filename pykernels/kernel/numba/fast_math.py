@@ -1,0 +1,16 @@
+"""Mark the arithmetic of a kernel that asks for fast math, in LLVM's printed text."""
+
+from __future__ import annotations
+
+import re
+
+from pykernels.kernel.emit.fast_math import FLAGS
+
+__all__ = ["mark"]
+
+_ARITHMETIC = re.compile(r"^(  %\S+ = (?:fadd|fsub|fmul|fdiv|fneg)) (?:reassoc )?(?=float |double )", re.M)
+
+
+def mark(code: str) -> str:
+    """Return the text of a module, which must not hold C math functions, with its arithmetic marked."""
+    return _ARITHMETIC.sub(rf"\1 {' '.join(FLAGS)} ", code)

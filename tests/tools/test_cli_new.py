@@ -1,0 +1,135 @@
+"""New ops of every kind: what is written works as it is, and what cannot be is refused before anything is written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from process import python
+
+import pykernels
+from pykernels.call.steps import forward_step, gradient_steps
+from pykernels.tools import cli
+
+KINDS = {
+    "elementwise": (),
+    "reduction": ("--inputs", "x,w", "--outputs", "y,z", "--attr", "alpha"),
+    "loss": ("--inputs", "guess,truth", "--attr", "weight:float=0.5", "--attr", "power:int32=2"),
+    "matmul": ("--attr", "alpha:double=-2", "--attr", 'mode:string=a"b', "--attr", "on:bool=true"),
+    "elementwise_of_three": ("--like", "elementwise", "--inputs", "a,b,c", "--outputs", "y,z", "--attr", "n:int"),
+}
+
+
+@pytest.fixture(scope="module")
+def ops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a new op of each kind."""
+    folder = tmp_path_factory.mktemp("new") / "ops"
+    for name, options in KINDS.items():
+        kind = () if "--like" in options else ("--like", name)
+        assert cli.main(["new", f"my_{name}", "--path", str(folder), *kind, *options]) == 0
+    return folder
+
+
+@pytest.mark.thorough
+def test_new_ops_pass_all_checks(ops: Path) -> None:
+    checked = python("-m", "pykernels", "check", *(ops / f"my_{name}" for name in KINDS), cwd=ops)
+    assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.thorough
+def test_new_ops_pass_their_own_tests(ops: Path) -> None:
+    files = [ops / "test_my_reduction.py", ops / "test_my_matmul.py"]
+    tested = python("-m", "pytest", "-q", "-p", "no:cacheprovider", *files, cwd=ops)
+    assert "4 passed" in tested.stdout, tested.stdout
+
+
+@pytest.mark.thorough
+def test_a_new_op_that_is_broken_fails_its_own_tests(tmp_path: Path) -> None:
+    assert cli.main(["new", "broken", "--path", str(tmp_path)]) == 0
+    kernel = tmp_path / "broken" / "broken_py_kernel.py"
+    before, backward, after = kernel.read_text().partition("def backward")
+    kernel.write_text(before + backward + after.replace("return ", "return 2 * "))
+    tested = python("-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path, cwd=tmp_path)
+    assert "1 failed, 1 passed" in tested.stdout, tested.stdout
+    assert "AssertionError: broken, gradient: broken_forward: the gradient of x" in tested.stdout
+    assert "testing.py" not in [Path(file).name for file in re.findall(r"^(\S+\.py):\d+: ", tested.stdout, re.M)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", KINDS)
+def test_gradients_are_the_slopes_of_the_values(ops: Path, name: str) -> None:
+    from pykernels.load.samples import sample
+
+    op = pykernels.OpModule(f"my_{name}", ops / f"my_{name}").py_api().cpp_def().py_kernel()
+    attributes = {"alpha": 0.5} if name == "reduction" else {}
+    given = sample(op, 16, np.dtype(np.float64), attributes=attributes)
+    forward = forward_step(op, given)
+    (backward,) = gradient_steps(op, forward)
+    forward.call.run()
+    backward.call.run()
+    n_inputs = len(given.inputs)
+    upwards = [group[0] for group in backward.inputs[n_inputs:]]
+
+    def value() -> float:
+        forward.call.run()
+        return float(sum((up * out[0]).sum() for up, out in zip(upwards, forward.outputs)))
+
+    for (array,), (gradient,) in zip(forward.inputs, backward.outputs):
+        slopes = np.empty_like(gradient)
+        for at in np.ndindex(array.shape):
+            kept = array[at]
+            array[at] = kept + 1e-5
+            above = value()
+            array[at] = kept - 1e-5
+            slopes[at] = (above - value()) / 2e-5
+            array[at] = kept
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.thorough
+def test_what_the_new_definition_refuses(ops: Path) -> None:
+    loaded = pykernels.load_ops(ops)
+    x = np.ones((2, 3))
+    try:
+        for call, message in (
+            (
+                lambda: loaded["my_elementwise"].api.my_elementwise(np.arange(3)),
+                "x must be floating point, but is int64",
+            ),
+            (lambda: loaded["my_loss"].api.my_loss(x, x[:1]), "truth must have the shape of guess"),
+            (lambda: loaded["my_loss"].api.my_loss(x, x.astype("f4")), "truth must have the dtype of guess"),
+            (lambda: loaded["my_matmul"].api.my_matmul(x, x.T), "x must have the shape (rows, inputs) and weight"),
+            (lambda: loaded["my_reduction"].api.my_reduction(x[0, 0], x[0, 0], 1.0), "x must have at least one axis"),
+        ):
+            with pytest.raises(pykernels.CallError) as raised:
+                call()
+            assert message in str(raised.value)
+    finally:
+        pykernels.unload_ops(*loaded)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--like", "loss", "--inputs", "x"], "--inputs x: an op like loss has 2 inputs, not 1"),
+        (["--like", "matmul", "--outputs", "y,z"], "--outputs y,z: an op like matmul has 1 outputs, not 2"),
+        (["--inputs", "x,x"], "'x' names two things"),
+        (["--inputs", "x,dx"], "'dx' names two things"),
+        (["--inputs", "args"], "'args' cannot name an input, output or attribute: the written files use this name"),
+        (["--inputs", "lambda"], "'lambda' cannot name an input, output or attribute: it is not a Python identifier"),
+        (["--inputs", "x,"], "'' cannot name an input"),
+        (["--attr", "a b"], "'a b' is not an attribute; write it as alpha:float=0.01"),
+        (["--attr", "a:complex"], "attribute type 'complex' is not one of those of new ops: float, double"),
+        (["--attr", "a:int=0.5"], "'a:int=0.5': the default is not of type int64: it is not an integer"),
+        (["--attr", "a:float=nan"], "the default must be finite"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["new", "fine", "--path", str(tmp_path), *options]) == 1
+    output = capsys.readouterr()
+    assert output.out == "" and message in output.err
+    assert list(tmp_path.iterdir()) == []
