@@ -20,8 +20,6 @@ from pykernels.base.errors import CacheError
 from pykernels.base.refusals import MissingName
 from pykernels.build import cache
 
-__all__ = ["missing", "provide", "provide_program"]
-
 _provided: dict[str, str] = {}
 
 
@@ -77,6 +75,12 @@ def missing(place: str, names: Iterable[str], module: str) -> Callable[[str], An
         raise MissingName(f"{place}.{name} is not provided by {module}: {place} has {', '.join(sorted(names))}")
 
     return __getattr__
+
+
+def public(module: types.ModuleType) -> dict[str, Any]:
+    """Return the functions and classes that a module itself defines, by name, without private ones."""
+    own = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    return {name: value for name, value in own.items() if getattr(value, "__module__", None) == module.__name__}
 
 
 class _Finder(importlib.abc.MetaPathFinder):

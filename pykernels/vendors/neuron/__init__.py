@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from pykernels.vendors.providing import missing, provide
 
-__all__: list[str] = []
-
 provide("torch_neuronx", __name__)
 
 __getattr__ = missing("torch_neuronx", ["xla_impl.custom_op"], __name__)

@@ -22,8 +22,6 @@ from pykernels.frameworks.torch.registrar import VERSIONS
 from pykernels.vendors.neuron.kernel_functions import defined_symbols, kernel_functions, rename, table
 from pykernels.vendors.neuron.sources import dependencies
 
-__all__ = ["MARK", "Recipe", "build"]
-
 #: The number of a device's cores that run a kernel with ``multicore=True``.
 _CORES = 8
 #: The mark between a library and its description, which can be read without loading the library.

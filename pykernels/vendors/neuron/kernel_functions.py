@@ -11,8 +11,6 @@ from pathlib import Path
 from pykernels.base.errors import BuildError
 from pykernels.build import toolchain
 
-__all__ = ["KernelFunction", "defined_symbols", "kernel_functions", "rename", "table"]
-
 #: The prefix of every symbol of a kernel file. On a device, kernel and shape functions are separate programs, whose
 #: functions may have the same names.
 _PREFIX = "torchneuron_kernel_"

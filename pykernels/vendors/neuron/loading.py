@@ -20,8 +20,6 @@ from pykernels.build import cache
 from pykernels.build.output import replacing
 from pykernels.vendors.neuron.build import MARK, Recipe, build
 
-__all__ = ["load", "load_library"]
-
 #: The largest stack of a device, in bytes.
 _LARGEST_STACK = 400 * 1024
 

@@ -35,8 +35,7 @@ from pykernels.vendors.oneflow_legacy.config import Config, enable_eager_executi
 from pykernels.vendors.oneflow_legacy.job import clear_default_session, global_function
 from pykernels.vendors.oneflow_legacy.variables import get_variable
 from pykernels.vendors.oneflow_legacy.watch import watch, watch_diff
-
-__all__: list[str] = []
+from pykernels.vendors.providing import public
 
 
 def _add(owner: Any, **names: Any) -> None:
@@ -63,7 +62,7 @@ with warnings.catch_warnings():
         flow.experimental = sys.modules["oneflow.experimental"] = types.ModuleType("oneflow.experimental")
 
 _add(flow.experimental, custom_op_module=custom_op_module)
-_add(flow.nn, **{name: getattr(nn, name) for name in nn.__all__})
+_add(flow.nn, **public(nn))
 _add(flow, **{name: initializers.refusing(name) for name in initializers.NAMES})
 _add(
     flow,

@@ -16,8 +16,6 @@ from pykernels.base.errors import CallError
 from pykernels.vendors.oneflow_legacy import variables
 from pykernels.vendors.oneflow_legacy.job import make_jobs
 
-__all__ = ["CheckPoint", "get", "get_all_variables", "load_variables", "save"]
-
 #: The file that is written last: it marks the others as complete.
 _DONE = "snapshot_done"
 

@@ -13,8 +13,6 @@ from oneflow.framework import session_context
 from pykernels.base.errors import CallError, PykernelsWarning
 from pykernels.vendors.providing import missing
 
-__all__ = ["Config", "enable_eager_execution", "find_setting"]
-
 #: The settings that must have a certain value: jobs run on the CPU of one machine.
 _FIXED = {"machine_num": 1, "cpu_device_num": 1, "gpu_device_num": 0}
 #: The settings that do not affect results. Most scripts use the first one, so it causes no warning.

@@ -16,8 +16,6 @@ from oneflow.framework import c_api_util
 from pykernels.base.errors import CallError
 from pykernels.frameworks.oneflow.plugin import tell_tensors
 
-__all__ = ["Gradients"]
-
 # The reports of OneFlow since the run began, by the name of the watcher: arrays, or exceptions.
 _reports: dict[str, queue.SimpleQueue[np.ndarray | Exception]] = {}
 # How long a gradient may take after everything that can be waited for has finished.

@@ -17,8 +17,6 @@ from pykernels.frameworks.oneflow.plugin import prepare
 from pykernels.vendors.oneflow_legacy.gradients import Gradients
 from pykernels.vendors.oneflow_legacy.results import Outputs, arrange
 
-__all__ = ["JobGraph", "building", "is_building"]
-
 _thread = threading.local()
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from pykernels.base.errors import CallError
 
-__all__ = ["NAMES", "refusing"]
-
 NAMES = [
     f"{kind}_initializer"
     for kind in (

@@ -20,8 +20,6 @@ from pykernels.vendors.oneflow_legacy import results, variables
 from pykernels.vendors.oneflow_legacy.graph import JobGraph, is_building
 from pykernels.vendors.oneflow_legacy.typing import Placeholder
 
-__all__ = ["clear_default_session", "global_function", "make_jobs"]
-
 # A forked child process lacks the threads that run graphs.
 _process = os.getpid()
 _jobs: weakref.WeakSet[_Job] = weakref.WeakSet()

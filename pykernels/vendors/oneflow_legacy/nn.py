@@ -10,21 +10,6 @@ import oneflow as flow
 from pykernels.base.errors import CallError
 from pykernels.vendors.oneflow_legacy.graph import building
 
-__all__ = [
-    "avg_pool2d",
-    "bias_add",
-    "conv2d",
-    "dropout",
-    "elu",
-    "leaky_relu",
-    "logsoftmax",
-    "max_pool2d",
-    "relu",
-    "softmax",
-    "softmax_cross_entropy_with_logits",
-    "sparse_softmax_cross_entropy_with_logits",
-]
-
 Pair = int | Sequence[int]
 Padding = str | Sequence[Sequence[int]]
 

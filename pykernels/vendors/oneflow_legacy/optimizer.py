@@ -20,20 +20,9 @@ from pykernels.vendors.oneflow_legacy.graph import building
 from pykernels.vendors.providing import missing
 
 __all__ = [
-    "SGD",
-    "SGDW",
-    "Adam",
-    "AdamW",
-    "CosineScheduler",
-    "ExponentialScheduler",
-    "InverseTimeScheduler",
-    "LinearCosineScheduler",
-    "NaturalExpScheduler",
-    "PiecewiseConstantScheduler",
-    "PiecewiseScalingScheduler",
-    "PolynomialScheduler",
-    "grad_clipping",
-    "warmup",
+    *("SGD", "SGDW", "Adam", "AdamW", "CosineScheduler", "ExponentialScheduler", "InverseTimeScheduler"),
+    *("LinearCosineScheduler", "NaturalExpScheduler", "PiecewiseConstantScheduler", "PiecewiseScalingScheduler"),
+    *("PolynomialScheduler", "grad_clipping", "warmup"),
 ]
 
 

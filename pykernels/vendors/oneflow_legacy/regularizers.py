@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from pykernels.vendors.providing import missing
 
-__all__ = ["L2", "l2"]
-
 
 @dataclass(frozen=True)
 class L2:

@@ -14,8 +14,6 @@ import oneflow as flow
 from pykernels.base.errors import CallError
 from pykernels.vendors.oneflow_legacy.typing import Bundle, Callback, ListNumpy, Numpy
 
-__all__ = ["Outputs", "arrange", "check", "convert", "deliver"]
-
 _UNKNOWN = inspect.Signature.empty
 
 

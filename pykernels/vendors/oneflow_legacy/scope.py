@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from pykernels.base.errors import CallError
 from pykernels.vendors.providing import missing
 
-__all__ = ["View", "consistent_view", "mirrored_view", "namespace", "placement", "prefix"]
-
 _ONLY = ("0:0", "@0:0")
 _thread = threading.local()
 

@@ -16,8 +16,6 @@ from pykernels.vendors.oneflow_legacy import scope
 from pykernels.vendors.oneflow_legacy.graph import building
 from pykernels.vendors.oneflow_legacy.regularizers import L2
 
-__all__ = ["Variable", "assign", "clear", "forget", "get_variable", "values"]
-
 _variables: dict[str, flow.Tensor] = {}
 #: The loaded values of variables that no job has yet.
 _loaded: dict[str, np.ndarray] = {}

@@ -13,8 +13,6 @@ from pykernels.base.errors import CallError
 from pykernels.vendors.oneflow_legacy import results
 from pykernels.vendors.oneflow_legacy.graph import building
 
-__all__ = ["watch", "watch_diff"]
-
 
 def watch(blob_watched: flow.Tensor, handler_or_prompt: Callable[[Any], Any] | str | None = None) -> None:
     """Pass the values of a tensor to a function, or print them, after each run of the job.

@@ -11,8 +11,6 @@ from pykernels.build import cache, toolchain
 from pykernels.kernel.emit import target
 from pykernels.vendors.popart.refused import REFUSED
 
-__all__ = ["build", "environment", "flags", "headers_symbol", "variables"]
-
 _KIND = "popart"
 _SOURCES = paths.REGISTRY / "popart"
 _HEADERS = _SOURCES / "include"

@@ -19,8 +19,6 @@ from pykernels.vendors.popart import build
 if TYPE_CHECKING:
     import onnxruntime
 
-__all__ = ["call", "explain", "is_library", "popart", "register", "register_offered"]
-
 #: The size of the buffer for the results of the functions in interface.h.
 _SIZE = 1 << 18
 # The prefix of an undefined symbol that shows which headers a library was built with.

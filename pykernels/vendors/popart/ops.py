@@ -12,8 +12,6 @@ from pykernels.vendors.popart import loading
 if TYPE_CHECKING:
     import onnxruntime
 
-__all__ = ["ATTRIBUTE", "Description", "Gradient", "TensorType", "gradients", "infer", "register"]
-
 #: The attribute of such an op's node that holds its number.
 ATTRIBUTE = "popart_op"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["REFUSED"]
-
 _WHAT = {
     "codelets: write the computation with popops expressions": [
         *(f"{library}/codelets.hpp" for library in ("poplin", "popnn", "popops", "poprand", "popsparse")),

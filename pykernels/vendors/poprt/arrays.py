@@ -14,8 +14,6 @@ from pykernels.base.errors import CallError, LoadError
 if TYPE_CHECKING:
     import onnxruntime
 
-__all__ = ["random_inputs", "read_inputs", "write_outputs"]
-
 #: NumPy's dtypes by ONNX Runtime's names.
 _DTYPES = {
     **{f"tensor({name})": np.dtype(name) for name in ("float16", "bool", "int8", "int16", "int32", "int64")},

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import numpy as np
     import onnx
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code.

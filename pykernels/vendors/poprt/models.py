@@ -11,17 +11,6 @@ from pykernels.base.errors import CallError, LoadError
 if TYPE_CHECKING:
     import onnx
 
-__all__ = [
-    "add_outputs",
-    "convert_opset",
-    "inputs_of",
-    "read_model",
-    "remove_outputs",
-    "set_batch_size",
-    "set_input_shapes",
-    "to_float16",
-]
-
 
 def read_model(path: Path) -> onnx.ModelProto:
     """Read a model with all its tensors, and check it with ONNX's checker.

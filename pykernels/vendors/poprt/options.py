@@ -6,8 +6,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["parse"]
-
 #: The options that only an IPU and its compiler support, by the number of their values.
 _IPU: dict[int | str, tuple[str, ...]] = {
     0: (

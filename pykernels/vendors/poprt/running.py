@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import onnx
     import onnxruntime
 
-__all__ = ["check_libraries", "check_types", "compute", "exposing", "measure", "run", "session"]
-
 _ENTRY = "RegisterCustomOps"
 _TRY = f"""import ctypes, sys
 for needed in sys.argv[2:]:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["agree", "describe", "fits"]
-
 
 def describe(value: onnx.ValueInfoProto) -> str:
     """Return the type and shape of a tensor as text: ``float32 (8, n)``."""

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from pykernels.base.errors import LoadError
 
-__all__ = ["run_file", "where"]
-
 _OURS = str(Path(__file__).parent)
 
 

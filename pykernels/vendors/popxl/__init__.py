@@ -38,38 +38,10 @@ from pykernels.vendors.popxl.tensor import (
 )
 from pykernels.vendors.providing import missing, provide
 
-__all__ = [
-    "Constant",
-    "DeviceToHostStream",
-    "Graph",
-    "HostToDeviceStream",
-    "Ir",
-    "Module",
-    "Session",
-    "Tensor",
-    "TensorByRef",
-    "TensorSpec",
-    "Variable",
-    "constant",
-    "d2h_stream",
-    "dtype",
-    "gcg",
-    "get_current_graph",
-    "get_ir",
-    "get_main_graph",
-    "gir",
-    "gmg",
-    "graph_input",
-    "graph_output",
-    "h2d_stream",
-    "in_sequence",
-    "io_tiles",
-    "ipu",
-    "name_scope",
-    "ops",
-    "transforms",
-    "variable",
-]
+__all__ = ["Constant", "DeviceToHostStream", "Graph", "HostToDeviceStream", "Ir", "Module", "Session", "Tensor"]
+__all__ += ["TensorByRef", "TensorSpec", "Variable", "constant", "d2h_stream", "dtype", "gcg", "get_current_graph"]
+__all__ += ["get_ir", "get_main_graph", "gir", "gmg", "graph_input", "graph_output", "h2d_stream", "in_sequence"]
+__all__ += ["io_tiles", "ipu", "name_scope", "ops", "transforms", "variable"]
 
 provide("popxl", __name__)
 provide_popart()

@@ -11,24 +11,6 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar, overload
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import RefusedCall, WrongType
 
-__all__ = [
-    "AnyGraph",
-    "Context",
-    "Settings",
-    "gcg",
-    "get_current_context",
-    "get_current_graph",
-    "get_ir",
-    "get_main_graph",
-    "gir",
-    "gmg",
-    "in_sequence",
-    "io_tiles",
-    "ipu",
-    "name_scope",
-    "op_debug_context",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -15,8 +15,6 @@ from pykernels.base.importing import after_import, is_imported
 if TYPE_CHECKING:
     import types
 
-__all__ = ["provide_popart"]
-
 #: The environment variables in which compilers look for headers and libraries.
 _VARIABLES = ("CPLUS_INCLUDE_PATH", "LIBRARY_PATH")
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)

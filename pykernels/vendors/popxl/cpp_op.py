@@ -19,8 +19,6 @@ from pykernels.vendors.popxl.tensor import Tensor
 if TYPE_CHECKING:
     import onnxruntime
 
-__all__ = ["CppOp", "create"]
-
 
 def create(
     graph: Graph, number: int, inputs: Mapping[int, str], outputs: Mapping[int, str], settings: Settings

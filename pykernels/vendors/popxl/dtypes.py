@@ -9,8 +9,6 @@ import numpy as np
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import WrongType
 
-__all__ = ["DTYPES", "check_dtype", "dtype", "to_numpy"]
-
 
 class dtype:  # noqa: N801
     """The type of a tensor's elements; each type is one object.

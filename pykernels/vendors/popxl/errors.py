@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pykernels.base.errors import CallError
 
-__all__ = ["UndefinedValue"]
-
 
 class UndefinedValue(CallError):
     """A tensor does not have the requested property: the IPU that holds it."""

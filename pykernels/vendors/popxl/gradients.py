@@ -10,8 +10,6 @@ from pykernels.vendors.popxl.nodes import cast, integers, node, zeros
 from pykernels.vendors.popxl.op import Backward, Gradient, Node
 from pykernels.vendors.popxl.tensor import Constant, Tensor, constant
 
-__all__ = ["GRADIENTS"]
-
 
 def scalar(tensor: Tensor, value: float) -> Tensor:
     """Return a scalar constant with the dtype of a tensor."""

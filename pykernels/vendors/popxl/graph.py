@@ -14,8 +14,6 @@ from pykernels.vendors.popxl.lowering import Lowering, Values
 from pykernels.vendors.popxl.op import Backward, Op
 from pykernels.vendors.popxl.tensor import Constant, Tensor, Variable
 
-__all__ = ["Call", "Graph"]
-
 T = TypeVar("T", bound=Tensor)
 
 

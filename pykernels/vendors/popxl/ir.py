@@ -14,8 +14,6 @@ from pykernels.vendors.popxl.op import HostLoad, HostStore
 from pykernels.vendors.popxl.streams import DeviceToHostStream, HostToDeviceStream
 from pykernels.vendors.popxl.tensor import Tensor, TensorByRef, TensorSpec, graph_input, graph_output
 
-__all__ = ["Ir", "Module"]
-
 _ids = itertools.count()
 
 

@@ -15,8 +15,6 @@ from pykernels.vendors.popxl.tensor import Constant, Tensor, Variable
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["OPSET", "Lowering", "Values"]
-
 #: The version of the ONNX operators. ONNX Runtime 1.17 supports it, and all its reductions take axes as an input.
 OPSET = 18
 

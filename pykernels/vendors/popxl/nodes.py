@@ -18,8 +18,6 @@ from pykernels.vendors.popxl.tensor import Constant, Tensor, constant
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["assign", "cast", "integers", "node", "nodes", "zeros"]
-
 
 def node(type_: str, *inputs: Tensor, name: str | None = None, **attributes: Any) -> Tensor:
     """Append a node with one output.

@@ -11,8 +11,6 @@ from pykernels.vendors.popxl.lowering import Lowering, Values
 from pykernels.vendors.popxl.streams import DeviceToHostStream, HostToDeviceStream
 from pykernels.vendors.popxl.tensor import Tensor
 
-__all__ = ["Assign", "Backward", "Detach", "Gradient", "HostLoad", "HostStore", "Node", "Op"]
-
 
 @dataclass(eq=False)
 class Op(abc.ABC):

@@ -22,8 +22,6 @@ from pykernels.vendors.popxl.nodes import zeros
 from pykernels.vendors.popxl.op import Backward, Op
 from pykernels.vendors.popxl.tensor import Tensor
 
-__all__ = ["add", "call", "owns", "remove"]
-
 
 def add(module: OpModule) -> None:
     """Do nothing: a session registers the ops that its graphs use."""

@@ -17,8 +17,6 @@ from pykernels.vendors.popxl.lowering import Lowering, Values
 from pykernels.vendors.popxl.streams import DeviceToHostStream, HostToDeviceStream, Stream
 from pykernels.vendors.popxl.tensor import Constant, Tensor, Variable
 
-__all__ = ["Session"]
-
 _DEVICES = ("cpu", "ipu_model")
 
 

@@ -8,8 +8,6 @@ from pykernels.vendors.popxl.context import AnyGraph, gmg
 from pykernels.vendors.popxl.dtypes import check_dtype, dtype
 from pykernels.vendors.popxl.tensor import TensorSpec
 
-__all__ = ["DeviceToHostStream", "HostToDeviceStream", "Stream", "d2h_stream", "h2d_stream"]
-
 
 class Stream:
     """A stream of arrays of one shape and dtype.

@@ -13,19 +13,6 @@ from pykernels.vendors.popxl.context import AnyGraph, get_current_context
 from pykernels.vendors.popxl.dtypes import check_dtype, dtype, to_numpy
 from pykernels.vendors.popxl.errors import UndefinedValue
 
-__all__ = [
-    "OPS",
-    "Constant",
-    "Tensor",
-    "TensorByRef",
-    "TensorSpec",
-    "Variable",
-    "constant",
-    "graph_input",
-    "graph_output",
-    "variable",
-]
-
 
 class TensorSpec(NamedTuple):
     """The shape and dtype of an input, for `Ir.create_graph`."""

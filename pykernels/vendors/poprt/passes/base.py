@@ -12,8 +12,6 @@ from pykernels.vendors.poprt.user_files import where
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["Pass", "PassManager", "get_pass", "get_registered_passes", "register"]
-
 P = TypeVar("P", bound="type[Pass]")
 
 _passes: dict[str, type[Pass]] = {}

@@ -15,8 +15,6 @@ from pykernels.vendors.poprt.passes.base import Pass, register
 if TYPE_CHECKING:
     import onnx
 
-__all__: list[str] = []
-
 #: onnxoptimizer's names of passes by PopRT's names.
 _OPTIMIZER = {
     **{

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["find_value_info", "get_dtype", "get_shape"]
-
 
 def get_dtype(graph: onnx.GraphProto, name: str) -> int | None:
     """Return the type of a tensor, a number of ``onnx.TensorProto.DataType``; None if it is not known."""

@@ -14,8 +14,6 @@ from pykernels.vendors.poprt.user_files import where
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["ShapeInference", "infer_shapes", "register", "served_nodes"]
-
 T = TypeVar("T", bound=Callable[..., Any])
 
 #: The shape functions by op type; each maps a model and a node to the model and whether the outputs are known.

@@ -11,8 +11,6 @@ from pykernels.vendors.popxl.context import get_current_context, op_debug_contex
 from pykernels.vendors.popxl.graph import Call, Graph
 from pykernels.vendors.popxl.tensor import Tensor
 
-__all__ = ["CallSiteInfo", "call", "call_with_info", "repeat", "repeat_with_info"]
-
 
 class CallSiteInfo:
     """A call of a graph, which connects tensors of the calling graph (the parent) and of the called graph."""

@@ -13,13 +13,6 @@ from pykernels.vendors.popxl.op import Detach
 from pykernels.vendors.popxl.ops.utils import cast_if_needed, check_like
 from pykernels.vendors.popxl.tensor import Tensor, constant
 
-__all__ = [
-    *("abs", "add", "add_", "ceil", "clamp", "clip", "cos", "detach", "div", "equal", "exp", "exp_", "floor", "fmod"),
-    *("gelu", "gelu_", "geluerf", "geluerf_", "greater", "identity", "isfinite", "isinf", "isnan", "log", "log2"),
-    *("logical_and", "logical_not", "logical_or", "maximum", "mul", "negate", "pow", "relu", "relu_", "scaled_add"),
-    *("scaled_add_", "sign", "sin", "sqrt", "sub", "swish", "swish_", "tanh", "where"),
-]
-
 
 def _unary(name: str, type_: str, what: str) -> Callable[[Tensor], Tensor]:
     @op_debug_context(name)

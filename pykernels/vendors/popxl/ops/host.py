@@ -10,8 +10,6 @@ from pykernels.vendors.popxl.op import HostLoad, HostStore
 from pykernels.vendors.popxl.streams import DeviceToHostStream, HostToDeviceStream, Stream
 from pykernels.vendors.popxl.tensor import Tensor
 
-__all__ = ["host_load", "host_store"]
-
 
 @op_debug_context
 def host_load(h2d_stream: HostToDeviceStream, name: str | None = None) -> Tensor:

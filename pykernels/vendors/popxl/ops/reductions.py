@@ -11,11 +11,6 @@ from pykernels.vendors.popxl.ops import elementwise
 from pykernels.vendors.popxl.ops.utils import handle_axes, handle_negative_axis
 from pykernels.vendors.popxl.tensor import Tensor
 
-__all__ = [
-    *("argmax", "argmin", "cumsum", "l1", "l2", "logsum", "logsumexp", "max", "mean", "min", "prod", "sum"),
-    *("sumsquare", "topk"),
-]
-
 Axes = int | Iterable[int] | None
 
 

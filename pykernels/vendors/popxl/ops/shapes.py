@@ -17,11 +17,6 @@ from pykernels.vendors.popxl.ops import elementwise
 from pykernels.vendors.popxl.ops.utils import check_like, handle_axes, handle_negative_axis
 from pykernels.vendors.popxl.tensor import Tensor, constant
 
-__all__ = [
-    *("concat", "flatten", "gather", "init", "onehot", "reshape", "slice", "split", "squeeze", "subsample"),
-    *("tied_gather", "transpose"),
-]
-
 Bounds = int | Iterable[int | None] | None
 
 
@@ -190,7 +185,7 @@ def _sliced(t: Tensor, slices: list[builtins.slice]) -> Tensor:
 
 
 @op_debug_context("Tensor[...]")
-def item(t: Tensor, key: Any) -> Tensor:
+def _item(t: Tensor, key: Any) -> Tensor:
     """Return the elements that a key selects.
 
     Integers and slices select parts as in NumPy. Tensors and arrays of integers are indices for `ops.gather`. Tensors

@@ -12,14 +12,6 @@ from pykernels.vendors.popxl.graph import Graph
 from pykernels.vendors.popxl.nodes import cast
 from pykernels.vendors.popxl.tensor import Tensor
 
-__all__ = [
-    "cast_if_needed",
-    "check_in_graph",
-    "check_like",
-    "handle_axes",
-    "handle_negative_axis",
-]
-
 
 def check_in_graph(graph: Graph, **tensors: Any) -> None:
     """Raise TypeError or CallError, with the argument's name, unless all arguments are tensors of the graph."""

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 from pykernels.vendors.popxl.context import get_current_context, op_debug_context
 from pykernels.vendors.popxl.nodes import assign, zeros
 from pykernels.vendors.popxl.ops import elementwise
 from pykernels.vendors.popxl.ops.utils import cast_if_needed
 from pykernels.vendors.popxl.tensor import Tensor
-from pykernels.vendors.providing import missing
-
-__all__ = [
-    "accumulate_",
-    "accumulate_mean_",
-    "accumulate_moving_average_",
-    "accumulate_moving_average_square_",
-    "accumulate_square_",
-    "accumulator_scale_",
-    "accumulator_zero_",
-    "copy_var_update_",
-]
+from pykernels.vendors.providing import missing, public
 
 Factor = float | Tensor
 
@@ -81,4 +72,4 @@ def _square(t: Tensor, x: Tensor) -> Tensor:
     return value * value
 
 
-__getattr__ = missing("popxl.ops.var_updates", __all__, __name__)
+__getattr__ = missing("popxl.ops.var_updates", public(sys.modules[__name__]), __name__)

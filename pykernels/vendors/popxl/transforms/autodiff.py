@@ -17,8 +17,6 @@ from pykernels.vendors.popxl.op import Backward, Op
 from pykernels.vendors.popxl.ops.call import CallSiteInfo, call
 from pykernels.vendors.popxl.tensor import Constant, Tensor, constant, graph_input, graph_output
 
-__all__ = ["ExpectedConnection", "ExpectedConnectionType", "GradGraphInfo", "autodiff"]
-
 
 class ExpectedConnectionType(enum.Enum):
     """The kind of an input or output of a gradient graph."""
