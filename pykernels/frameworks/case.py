@@ -12,8 +12,6 @@ import numpy as np
 from pykernels.call.builder import user_op_builder
 from pykernels.load import discovery
 
-__all__ = ["Case", "NodeCase", "Outcome", "Way", "call", "strided"]
-
 #: An input (argument, index).
 Place = tuple[str, int]
 

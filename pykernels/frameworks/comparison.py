@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["TOLERANCES", "difference"]
-
 #: The relative tolerance of results, by the size in bytes of a real number.
 TOLERANCES = {2: 3e-3, 4: 3e-6, 8: 1e-13}
 # How many times the distance between plain NumPy's result and the exact one another result may have.

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from pykernels.base.frameworks import FRAMEWORKS
 
-__all__ = ["Installed", "find_installed", "find_package", "is_usable"]
-
 
 @dataclass(frozen=True)
 class Installed:

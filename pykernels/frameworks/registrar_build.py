@@ -10,8 +10,6 @@ from pykernels.base import paths
 from pykernels.base.errors import LoadError
 from pykernels.build import cache, toolchain
 
-__all__ = ["NEW_STRINGS", "OLD_STRINGS", "compile_registrar", "open_library", "sources"]
-
 #: Strings of the C++ library as before 2011, which OneFlow's and MXNet's libraries use. The flags have no effect if the
 #: C++ library has no others.
 OLD_STRINGS = ("-D_GLIBCXX_USE_CXX11_ABI=0",)

@@ -16,8 +16,6 @@ from pykernels.build import cache, machine, shipped
 from pykernels.frameworks.installed import find_package
 from pykernels.frameworks.registrar_build import sources
 
-__all__ = ["REGISTRARS", "RegistrarLibrary", "build_library", "find_library", "installed_registrars"]
-
 #: The frameworks that have a registrar, by package.
 REGISTRARS = sorted(package for package, framework in FRAMEWORKS.items() if framework.has("registrar"))
 # What a library is built for beside versions. These must be equal, and the C library must not be older.

@@ -18,8 +18,6 @@ from pykernels.base.paths import CPP_DEFS
 from pykernels.build import toolchain
 from pykernels.call.arrays import ArrayCall
 
-__all__ = ["SLOW", "Timer", "medians", "time_copy", "time_kernel", "time_pending", "time_python"]
-
 #: Returns the seconds that a number of calls take.
 Timer = Callable[[int], float]
 #: A call that takes longer, in seconds, is timed once.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import types
 
-__all__ = ["mode_of_module"]
-
 
 def mode_of_module(frame: types.FrameType | None, kinds: type | tuple[type, ...]) -> bool | None:
     """Return the mode of the innermost module whose ``forward`` is running; None if there is none.

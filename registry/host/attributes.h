@@ -1,6 +1,5 @@
 // The attributes of one instance of an op: typed, complete, and in the order of the definition.
-#ifndef PYKERNELS_REGISTRY_HOST_ATTRIBUTES_H_
-#define PYKERNELS_REGISTRY_HOST_ATTRIBUTES_H_
+#pragma once
 
 #include <pykernels/definition.h>
 
@@ -68,5 +67,3 @@ class Attributes {
 bool SameValue(const pk_attr& a, const pk_attr& b);
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_ATTRIBUTES_H_

@@ -1,6 +1,5 @@
 // Runs a gradient plan with our own kernels, on buffers of tensors with given dtypes and shapes.
-#ifndef PYKERNELS_REGISTRY_HOST_BACKWARD_H_
-#define PYKERNELS_REGISTRY_HOST_BACKWARD_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -43,5 +42,3 @@ class BackwardPlan {
 };
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_BACKWARD_H_

@@ -1,6 +1,5 @@
 // The element types that kernels compute with, and what frameworks do with their elements.
-#ifndef PYKERNELS_REGISTRY_HOST_DTYPE_H_
-#define PYKERNELS_REGISTRY_HOST_DTYPE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -28,5 +27,3 @@ void Accumulate(int32_t dtype, void* target, const void* source, size_t count);
 void FillFailed(int32_t dtype, void* target, size_t count);
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_DTYPE_H_

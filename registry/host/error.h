@@ -1,6 +1,5 @@
 // The one exception that registrars throw, and how an error text carries its code.
-#ifndef PYKERNELS_REGISTRY_HOST_ERROR_H_
-#define PYKERNELS_REGISTRY_HOST_ERROR_H_
+#pragma once
 
 #include <algorithm>
 #include <cctype>
@@ -78,5 +77,3 @@ inline std::string TextOf(const std::exception& problem) {
 }
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_ERROR_H_

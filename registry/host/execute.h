@@ -1,6 +1,5 @@
 // Runs forward and backward passes into buffers of a framework.
-#ifndef PYKERNELS_REGISTRY_HOST_EXECUTE_H_
-#define PYKERNELS_REGISTRY_HOST_EXECUTE_H_
+#pragma once
 
 #include <cstdlib>
 #include <memory>
@@ -57,5 +56,3 @@ bool Overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes);
 void FillFailedTargets(const Tensors& types, const std::vector<Target>& targets);
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_EXECUTE_H_

@@ -1,6 +1,5 @@
 // Records the gradient plan that a definition's gradient function builds.
-#ifndef PYKERNELS_REGISTRY_HOST_GRADIENT_H_
-#define PYKERNELS_REGISTRY_HOST_GRADIENT_H_
+#pragma once
 
 #include <map>
 #include <memory>
@@ -50,5 +49,3 @@ Dependencies FindDependencies(const Op& op, const std::vector<pk_attr>& attribut
                               const Tensors& outputs);
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_GRADIENT_H_

@@ -1,6 +1,5 @@
 // The interpreter of gradient plans: which ops compute the gradients of an op's inputs, and from which tensors.
-#ifndef PYKERNELS_REGISTRY_HOST_GRADIENT_PLAN_H_
-#define PYKERNELS_REGISTRY_HOST_GRADIENT_PLAN_H_
+#pragma once
 
 #include <map>
 #include <memory>
@@ -115,5 +114,3 @@ void AsGradientOf(const std::string& label, const Body& body) {
 }
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_GRADIENT_PLAN_H_

@@ -1,6 +1,5 @@
 // One use of an op: its attributes, the number of its tensors, and inference for the tensors that it receives.
-#ifndef PYKERNELS_REGISTRY_HOST_INSTANCE_H_
-#define PYKERNELS_REGISTRY_HOST_INSTANCE_H_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -115,5 +114,3 @@ class InstanceCache {
 };
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_INSTANCE_H_

@@ -1,6 +1,5 @@
 // Parses attribute values from the strings that frameworks pass, as Python's str() writes them.
-#ifndef PYKERNELS_REGISTRY_HOST_LITERAL_H_
-#define PYKERNELS_REGISTRY_HOST_LITERAL_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -33,5 +32,3 @@ std::optional<std::vector<std::string>> ParseItems(const std::string& text);
 std::optional<std::string> ParseQuoted(const std::string& text);
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_LITERAL_H_

@@ -1,7 +1,6 @@
 // Mutexes that stay usable across a fork. A child lacks its parent's other threads, so a mutex that one of them held
 // would stay locked forever.
-#ifndef PYKERNELS_REGISTRY_HOST_MUTEX_H_
-#define PYKERNELS_REGISTRY_HOST_MUTEX_H_
+#pragma once
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -119,5 +118,3 @@ using Mutex = Unforked<std::mutex>;
 using SharedMutex = Unforked<std::shared_mutex>;
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_MUTEX_H_

@@ -1,6 +1,5 @@
 // The ops that Python registers, and the kernels built for them.
-#ifndef PYKERNELS_REGISTRY_HOST_OP_H_
-#define PYKERNELS_REGISTRY_HOST_OP_H_
+#pragma once
 
 #include <pykernels/kernel.h>
 
@@ -84,5 +83,3 @@ class OpTable {
 };
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_OP_H_

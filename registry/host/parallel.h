@@ -1,6 +1,5 @@
 // Runs a kernel in pieces on the framework's threads. The library has no threads of its own.
-#ifndef PYKERNELS_REGISTRY_HOST_PARALLEL_H_
-#define PYKERNELS_REGISTRY_HOST_PARALLEL_H_
+#pragma once
 
 #include <pykernels/kernel.h>
 
@@ -28,5 +27,3 @@ int32_t RunKernel(const pk_kernel& kernel, void* const* data, const int64_t* dim
                   int64_t n_elements, int64_t* detail);
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_PARALLEL_H_

@@ -1,6 +1,5 @@
 // An instance for tensors of given dtypes and shapes: which kernel to run, and with which numbers.
-#ifndef PYKERNELS_REGISTRY_HOST_SPECIALIZATION_H_
-#define PYKERNELS_REGISTRY_HOST_SPECIALIZATION_H_
+#pragma once
 
 #include <atomic>
 #include <memory>
@@ -49,5 +48,3 @@ class Specialization {
 };
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_SPECIALIZATION_H_

@@ -1,6 +1,5 @@
 // Lists of pk_tensor: dtypes and shapes of tensors, without their data.
-#ifndef PYKERNELS_REGISTRY_HOST_TENSORS_H_
-#define PYKERNELS_REGISTRY_HOST_TENSORS_H_
+#pragma once
 
 #include <pykernels/definition.h>
 
@@ -53,5 +52,3 @@ std::vector<std::string> NameTensors(const pk_argument* arguments, const std::ve
 int FindTensor(const Tensors& tensors, const std::string& argument, int32_t index);
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_TENSORS_H_

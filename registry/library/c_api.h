@@ -1,6 +1,5 @@
 // The code shared by the functions of a C library; pykernels/tools/ship/c_source.py writes one function for each op.
-#ifndef PYKERNELS_REGISTRY_LIBRARY_C_API_H_
-#define PYKERNELS_REGISTRY_LIBRARY_C_API_H_
+#pragma once
 
 #include <pykernels/definition.h>
 
@@ -32,5 +31,3 @@ int32_t CallOp(int32_t op, const std::vector<CArgument>& inputs, const std::vect
 int32_t Refuse(const char* op, char* error, size_t size);
 
 }  // namespace pykernels::library
-
-#endif  // PYKERNELS_REGISTRY_LIBRARY_C_API_H_

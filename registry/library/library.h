@@ -1,6 +1,5 @@
 // The tables of a library that runs ops without Python, written by pykernels/tools/ship/source.py.
-#ifndef PYKERNELS_REGISTRY_LIBRARY_LIBRARY_H_
-#define PYKERNELS_REGISTRY_LIBRARY_LIBRARY_H_
+#pragma once
 
 #include <pykernels/kernel.h>
 
@@ -52,5 +51,3 @@ extern const KernelEntry kernels[];
 std::shared_ptr<const Op> MakeOp(int32_t number);
 
 }  // namespace pykernels::library
-
-#endif  // PYKERNELS_REGISTRY_LIBRARY_LIBRARY_H_

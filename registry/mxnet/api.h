@@ -1,6 +1,5 @@
 // Our declarations of the part of MXNet's C API that the registrar uses, with the layouts and numbers of MXNet 1.9.
-#ifndef PYKERNELS_REGISTRY_MXNET_API_H_
-#define PYKERNELS_REGISTRY_MXNET_API_H_
+#pragma once
 
 #include <stdexcept>
 #include <string>
@@ -87,5 +86,3 @@ int Guard(const Body& body) {
 }
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_API_H_

@@ -1,7 +1,6 @@
 // Keeps failed results failed. MXNet forgets a failure once it has reported it: later reads of the array, or of arrays
 // computed from it, return stale values.
-#ifndef PYKERNELS_REGISTRY_MXNET_BROKEN_H_
-#define PYKERNELS_REGISTRY_MXNET_BROKEN_H_
+#pragma once
 
 #include <cstddef>
 #include <exception>
@@ -71,5 +70,3 @@ class KernelScope {
 };
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_BROKEN_H_

@@ -1,6 +1,5 @@
 // Identifies the build of a loaded library.
-#ifndef PYKERNELS_REGISTRY_MXNET_BUILD_ID_H_
-#define PYKERNELS_REGISTRY_MXNET_BUILD_ID_H_
+#pragma once
 
 #include <string>
 
@@ -10,5 +9,3 @@ namespace pykernels::mxnet {
 std::string FindBuildId(const void* address);
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_BUILD_ID_H_

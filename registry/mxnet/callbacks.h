@@ -1,6 +1,5 @@
 // Helpers for the sets of functions that MXNet calls.
-#ifndef PYKERNELS_REGISTRY_MXNET_CALLBACKS_H_
-#define PYKERNELS_REGISTRY_MXNET_CALLBACKS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -23,5 +22,3 @@ void SetNothing(MXCallbackList* ret);
 int ListNames(const std::vector<std::string>& names, size_t begin, size_t end, char*** list);
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_CALLBACKS_H_

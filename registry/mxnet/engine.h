@@ -1,6 +1,5 @@
 // Runs our ops inside MXNet's engine, like its own ops, instead of on the threads of its custom operators.
-#ifndef PYKERNELS_REGISTRY_MXNET_ENGINE_H_
-#define PYKERNELS_REGISTRY_MXNET_ENGINE_H_
+#pragma once
 
 namespace pykernels::mxnet {
 
@@ -24,5 +23,3 @@ void EnterEngine(const EngineSymbols& symbols);
 void LeaveEngine();
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_ENGINE_H_

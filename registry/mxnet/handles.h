@@ -1,6 +1,5 @@
 // Runs an op that MXNet calls as a custom operator: on a separate thread, with NDArray handles.
-#ifndef PYKERNELS_REGISTRY_MXNET_HANDLES_H_
-#define PYKERNELS_REGISTRY_MXNET_HANDLES_H_
+#pragma once
 
 #include "operator.h"
 
@@ -11,5 +10,3 @@ void ForwardHandles(const Operator& op, int n, void** handles, const int* reques
 void BackwardHandles(const Operator& op, int n, void** handles, const int* requests, bool is_train);
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_HANDLES_H_

@@ -1,6 +1,5 @@
 // Limits the number of running Python operators. MXNet starts a thread with some megabytes for each and keeps it.
-#ifndef PYKERNELS_REGISTRY_MXNET_IN_FLIGHT_H_
-#define PYKERNELS_REGISTRY_MXNET_IN_FLIGHT_H_
+#pragma once
 
 #include <atomic>
 
@@ -35,5 +34,3 @@ class Expected {
 void WaitForRoom();
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_IN_FLIGHT_H_

@@ -2,8 +2,7 @@
 //
 // That library was compiled by GCC 4.8 with its old strings. The structures mirrored here have the same layout with
 // every compiler that uses libstdc++. Only hash tables differ, so members that follow one are found by their offsets.
-#ifndef PYKERNELS_REGISTRY_MXNET_LAYOUT_H_
-#define PYKERNELS_REGISTRY_MXNET_LAYOUT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -199,5 +198,3 @@ constexpr bool kIsSameLayout = false;
 #endif
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_LAYOUT_H_

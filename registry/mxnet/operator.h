@@ -1,6 +1,5 @@
 // An op at one place in an MXNet graph, which runs on MXNet's arrays.
-#ifndef PYKERNELS_REGISTRY_MXNET_OPERATOR_H_
-#define PYKERNELS_REGISTRY_MXNET_OPERATOR_H_
+#pragma once
 
 #include <memory>
 #include <vector>
@@ -56,5 +55,3 @@ class Operator {
 };
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_OPERATOR_H_

@@ -1,6 +1,5 @@
 // The functions that MXNet calls to learn about a custom operator, before any data flows.
-#ifndef PYKERNELS_REGISTRY_MXNET_PROPERTY_H_
-#define PYKERNELS_REGISTRY_MXNET_PROPERTY_H_
+#pragma once
 
 #include "api.h"
 
@@ -18,5 +17,3 @@ bool IsProperty(const MXCallbackList& list);
 const Operator* AsOperator(const MXCallbackList& list);
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_PROPERTY_H_

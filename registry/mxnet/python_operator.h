@@ -1,7 +1,6 @@
 // Operators that are Python classes in MXNet's own terms (CustomOpProp, CustomOp). Python implements the functions that
 // MXNet calls, but it never throws through MXNet, never loses an array, and is not needed to delete anything.
-#ifndef PYKERNELS_REGISTRY_MXNET_PYTHON_OPERATOR_H_
-#define PYKERNELS_REGISTRY_MXNET_PYTHON_OPERATOR_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -65,5 +64,3 @@ bool IsPythonOperator(const MXCallbackList& list);
 int64_t NextRetired();
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_PYTHON_OPERATOR_H_

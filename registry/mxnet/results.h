@@ -1,6 +1,5 @@
 // The results of a pass of a Python operator: prepared before it, checked after it, and marked broken if it fails.
-#ifndef PYKERNELS_REGISTRY_MXNET_RESULTS_H_
-#define PYKERNELS_REGISTRY_MXNET_RESULTS_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -58,5 +57,3 @@ class Results {
 };
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_RESULTS_H_

@@ -1,6 +1,5 @@
 // An op that the engine is tried with before it is trusted.
-#ifndef PYKERNELS_REGISTRY_MXNET_SELF_CHECK_H_
-#define PYKERNELS_REGISTRY_MXNET_SELF_CHECK_H_
+#pragma once
 
 namespace pykernels::mxnet {
 
@@ -8,5 +7,3 @@ namespace pykernels::mxnet {
 void AddCheckedOp(const char* name);
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_SELF_CHECK_H_

@@ -1,6 +1,5 @@
 // MXNet's threads for parallel loops: those of the OpenMP library that it is linked with.
-#ifndef PYKERNELS_REGISTRY_MXNET_THREADS_H_
-#define PYKERNELS_REGISTRY_MXNET_THREADS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -19,5 +18,3 @@ struct ThreadSymbols {
 void UseThreads(const ThreadSymbols& symbols);
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_THREADS_H_

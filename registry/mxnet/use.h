@@ -1,6 +1,5 @@
 // Reads a use of an op from the strings in which MXNet keeps it.
-#ifndef PYKERNELS_REGISTRY_MXNET_USE_H_
-#define PYKERNELS_REGISTRY_MXNET_USE_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -14,5 +13,3 @@ namespace pykernels::mxnet {
 std::shared_ptr<const Instance> FindUse(const std::string& label, int n, const char** keys, const char** values);
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_USE_H_

@@ -1,6 +1,5 @@
 // Detects whether an array has been written, from the counts of MXNet's engine.
-#ifndef PYKERNELS_REGISTRY_MXNET_WRITES_H_
-#define PYKERNELS_REGISTRY_MXNET_WRITES_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -14,5 +13,3 @@ namespace pykernels::mxnet {
 std::optional<size_t> CountWrites(NDArrayHandle handle);
 
 }  // namespace pykernels::mxnet
-
-#endif  // PYKERNELS_REGISTRY_MXNET_WRITES_H_

@@ -1,6 +1,5 @@
 // Converts the attributes of an op between OneFlow's values and those of the C ABI.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_ATTRIBUTES_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_ATTRIBUTES_H_
+#pragma once
 
 #include <algorithm>
 #include <memory>
@@ -157,5 +156,3 @@ void SetAttribute(const pk_attr& attribute, Builder* builder) {
 }
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_ATTRIBUTES_H_

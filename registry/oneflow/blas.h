@@ -1,7 +1,6 @@
 // Limits the threads of the BLAS that kernels call. OneFlow runs several kernels at once on its own threads; if BLAS
 // also splits each small product among many threads, it takes many times as long.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_BLAS_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_BLAS_H_
+#pragma once
 
 namespace pykernels::oneflow {
 
@@ -25,5 +24,3 @@ class OneBlasThread {
 };
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_BLAS_H_

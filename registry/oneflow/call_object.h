@@ -1,6 +1,5 @@
 // The Python objects that call ops.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_CALL_OBJECT_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_CALL_OBJECT_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -27,5 +26,3 @@ bool PrepareCallObjects();
 PyObject* NewCallObject(std::unique_ptr<const Callable> callable, const char* label);
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_CALL_OBJECT_H_

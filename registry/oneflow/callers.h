@@ -1,6 +1,5 @@
 // Records where a Python program calls ops, for errors of kernels, which run long after the call has returned.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_CALLERS_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_CALLERS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -49,5 +48,3 @@ int64_t CountCalls();
 int64_t FindCaller(const void* output, int64_t n_calls);
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_CALLERS_H_

@@ -1,6 +1,5 @@
 // Calls of ops as OneFlow makes them.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_CALLS_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_CALLS_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -45,5 +44,3 @@ class Callable {
 };
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_CALLS_H_

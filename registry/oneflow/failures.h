@@ -1,7 +1,6 @@
 // Collects errors of kernels, which run after the call of their op has returned; the next wait for OneFlow reports
 // them.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_FAILURES_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_FAILURES_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ void AddFailure(const std::string& text, const void* output);
 std::string TakeFailures();
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_FAILURES_H_

@@ -1,6 +1,5 @@
 // Works around graphs that end before OneFlow has recorded that they run.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_GRAPH_LAUNCH_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_GRAPH_LAUNCH_H_
+#pragma once
 
 namespace pykernels::oneflow {
 
@@ -8,5 +7,3 @@ namespace pykernels::oneflow {
 void NoteRunsEarly();
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_GRAPH_LAUNCH_H_

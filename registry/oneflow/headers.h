@@ -1,6 +1,5 @@
 // OneFlow's own headers, and our declarations of the few names that we use from headers missing in its wheel.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_HEADERS_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_HEADERS_H_
+#pragma once
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -60,5 +59,3 @@ namespace of = ::oneflow;
 namespace user_op = ::oneflow::user_op;
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_HEADERS_H_

@@ -1,6 +1,5 @@
 // An op as OneFlow knows it: registered once, permanently, under a name of its own.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_OP_TYPE_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_OP_TYPE_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -110,5 +109,3 @@ std::shared_ptr<T> Get(const of::Maybe<T>& result) {
 }
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_OP_TYPE_H_

@@ -1,6 +1,5 @@
 // Passes results and exceptions between C++ and Python.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_PYTHON_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_PYTHON_H_
+#pragma once
 
 #include "../host/error.h"
 #include "headers.h"
@@ -23,5 +22,3 @@ PyObject* Raise(const Body& body) {
 [[noreturn]] inline void FailInPython() { throw Error(kPykernelsError, "a Python exception"); }
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_PYTHON_H_

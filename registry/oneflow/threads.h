@@ -1,6 +1,5 @@
 // Runs loops on OneFlow's own threads.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_THREADS_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_THREADS_H_
+#pragma once
 
 namespace pykernels::oneflow {
 
@@ -8,5 +7,3 @@ namespace pykernels::oneflow {
 void UseThreads();
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_THREADS_H_

@@ -1,6 +1,5 @@
 // Receives tensors inside graphs: the gradients that a job has requested.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_WATCHER_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_WATCHER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -14,5 +13,3 @@ using Told = void (*)(const char* watcher, int64_t blob);
 void* MakeWatcher(Told told);
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_WATCHER_H_

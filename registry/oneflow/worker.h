@@ -1,6 +1,5 @@
 // Marks threads that OneFlow waits for, including before it forks.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_WORKER_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_WORKER_H_
+#pragma once
 
 #include "../host/mutex.h"
 
@@ -22,5 +21,3 @@ class Worker {
 };
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_WORKER_H_

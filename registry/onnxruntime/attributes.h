@@ -1,6 +1,5 @@
 // The attributes of a node.
-#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_ATTRIBUTES_H_
-#define PYKERNELS_REGISTRY_ONNXRUNTIME_ATTRIBUTES_H_
+#pragma once
 
 #include <string>
 
@@ -15,5 +14,3 @@ namespace pykernels::onnxruntime {
 Attributes ReadAttributes(const pk_op& op, const std::string& label, const OrtApi& api, const OrtKernelInfo* info);
 
 }  // namespace pykernels::onnxruntime
-
-#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_ATTRIBUTES_H_

@@ -1,6 +1,5 @@
 // The base of all our custom ops, including those of PopART's C++, and their registration with sessions.
-#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_CUSTOM_OP_H_
-#define PYKERNELS_REGISTRY_ONNXRUNTIME_CUSTOM_OP_H_
+#pragma once
 
 #include <climits>
 #include <map>
@@ -57,5 +56,3 @@ inline OrtStatus* AddDomains(const OpsByDomain& ops, OrtSessionOptions* options,
 }
 
 }  // namespace pykernels::onnxruntime
-
-#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_CUSTOM_OP_H_

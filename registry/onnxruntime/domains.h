@@ -1,6 +1,5 @@
 // Registers node types with sessions.
-#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_DOMAINS_H_
-#define PYKERNELS_REGISTRY_ONNXRUNTIME_DOMAINS_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -16,5 +15,3 @@ void AddDomains(const std::vector<const NodeType*>& types, OrtSessionOptions* op
 std::vector<const NodeType*> OfferedTypes();
 
 }  // namespace pykernels::onnxruntime
-
-#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_DOMAINS_H_

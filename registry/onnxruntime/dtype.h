@@ -1,6 +1,5 @@
 // ONNX's numbers for element types (TensorProto.DataType).
-#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_DTYPE_H_
-#define PYKERNELS_REGISTRY_ONNXRUNTIME_DTYPE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -11,5 +10,3 @@ int32_t DtypeFromOnnx(int64_t type);
 int DtypeToOnnx(int32_t dtype);
 
 }  // namespace pykernels::onnxruntime
-
-#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_DTYPE_H_

@@ -1,6 +1,5 @@
 // A node of a session.
-#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_H_
-#define PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_H_
+#pragma once
 
 #include <exception>
 
@@ -40,5 +39,3 @@ OrtStatus* Report(const OrtApi& api, const Body& body) {
 }
 
 }  // namespace pykernels::onnxruntime
-
-#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_H_

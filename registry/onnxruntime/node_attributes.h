@@ -1,6 +1,5 @@
 // Reads the attributes of a node from ONNX Runtime, including nodes of PopART's C++.
-#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_ATTRIBUTES_H_
-#define PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_ATTRIBUTES_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -55,5 +54,3 @@ class NodeAttributes {
 };
 
 }  // namespace pykernels::onnxruntime
-
-#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_ATTRIBUTES_H_

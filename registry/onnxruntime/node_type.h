@@ -1,6 +1,5 @@
 // A node type of sessions: a name in a domain, a flat list of inputs and outputs, and their types.
-#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_TYPE_H_
-#define PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_TYPE_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -56,5 +55,3 @@ class NodeType {
 };
 
 }  // namespace pykernels::onnxruntime
-
-#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_NODE_TYPE_H_

@@ -1,6 +1,5 @@
 // Prepares the call of a node for given input types and finds it again without a lock while the types stay the same.
-#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_PREPARED_H_
-#define PYKERNELS_REGISTRY_ONNXRUNTIME_PREPARED_H_
+#pragma once
 
 #include <atomic>
 #include <memory>
@@ -71,5 +70,3 @@ class PreparedTable {
 };
 
 }  // namespace pykernels::onnxruntime
-
-#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_PREPARED_H_

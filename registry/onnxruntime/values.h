@@ -1,6 +1,5 @@
 // The input tensors of a node.
-#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_VALUES_H_
-#define PYKERNELS_REGISTRY_ONNXRUNTIME_VALUES_H_
+#pragma once
 
 #include <pykernels/definition.h>
 
@@ -57,5 +56,3 @@ class ShapeCheck {
 };
 
 }  // namespace pykernels::onnxruntime
-
-#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_VALUES_H_

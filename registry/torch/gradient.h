@@ -1,6 +1,5 @@
 // Computes a definition's gradient by calling PyTorch's ops, which record themselves for higher derivatives.
-#ifndef PYKERNELS_REGISTRY_TORCH_GRADIENT_H_
-#define PYKERNELS_REGISTRY_TORCH_GRADIENT_H_
+#pragma once
 
 #include <vector>
 
@@ -50,5 +49,3 @@ class Gradient {
 };
 
 }  // namespace pykernels::torch_ops
-
-#endif  // PYKERNELS_REGISTRY_TORCH_GRADIENT_H_

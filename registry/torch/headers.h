@@ -1,6 +1,5 @@
 // The PyTorch headers and names that this registrar uses.
-#ifndef PYKERNELS_REGISTRY_TORCH_HEADERS_H_
-#define PYKERNELS_REGISTRY_TORCH_HEADERS_H_
+#pragma once
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
@@ -21,5 +20,3 @@ using c10::IValue;
 using Stack = torch::jit::Stack;
 
 }  // namespace pykernels::torch_ops
-
-#endif  // PYKERNELS_REGISTRY_TORCH_HEADERS_H_

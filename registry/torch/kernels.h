@@ -1,6 +1,5 @@
 // The functions of an op that PyTorch's dispatcher calls, one for each dispatch key.
-#ifndef PYKERNELS_REGISTRY_TORCH_KERNELS_H_
-#define PYKERNELS_REGISTRY_TORCH_KERNELS_H_
+#pragma once
 
 #include "op.h"
 #include "values.h"
@@ -36,5 +35,3 @@ Tensors MakeOutputs(const pykernels::Tensors& types, const Make& make) {
 }
 
 }  // namespace pykernels::torch_ops
-
-#endif  // PYKERNELS_REGISTRY_TORCH_KERNELS_H_

@@ -1,8 +1,7 @@
 // Describes where the arguments and results of an op lie on PyTorch's stack. The schema that
 // pykernels/frameworks/torch/layout.py writes lists the inputs, the attributes, the number of tensors of each output
 // where it varies, and, for a kernel that takes it, whether the call is part of a training pass.
-#ifndef PYKERNELS_REGISTRY_TORCH_LAYOUT_H_
-#define PYKERNELS_REGISTRY_TORCH_LAYOUT_H_
+#pragma once
 
 #include <pykernels/definition.h>
 
@@ -64,5 +63,3 @@ class Layout {
 };
 
 }  // namespace pykernels::torch_ops
-
-#endif  // PYKERNELS_REGISTRY_TORCH_LAYOUT_H_

@@ -1,6 +1,5 @@
 // How PyTorch holds the nodes of its autograd graph: in std::shared_ptr, or in c10::intrusive_ptr in later versions.
-#ifndef PYKERNELS_REGISTRY_TORCH_NODE_H_
-#define PYKERNELS_REGISTRY_TORCH_NODE_H_
+#pragma once
 
 #include <memory>
 #include <type_traits>
@@ -33,5 +32,3 @@ Pointer PointerTo(T* node) {
 }
 
 }  // namespace pykernels::torch_ops
-
-#endif  // PYKERNELS_REGISTRY_TORCH_NODE_H_

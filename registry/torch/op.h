@@ -1,6 +1,5 @@
 // The ops that PyTorch knows, and their uses.
-#ifndef PYKERNELS_REGISTRY_TORCH_OP_H_
-#define PYKERNELS_REGISTRY_TORCH_OP_H_
+#pragma once
 
 #include <atomic>
 #include <memory>
@@ -92,5 +91,3 @@ class TorchOp {
 };
 
 }  // namespace pykernels::torch_ops
-
-#endif  // PYKERNELS_REGISTRY_TORCH_OP_H_

@@ -1,6 +1,5 @@
 // Converts element types and attributes between PyTorch and pykernels.
-#ifndef PYKERNELS_REGISTRY_TORCH_VALUES_H_
-#define PYKERNELS_REGISTRY_TORCH_VALUES_H_
+#pragma once
 
 #include <pykernels/definition.h>
 
@@ -24,5 +23,3 @@ IValue ToValue(const pk_attr& attribute);
 bool SameValue(const IValue& a, const IValue& b);
 
 }  // namespace pykernels::torch_ops
-
-#endif  // PYKERNELS_REGISTRY_TORCH_VALUES_H_

@@ -12,8 +12,6 @@ import numpy as np
 from pykernels.define.definition import OpDef
 from pykernels.frameworks.timing import Timer, time_pending
 
-__all__ = ["OPS", "timers"]
-
 #: ``(mx.nd, *inputs, **attributes) -> output or outputs``.
 OPS: dict[str, Callable[..., Any]] = {
     "batch_norm": lambda nd, x, *rest, eps, momentum, axis, **_: nd.BatchNorm(

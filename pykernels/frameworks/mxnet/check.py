@@ -10,8 +10,6 @@ import numpy as np
 
 from pykernels.frameworks.case import Case, Outcome, Way, call
 
-__all__ = ["takes", "ways"]
-
 _DTYPES = frozenset({"float16", "float32", "float64", "uint8", "int8", "int32", "int64"})
 
 

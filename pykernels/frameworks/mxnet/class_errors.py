@@ -10,8 +10,6 @@ from typing import Any
 from pykernels.base.errors import KernelError
 from pykernels.kernel.read.ownership import is_foreign
 
-__all__ = ["RegisteredClass"]
-
 
 @dataclass(frozen=True)
 class RegisteredClass:

@@ -12,8 +12,6 @@ from pykernels.base import fork
 from pykernels.base.errors import CallError, KernelError
 from pykernels.frameworks.mxnet.class_property import ClassProperty
 
-__all__ = ["ClassOperator"]
-
 _REQUESTS = ("null", "write", "inplace", "add")
 # The names that CustomOp uses, indexed by MXNet's tag.
 _NAMES = ("in_data", "out_data", "in_grad", "out_grad", "aux")

@@ -15,8 +15,6 @@ import numpy as np
 from pykernels.base.errors import CallError, KernelError
 from pykernels.frameworks.mxnet.class_errors import RegisteredClass
 
-__all__ = ["MAX_DIMS", "ClassProperty"]
-
 MAX_DIMS = 32
 
 _STORAGES = {-1: "undefined", 0: "default", 1: "row_sparse", 2: "csr"}

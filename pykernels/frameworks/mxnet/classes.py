@@ -17,8 +17,6 @@ from pykernels.frameworks.mxnet.class_errors import RegisteredClass
 from pykernels.frameworks.mxnet.class_operator import ClassOperator
 from pykernels.frameworks.mxnet.class_property import MAX_DIMS, ClassProperty
 
-__all__ = ["register"]
-
 _METHODS = (
     "list_arguments",
     "list_outputs",

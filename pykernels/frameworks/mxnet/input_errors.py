@@ -16,8 +16,6 @@ from typing import Any
 
 from pykernels.base.errors import CallError
 
-__all__ = ["explain", "leave"]
-
 # The modules in which MXNet has put the function.
 _MODULES = (
     "mxnet.ndarray",

@@ -8,8 +8,6 @@ import inspect
 from collections.abc import Iterator
 from types import FunctionType
 
-__all__ = ["class_of", "give", "is_of_mxnet"]
-
 # Descriptions of classes, by the names that `pykernels.register` has given them.
 _given: dict[str, str] = {}
 

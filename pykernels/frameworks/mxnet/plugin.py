@@ -23,8 +23,6 @@ from pykernels.kernel import blas, service
 from pykernels.load import requests
 from pykernels.load.module import OpModule
 
-__all__ = ["add", "bind", "owns", "registrar", "remove"]
-
 _modules: dict[str, OpModule] = {}
 _entered: dict[str, tuple[str, ...]] = {}
 # Graphs and pending calls use the modules given to the registrar, even after the op is unloaded.

@@ -15,8 +15,6 @@ from pykernels.build.diagnostics import without_excerpt
 from pykernels.frameworks.registrar_build import compile_registrar, open_library
 from pykernels.load.requests import LoadFn, reporting
 
-__all__ = ["Registrar", "compile_library", "versions"]
-
 #: The functions of libmxnet that the registrar calls, in the order of ``MXApi``.
 _API = (
     "MXCustomOpRegister",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pykernels.frameworks.case import Case, Outcome, Way, call, strided
 
-__all__ = ["ways"]
-
 
 def ways(case: Case) -> dict[str, Way]:
     """Return the ways to call an op on arrays."""

@@ -12,8 +12,6 @@ from pykernels.call.arrays import KernelCall
 from pykernels.define.instance import new_outputs, specs_of
 from pykernels.load.module import OpModule
 
-__all__ = ["add", "call", "owns", "remove"]
-
 
 def add(module: OpModule) -> None:
     """Nothing to do: a call finds its op among the loaded ones."""

@@ -14,8 +14,6 @@ import numpy as np
 from pykernels.define.definition import OpDef
 from pykernels.frameworks.timing import Timer, time_pending
 
-__all__ = ["OPS", "timers"]
-
 #: ``(flow, *inputs, **attributes) -> output``.
 OPS: dict[str, Callable[..., Any]] = {
     "batch_norm": lambda flow, x, gamma, beta, mean, variance, eps, momentum, axis, **_: flow._C.normalization(

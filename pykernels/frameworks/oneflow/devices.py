@@ -9,8 +9,6 @@ from typing import Any
 
 from pykernels.base.refusals import RefusedCall
 
-__all__ = ["refuse_missing"]
-
 #: OneFlow's functions that take a device. Its other functions with a device call these.
 _FUNCTIONS = ("arange", "constant", "copy", "empty", "eye", "normal", "tensor", "to")
 _RANDOM_FUNCTIONS = ("rand", "randint", "randn", "randperm")

@@ -17,8 +17,6 @@ from pykernels.kernel import service
 from pykernels.load import requests
 from pykernels.load.module import OpModule
 
-__all__ = ["add", "bind", "owns", "prepare", "remove", "tell_tensors"]
-
 _modules: dict[str, OpModule] = {}
 _entered: dict[str, tuple[str, ...]] = {}
 # Graphs and pending calls keep using what the registrar has been given, even after the op is unloaded.

@@ -21,8 +21,6 @@ from pykernels.frameworks.registrar_build import compile_registrar
 from pykernels.kernel import blas
 from pykernels.load.requests import LoadFn, reporting
 
-__all__ = ["Registrar", "compile_library", "versions"]
-
 #: The versions whose internals the registrar supports, each with a folder in the registry.
 _VERSIONS = ("0.8", "0.9")
 _NAME = "oneflow_registrar"

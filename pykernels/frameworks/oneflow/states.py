@@ -14,8 +14,6 @@ from typing import Any
 from pykernels.base.errors import CallError
 from pykernels.define.definition import OpDef
 
-__all__ = ["checked"]
-
 
 def checked(op: OpDef, counts: Sequence[int], call: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
     """Return `call`, made to raise `CallError` if a change of a state would be lost.

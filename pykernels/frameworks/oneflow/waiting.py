@@ -21,8 +21,6 @@ from pykernels.base import fork
 from pykernels.base.errors import KernelError, PykernelsWarning
 from pykernels.base.refusals import FailedKernel, RefusedCall
 
-__all__ = ["install"]
-
 
 def install(take_failures: Callable[[], str | None], is_worker: Callable[[], bool]) -> None:
     """Replace OneFlow's functions that wait, once for a process.

@@ -16,8 +16,6 @@ from pykernels.define.definition import OpDef
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["group", "node_attributes", "onnx_value"]
-
 T = TypeVar("T")
 
 

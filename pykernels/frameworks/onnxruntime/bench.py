@@ -12,8 +12,6 @@ import numpy as np
 from pykernels.define.definition import OpDef
 from pykernels.frameworks.timing import Timer
 
-__all__ = ["OPS", "timers"]
-
 #: ``(**attributes) -> type of the node, its attributes``.
 OPS: dict[str, Callable[..., tuple[str, dict[str, Any]]]] = {
     "dense": lambda **_: ("Gemm", {"transB": 1}),

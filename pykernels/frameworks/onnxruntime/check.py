@@ -14,8 +14,6 @@ from pykernels.frameworks.onnxruntime.nodes import NodeName, node_names
 from pykernels.frameworks.onnxruntime.sessions import session_options
 from pykernels.load import discovery
 
-__all__ = ["takes", "ways"]
-
 
 def takes(case: Case) -> bool:
     """Whether a case has input values and tests more than the other frameworks do."""

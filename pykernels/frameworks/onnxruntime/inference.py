@@ -19,8 +19,6 @@ from pykernels.load.module import OpModule
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["infer_shapes"]
-
 # The unit of the numbers that replace unknown dimensions, in two trials: it is divisible by many numbers.
 _UNIT = 720720
 

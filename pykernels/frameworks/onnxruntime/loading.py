@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import onnx
     import onnxruntime
 
-__all__ = ["session"]
-
 # ONNX Runtime's message for a model of a newer IR version than it supports.
 _TOO_NEW = re.compile(r"Unsupported model IR version: \d+, max supported IR version: (\d+)")
 

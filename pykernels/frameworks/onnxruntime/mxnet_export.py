@@ -23,8 +23,6 @@ from pykernels.load import discovery
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["export_mxnet"]
-
 #: The newest opset of MXNet's translations, whichever one they are asked for.
 _OPSET = 13
 # The attributes of `mx.sym.Custom` that are not the op's own.

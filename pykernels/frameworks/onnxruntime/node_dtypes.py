@@ -20,8 +20,6 @@ from pykernels.define.definition import OpDef, TensorSpec
 from pykernels.load.module import OpModule
 from pykernels.load.samples import MAX_NDIM, sample
 
-__all__ = ["DTYPES", "Row", "dtype_rows", "output_dtypes"]
-
 #: The dtypes of kernels.
 DTYPES = tuple(
     np.dtype(name)

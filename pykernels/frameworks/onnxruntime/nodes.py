@@ -14,8 +14,6 @@ from pykernels.load.module import OpModule
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["DOMAIN", "NodeName", "find_node", "node_names", "walk"]
-
 #: The domain of ops whose folder does not choose another domain.
 DOMAIN = "pykernels"
 # The names that an API file may set.

@@ -19,8 +19,6 @@ from pykernels.load.module import OpModule
 if TYPE_CHECKING:
     from onnx.reference.op_run import OpRun
 
-__all__ = ["reference_ops"]
-
 
 def reference_ops(*ops: str) -> list[type[OpRun]]:
     """Return implementations of our nodes for ``onnx.reference.ReferenceEvaluator(model, new_ops=...)``.

@@ -11,8 +11,6 @@ from pykernels.base.errors import LoadError
 from pykernels.define.definition import OpDef
 from pykernels.frameworks.registrar_build import compile_registrar, open_library
 
-__all__ = ["Registrar", "compile_library", "versions"]
-
 
 def versions() -> dict[str, str]:
     """Return the versions that the registrar is built for: any ONNX Runtime."""

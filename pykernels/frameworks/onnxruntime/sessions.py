@@ -19,8 +19,6 @@ from pykernels.load.module import OpModule
 if TYPE_CHECKING:
     import onnxruntime
 
-__all__ = ["register", "session_options"]
-
 _lock = locks.Lock("entering ops into ONNX Runtime")
 # The numbers of each folder's node types; sessions may use them until the process ends.
 _entered: dict[OpModule, dict[NodeName, int]] = {}

@@ -13,8 +13,6 @@ from pykernels.base.errors import BuildError, PykernelsWarning
 from pykernels.frameworks.onnxruntime.torch_nodes import translation
 from pykernels.frameworks.onnxruntime.torch_twins import use_twin
 
-__all__ = ["export_torch"]
-
 
 def export_torch(
     model: Any,

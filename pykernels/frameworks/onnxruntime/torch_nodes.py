@@ -15,8 +15,6 @@ from pykernels.load.module import OpModule
 if TYPE_CHECKING:
     from pykernels.frameworks.torch.layout import Layout
 
-__all__ = ["translation"]
-
 
 def translation(module: OpModule, layout: Layout) -> Callable[..., Any]:
     """Return an operator's function for ``custom_translation_table``: it maps a call's arguments to its results."""

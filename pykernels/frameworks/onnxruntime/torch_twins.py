@@ -15,8 +15,6 @@ from pykernels.base.errors import CallError
 if TYPE_CHECKING:
     from pykernels.frameworks.torch.layout import Layout
 
-__all__ = ["is_flat", "use_twin"]
-
 # The schemas of the twins by operator name; a twin lasts as long as the process.
 _schemas: dict[str, str] = {}
 

@@ -12,8 +12,6 @@ import numpy as np
 from pykernels.define.definition import OpDef
 from pykernels.frameworks.timing import Timer
 
-__all__ = ["OPS", "timers"]
-
 #: ``(torch, *inputs, **attributes) -> output``.
 OPS: dict[str, Callable[..., Any]] = {
     "batch_norm": lambda torch, x, gamma, beta, mean, variance, eps, momentum, **_: torch.nn.functional.batch_norm(

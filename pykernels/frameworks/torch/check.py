@@ -12,8 +12,6 @@ from pykernels.frameworks.torch.layout import Layout
 from pykernels.kernel.read.source import IS_TRAIN
 from pykernels.load import discovery
 
-__all__ = ["takes", "ways"]
-
 
 def takes(case: Case) -> bool:
     """Whether PyTorch has tensors for the inputs, and kernels take them."""

@@ -14,8 +14,6 @@ from pykernels.define.definition import TensorSpec
 from pykernels.frameworks.torch.layout import Call, Layout, numpy_dtype, torch_dtype
 from pykernels.frameworks.torch.symbolic_shapes import explore
 
-__all__ = ["fake_outputs", "specs_of"]
-
 # Stand-ins for unknown sizes that have no example: numbers that no definition contains.
 _UNKNOWN = itertools.cycle(range(10007, 20000, 2))
 

@@ -16,8 +16,6 @@ from pykernels.define.gradient_plan import blobs
 from pykernels.frameworks.torch.fake import specs_of
 from pykernels.frameworks.torch.layout import Call, Layout, numpy_dtype
 
-__all__ = ["recorded"]
-
 #: Returns the operator of an op type, and the layout of its calls.
 Find = Callable[[str], "tuple[Any, Layout]"]
 

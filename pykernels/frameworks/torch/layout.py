@@ -17,8 +17,6 @@ from pykernels.base.errors import CallError
 from pykernels.define.declared import Argument, Attribute
 from pykernels.define.definition import OpDef
 
-__all__ = ["Call", "Layout", "numpy_dtype", "torch_dtype"]
-
 #: The argument that says whether a call is part of a training pass, for ops whose kernels take it.
 IS_TRAIN = "is_train"
 

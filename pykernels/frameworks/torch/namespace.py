@@ -8,8 +8,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["Namespace"]
-
 
 class Namespace(torch._ops._OpNamespace):
     """Replacement for ``torch.ops.<library>`` that keeps the ops found there so far.

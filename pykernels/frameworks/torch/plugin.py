@@ -24,8 +24,6 @@ from pykernels.kernel import service
 from pykernels.load import requests
 from pykernels.load.module import OpModule
 
-__all__ = ["LIBRARY", "TorchOps", "add", "bind", "find", "owns", "remove"]
-
 #: The library that has all ops, ``torch.ops.pykernels``.
 LIBRARY = "pykernels"
 

@@ -16,8 +16,6 @@ from pykernels.frameworks.torch import gradient
 from pykernels.frameworks.torch.fake import specs_of
 from pykernels.frameworks.torch.layout import Call, Layout
 
-__all__ = ["Python"]
-
 
 class Python:
     """Runs ops through Python; it has the methods of `registrar.Registrar`.

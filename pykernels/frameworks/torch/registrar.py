@@ -17,8 +17,6 @@ from pykernels.load.requests import LoadFn, reporting
 if TYPE_CHECKING:
     from pykernels.frameworks.torch.layout import Layout
 
-__all__ = ["VERSIONS", "Registrar", "compile_library", "versions"]
-
 # The oldest and newest versions with whose C++ interface the registrar is tested.
 _FIRST, _LAST = (2, 9), (2, 15)
 #: The same as text.

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Formula", "Term"]
-
 
 @dataclass(frozen=True)
 class Term:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 from pykernels.frameworks.torch.symbolic_formula import Formula, Term
 
-__all__ = ["Shapes", "explore"]
-
 # Steps to add to the example of a symbol. The first are multiples of all numbers up to 10, for definitions that divide.
 _STEPS = (2520, 5040, 1, 7)
 # The largest divisor in a definition.

@@ -11,8 +11,6 @@ import torch
 from pykernels.base.refusals import RefusedCall
 from pykernels.frameworks.training import mode_of_module
 
-__all__ = ["is_training"]
-
 
 def is_training(tensors: Sequence[Any]) -> bool:
     """Whether a call on `tensors` is part of a training pass.

@@ -15,8 +15,6 @@ from pykernels.frameworks.torch.fake import specs_of
 from pykernels.frameworks.torch.layout import Layout
 from pykernels.kernel import service
 
-__all__ = ["batched"]
-
 
 def batched(operator: Callable[..., Any], layout: Layout, kernel_id: int) -> Callable[..., tuple[Any, Any]]:
     """Return the rule for an op, as for `torch.library.register_vmap`.

@@ -2,8 +2,7 @@
 //
 // Both tables only grow at their end, so positions never change. The functions declared here exist from version 1.17
 // on, unless noted.
-#ifndef PYKERNELS_REGISTRY_ONNXRUNTIME_DECLARATIONS_ONNXRUNTIME_H_
-#define PYKERNELS_REGISTRY_ONNXRUNTIME_DECLARATIONS_ONNXRUNTIME_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -127,5 +126,3 @@ struct OrtCustomOp {
 constexpr uint32_t kOrtVersion = 17;
 constexpr uint32_t kOrtVersionWithSize = 23;
 constexpr uint32_t kOrtVersionWithShapeReference = 24;
-
-#endif  // PYKERNELS_REGISTRY_ONNXRUNTIME_DECLARATIONS_ONNXRUNTIME_H_

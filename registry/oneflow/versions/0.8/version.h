@@ -1,6 +1,5 @@
 // The parts that differ in OneFlow 0.8.
-#ifndef PYKERNELS_REGISTRY_ONEFLOW_VERSION_H_
-#define PYKERNELS_REGISTRY_ONEFLOW_VERSION_H_
+#pragma once
 
 #include <string>
 #include <utility>
@@ -31,5 +30,3 @@ inline void SetOutputDtype(::oneflow::user_op::InferContext* context, const std:
 }
 
 }  // namespace pykernels::oneflow
-
-#endif  // PYKERNELS_REGISTRY_ONEFLOW_VERSION_H_
