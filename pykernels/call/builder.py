@@ -126,19 +126,25 @@ class UserOpBuilder:
             described.Input(name, [None])
         op_type, counts, n_inputs = described._require_op(), described._counts, len(described._tensors)
         fixed = dict(self._attributes or {})
-        plan: Plan | None = None  # for calls without further attributes
+        # For calls without further attributes, while `plans` are those of the loaded ops.
+        plan: Plan | None = None
         plans: Any = None
+        calls: dict[Any, Callable[..., Sequence[Any]]] = {}  # the plan's, if it has one tensor and one result
 
         def function(*tensors: Any, **attributes: Any) -> Any:
-            nonlocal plan, plans
-            if attributes:
-                called = find_plan(op_type, counts, {**fixed, **attributes})
-            elif plan is not None and plans is loaded.plans:
+            nonlocal plan, plans, calls
+            if not attributes and plans is loaded.plans:
+                # The shortest code for most ops.
+                if len(tensors) == 1 and (call := calls.get(type(*tensors))) is not None:
+                    return call(*tensors)[0]
                 called = plan
             else:
                 now = loaded.plans
-                plan = called = find_plan(op_type, counts, fixed)
-                plans = now
+                called = find_plan(op_type, counts, {**fixed, **attributes})
+                if not attributes:
+                    calls = called.calls if n_inputs == called.n_results == 1 else {}
+                    plan, plans = called, now  # last, because other threads rely on what `plans` says
+            assert called is not None
             if len(tensors) != n_inputs:
                 raise WrongType(f"op {called.op.name!r} is called with {len(tensors)} tensors, not {n_inputs}")
             kinds = type(tensors[0]) if n_inputs == 1 else tuple(map(type, tensors))

@@ -86,6 +86,11 @@ class Plan:
         self._order = None if order == list(range(n_given)) else order
         self.calls: dict[Any, _Call] = {}
 
+    @property
+    def n_results(self) -> int:
+        """The number of tensors that a call returns."""
+        return sum(self._counts)
+
     def bind(self, tensors: Sequence[Any]) -> _Call:
         """Return the function that calls the op on tensors of these types, and store it in `calls`.
 
