@@ -18,8 +18,6 @@ from typing import Any, TypeAlias
 
 from pykernels.base import locks
 
-__all__ = ["attach", "prefer", "watch_threads"]
-
 #: The members of ``pk_blas`` (pykernels/blas.h).
 _NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot")
 

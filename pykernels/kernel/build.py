@@ -16,8 +16,6 @@ from pykernels.kernel.pipeline import compile_kernel
 from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["BuiltKernel", "build_kernel"]
-
 _FLAGS = {ELEMENTWISE: abi.KernelFlag.ELEMENTWISE, PYTHON: abi.KernelFlag.PYTHON}
 
 

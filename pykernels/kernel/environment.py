@@ -13,8 +13,6 @@ import numpy as np
 from pykernels.base.version import __version__
 from pykernels.build import processor
 
-__all__ = ["environment"]
-
 # Environment variables that change how numba compiles a function.
 _OPTIONS = ("NUMBA_BOUNDSCHECK", "NUMBA_DISABLE_JIT")
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["ELEMENTWISE", "FUSED", "LOOPS", "NOT_FUSED", "PYTHON", "WHOLE_ARRAY", "Facts"]
-
 #: One pass over the elements, in vectors, without temporary arrays.
 ELEMENTWISE = "elementwise"
 #: Elementwise operations and reductions on whole arrays, in as few passes as possible.

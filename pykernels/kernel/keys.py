@@ -13,8 +13,6 @@ from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
 from pykernels.kernel.shipping import kernel_parts
 
-__all__ = ["compiled_key", "fused_key"]
-
 # The sources of the compiler. Every key has their digest, so an edit to any of them recompiles all kernels.
 _GENERATOR = (
     *(file for folder in ("build", "kernel") for file in sorted((PACKAGE / folder).rglob("*.py"))),

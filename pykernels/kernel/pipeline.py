@@ -22,8 +22,6 @@ from pykernels.kernel.read.signature import Signature, group_shapes
 from pykernels.kernel.read.source import KernelFunction
 from pykernels.kernel.shipping import shipped_kernel
 
-__all__ = ["compile_kernel"]
-
 # Replaces the kernel's folder in cached texts, since another folder may hold the same files.
 _FOLDER = "<op folder>"
 

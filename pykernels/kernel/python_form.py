@@ -16,8 +16,6 @@ from pykernels.kernel import reference
 from pykernels.kernel.read.signature import Signature, TensorType, group_shapes
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["read_arguments", "take_failure", "wrap"]
-
 # The message of the last kernel that failed in each thread; the ABI only has room for a status. The key is the thread's
 # id, since a framework's thread loses Python's thread-local data between callbacks.
 _failures: dict[int, str] = {}

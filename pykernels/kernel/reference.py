@@ -11,8 +11,6 @@ import numpy as np
 from pykernels.base.errors import KernelError
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["failure_text", "leaves", "run", "wrong_shape_text"]
-
 _LEGACY_PROMOTION = int(np.__version__.split(".")[0]) < 2
 
 

@@ -18,8 +18,6 @@ from pykernels.kernel.numba.compiler_locks import locks_of_compilers
 from pykernels.kernel.read.signature import Signature, read_shapes, signature_of
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["enter", "output_names", "resolve", "services"]
-
 _kernel_ids = itertools.count(1)
 _ops: dict[int, tuple[OpDef, KernelFunction]] = {}
 # The kernels of each signature: one for any values of its scalars, or several that are specialized on values.

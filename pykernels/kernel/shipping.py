@@ -12,8 +12,6 @@ from pykernels.kernel.facts import Facts
 from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["kernel_parts", "shipped_kernel"]
-
 
 def kernel_parts(function: KernelFunction, signature: Signature) -> tuple[str | bytes, ...]:
     """Return everything that determines a kernel's code, apart from the compiler."""

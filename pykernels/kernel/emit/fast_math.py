@@ -9,7 +9,5 @@ regrouping their sums would undo the compensation for rounding errors.
 
 from __future__ import annotations
 
-__all__ = ["FLAGS"]
-
 #: The flags of an arithmetic instruction.
 FLAGS = ("reassoc", "nsz", "arcp", "contract")

@@ -10,8 +10,6 @@ import numpy as np
 from pykernels.kernel.emit.vector_operations import EMITTERS
 from pykernels.kernel.emit.vector_writer import Writer
 
-__all__ = ["across", "combine", "identity"]
-
 _I32 = ir.IntType(32)
 
 

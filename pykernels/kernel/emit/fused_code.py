@@ -27,8 +27,6 @@ from pykernels.kernel.plan.graph import within
 from pykernels.kernel.plan.planning import make_plan
 from pykernels.kernel.plan.stages import Plan, Stage, adds_rows, arguments_of, extents_of, is_costly, is_plain, widest
 
-__all__ = ["compile_kernel"]
-
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 # The same values as in tables.h.
 _EVEN, _NONEMPTY = 1, 2

@@ -17,8 +17,6 @@ import llvmlite.ir as ir
 
 from pykernels.kernel.emit.instructions import Instructions, bits, constant, fma, integer, polynomial
 
-__all__ = ["INLINE", "SLOWER"]
-
 # 1.5 * 2**23: adding it rounds a number to an integer, which the low bits of the sum then hold, below nine zeros.
 _ROUNDER = 12582912.0
 _ONE_BITS, _MANTISSA_BITS, _HALF_ROOT_BITS = 0x3F800000, 23, 0x3F3504F3  # of 1; of the mantissa; of sqrt(1/2)

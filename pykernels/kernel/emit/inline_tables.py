@@ -21,8 +21,6 @@ import numpy as np
 
 from pykernels.kernel.emit.instructions import Instructions, bits, constant, fma, greatest, integer, least, polynomial
 
-__all__ = ["INLINE"]
-
 _PIECES = 32  # the number of entries that one lookup selects from
 _INDEX_SHIFT = 23 - 5  # shifts the highest five bits of a mantissa down
 # The last bit of this number is worth 1: adding it rounds a number to an integer, which the low bits then hold.

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import llvmlite.ir as ir
 import numpy as np
 
-__all__ = ["Instructions", "bits", "constant", "fma", "greatest", "integer", "least", "polynomial"]
-
 _I32 = ir.IntType(32)
 _REGISTER = ir.VectorType(ir.FloatType(), 16)  # of AVX-512
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from pykernels.kernel.emit.vector_writer import Writer, constant, storage_type
 
-__all__ = ["from_memory", "load", "store", "to_memory"]
-
 _I16, _I32 = ir.IntType(16), ir.IntType(32)
 
 

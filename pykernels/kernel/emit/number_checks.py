@@ -21,8 +21,6 @@ from pykernels.kernel.expression.nodes import Node, Operation
 from pykernels.kernel.expression.number_rules import is_given, may_raise, narrowed, reachable
 from pykernels.kernel.expression.operations import Raises
 
-__all__ = ["ACCEPTS", "fits", "is_regular", "is_whole", "keeps_bits", "write"]
-
 #: The name of the compiled function that returns whether a kernel can be computed with the given numbers.
 ACCEPTS = "pk_accepts"
 

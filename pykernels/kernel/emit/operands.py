@@ -13,8 +13,6 @@ from pykernels.kernel.expression.array_nodes import Extent
 from pykernels.kernel.expression.nodes import Keyword, Node, Operation, dtype_of
 from pykernels.kernel.plan.graph import within
 
-__all__ = ["Operands"]
-
 _I64 = ir.IntType(64)
 
 

@@ -23,8 +23,6 @@ from pykernels.kernel.expression.nodes import Node, Operation, dtype_of
 from pykernels.kernel.plan.graph import within
 from pykernels.kernel.plan.stages import Array, Plan, Stage, arguments_of, nodes_of
 
-__all__ = ["StageCode"]
-
 _I8, _I32, _I64 = (ir.IntType(bits) for bits in (8, 32, 64))
 _BYTES = _I8.as_pointer()
 

@@ -12,9 +12,6 @@ from pykernels.base.errors import BuildError
 from pykernels.build import processor
 from pykernels.kernel.emit.vector_math import InstructionSet
 
-__all__ = ["instruction_set", "machine", "optimise", "pass_builder"]
-
-
 # The levels of x86-64.
 _LEVELS = {
     "x86-64": InstructionSet("sse2", 16, {}, has_fma=False),

@@ -7,8 +7,6 @@ import numpy as np
 
 from pykernels.kernel.emit.vector_writer import Writer, number_like
 
-__all__ = ["floor_divide", "fmod", "remainder"]
-
 
 def floor_divide(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
     """Emit the quotient, rounded down."""

@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["InstructionSet", "find", "identity", "path"]
-
 
 @dataclass(frozen=True)
 class InstructionSet:

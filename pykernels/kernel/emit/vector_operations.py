@@ -13,8 +13,6 @@ from pykernels.kernel.emit.vector_divisions import floor_divide, fmod, remainder
 from pykernels.kernel.emit.vector_writer import Emitter, Writer, number_like
 from pykernels.kernel.expression.operations import OPERATIONS, Cost
 
-__all__ = ["EMITTERS"]
-
 
 def _number(value: ir.Value) -> float:
     """Return the number that a value is known to be; NaN if it is not known."""

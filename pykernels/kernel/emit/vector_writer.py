@@ -12,10 +12,6 @@ from pykernels.kernel.emit import inline_math, inline_tables, vector_math
 from pykernels.kernel.emit.instructions import Instructions
 from pykernels.kernel.emit.vector_math import InstructionSet
 
-__all__ = [
-    *("Emitter", "Writer", "constant", "convert", "lane_type", "number_like", "spread", "storage_type"),
-]
-
 #: An operation: (writer, the dtype to compute in, operands of this dtype) -> value.
 Emitter: TypeAlias = Callable[..., ir.Value]
 

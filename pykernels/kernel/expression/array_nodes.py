@@ -11,8 +11,6 @@ import numpy as np
 from pykernels.kernel.expression.axes import Shape
 from pykernels.kernel.expression.nodes import Keyword, Node, NotExpressible, Operand, Operation
 
-__all__ = ["Counted", "Extent", "Reduction", "Reshaped", "Sliced", "View", "operands_of", "require_known"]
-
 
 @dataclass(frozen=True, eq=False)
 class Reduction(Node):

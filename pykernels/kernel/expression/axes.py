@@ -11,8 +11,6 @@ from typing import Any, TypeAlias
 
 from pykernels.kernel.expression.nodes import Node, NotExpressible, Operand, Operation
 
-__all__ = ["CALCULATIONS", "COUNT", "NUMBER", "UNIT", "Axes", "Axis", "Shape", "encoded"]
-
 #: The axes of tensors whose broadcast length is the length of this axis.
 Axis: TypeAlias = frozenset[int]
 Shape: TypeAlias = tuple[Axis, ...]

@@ -16,8 +16,6 @@ from pykernels.kernel.expression.construction import apply, compute, convert
 from pykernels.kernel.expression.nodes import Node, NotExpressible, Operation, dtype_of, is_array
 from pykernels.kernel.expression.operations import REDUCTIONS, Function
 
-__all__ = ["Call", "call_function", "call_method"]
-
 
 @dataclass(frozen=True)
 class Call:

@@ -14,8 +14,6 @@ from pykernels.kernel.expression.nodes import Node, NotExpressible, Operation, d
 from pykernels.kernel.expression.number_rules import may_raise
 from pykernels.kernel.expression.operations import BINARY, COMPARISONS, Function
 
-__all__ = ["apply", "compute", "convert", "inputs_of", "power_operator"]
-
 # Up to this exponent, products of floating-point numbers are as accurate as a power.
 _LARGEST_POWER = 4
 _LARGEST_INTEGER_POWER = 64

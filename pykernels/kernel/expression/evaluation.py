@@ -23,8 +23,6 @@ from pykernels.kernel.expression.operations import Function
 from pykernels.kernel.read.signature import Signature, group_shapes
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["evaluate"]
-
 _MAX_DEPTH = 32
 # The most expressions to evaluate, those of called functions included; as many take some 10 s.
 _MOST_EXPRESSIONS = 10_000

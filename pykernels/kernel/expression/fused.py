@@ -14,8 +14,6 @@ from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of, in
 from pykernels.kernel.read.signature import ANY_RANK, Signature
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["Fused", "recognise"]
-
 # As kMaxTensors in elementwise.cpp.
 _MAX_TENSORS = 32
 

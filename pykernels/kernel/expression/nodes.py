@@ -14,20 +14,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = [
-    "Input",
-    "Keyword",
-    "Node",
-    "NotExpressible",
-    "Number",
-    "Operand",
-    "Operation",
-    "dtype_of",
-    "in_order",
-    "is_array",
-    "operation",
-]
-
 _numbers = itertools.count()
 _KINDS = "biuf"
 

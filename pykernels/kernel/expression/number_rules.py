@@ -15,8 +15,6 @@ from pykernels.kernel.expression.array_nodes import Extent, operands_of
 from pykernels.kernel.expression.nodes import Keyword, Node, Operation, dtype_of, is_array
 from pykernels.kernel.expression.operations import OPERATIONS, Raises
 
-__all__ = ["is_chosen_safely", "is_given", "may_raise", "narrowed", "reachable"]
-
 
 def is_chosen_safely(value: Any) -> bool:
     """Whether a number may be computed even where a choice does not select it."""

@@ -19,11 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    *("BINARY", "COMPARISONS", "CONVERSIONS", "LIKE", "OF_SEVERAL", "OPERATIONS", "RAISING_MATH", "REDUCTIONS"),
-    *("STATIC", "UNARY", "Cost", "Folding", "Function", "Loops", "Properties", "Raises", "find"),
-]
-
 
 class Cost(enum.IntEnum):
     """How long an operation takes."""

@@ -19,8 +19,6 @@ from typing import Any, cast
 from pykernels.base.python_files import SOURCE
 from pykernels.kernel.expression.operations import OF_SEVERAL, OPERATIONS, RAISING_MATH, Properties, Raises
 
-__all__ = ["APART", "COPY", "LIKE", "LIMIT", "MARKER", "NUMPY", "PYTHON", "definition_of", "rewrite"]
-
 #: Names in the rewritten code. The marker: ``(function, mask, like, *operands)``.
 MARKER = "__pykernels_weak__"
 #: ``(function, *operands)``, where all operands are Python numbers, and where none is.

@@ -15,8 +15,6 @@ from pykernels.kernel.expression.construction import apply, compute, convert
 from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of, operation
 from pykernels.kernel.expression.operations import BINARY, REDUCTIONS, Function, find
 
-__all__ = ["reduce"]
-
 
 def reduce(name: str, axes: Axes, value: Node, positional: list[Any], keywords: dict[str, Any]) -> Node:
     """Return the reduction `name` of an array; its arguments are those of NumPy's method."""

@@ -11,8 +11,6 @@ import numpy as np
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["find_strong_number"]
-
 
 def find_strong_number(kernel: KernelFunction, dtype: np.dtype) -> str:
     """Return the source of the first number of that dtype in a kernel or its helpers, or an empty string."""

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["METHODS", "find"]
-
 # Arrays and their numbers, or the nodes that stand for these.
 _Value = Any
 

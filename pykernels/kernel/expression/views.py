@@ -11,21 +11,6 @@ from pykernels.kernel.expression.array_nodes import Counted, Extent, Reshaped, S
 from pykernels.kernel.expression.axes import CALCULATIONS, COUNT, NUMBER, UNIT, Axes, Axis, Shape, encoded
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, Operation, dtype_of
 
-__all__ = [
-    "ATTRIBUTES",
-    "base_of",
-    "count",
-    "count_to",
-    "expand_dims",
-    "flatten",
-    "index",
-    "lengths",
-    "places_of",
-    "reshape",
-    "squeeze",
-    "view",
-]
-
 _ADD, _SUBTRACT = CALCULATIONS["add"], CALCULATIONS["subtract"]
 _MULTIPLY, _FLOOR_DIVIDE = CALCULATIONS["multiply"], CALCULATIONS["floor_divide"]
 _MAXIMUM, _MINIMUM = CALCULATIONS["maximum"], CALCULATIONS["minimum"]

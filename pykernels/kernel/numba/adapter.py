@@ -14,8 +14,6 @@ import numpy as np
 from pykernels.base.abi import Status
 from pykernels.kernel.read.signature import Signature, TensorType, group_shapes
 
-__all__ = ["Adapter", "Result", "computed_in", "write"]
-
 
 @dataclass(frozen=True)
 class Result:

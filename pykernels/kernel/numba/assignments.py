@@ -19,8 +19,6 @@ from numba.np import arrayobj
 from pykernels.kernel.numba.copying import emit_copy, parts
 from pykernels.kernel.numba.target import kernel_target
 
-__all__ = ["registry"]
-
 registry = Registry("pykernels assignments")
 _I64 = ir.IntType(64)
 

@@ -26,8 +26,6 @@ from collections.abc import Mapping, Sequence, Set
 from pykernels.kernel.expression.promotion import COPY, LIMIT
 from pykernels.kernel.numba.iterations import PART
 
-__all__ = ["BEFORE", "COMPUTED", "FITS", "LOAD", "STORE", "hoist_checks"]
-
 #: Names in the rewritten code. If there are any iterations, ``fits(start, stop, array, first, last, ...)`` raises
 #: `IndexError` unless each array has both indices, and thus all between them. It returns whether any index is negative
 #: and so counts from the end. ``before(stop)`` is the last iteration. ``load(array, index, wraps, axes)`` and

@@ -20,8 +20,6 @@ from numba.core.funcdesc import default_mangler
 from numba.core.imputils import Registry
 from numba.np import npyimpl, ufunc_db
 
-__all__ = ["registry"]
-
 registry = Registry("pykernels broadcasting")
 
 _ASKED = 2

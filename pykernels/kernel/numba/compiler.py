@@ -36,8 +36,6 @@ from pykernels.kernel.numba.types import check_results, is_in_pieces, type_kerne
 from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["compile_kernel"]
-
 # The limit on LLVM instructions in a kernel with all that it calls, before optimisation. This many take some 15 s; the
 # time grows with the square of their number.
 _MOST_INSTRUCTIONS = 60_000

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
-__all__ = ["locks_of_compilers"]
-
 _LOCKS = {"numba.core.compiler_lock": "global_compiler_lock._lock", "llvmlite.binding.ffi": "lib._lock._lock"}
 
 

@@ -10,8 +10,6 @@ from numba import types as nb
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["COPY", "copy", "emit_copy", "emit_whole_copy", "parts"]
-
 #: The function that copies, a separate part of the runtime.
 COPY = "pk_copy"
 

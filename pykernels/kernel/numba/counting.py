@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["FUNCTIONS", "let_inline"]
-
 # The size of an arena in bytes, as in kernel_runtime.cpp; the number of used bytes and of blocks follow it.
 _ARENA = 4096
 #: A module with the functions that numba's code calls. They must not be inlined before redundant calls are removed.

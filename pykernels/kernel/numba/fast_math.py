@@ -6,8 +6,6 @@ import re
 
 from pykernels.kernel.emit.fast_math import FLAGS
 
-__all__ = ["mark"]
-
 _ARITHMETIC = re.compile(r"^(  %\S+ = (?:fadd|fsub|fmul|fdiv|fneg)) (?:reassoc )?(?=float |double )", re.M)
 
 

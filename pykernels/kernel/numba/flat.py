@@ -11,8 +11,6 @@ from numba.core import cgutils
 from numba.core.imputils import Registry
 from numba.np import arrayobj
 
-__all__ = ["registry"]
-
 registry = Registry("pykernels flat")
 
 

@@ -16,8 +16,6 @@ from numba.core import cgutils, errors
 from pykernels.kernel.numba.copying import parts
 from pykernels.kernel.numba.numpy_numbers import IN_PLACE, python_function
 
-__all__ = ["checked"]
-
 
 def checked(context: Any, function: Any, signature: Any, found: Any) -> Any:
     """Return numba's implementation of a call, with a check of shapes before it if it writes to given arrays."""

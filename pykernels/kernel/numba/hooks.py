@@ -22,8 +22,6 @@ from typing import Any
 
 from pykernels.base.errors import PykernelsError
 
-__all__ = ["HOOKS", "RANGE", "Hook", "NotNative", "is_on", "load", "state", "using_numba"]
-
 #: The versions of numba that the hooks are tested with. ``setup.cfg`` declares the same range.
 OLDEST, NEXT = (0, 68), (0, 69)
 RANGE = "numba >= {}.{}, < {}.{}".format(*OLDEST, *NEXT)

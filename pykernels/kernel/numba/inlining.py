@@ -17,8 +17,6 @@ from numba.core.ir_utils import alias_analysis_extensions, remove_dead_extension
 
 from pykernels.base.bytecode import instructions
 
-__all__ = ["Preparation"]
-
 
 @register_pass(mutates_CFG=False, analysis_only=False)
 class Preparation(FunctionPass):  # type: ignore[misc]

@@ -21,8 +21,6 @@ from pykernels.kernel.numba.numpy_numbers import apply_numpy, compute, python_fu
 from pykernels.kernel.numba.python_numbers import apply_python, check_fits
 from pykernels.kernel.numba.target import compile_function
 
-__all__ = ["OPTIONS", "make_callable", "narrow", "read_only", "rewritten", "widen"]
-
 #: Divisions follow NumPy, and an index past the end raises, as it does in Python.
 OPTIONS = {"error_model": "numpy", "boundscheck": True}
 

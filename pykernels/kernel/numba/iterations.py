@@ -15,8 +15,6 @@ from typing import Any
 from pykernels.base.errors import KernelError
 from pykernels.kernel.numba.prange import prange
 
-__all__ = ["PART", "PIECE", "check", "cut", "is_declared", "part"]
-
 #: Names in the rewritten code: the parameter ``(begin, end, total)``, and `part`.
 PIECE, PART = "__pykernels_piece__", "__pykernels_part__"
 

@@ -17,8 +17,6 @@ from pykernels.kernel.emit import target
 from pykernels.kernel.emit.vector_writer import Writer
 from pykernels.kernel.expression.operations import OPERATIONS, Cost
 
-__all__ = ["LoopMath"]
-
 _I32 = ir.IntType(32)
 _DECLARATION = re.compile(r"^declare (?P<type>float|double) @(?P<symbol>[\w.]+)\((?P<arguments>[^)]*)\).*$", re.M)
 _FUNCTIONS = frozenset(row.c for row in OPERATIONS.values() if row.c and row.cost is Cost.HIGH)

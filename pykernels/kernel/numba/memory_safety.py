@@ -22,8 +22,6 @@ from numba.core.typing.builtins import IndexValue
 from numba.misc.special import pndindex
 from numba.np.arrayobj import reshape_unchecked
 
-__all__ = ["TRUSTED", "check"]
-
 #: Modules of Python functions whose indices always lie within the given array, and that would be much slower with
 #: checks.
 TRUSTED = frozenset({"numba.misc.quicksort", "numba.misc.mergesort", "numba.misc.timsort"})

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["line_of", "reason_of"]
-
 # The beginnings of lines that only numba's developers can use.
 _NOISE = ("Failed in", "During:", "File", "Overload", "There are", ">>>", "-", "*", "#", "^")
 _REJECTED = "Rejected as the implementation raised a specific error:"

@@ -17,8 +17,6 @@ from numba.np.numpy_support import as_dtype, from_dtype
 
 from pykernels.kernel.expression.operations import BINARY, OPERATIONS, UNARY
 
-__all__ = ["IN_PLACE", "apply_numpy", "compute", "python_function", "resolve"]
-
 #: The operators that change an array in place.
 IN_PLACE = {function for row in OPERATIONS.values() for function in row.operators[1:]}
 _ARITHMETIC = {*(function.function for function in (*BINARY.values(), *UNARY.values())), *IN_PLACE} - {operator.not_}

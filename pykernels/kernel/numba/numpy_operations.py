@@ -22,8 +22,6 @@ from pykernels.kernel.emit.vector_operations import EMITTERS
 from pykernels.kernel.emit.vector_writer import Writer
 from pykernels.kernel.expression.operations import OPERATIONS, Loops
 
-__all__ = ["registry", "ufunc_loops", "writer_of"]
-
 registry = Registry("pykernels operations")
 
 _OURS = {name: row for name, row in OPERATIONS.items() if row.loops is not Loops.NUMBA}

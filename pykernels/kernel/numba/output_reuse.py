@@ -11,8 +11,6 @@ from numba.extending import intrinsic
 
 from pykernels.kernel.numba.copying import emit_whole_copy
 
-__all__ = ["TAKE_BACK", "copy_back", "lend"]
-
 #: The function that the entry of a kernel calls if the kernel fails.
 TAKE_BACK = "pk_take_back"
 _BYTES, _I64 = ir.IntType(8).as_pointer(), ir.IntType(64)

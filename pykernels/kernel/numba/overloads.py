@@ -16,8 +16,6 @@ from numba.np.numpy_support import as_dtype
 from pykernels.kernel.numba.copying import copy, emit_copy, parts
 from pykernels.kernel.numba.target import compile_function, kernel_target
 
-__all__: list[str] = []
-
 _compiled = compile_function(error_model="numpy", boundscheck=False)
 
 

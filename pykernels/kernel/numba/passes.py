@@ -11,8 +11,6 @@ from pykernels.kernel.emit import target
 from pykernels.kernel.numba import counting, fast_math, hooks, reductions
 from pykernels.kernel.numba.loop_math import LoopMath
 
-__all__ = ["optimise"]
-
 
 def optimise(module: Any, *, is_fast: bool) -> tuple[Any, LoopMath]:
     """Return the optimised module of a kernel, and the math functions in it.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["prange"]
-
 
 def prange(*limits: int) -> range:
     """Return ``range(stop)`` or ``range(start, stop)``, whose iterations may run in any order and at the same time.

@@ -15,8 +15,6 @@ from pykernels.kernel.expression.operations import OPERATIONS, Raises
 from pykernels.kernel.numba.numpy_numbers import compute, python_function
 from pykernels.kernel.numba.numpy_operations import writer_of
 
-__all__ = ["apply_python", "check_fits"]
-
 _RAISES = {function: row.raises for row in OPERATIONS.values() for function in row.operators[:1]}
 _RAISES[divmod] = Raises.DIVISION
 _POWERS = (operator.pow, pow)

@@ -11,8 +11,6 @@ import builtins
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["without_texts"]
-
 
 def without_texts(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
     """Replace every exception in `definition` with a bare ``Exception``; return the changed definition."""

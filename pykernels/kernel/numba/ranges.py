@@ -11,8 +11,6 @@ from numba import types as nb
 from numba.core import cgutils
 from numba.core.imputils import Registry
 
-__all__ = ["registry"]
-
 registry = Registry("pykernels ranges")
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-__all__ = ["mark"]
-
 _DEFINE = re.compile(r"^define .*?^}", re.M | re.S)
 _NAME = re.compile(r'%(?:[\w$.-]+|"[^"]*")')
 _PHI = re.compile(r"^  (?P<name>%\S+) = phi (?P<type>float|double) (?P<incoming>.*)$", re.M)

@@ -9,8 +9,6 @@ from typing import Any
 from numba import types as nb
 from numba.core.runtime.context import NRTContext
 
-__all__ = ["References"]
-
 
 class References(NRTContext):  # type: ignore[misc]
     """Unpacks only the values whose types may hold references; unpacking all of them is a quarter of numba's IR."""

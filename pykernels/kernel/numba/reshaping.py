@@ -12,8 +12,6 @@ from numba.core import cgutils
 from numba.core.imputils import Registry, impl_ret_borrowed
 from numba.np import arrayobj
 
-__all__ = ["registry"]
-
 registry = Registry("pykernels")
 
 

@@ -10,8 +10,6 @@ import ast
 
 from pykernels.kernel.expression.promotion import APART
 
-__all__ = ["separate"]
-
 
 def separate(definition: ast.FunctionDef) -> ast.FunctionDef:
     """Separate the operands of a function's in-place operations from what these change."""

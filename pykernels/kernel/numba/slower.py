@@ -9,8 +9,6 @@ from typing import Any
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["find_slower"]
-
 # The numbers of elements from which NumPy is faster, although calling it takes some ten microseconds. Measured on one
 # thread: numba takes up to 2.5 times as long for the first, up to 4 times for the others.
 _LARGE, _LARGER = 1 << 14, 1 << 18

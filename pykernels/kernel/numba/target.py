@@ -29,8 +29,6 @@ from pykernels.kernel.numba import counting, given_outputs, hooks, memory_safety
 from pykernels.kernel.numba.inlining import Preparation
 from pykernels.kernel.numba.unbound import Checks
 
-__all__ = ["compile_function", "kernel_target"]
-
 _NAME = "pykernels"
 # The hooks with functions that are compiled in place of numba's own.
 _WITH_REGISTRIES = ("reshaping", "assignments", "flat", "numpy_operations", "broadcasting", "ranges")

@@ -27,9 +27,6 @@ from pykernels.kernel.read.plain import uses
 from pykernels.kernel.read.signature import Group, Signature, group_shapes
 from pykernels.kernel.read.source import KernelFunction
 
-__all__ = ["check_results", "is_in_pieces", "type_kernel"]
-
-
 # What a kernel may use from numba besides its types and `numba.njit`.
 _OF_NUMBA = (numba.prange, numba.literal_unroll)
 # For large integers, numba's versions compute in floating point in another order than NumPy.

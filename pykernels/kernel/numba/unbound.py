@@ -24,8 +24,6 @@ from numba.core.compiler import run_frontend
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.extending import intrinsic
 
-__all__ = ["Checks", "uncertain_names"]
-
 
 def uncertain_names(function: Callable[..., Any]) -> frozenset[str]:
     """Return the variables of a function that may be read without a value."""

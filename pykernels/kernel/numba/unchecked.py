@@ -13,8 +13,6 @@ from numba.np import arrayobj
 
 from pykernels.kernel.numba.bounds import COMPUTED
 
-__all__ = ["before", "fits", "load", "store"]
-
 
 @intrinsic
 def before(typing_context: Any, stop: nb.Integer) -> Any:

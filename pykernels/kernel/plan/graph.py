@@ -11,8 +11,6 @@ from pykernels.kernel.expression.axes import Shape
 from pykernels.kernel.expression.fused import Fused
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible
 
-__all__ = ["Graph", "within"]
-
 #: As in fused/tables.h.
 MAX_CLASSES, MAX_AXES, MAX_STEPS = 24, 512, 64
 

@@ -11,8 +11,6 @@ from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, dtype
 from pykernels.kernel.plan.graph import Graph, within
 from pykernels.kernel.plan.stages import Array, Plan, Stage
 
-__all__ = ["place"]
-
 #: As in fused/tables.h.
 MAX_ARRAYS = 64
 

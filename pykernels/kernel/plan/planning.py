@@ -19,8 +19,6 @@ from pykernels.kernel.plan.graph import Graph, within
 from pykernels.kernel.plan.placing import place
 from pykernels.kernel.plan.stages import Plan, Stage
 
-__all__ = ["make_plan"]
-
 
 def make_plan(fused: Fused) -> Plan:
     """Plan a kernel.

@@ -11,11 +11,6 @@ from pykernels.kernel.expression.nodes import Node, Operation, dtype_of
 from pykernels.kernel.expression.operations import OPERATIONS, Cost
 from pykernels.kernel.plan.graph import Graph, within
 
-__all__ = [
-    *("Array", "Plan", "Stage", "adds_rows", "arguments_of", "extents_of", "is_costly", "is_plain"),
-    *("nodes_of", "widest"),
-]
-
 
 @dataclass(eq=False)
 class Array:

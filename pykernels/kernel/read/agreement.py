@@ -10,8 +10,6 @@ from pykernels.base.errors import KernelError
 from pykernels.define.definition import OpDef
 from pykernels.kernel.read.source import IS_TRAIN, KernelFunction
 
-__all__ = ["check_agreement"]
-
 
 def check_agreement(op: OpDef, kernel: KernelFunction) -> None:
     """Compare the attributes that a kernel takes and the arguments that it unpacks with the definition.

@@ -16,8 +16,6 @@ from pykernels.base.python_files import SOURCE
 from pykernels.kernel.read.loaded_source import read_source
 from pykernels.kernel.read.ownership import is_users
 
-__all__ = ["survey"]
-
 # Names that Python defines in every module, and pykernels in a kernel file.
 _MODULES_OWN = {*vars(types.ModuleType("any")), "__annotations__", "__builtins__", "__cached__", "__file__", SOURCE}
 

@@ -10,8 +10,6 @@ from typing import Any
 from pykernels.base.errors import LoadError
 from pykernels.base.python_files import SOURCE
 
-__all__ = ["read_source"]
-
 
 def read_source(namespace: dict[str, Any]) -> bytes:
     """Return the content of a module's file, and store it in the module's namespace.

@@ -12,8 +12,6 @@ from typing import Any
 
 from pykernels.base.frameworks import FRAMEWORKS
 
-__all__ = ["framework_of", "is_dependency", "is_foreign", "is_installed", "is_standard", "is_users"]
-
 _STDLIB = Path(os.__file__).resolve().parent
 _DEPENDENCIES = ("numpy", "numba", "llvmlite", "scipy", "pykernels")
 _FRAMEWORKS = [package for package in FRAMEWORKS if package not in _DEPENDENCIES]

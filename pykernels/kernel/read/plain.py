@@ -15,8 +15,6 @@ from pykernels.base.bytecode import codes, instructions, names
 from pykernels.base.errors import KernelError
 from pykernels.kernel.read.ownership import framework_of, is_dependency, is_installed, is_users
 
-__all__ = ["check_plain", "uses"]
-
 _UNKNOWN = object()
 
 

@@ -15,9 +15,6 @@ from pykernels.define.declared import Argument
 from pykernels.define.definition import OpDef
 from pykernels.kernel.read.source import IS_TRAIN, KernelFunction
 
-__all__ = ["ANY_RANK", "Group", "Signature", "TensorType", "group_shapes", "read_shapes", "signature_of"]
-
-
 #: The rank of a tensor that may have any.
 ANY_RANK = -1
 

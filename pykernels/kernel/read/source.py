@@ -15,8 +15,6 @@ from pykernels.base.python_files import SOURCE, execute
 from pykernels.kernel.read.fingerprint import survey
 from pykernels.kernel.read.plain import check_plain
 
-__all__ = ["KernelFunction", "KernelSource"]
-
 #: The keyword-only parameter that says whether this is a training pass; it is not an attribute.
 IS_TRAIN = "is_train"
 # The deepest syntax tree of a function. Deeper ones would exceed Python's recursion limit.
