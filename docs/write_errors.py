@@ -13,7 +13,7 @@ BEGIN, END = "<!-- written by write_errors.py -->", "<!-- end of what is written
 
 def kinds() -> list[type[errors.PykernelsError] | type[errors.PykernelsWarning]]:
     """All kinds of errors and warnings, ordered by code."""
-    return sorted((getattr(errors, name) for name in errors.__all__), key=lambda kind: kind.code)
+    return sorted((each for each in vars(errors).values() if hasattr(each, "code")), key=lambda kind: kind.code)
 
 
 def section() -> str:

@@ -20,31 +20,9 @@ from pykernels.base import dtypes
 from pykernels.base.abi import AttrType
 from pykernels.base.errors import CallError
 
-_NAMES = {
-    AttrType.INT32: "int32",
-    AttrType.INT64: "int64",
-    AttrType.BOOL: "bool",
-    AttrType.FLOAT: "float",
-    AttrType.DOUBLE: "double",
-    AttrType.STRING: "string",
-    AttrType.SHAPE: "shape",
-    AttrType.DTYPE: "dtype",
-    AttrType.LIST_INT32: "list[int32]",
-    AttrType.LIST_INT64: "list[int64]",
-    AttrType.LIST_FLOAT: "list[float]",
-    AttrType.LIST_DTYPE: "list[dtype]",
-    AttrType.LIST_SHAPE: "list[shape]",
-    AttrType.LIST_STRING: "list[string]",
-}
-_ITEMS = {
-    AttrType.SHAPE: AttrType.INT64,
-    AttrType.LIST_INT32: AttrType.INT32,
-    AttrType.LIST_INT64: AttrType.INT64,
-    AttrType.LIST_FLOAT: AttrType.FLOAT,
-    AttrType.LIST_DTYPE: AttrType.DTYPE,
-    AttrType.LIST_SHAPE: AttrType.SHAPE,
-    AttrType.LIST_STRING: AttrType.STRING,
-}
+#: The type of the items of each type of list; a shape is a list, too.
+ITEMS = {each: AttrType[each.name[5:]] for each in AttrType if each.name.startswith("LIST_")}
+ITEMS[AttrType.SHAPE] = AttrType.INT64
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 _INTEGER = re.compile(r"[+-]?\d+")
 _NUMPY_CLASS = re.compile(r"<class 'numpy\.(\w+)'>")
@@ -52,7 +30,8 @@ _NUMPY_CLASS = re.compile(r"<class 'numpy\.(\w+)'>")
 
 def type_name(type_: AttrType) -> str:
     """Return the name of an attribute type in messages and schemas."""
-    return _NAMES[type_]
+    name = type_.name.lower()
+    return f"list[{name[5:]}]" if name.startswith("list_") else name
 
 
 def parse_value(type_: AttrType, value: Any) -> Any:
@@ -70,7 +49,7 @@ def parse_value(type_: AttrType, value: Any) -> Any:
     ValueError
         The value does not have that type; the message says why.
     """
-    if type_ in _ITEMS:
+    if type_ in ITEMS:
         return _parse_list(type_, value)
     return _PARSERS[type_](value)
 
@@ -169,9 +148,9 @@ def _parse_list(type_: AttrType, value: Any) -> tuple[Any, ...]:
     items = []
     for number, item in enumerate(value):
         try:
-            items.append(parse_value(_ITEMS[type_], item))
+            items.append(parse_value(ITEMS[type_], item))
         except ValueError as error:
-            raise ValueError(f"item {number}, {item!r}, is not of type {type_name(_ITEMS[type_])}: {error}") from None
+            raise ValueError(f"item {number}, {item!r}, is not of type {type_name(ITEMS[type_])}: {error}") from None
     return tuple(items)
 
 
@@ -204,7 +183,7 @@ def format_value(type_: AttrType, value: Any) -> str:
 
 def sample_value(type_: AttrType) -> Any:
     """Return some value of type `type_`, to try a definition with."""
-    if type_ in _ITEMS:
-        return (sample_value(_ITEMS[type_]),)
+    if type_ in ITEMS:
+        return (sample_value(ITEMS[type_]),)
     samples: dict[AttrType, Any] = {AttrType.BOOL: True, AttrType.STRING: "", AttrType.DTYPE: 2}
     return samples.get(type_, 0.5 if type_ in (AttrType.FLOAT, AttrType.DOUBLE) else 1)

@@ -24,18 +24,10 @@ def text_of(problem: BaseException, otherwise: str = "") -> str:
     return str(PykernelsError(f"{otherwise}{type(problem).__name__}: {problem}"))
 
 
-def answer(
-    act: Callable[[], object],
-    error: int,
-    size: int,
-    otherwise: str,
-) -> int:
+def answer(act: Callable[[], object], error: int, size: int, otherwise: str) -> int:
     """Call `act` for a C callback; return 0, or 1 after writing the error's text into `size` bytes at `error`.
 
-    Parameters
-    ----------
-    otherwise : str
-        The beginning of the text if the exception is not a `PykernelsError`.
+    `otherwise` precedes the text of an exception that is not a `PykernelsError`.
     """
     try:
         act()

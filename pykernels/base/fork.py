@@ -17,8 +17,6 @@ from typing import Any
 from pykernels.base import locks
 from pykernels.base.errors import KernelError
 
-__all__ = ["before_fork", "forbidden", "is_forbidden", "synchronize", "synchronized", "threads_in_kernels"]
-
 _drains: list[Callable[[], None]] = []
 _stops: list[Callable[[], None]] = []
 

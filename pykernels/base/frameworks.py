@@ -11,21 +11,14 @@ from pykernels.base.paths import PACKAGE
 
 @dataclass(frozen=True)
 class Framework:
-    """A framework that ops run in.
+    """A framework that ops run in."""
 
-    Attributes
-    ----------
-    package, title : str
-        Such as ``torch`` and ``PyTorch``.
-    install : str
-        The command that installs it.
-    versions : tuple of str
-        The prefixes of the versions that ops are tested with.
-    """
-
+    #: Such as ``torch`` and ``PyTorch``.
     package: str
     title: str
+    #: The command that installs it.
     install: str
+    #: The prefixes of the versions that ops are tested with.
     versions: tuple[str, ...]
 
     def has(self, part: str) -> bool:

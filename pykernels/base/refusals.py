@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pykernels.base.errors import CallError, DefinitionError, KernelError, LoadError
 
-__all__ = ["FailedKernel", "MissingName", "NoGradient", "NotProvided", "RefusedCall", "WrongType"]
-
 
 class RefusedCall(CallError, RuntimeError):
     """An op, or the framework that calls it, was used wrongly."""

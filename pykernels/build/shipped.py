@@ -39,22 +39,14 @@ _FORMAT = 3
 
 @dataclass(frozen=True)
 class ShippedRegistrar:
-    """A registrar in a ``compiled`` folder.
+    """A registrar in a ``compiled`` folder."""
 
-    Attributes
-    ----------
-    framework : str
-        The framework's package, such as ``oneflow``.
-    path : Path
-    digest : str
-        The digest of the file's content.
-    made_for : dict of str to str
-        Versions, and everything else that must match.
-    """
-
+    #: The framework's package, such as ``oneflow``.
     framework: str
     path: Path
+    #: The digest of the file's content.
     digest: str
+    #: Versions, and everything else that must match.
     made_for: dict[str, str]
 
     def is_intact(self) -> bool:

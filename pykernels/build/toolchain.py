@@ -103,10 +103,8 @@ def build_shared(
     CacheError
         The cache cannot be written.
     """
-    entry_key = _key(sources, flags, include, [*libraries, *key], is_movable)
 
-    def make(output: Path) -> list[Path]:
-        command = _command(sources, flags, include, is_movable)
+    def make(command: Sequence[str], output: Path) -> list[Path]:
         if len(sources) == 1 and not objects:
             return _compile([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], output, name)
         from concurrent.futures import ThreadPoolExecutor  # imported here: few programs build anything
@@ -131,7 +129,7 @@ def build_shared(
             part.unlink()
         return included
 
-    return _build(kind, f"{name}-", entry_key, f"{name}.so", sources[0].parent if is_movable else None, include, make)
+    return _build(kind, f"{name}.so", sources, flags, include, [*libraries, *key], is_movable, make)
 
 
 def build_object(
@@ -146,29 +144,34 @@ def build_object(
 ) -> Path:
     """Compile a C++ source into a relocatable object in the cache; otherwise like `build_shared`."""
 
-    def make(output: Path) -> list[Path]:
-        command = _command([source], flags, include, is_movable)
+    def make(command: Sequence[str], output: Path) -> list[Path]:
         return _compile([*command, "-c", str(source), "-o", str(output)], output, name)
 
-    entry_key = _key([source], flags, include, ["object", *key], is_movable)
-    return _build(kind, f"{name}-", entry_key, f"{name}.o", source.parent if is_movable else None, include, make)
+    return _build(kind, f"{name}.o", [source], flags, include, ["object", *key], is_movable, make)
 
 
 def _build(
     kind: str,
-    prefix: str,
-    key: str,
     filename: str,
-    folder: Path | None,
+    sources: Sequence[Path],
+    flags: Sequence[str],
     include: Sequence[Path],
-    make: Callable[[Path], list[Path]],
+    others: Sequence[str],
+    is_movable: bool,
+    make: Callable[[Sequence[str], Path], list[Path]],
 ) -> Path:
     """Return the file that `make` writes, from the cache if all the files that it included are unchanged.
 
-    The included files are known only after compilation. So each entry lists them, and the key of the next entry adds
-    their content; an entry that lists no new file is the result. Our own files and `include` are in the key already;
-    other files are named relative to `folder`, if there is one.
+    `make` takes the compiler's command with all options, and the path to write; it returns the included files. They are
+    known only after compilation. So each entry lists them, and the key of the next entry adds their content; an entry
+    that lists no new file is the result. Our own files and `include` are in the key already; other files are named
+    relative to the sources' folder if the result is movable.
     """
+    folder = sources[0].parent if is_movable else None
+    # Behind a C ABI any compiler will do, so cached files need none; only a compiler that the user chose is in the key.
+    chosen = os.environ.get("CXX", "")
+    names = [source.name if is_movable else str(source) for source in sources]
+    key = cache.digest([chosen, *_COMMON_FLAGS, *flags, *others, *names, *sources, *map(headers, include)])
     own = (paths.REGISTRY, paths.CPP_DEFS, *include)
     built: list[cache.Entry] = []  # by this call; the next entry has the content of the last
 
@@ -176,14 +179,16 @@ def _build(
         if built:
             output.write_bytes(built[-1].path.read_bytes())
             return built[-1].facts
-        files = {file for file in make(output) if not any(file.is_relative_to(each) for each in own)}
+        mapped = [f"-fmacro-prefix-map={source.parent}/=" for source in sources] if is_movable else []
+        command = [*compiler(), *_COMMON_FLAGS, *mapped, *flags, *(f"-I{each}" for each in include)]
+        files = {file for file in make(command, output) if not any(file.is_relative_to(each) for each in own)}
         facts = {"includes": sorted(os.path.relpath(file, folder) if folder else str(file) for file in files)}
         built.append(cache.Entry(output, facts))
         return facts
 
     known: list[str] = []
     while True:
-        entry = cache.build(kind, f"{prefix}{key}", filename, write)
+        entry = cache.build(kind, f"{Path(filename).stem}-{key}", filename, write)
         built[:] = [entry] if built else []
         found = [name for name in entry.facts["includes"] if name not in known]
         if not found:
@@ -208,20 +213,6 @@ def _compile(command: Sequence[str], output: Path, what: str) -> list[Path]:
     names = re.findall(r"(?:\\[ #]|[^\s])+", text)
     # The first is the source itself.
     return [Path(os.path.abspath(re.sub(r"\\([ #])", r"\1", name).replace("$$", "$"))) for name in names[1:]]
-
-
-def _command(sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], is_movable: bool) -> list[str]:
-    names = [f"-fmacro-prefix-map={source.parent}/=" for source in sources] if is_movable else []
-    return [*compiler(), *_COMMON_FLAGS, *names, *flags, *(f"-I{folder}" for folder in include)]
-
-
-def _key(
-    sources: Sequence[Path], flags: Sequence[str], include: Sequence[Path], others: Sequence[str], is_movable: bool
-) -> str:
-    # Behind a C ABI any compiler will do, so cached files need none; only a compiler that the user chose is in the key.
-    chosen = os.environ.get("CXX", "")
-    names = [source.name if is_movable else str(source) for source in sources]
-    return cache.digest([chosen, *_COMMON_FLAGS, *flags, *others, *names, *sources, *map(headers, include)])
 
 
 def headers(folder: Path) -> str:

@@ -71,12 +71,15 @@ class ArrayCall:
     def plain(self) -> Callable[[], Any]:
         """Return a function that makes the same call of the user's function by plain NumPy."""
         function = self.kernel.function
-        args, outs, keywords = python_form.read_arguments(
-            self.kernel.signature, self.data, self.dims, ctypes.addressof(self.scalars)
-        )
+        args, outs, keywords = self.arguments()
         if function.takes_outs:
             return lambda: function.function(args, outs, **keywords)
         return lambda: function.function(args, **keywords)
+
+    def arguments(self) -> tuple[tuple[Any, ...], tuple[Any, ...], dict[str, Any]]:
+        """Return ``args``, ``outs`` and keywords of the user's function; the arrays share their memory."""
+        scalars = ctypes.addressof(self.scalars)
+        return python_form.read_arguments(self.kernel.signature, self.data, self.dims, scalars)
 
 
 class KernelCall(ArrayCall):

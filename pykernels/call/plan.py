@@ -46,16 +46,7 @@ class Plan:
         The op, an input, an output or an attribute is unknown, missing or malformed.
     """
 
-    __slots__ = (
-        "_attributes",
-        "_counts",
-        "_inputs",
-        "_module",
-        "_order",
-        "calls",
-        "op",
-        "outputs",
-    )
+    __slots__ = ("_attributes", "_counts", "_inputs", "_module", "_order", "calls", "op", "outputs")
 
     def __init__(self, op_type: str, counts: Sequence[str | int], attributes: Mapping[str, Any] | None) -> None:
         self._module = discovery.find_op(op_type)

@@ -22,26 +22,17 @@ _Groups = Sequence[Sequence[np.ndarray]]
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel on arrays.
-
-    Attributes
-    ----------
-    op : OpDef
-    inputs, outputs : sequence of sequence of ndarray
-        The arrays of each argument.
-    attributes : mapping
-        Every attribute.
-    call : KernelCall
-        Runs the kernel on the arrays.
-    is_train : bool
-        Whether it runs as in training.
-    """
+    """One kernel on arrays."""
 
     op: OpDef
+    #: The arrays of each argument.
     inputs: _Groups
     outputs: _Groups
+    #: Every attribute.
     attributes: Mapping[str, Any]
+    #: Runs the kernel on the arrays.
     call: KernelCall
+    #: Whether it runs as in training.
     is_train: bool = True
 
     @property
@@ -62,20 +53,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Gradient:
-    """The gradient of an op, on arrays.
+    """The gradient of an op, on arrays."""
 
-    Attributes
-    ----------
-    steps : list of Step
-        The steps in an order in which they can run.
-    seeds : sequence of sequence of ndarray
-        The gradients of the op's outputs, from which the steps start.
-    bound : dict
-        The gradient that the steps compute for each differentiable input (argument, index).
-    """
-
+    #: The steps in an order in which they can run.
     steps: list[Step]
+    #: The gradients of the op's outputs, from which the steps start.
     seeds: _Groups
+    #: The gradient that the steps compute for each differentiable input (argument, index).
     bound: dict[tuple[str, int], np.ndarray]
 
 

@@ -17,22 +17,14 @@ from pykernels.load.samples import Sample
 
 @dataclass(frozen=True)
 class Use:
-    """A call of an op.
-
-    Attributes
-    ----------
-    op : OpDef
-    inputs : list of list of TensorSpec
-        The tensors of every input argument.
-    attributes : mapping
-        Every attribute.
-    counts : sequence of int
-        The number of tensors of each output argument.
-    """
+    """A call of an op."""
 
     op: OpDef
+    #: The tensors of every input argument.
     inputs: Sequence[Sequence[TensorSpec]]
+    #: Every attribute.
     attributes: Mapping[str, Any]
+    #: The number of tensors of each output argument.
     counts: Sequence[int]
 
     def infer(self) -> list[list[TensorSpec]]:

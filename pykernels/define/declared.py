@@ -25,25 +25,16 @@ REQUIRED: Any = _Required()
 
 @dataclass(frozen=True)
 class Argument:
-    """The declaration of an input or output.
-
-    Attributes
-    ----------
-    name : str
-    count : int
-        The number of its tensors; the minimum if `variadic`.
-    variadic : bool
-        Whether it may have more than `count` tensors.
-    optional : bool
-        Whether it may be left out.
-    mutable : bool
-        Whether the kernel changes it in place; it is then an auxiliary state and has no gradient.
-    """
+    """The declaration of an input or output."""
 
     name: str
+    #: The number of its tensors; the minimum if `variadic`.
     count: int = 1
+    #: Whether it may have more than `count` tensors.
     variadic: bool = False
+    #: Whether it may be left out.
     optional: bool = False
+    #: Whether the kernel changes it in place; it is then an auxiliary state and has no gradient.
     mutable: bool = False
 
     @property
@@ -80,19 +71,11 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Declaration:
-    """The declaration of an op type.
+    """The declaration of an op type."""
 
-    Attributes
-    ----------
-    name : str
-        The op type name, such as ``relu_forward``.
-    file, line : str, int
-        The place where it is registered.
-    inputs, outputs : tuple of Argument
-    attributes : tuple of Attribute
-    """
-
+    #: The op type name, such as ``relu_forward``.
     name: str
+    #: The place where it is registered.
     file: str
     line: int
     inputs: tuple[Argument, ...]

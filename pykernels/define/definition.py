@@ -12,10 +12,8 @@ from pykernels.base import abi, dtypes
 from pykernels.base.errors import CallError, DefinitionError
 from pykernels.base.helptext import InstanceHelp
 from pykernels.define.declared import Declaration
-from pykernels.define.gradient_plan import GradientPlan, PlanOp, PlanRecorder
+from pykernels.define.gradient_plan import GradientPlan, PlanRecorder
 from pykernels.define.instance import NO_TENSORS, UNKNOWN, TensorSpec, arguments_of, make_instance, read_tensors
-
-__all__ = ["NOT_KNOWN_YET", "Definition", "GradientPlan", "OpDef", "PlanOp", "TensorSpec"]
 
 #: Part of the message of every error about shapes or numbers of tensors that have not been inferred yet.
 NOT_KNOWN_YET = "is not known yet"
@@ -47,20 +45,12 @@ class Definition:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpDef(Declaration):
-    """One op type.
-
-    Attributes
-    ----------
-    flags : OpFlag
-    index : int
-        Its position in the definition.
-    gradient : int or None
-        The position of its gradient in the definition.
-    definition : Definition
-    """
+    """One op type."""
 
     flags: abi.OpFlag
+    #: Its position in the definition.
     index: int
+    #: The position of its gradient in the definition.
     gradient: int | None
     definition: Definition = field(repr=False)
 

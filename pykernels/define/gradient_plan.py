@@ -30,23 +30,17 @@ class PlanOp:
 class GradientPlan:
     """A plan to compute the gradients of an op's inputs.
 
-    Attributes
-    ----------
-    ops : tuple of PlanOp
-        In an order in which they can run.
-    bindings : dict
-        The blob that is the gradient of each forward input (argument, index); inputs that are not in it have none.
-    notes : tuple of str
-        Assumptions made in reading the definition.
-
     Notes
     -----
     Blobs are named ``I/<input>/<index>``, ``O/<output>/<index>`` (of the forward op), ``D/<output>/<index>``
     (gradient of a forward output) and ``<op name>/<output>_<index>`` (of an op of the plan).
     """
 
+    #: In an order in which they can run.
     ops: tuple[PlanOp, ...]
+    #: The blob that is the gradient of each forward input (argument, index); inputs that are not in it have none.
     bindings: dict[tuple[str, int], str]
+    #: Assumptions made in reading the definition.
     notes: tuple[str, ...] = ()
 
     def reads(self) -> set[str]:

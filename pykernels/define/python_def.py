@@ -114,9 +114,9 @@ class _PythonDefinition:
             n_gradients=int(has_gradient),
             ops=(abi.Op * 2)(forward, backward),
             gradients=(abi.Gradient * 1)(gradient),
-            infer=abi.InferFn(self._infer),
-            gradient=abi.GradientFn(self._gradient),
-            sbp=abi.SbpFn(self._sbp),
+            infer=abi.InferFn(self._guarded(self._infer)),
+            gradient=abi.GradientFn(self._guarded(self._gradient)),
+            sbp=abi.SbpFn(self._guarded(self._sbp)),
         )
 
     def _op(
@@ -139,44 +139,40 @@ class _PythonDefinition:
             attributes=(abi.Attribute * max(1, len(attributes)))(*attributes),
         )
 
-    # ---- The functions of pk_definition
+    # ---- The functions of pk_definition, whose last arguments are a buffer for the text of an error, and its size
 
-    def _infer(self, op: int, pointer: Any, error: int, size: int) -> int:
-        return self._guarded(error, size, lambda: self._infer_instance(op, pointer.contents))
+    def _guarded(self, function: Callable[..., None]) -> Callable[..., int]:
+        def call(*arguments: Any) -> int:
+            *given, error, size = arguments
+            try:
+                function(*given)
+            except (Exception, SystemExit) as problem:
+                callbacks.write_text(error, size, _explain(problem, self._path, self._at))
+                return _WRONGLY_USED if isinstance(problem, ValueError | AssertionError) else _WRONG
+            return 0
 
-    def _gradient(self, _: int, pointer: Any, sink: Any, error: int, size: int) -> int:
-        return self._guarded(error, size, lambda: self._send_gradient(pointer.contents, sink.contents))
+        return call
 
-    def _sbp(self, _: int, pointer: Any, sink: Any, user: Any, error: int, size: int) -> int:
-        return self._guarded(error, size, lambda: self._send_sbp(pointer.contents, sink, user))
-
-    def _guarded(self, error: int, size: int, function: Callable[[], None]) -> int:
-        try:
-            function()
-        except (Exception, SystemExit) as problem:
-            callbacks.write_text(error, size, _explain(problem, self._path, self._at))
-            return _WRONGLY_USED if isinstance(problem, ValueError | AssertionError) else _WRONG
-        return 0
-
-    def _infer_instance(self, op: int, instance: abi.Instance) -> None:
+    def _infer(self, op: int, pointer: Any) -> None:
+        instance = pointer.contents
         inputs = instance.inputs[: instance.n_inputs]
         outputs = instance.outputs[: instance.n_outputs]
         wanted = self._ops.inputs if op == _FORWARD else self._ops.dependencies
         if len(inputs) != len(wanted):
             raise CallError(f"the op takes {len(wanted)} inputs, but {len(inputs)} were given")
         given = [read_tensor(tensor) for tensor in inputs]
-        attributes = {attr.name.decode(): abi.decode_attr(attr) for attr in instance.attrs[: instance.n_attrs]}
         if op == _FORWARD:
-            completed, inferred = self._ops.infer_forward(given, attributes)
+            completed, inferred = self._ops.infer_forward(given, _attributes(instance))
             _write(inputs, completed)
         else:
-            inferred = self._ops.infer_backward(given, attributes)
+            inferred = self._ops.infer_backward(given, _attributes(instance))
         _write(outputs, inferred)
 
-    def _send_sbp(self, instance: abi.Instance, sink: Any, user: Any) -> None:
+    def _sbp(self, _: int, pointer: Any, sink: Any, user: Any) -> None:
         """Send one signature for each axis, which splits all tensors along it, if the definition allows it."""
         if not self._ops.split_for_each_axis:
             return
+        instance = pointer.contents
         inputs = instance.inputs[: instance.n_inputs]
         ranks = {tensor.ndim for tensor in inputs}
         if len(ranks) != 1:
@@ -188,7 +184,8 @@ class _PythonDefinition:
             for tensor in tensors:
                 sink(user, axis, tensor.argument, tensor.index, ord("S"), axis)
 
-    def _send_gradient(self, forward: abi.Instance, sink: abi.PlanSink) -> None:
+    def _gradient(self, _: int, pointer: Any, to: Any) -> None:
+        forward, sink = pointer.contents, to.contents
         name = b"%s_grad" % (forward.name or f"{self._name}_forward".encode())
         sink.op(sink.user, name, f"{self._name}_backward".encode())
         for dependency in self._ops.dependencies:
@@ -205,12 +202,11 @@ class _PythonDefinition:
 
     def _types(self, forward: abi.Instance) -> dict[str, tuple[int, ...]]:
         """Return the types of forward inputs that the gradient does not depend on, by their attributes."""
-        attributes = {attr.name.decode(): abi.decode_attr(attr) for attr in forward.attrs[: forward.n_attrs]}
         inputs = {tensor.argument.decode(): tensor for tensor in forward.inputs[: forward.n_inputs]}
         outputs = {tensor.argument.decode(): tensor for tensor in forward.outputs[: forward.n_outputs]}
         alike = [(inputs if d.kind == "I" else outputs)[d.argument].dtype for d in self._ops.dependencies[:1] if inputs]
         types = {}
-        for attribute, name in self._ops.missing_types(attributes).items():
+        for attribute, name in self._ops.missing_types(_attributes(forward)).items():
             tensor = inputs.get(name)
             if tensor is None or tensor.ndim < 0 or not tensor.dtype:
                 raise DefinitionError(f"the shape or dtype of '{name}' {NOT_KNOWN_YET}")
@@ -228,6 +224,10 @@ def _attribute(attribute: Attribute) -> abi.Attribute:
     if attribute.required:
         return abi.Attribute(initial=abi.Attr(name=attribute.name.encode(), type=attribute.type, count=1))
     return abi.Attribute(initial=abi.encode_attr(attribute.name, attribute.type, attribute.default), has_default=1)
+
+
+def _attributes(instance: abi.Instance) -> dict[str, Any]:
+    return {attr.name.decode(): abi.decode_attr(attr) for attr in instance.attrs[: instance.n_attrs]}
 
 
 def _write(tensors: Sequence[abi.Tensor], specs: Sequence[TensorSpec]) -> None:

@@ -64,9 +64,8 @@ def _gradients(definition: Definition) -> dict[str, int]:
         gradient = raw.gradients[index]
         name = gradient.op.decode()
         if name in gradients:
-            raise DefinitionError(
-                f"{_at(definition, gradient)}: the gradient of op {name} is registered twice; keep one"
-            )
+            at = _at(definition, gradient)
+            raise DefinitionError(f"{at}: the gradient of op {name} is registered twice; keep one")
         gradients[name] = index
     return gradients
 
@@ -78,7 +77,7 @@ def _read_op(raw: abi.Op, index: int, gradients: dict[str, int], definition: Def
         line=raw.line,
         inputs=_read_arguments(raw.inputs, raw.n_inputs),
         outputs=_read_arguments(raw.outputs, raw.n_outputs),
-        attributes=tuple(_read_attribute(raw.attributes[i]) for i in range(raw.n_attributes)),
+        attributes=tuple(map(_read_attribute, raw.attributes[: raw.n_attributes])),
         flags=abi.OpFlag(raw.flags),
         index=index,
         gradient=gradients.get(raw.name.decode()),
@@ -103,14 +102,8 @@ def _read_op(raw: abi.Op, index: int, gradients: dict[str, int], definition: Def
 
 def _read_arguments(raw: Any, count: int) -> tuple[Argument, ...]:
     return tuple(
-        Argument(
-            raw[i].name.decode(),
-            raw[i].count,
-            bool(raw[i].variadic),
-            bool(raw[i].optional),
-            bool(raw[i].is_mutable),
-        )
-        for i in range(count)
+        Argument(each.name.decode(), each.count, bool(each.variadic), bool(each.optional), bool(each.is_mutable))
+        for each in raw[:count]
     )
 
 

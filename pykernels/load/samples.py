@@ -12,8 +12,8 @@ import numpy as np
 
 from pykernels.base import abi
 from pykernels.base.errors import CallError, PykernelsError
-from pykernels.define.definition import OpDef, TensorSpec
-from pykernels.define.instance import UNKNOWN, specs_of
+from pykernels.define.definition import OpDef
+from pykernels.define.instance import UNKNOWN, TensorSpec, specs_of
 from pykernels.load.folders import PY_API
 from pykernels.load.module import OpModule
 from pykernels.load.sample_attributes import missing_attributes, plain_attributes
@@ -33,17 +33,11 @@ class MissingAttribute(CallError):
 
 @dataclass(frozen=True)
 class Sample:
-    """Arguments of a call.
+    """Arguments of a call."""
 
-    Attributes
-    ----------
-    inputs : list of list of ndarray
-        The arrays for each input argument of the definition.
-    attributes : dict
-        All attributes, as `OpDef.parse_attributes` returns them.
-    """
-
+    #: The arrays for each input argument of the definition.
     inputs: list[list[np.ndarray]]
+    #: All attributes, as `OpDef.parse_attributes` returns them.
     attributes: dict[str, Any]
 
 

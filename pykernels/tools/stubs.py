@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pykernels.base.abi import AttrType
+from pykernels.base.attributes import ITEMS
 from pykernels.base.errors import LoadError
 from pykernels.define.declared import Argument
 from pykernels.load.folders import PY_API
@@ -59,14 +60,7 @@ _TYPES = {
     AttrType.FLOAT: "float",
     AttrType.DOUBLE: "float",
     AttrType.STRING: "str",
-    AttrType.SHAPE: "Sequence[int]",
     AttrType.DTYPE: "DTypeLike",
-    AttrType.LIST_INT32: "Sequence[int]",
-    AttrType.LIST_INT64: "Sequence[int]",
-    AttrType.LIST_FLOAT: "Sequence[float]",
-    AttrType.LIST_DTYPE: "Sequence[DTypeLike]",
-    AttrType.LIST_SHAPE: "Sequence[Sequence[int]]",
-    AttrType.LIST_STRING: "Sequence[str]",
 }
 # The last methods of builder calls, and the types of their results.
 _RESULTS = {
@@ -80,21 +74,13 @@ _NOT_FOR_USERS = frozenset({"sample_inputs"})
 
 @dataclass(frozen=True)
 class StubOp:
-    """What a stub needs of an op.
-
-    Attributes
-    ----------
-    name : str
-    api : str
-        The text of its API file.
-    inputs : sequence of Argument
-    attributes : mapping
-        The type of each attribute.
-    """
+    """What a stub needs of an op."""
 
     name: str
+    #: The text of its API file.
     api: str
     inputs: Sequence[Argument]
+    #: The type of each attribute.
     attributes: Mapping[str, AttrType]
 
 
@@ -142,7 +128,7 @@ class _Api:
     def __init__(self, op: StubOp) -> None:
         self.name = op.name
         self.imports: set[str] = set()
-        self._types = {name: _TYPES[type_] for name, type_ in op.attributes.items()}
+        self._types = {name: _attribute_type(type_) for name, type_ in op.attributes.items()}
         self._types.update((each.name, _input_type(each)) for each in op.inputs)
         tree = ast.parse(op.api)
         self._imported = dict(_imports(tree))
@@ -231,6 +217,10 @@ class _Api:
             return "Any"
         self.imports.update(self._imported[name] for name in names if name in self._imported)
         return ast.unparse(annotation).replace("{", "{{").replace("}", "}}")
+
+
+def _attribute_type(type_: AttrType) -> str:
+    return f"Sequence[{_attribute_type(ITEMS[type_])}]" if type_ in ITEMS else _TYPES[type_]
 
 
 def _input_type(argument: Argument) -> str:

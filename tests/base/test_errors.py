@@ -19,8 +19,8 @@ import pykernels
 from pykernels.base import errors, refusals
 from pykernels.tools import cli
 
-KINDS = {name: getattr(errors, name) for name in errors.__all__}
-REFUSALS = {name: getattr(refusals, name) for name in refusals.__all__}
+KINDS = {name: each for name, each in vars(errors).items() if hasattr(each, "code")}
+REFUSALS = {name: each for name, each in vars(refusals).items() if hasattr(each, "code") and name not in KINDS}
 PAGE = CHECKOUT / "docs/errors.md"
 
 

@@ -9,7 +9,8 @@ from definitions import F64, load, spec
 
 from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.declared import Argument
-from pykernels.define.definition import Definition, TensorSpec
+from pykernels.define.definition import Definition
+from pykernels.define.instance import TensorSpec
 
 ARGUMENTS = """
 REGISTER_USER_OP("gather_forward")

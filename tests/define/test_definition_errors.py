@@ -15,7 +15,8 @@ from pykernels.base import abi
 from pykernels.base.errors import CallError, CompileFailed, DefinitionError, PykernelsWarning
 from pykernels.define import cpp_def
 from pykernels.define.cpp_def import load_cpp_def
-from pykernels.define.definition import Definition, TensorSpec
+from pykernels.define.definition import Definition
+from pykernels.define.instance import TensorSpec
 
 UNCHANGED = ".SetTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged);"
 OP = f'REGISTER_USER_OP("fine").Input("x").Output("y"){UNCHANGED}\n'

@@ -10,7 +10,8 @@ from definitions import F32, F64, I32, infer, line_of, load, spec
 
 from pykernels.base.abi import OpFlag
 from pykernels.base.errors import CallError, DefinitionError
-from pykernels.define.definition import Definition, TensorSpec
+from pykernels.define.definition import Definition
+from pykernels.define.instance import TensorSpec
 
 # ---- legacy and modern spellings
 

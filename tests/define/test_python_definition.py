@@ -12,7 +12,8 @@ from sbp import Split, signatures
 
 from pykernels.base.abi import AttrType, OpFlag
 from pykernels.base.errors import CallError, DefinitionError, LoadError
-from pykernels.define.definition import Definition, TensorSpec
+from pykernels.define.definition import Definition
+from pykernels.define.instance import TensorSpec
 from pykernels.define.python_def import load_python_def
 
 IMPORTS = "import numpy as np\nimport pykernels\nfrom pykernels.base.abi import AttrType\n"

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from pykernels.define.cpp_def import load_cpp_def
-from pykernels.define.definition import Definition, OpDef, TensorSpec
+from pykernels.define.definition import Definition, OpDef
+from pykernels.define.instance import TensorSpec
 
 INCLUDE = '#include "oneflow/core/framework/framework.h"\n'
 F32, F64, I32 = np.dtype("float32"), np.dtype("float64"), np.dtype("int32")

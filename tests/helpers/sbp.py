@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pykernels.base import abi
-from pykernels.define.definition import OpDef, TensorSpec
-from pykernels.define.instance import arguments_of, make_instance
+from pykernels.define.definition import OpDef
+from pykernels.define.instance import TensorSpec, arguments_of, make_instance
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import numpy as np
 from cases import Case
 
 import pykernels
-from pykernels.define.definition import OpDef, TensorSpec
+from pykernels.define.definition import OpDef
+from pykernels.define.instance import TensorSpec
 from pykernels.frameworks.numpy import plugin
 from pykernels.kernel import reference
 from pykernels.load.module import OpModule

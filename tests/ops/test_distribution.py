@@ -12,7 +12,7 @@ from steps import Step, backward_step, forward_step
 
 import pykernels
 from pykernels.base import paths
-from pykernels.define.definition import TensorSpec
+from pykernels.define.instance import TensorSpec
 
 DEVICES = 2
 

@@ -10,7 +10,8 @@ import numpy as np
 from pykernels.base import dtypes
 from pykernels.base.errors import PykernelsError
 from pykernels.call.uses import Use
-from pykernels.define.definition import OpDef, TensorSpec
+from pykernels.define.definition import OpDef
+from pykernels.define.instance import TensorSpec
 from pykernels.frameworks.onnxruntime.arguments import group, node_attributes
 from pykernels.frameworks.onnxruntime.node_dtypes import output_dtypes
 from pykernels.frameworks.onnxruntime.nodes import NodeName, find_node

@@ -16,7 +16,8 @@ import numpy as np
 from pykernels.base import dtypes
 from pykernels.base.errors import PykernelsError
 from pykernels.call.uses import Use, forward_use, gradient_uses
-from pykernels.define.definition import OpDef, TensorSpec
+from pykernels.define.definition import OpDef
+from pykernels.define.instance import TensorSpec
 from pykernels.load.module import OpModule
 from pykernels.load.samples import MAX_NDIM, sample
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import torch
 
 from pykernels.base.errors import CallError, PykernelsError
-from pykernels.define.definition import TensorSpec
+from pykernels.define.instance import TensorSpec
 from pykernels.frameworks.torch.layout import Call, Layout, numpy_dtype, torch_dtype
 from pykernels.frameworks.torch.symbolic_shapes import explore
 

@@ -11,8 +11,9 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from pykernels.base.abi import OpFlag
 from pykernels.base.errors import DefinitionError, PykernelsError
 from pykernels.base.refusals import NoGradient, NotProvided, RefusedCall
-from pykernels.define.definition import GradientPlan, OpDef, TensorSpec
-from pykernels.define.gradient_plan import blobs
+from pykernels.define.definition import OpDef
+from pykernels.define.gradient_plan import GradientPlan, blobs
+from pykernels.define.instance import TensorSpec
 from pykernels.frameworks.torch.fake import specs_of
 from pykernels.frameworks.torch.layout import Call, Layout, numpy_dtype
 

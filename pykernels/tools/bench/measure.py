@@ -51,26 +51,17 @@ class Request:
 
 @dataclass(frozen=True)
 class Row:
-    """The measurements of one kernel at one size.
+    """The measurements of one kernel at one size."""
 
-    Attributes
-    ----------
-    op, function : str
-        Such as ``sigmoid`` and ``forward``.
-    dtype : str
-    elements : int
-        The elements of the largest array.
-    nbytes : int
-        The bytes of all arrays.
-    seconds : dict
-        The seconds per call of each competitor: `KERNEL`, `COPY`, `NUMPY`, or the name of a framework.
-    """
-
+    #: Such as ``sigmoid`` and ``forward``.
     op: str
     function: str
     dtype: str
+    #: The elements of the largest array.
     elements: int
+    #: The bytes of all arrays.
     nbytes: int
+    #: The seconds per call of each competitor: `KERNEL`, `COPY`, `NUMPY`, or the name of a framework.
     seconds: dict[str, float]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def _by_function(module: OpModule, case: Case, sample: Sample) -> Case | None:
 
 def forward_case(module: OpModule, sample: Sample) -> Case:
     """Return the call of an op without training and gradient."""
-    op, step = module.forward, forward_step(module, sample)
+    op, step = module.forward, forward_step(module, sample, is_train=False)
     defaults = {attribute.name: attribute.default for attribute in op.attributes}
     return Case(
         op.name,
@@ -110,7 +111,7 @@ def forward_case(module: OpModule, sample: Sample) -> Case:
         [],
         [],
         [argument.name for argument in op.inputs if argument.mutable],
-        {False: _outcome(step, is_train=False)},
+        {False: _outcome(step)},
         [_node(step)],
         in_graphs=False,
     )
@@ -128,25 +129,22 @@ def _case(module: OpModule, sample: Sample) -> Case:
     )
 
 
-def _outcome(step: Step, *, is_train: bool) -> Outcome:
+def _outcome(step: Step) -> Outcome:
     count = sum(len(group) for group in step.outputs)
     results = run_compiled(step)
-    return Outcome(results[:count], {}, is_train, results[count:])
+    return Outcome(results[:count], {}, step.is_train, results[count:])
 
 
 def _expected(module: OpModule, sample: Sample, *, is_train: bool) -> tuple[Outcome, list[np.ndarray], list[NodeCase]]:
     step = forward_step(module, sample, is_train=is_train)
-    outcome = _outcome(step, is_train=is_train)
-    nodes = [_node(step)]
+    outcome = _outcome(step)
     if step.op.gradient is None:
-        return outcome, [], nodes
+        return outcome, [], [_node(step)]
     found = gradient(module, step)
     for each in found.steps:
         run_compiled(each)
-        nodes.append(_node(each))
-    seeds = [seed for group in found.seeds for seed in group]
     gradients = {place: values.copy() for place, values in found.bound.items() if values.dtype.kind == "f"}
-    return replace(outcome, gradients=gradients), seeds, nodes
+    return replace(outcome, gradients=gradients), list(chain(*found.seeds)), list(map(_node, (step, *found.steps)))
 
 
 def _node(step: Step) -> NodeCase:

@@ -16,20 +16,13 @@ _Work = Callable[[Callable[[str], None]], None]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended, and what it reported.
+    """How a process ended, and what it reported."""
 
-    Attributes
-    ----------
-    lines : list of str
-        The lines that it reported.
-    code : int
-        Its exit code, or the negative number of the signal that ended it.
-    how : str
-        How it ended, in words.
-    """
-
+    #: The lines that it reported.
     lines: list[str]
+    #: Its exit code, or the negative number of the signal that ended it.
     code: int
+    #: How it ended, in words.
     how: str
 
 

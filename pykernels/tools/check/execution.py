@@ -14,7 +14,7 @@ import numpy as np
 from pykernels.base.errors import KernelError
 from pykernels.call.steps import Step
 from pykernels.define.definition import OpDef
-from pykernels.kernel import python_form, reference
+from pykernels.kernel import reference
 from pykernels.kernel.read.signature import group_shapes
 
 #: The byte that fills the outputs before a kernel runs, which no kernel is likely to write.
@@ -75,7 +75,7 @@ def run_plain(step: Step, fill: int = _FILL) -> list[np.ndarray]:
     """
     kernel = step.call.kernel
     outputs = [filled(np.empty_like(array), fill) for array in _outputs(step)]
-    arguments, keywords = _arguments(step), _keywords(step)
+    arguments, _, keywords = step.call.arguments()
     outs = group_shapes(kernel.signature.outputs, iter(outputs))
     mutable = kernel.signature.mutable
     with _kept(_states(step.op, step.inputs)) as states:
@@ -95,12 +95,13 @@ def run_exact(step: Step, *, is_moved: bool = False) -> list[np.ndarray] | None:
     outs = [_widen(np.zeros_like(array)) for array in _outputs(step)]
     arguments = group_shapes(signature.inputs, chain(*wider))
     results = group_shapes(signature.outputs, iter(outs))
+    _, _, keywords = step.call.arguments()
     with np.errstate(all="ignore"):
         try:
             if function.takes_outs:
-                function.function(arguments, results, **_keywords(step))
+                function.function(arguments, results, **keywords)
             else:
-                returned = function.function(arguments, **_keywords(step))
+                returned = function.function(arguments, **keywords)
                 outs = reference.leaves(returned if isinstance(returned, tuple) else (returned,))
         except Exception:  # the function may refuse wider dtypes in any way
             return None
@@ -136,17 +137,6 @@ def _kept(arrays: Sequence[np.ndarray]) -> Iterator[Sequence[np.ndarray]]:
     finally:
         for array, value in zip(arrays, before):
             array[...] = value
-
-
-def _arguments(step: Step) -> tuple[Any, ...]:
-    return group_shapes(step.call.kernel.signature.inputs, chain(*step.inputs))
-
-
-def _keywords(step: Step) -> dict[str, Any]:
-    call = step.call
-    signature, scalars = call.kernel.signature, ctypes.addressof(call.scalars)
-    _, _, keywords = python_form.read_arguments(signature, call.data, call.dims, scalars)
-    return keywords
 
 
 def _widen(array: np.ndarray, *, is_moved: bool = False) -> np.ndarray:

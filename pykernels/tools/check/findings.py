@@ -35,29 +35,19 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of one check of one op.
-
-    Attributes
-    ----------
-    op, check : str
-    outcome : str
-        `PASSED`, `FAILED` or `SKIPPED`.
-    message : str
-        What was tried, what is wrong, or why it was skipped.
-    inputs : str
-        The smallest call found that shows the error, in readable form; empty if there is none.
-    script : str
-        A program that reproduces the error; empty if there is none.
-    seconds : float
-        How long the check took.
-    """
+    """The outcome of one check of one op."""
 
     op: str
     check: str
+    #: `PASSED`, `FAILED` or `SKIPPED`.
     outcome: str
+    #: What was tried, what is wrong, or why it was skipped.
     message: str
+    #: The smallest call found that shows the error, in readable form; empty if there is none.
     inputs: str = ""
+    #: A program that reproduces the error; empty if there is none.
     script: str = ""
+    #: How long the check took.
     seconds: float = 0.0
 
 

@@ -13,7 +13,8 @@ from pykernels.base import dtypes
 from pykernels.base.abi import AttrType
 from pykernels.base.attributes import parse_value
 from pykernels.base.errors import PykernelsError
-from pykernels.define.definition import OpDef, TensorSpec
+from pykernels.define.definition import OpDef
+from pykernels.define.instance import TensorSpec
 from pykernels.load.module import OpModule
 from pykernels.load.sample_attributes import likely_words
 from pykernels.load.samples import HOOK, Sample, declared, sample
@@ -33,7 +34,6 @@ _VARIED = 2
 _PREFERRED = tuple(map(np.dtype, ("float32", "float64", "float16")))
 
 _LISTS = (AttrType.SHAPE, AttrType.LIST_INT32, AttrType.LIST_INT64, AttrType.LIST_FLOAT)
-_Shapes = tuple[tuple[tuple[int, ...], ...], ...]
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,13 @@ class Arguments:
 
 @dataclass(frozen=True)
 class Form:
-    """A call without the numbers in its arrays.
+    """A call without the numbers in its arrays."""
 
-    Attributes
-    ----------
-    specs : tuple of tuple of TensorSpec
-        The arrays of each input argument.
-    attributes : dict
-        The values of all attributes.
-    values : tuple of ndarray or None
-        For each input argument, the numbers in the op's own samples; None if the op has no samples.
-    """
-
+    #: The arrays of each input argument.
     specs: tuple[tuple[TensorSpec, ...], ...]
+    #: The values of all attributes.
     attributes: dict[str, Any]
+    #: For each input argument, the numbers in the op's own samples; None if the op has no samples.
     values: tuple[np.ndarray | None, ...]
 
     @property
@@ -100,7 +93,9 @@ def forms_of(module: OpModule, arguments: Arguments) -> list[Form]:
     They are the forms of the samples with these arguments, and variations. This raises `CallError` if the definition
     accepts none; the message asks for a function ``sample_inputs``.
     """
-    accepted = {dtype: list(_samples(module, arguments, dtype)) for dtype in _dtypes()}
+    accepted = {
+        dtype: list(_samples(module, arguments, dtype)) for dtype in dict.fromkeys([*_PREFERRED, *dtypes.known()])
+    }
     accepted = {dtype: samples for dtype, samples in accepted.items() if samples}
     if not accepted:
         arguments.sample(module, _ELEMENTS[-1], _PREFERRED[0])  # says why
@@ -113,10 +108,6 @@ def forms_of(module: OpModule, arguments: Arguments) -> list[Form]:
         found += list(_accepted(module.forward, bases))[:_PER_DTYPE]
         found += _accepted(module.forward, alike)
     return found
-
-
-def _dtypes() -> list[np.dtype]:
-    return [*_PREFERRED, *(dtype for dtype in dtypes.known() if dtype not in _PREFERRED)]
 
 
 def _samples(module: OpModule, arguments: Arguments, dtype: np.dtype) -> Iterator[Sample]:

@@ -107,7 +107,7 @@ def run_checks(
                     remaining.remove(result.check)
                     yield result
                     if (result.check, result.outcome) == ("definition", FAILED):
-                        yield from (_not_run(result, name) for name in remaining)
+                        yield from (Result(result.op, name, SKIPPED, "definition failed") for name in remaining)
                         return
                 if remaining:
                     how = worker.how_it_ended(3)
@@ -124,10 +124,6 @@ def _need_hypothesis() -> None:
         raise LoadError(
             "checks draw their calls with hypothesis, which is not installed: python -m pip install 'pykernels[check]'"
         ) from None
-
-
-def _not_run(first: Result, name: str) -> Result:
-    return Result(first.op, name, SKIPPED, f"{first.check} failed")
 
 
 def _main(request: _Request, report: Callable[[dict[str, Any]], None]) -> None:
@@ -164,16 +160,15 @@ def _check(subject: Subject, name: str) -> Result:
     except (Skipped, MissingAttribute) as reason:
         return Result(op, name, SKIPPED, str(reason))
     except Wrong as error:
-        return Result(op, name, FAILED, str(error), *show(subject.module, name, error.sample))
+        problem, sample = str(error), error.sample
     except PykernelsError as error:
-        return Result(op, name, FAILED, str(error), *show(subject.module, name, None))
+        problem, sample = str(error), None
     except Exception as error:
         # An error in the check itself must not pass for a success.
         where = traceback.extract_tb(error.__traceback__)[-1]
-        problem = (
-            f"the check itself failed: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
-        )
-        return Result(op, name, FAILED, problem, *show(subject.module, name, None))
+        place = f"{Path(where.filename).name}:{where.lineno}"
+        problem, sample = f"the check itself failed: {type(error).__name__}: {error} ({place})", None
+    return Result(op, name, FAILED, problem, *show(subject.module, name, sample))
 
 
 if __name__ == "__main__":

@@ -51,28 +51,18 @@ class Trial:
 
 @dataclass
 class Subject:
-    """The subject of checks: an op, and the calls to try.
-
-    Attributes
-    ----------
-    module : OpModule
-    given : list of Sample or None
-        The only calls to try; None for calls of all kinds that the definition accepts.
-    arguments : Arguments
-        Shapes and attributes of generated calls.
-    hosts : dict of str to ModuleProcess
-        The processes of frameworks by package, if that check runs.
-    trials : list of Trial or None
-        The calls that frameworks are trying; None before they begin.
-    examples : int
-        How many calls hypothesis draws for each check, in addition to one of each form.
-    """
+    """The subject of checks: an op, and the calls to try."""
 
     module: OpModule
+    #: The only calls to try; None for calls of all kinds that the definition accepts.
     given: list[Sample] | None = None
+    #: Shapes and attributes of generated calls.
     arguments: Arguments = field(default_factory=Arguments)
+    #: The processes of frameworks by package, if that check runs.
     hosts: Mapping[str, ModuleProcess] = field(default_factory=dict)
+    #: The calls that frameworks are trying; None before they begin.
     trials: list[Trial] | None = None
+    #: How many calls hypothesis draws for each check, in addition to one of each form.
     examples: int = 60
     _too_long: int = field(default=0, init=False)
 

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,18 +80,12 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         parser.error("give the library to write with -o")
     from pykernels.tools.ship.assembly import check_definition
     from pykernels.tools.ship.c_library import PREFIX, build_c_library
-    from pykernels.tools.ship.kernels import Wanted
     from pykernels.tools.ship.onnx_library import build_onnx_library
 
     modules = arguments.find_modules(options.ops)
     for module in modules:
         check_definition(module)
-    wanted = Wanted(_dtypes(options), options.shapes, options.attributes, options.gradients)
-    cpu = options.cpu or processor.NATIVE
-    calls = _calls(modules, wanted, cpu, options.jobs)
-    with processor.compiling_for(cpu), progress.bar("compiling", len(calls) + len(modules) + 1) as bar:
-        list(in_processes(calls, options.jobs, bar))
-        kernels, reasons = _compile(modules, wanted, bar)
+    with _compiled(options, modules, options.cpu or processor.NATIVE) as (kernels, reasons, bar):
         bar.begin(f"linking {options.output.name}")
         if options.c:
             ops = build_c_library(options.output, kernels)
@@ -107,29 +101,22 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def _build_wheel(options: argparse.Namespace, scratch: Path) -> int:
-    from pykernels.tools.ship.kernels import Wanted
     from pykernels.tools.ship.wheel import build_wheel, carried_registrars, find_project
 
     others = carried_registrars(options.registrars_of, scratch) if options.registrars_of else []
     project = find_project(Path(*options.ops or ["."]).absolute())
     modules = arguments.find_modules([str(collection) for collection in project.collections])
-    wanted = Wanted(_dtypes(options), options.shapes, options.attributes, options.gradients, linking.LOADABLE)
     cpu = options.cpu or (_WHEEL_CPU if _WHEEL_CPU in processor.known() else processor.NATIVE)
     frameworks = list(dict.fromkeys(installed_registrars() if options.frameworks is None else options.frameworks))
-    calls = _calls(modules, wanted, cpu, options.jobs, frameworks)
-    with processor.compiling_for(cpu), progress.bar("compiling", len(calls) + len(modules) + 2) as bar:
-        list(in_processes(calls, options.jobs, bar))
-        kernels, missing = _compile(modules, wanted, bar, may_fail=True)
-        reasons = [f"not compiled: {reason}" for reason in missing]
+    with _compiled(options, modules, cpu, frameworks) as (kernels, missing, bar):
         bar.begin("registrars")
         registrars, left_out = _registrars(frameworks, is_chosen=options.frameworks is not None)
         made = [(library.framework, library.made_for) for library in registrars]
         registrars += [library for library in others if (library.framework, library.made_for) not in made]
-        reasons += left_out
         bar.advance()
         bar.begin("packing the wheel")
         wheel = build_wheel(project, kernels, registrars, options.output or project.root / "dist", cpu=cpu)
-    for reason in reasons:
+    for reason in (*(f"not compiled: {reason}" for reason in missing), *left_out):
         print(f"pykernels: {reason}", file=sys.stderr)
     for module, group in kernels.items():
         for op in module.definition.ops.values():
@@ -141,28 +128,41 @@ def _build_wheel(options: argparse.Namespace, scratch: Path) -> int:
     return 0
 
 
-def _dtypes(options: argparse.Namespace) -> list[str]:
-    return [str(dtype) for dtype in options.dtypes or ()]
+@contextlib.contextmanager
+def _compiled(
+    options: argparse.Namespace, modules: Sequence[OpModule], cpu: str, frameworks: Sequence[str] = ()
+) -> Iterator[tuple[dict[OpModule, list[LibraryKernel]], list[str], progress.Bar]]:
+    """Compile the kernels of each op; yield them, the reasons why others are left out, and the bar.
 
+    For a wheel, this also builds the registrars of `frameworks`, and an op without kernels is no error.
+    """
+    from pykernels.tools.ship.kernels import DEFAULT_DTYPES, Wanted, compile_kernels
 
-def _compile(
-    modules: Sequence[OpModule], wanted: Wanted, bar: progress.Bar, *, may_fail: bool = False
-) -> tuple[dict[OpModule, list[LibraryKernel]], list[str]]:
-    """Compile the kernels of each op; return them, and the reasons why others are left out."""
-    from pykernels.tools.ship.kernels import compile_kernels
-
+    filename = linking.LOADABLE if options.wheel else linking.RELOCATABLE
+    wanted = Wanted(options.dtypes or (), options.shapes, options.attributes, options.gradients, filename)
+    # Fill the cache in several processes; the slowest go first.
+    calls = [functools.partial(_fill_registrar, framework) for framework in frameworks]
+    calls += [
+        functools.partial(_fill, module.path, dataclasses.replace(wanted, dtypes=[dtype]), cpu)
+        for module in modules
+        for dtype in wanted.dtypes or DEFAULT_DTYPES
+    ]
+    if min(options.jobs, len(calls)) == 1:
+        calls = []
     kernels, reasons = {}, []
-    for module in modules:
-        bar.begin(f"compiling {module.name}")
-        try:
-            kernels[module], left_out = compile_kernels(module, wanted)
-        except BuildError as error:
-            if not may_fail:
-                raise
-            kernels[module], left_out = [], [str(error)]
-        reasons += left_out
-        bar.advance()
-    return kernels, reasons
+    with processor.compiling_for(cpu), progress.bar("compiling", len(calls) + len(modules) + 1 + options.wheel) as bar:
+        list(in_processes(calls, options.jobs, bar))
+        for module in modules:
+            bar.begin(f"compiling {module.name}")
+            try:
+                kernels[module], left_out = compile_kernels(module, wanted)
+            except BuildError as error:
+                if not options.wheel:
+                    raise
+                kernels[module], left_out = [], [str(error)]
+            reasons += left_out
+            bar.advance()
+        yield kernels, reasons, bar
 
 
 def _registrars(frameworks: Sequence[str], *, is_chosen: bool) -> tuple[list[RegistrarLibrary], list[str]]:
@@ -180,22 +180,6 @@ def _registrars(frameworks: Sequence[str], *, is_chosen: bool) -> tuple[list[Reg
 
 def _size(path: Path) -> str:
     return f"{path.stat().st_size / 1024:.0f} KiB"
-
-
-def _calls(
-    modules: Sequence[OpModule], wanted: Wanted, cpu: str, jobs: int, frameworks: Sequence[str] = ()
-) -> list[Callable[[], None]]:
-    """Return calls that fill the cache in several processes; none if that is not worthwhile."""
-    from pykernels.tools.ship.kernels import DEFAULT_DTYPES
-
-    calls: list[Callable[[], None]] = [
-        functools.partial(_fill, module.path, dataclasses.replace(wanted, dtypes=[dtype]), cpu)
-        for module in modules
-        for dtype in wanted.dtypes or DEFAULT_DTYPES
-    ]
-    # The slowest go first.
-    calls = [*(functools.partial(_fill_registrar, framework) for framework in frameworks), *calls]
-    return calls if min(jobs, len(calls)) > 1 else []
 
 
 def _fill(folder: Path, wanted: Wanted, cpu: str) -> None:

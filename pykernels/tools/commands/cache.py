@@ -29,12 +29,10 @@ def _run(options: argparse.Namespace) -> int:
         return _clear(f"{_count(entries)} ({decimal(size)})", options.yes)
     # Users copy the path, so it is not wrapped.
     print(cache.directory())
-    table = Table("kind")
-    table.add_column("entries", justify="right")
-    table.add_column("size", justify="right")
-    table.show_footer = True
-    for column, total in zip(table.columns, ("total", str(entries), decimal(size))):
-        column.footer = total
+    table = Table(show_footer=True)
+    table.add_column("kind", "total")
+    table.add_column("entries", str(entries), justify="right")
+    table.add_column("size", decimal(size), justify="right")
     for kind, used in kinds.items():
         table.add_row(kind, str(used.entries), decimal(used.size))
     show(table)

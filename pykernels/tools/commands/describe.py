@@ -13,13 +13,13 @@ import numpy as np
 from pykernels.base import paths
 from pykernels.base.errors import CallError, DefinitionError, PykernelsError
 from pykernels.define.declared import Argument
-from pykernels.define.definition import NOT_KNOWN_YET, OpDef, TensorSpec
+from pykernels.define.definition import NOT_KNOWN_YET, OpDef
 from pykernels.define.gradient_plan import GradientPlan
-from pykernels.define.instance import specs_of
+from pykernels.define.instance import TensorSpec, specs_of
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample, sample
 from pykernels.tools.commands import arguments
-from pykernels.tools.commands.output import complain
+from pykernels.tools.commands.output import for_each
 
 # Enough elements where sizes do not matter.
 _ELEMENTS = 64
@@ -36,21 +36,13 @@ def add(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Show the schema of an op, its shapes, dtypes and gradient, and the frameworks in which it works."""
-    failed = False
-    for module in arguments.find_modules(options.ops):
-        try:
-            print(f"{module.name}: {paths.shown(module.path)}")
-            for heading, text in (*_description(module), *_frameworks(module, options.quick)):
-                print(f"    {heading:<12}{text}")
-        except PykernelsError as error:
-            failed = True
-            complain(f"{module.name}: {error}")
-    return 1 if failed else 0
 
+    def describe(module: OpModule) -> None:
+        print(f"{module.name}: {paths.shown(module.path)}")
+        for heading, text in (*_parts(module), *_frameworks(module, options.quick)):
+            print(f"    {heading:<12}{text.replace(f'{Path.cwd()}/', '')}")
 
-def _description(module: OpModule) -> Iterator[tuple[str, str]]:
-    for heading, text in _parts(module):
-        yield heading, text.replace(f"{Path.cwd()}/", "")
+    return for_each(arguments.find_modules(options.ops), describe)
 
 
 def _frameworks(module: OpModule, is_quick: bool) -> Iterator[tuple[str, str]]:

@@ -66,23 +66,15 @@ def _run(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class _Finding:
-    """The result of one trial.
+    """The result of one trial."""
 
-    Attributes
-    ----------
-    what : str
-        The subject of the trial.
-    state : str
-        `WORKS`, `NOTE`, `ABSENT` or `FAILS`.
-    found : str
-        Versions, or the problem.
-    cure : str
-        What to do; empty if there is nothing to do.
-    """
-
+    #: The subject of the trial.
     what: str
+    #: `WORKS`, `NOTE`, `ABSENT` or `FAILS`.
     state: str
+    #: Versions, or the problem.
     found: str
+    #: What to do; empty if there is nothing to do.
     cure: str = ""
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from pykernels.base import paths
-from pykernels.base.errors import PykernelsError, PykernelsWarning
+from pykernels.base.errors import PykernelsWarning
 from pykernels.call.steps import Step, forward_step, gradient_steps
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS, PYTHON, WHOLE_ARRAY, Facts
+from pykernels.kernel.read.source import KernelFunction
 from pykernels.load.module import OpModule
 from pykernels.load.samples import sample
 from pykernels.tools.commands import arguments
-from pykernels.tools.commands.output import complain
+from pykernels.tools.commands.output import for_each
 
 # More elements would need the same kernels.
 _ELEMENTS = 64
@@ -38,35 +39,29 @@ def add(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     """Show the form to which each kernel of an op is compiled, why, and what its machine code uses."""
-    failed = False
-    for module in arguments.find_modules(options.ops):
-        try:
-            with warnings.catch_warnings():
-                # The output says if a kernel runs as Python.
-                warnings.simplefilter("ignore", PykernelsWarning)
-                for text in _explain(module, options):
-                    print(text)
-        except PykernelsError as error:
-            failed = True
-            complain(f"{module.name}: {error}")
-    return 1 if failed else 0
+
+    def explain(module: OpModule) -> None:
+        given = sample(module, _ELEMENTS, options.dtype, shapes=options.shapes, attributes=options.attributes)
+        forward = forward_step(module, given)
+        _print(module, forward)
+        for step in gradient_steps(module, forward):
+            _print(module, step)
+
+    with warnings.catch_warnings():
+        # The output says if a kernel runs as Python.
+        warnings.simplefilter("ignore", PykernelsWarning)
+        return for_each(arguments.find_modules(options.ops), explain)
 
 
-def _explain(module: OpModule, options: argparse.Namespace) -> Iterator[str]:
-    def describe(step: Step) -> str:
-        kernel = step.call.kernel
-        where = f"{paths.shown(kernel.function.path)}:{kernel.function.line}"
-        lines = [f"{module.name} {step.name}: {kernel.signature}", f"    {'written in':<16}{where}"]
-        return "\n".join([*lines, *(f"    {name:<16}{value}" for name, value in _lines(kernel.facts))])
-
-    given = sample(module, _ELEMENTS, options.dtype, shapes=options.shapes, attributes=options.attributes)
-    forward = forward_step(module, given)
-    yield describe(forward)
-    for step in gradient_steps(module, forward):
-        yield describe(step)
+def _print(module: OpModule, step: Step) -> None:
+    kernel = step.call.kernel
+    print(f"{module.name} {step.name}: {kernel.signature}")
+    for name, value in _lines(kernel.function, kernel.facts):
+        print(f"    {name:<16}{value}")
 
 
-def _lines(facts: Facts) -> Iterator[tuple[str, str]]:
+def _lines(function: KernelFunction, facts: Facts) -> Iterator[tuple[str, str]]:
+    yield "written in", f"{paths.shown(function.path)}:{function.line}"
     yield "form", f"{facts.form}: {_MEANINGS[facts.form]}"
     if facts.reason:
         yield "because", facts.reason

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
+
+from pykernels.base.errors import PykernelsError
+from pykernels.load.module import OpModule
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,6 +23,18 @@ def complain(message: str) -> None:
     from rich.text import Text
 
     Console(stderr=True, soft_wrap=True).print(Text.assemble(("pykernels:", "bold red"), " ", message))
+
+
+def for_each(modules: Iterable[OpModule], act: Callable[[OpModule], None]) -> int:
+    """Call `act` with each op, complain about those for which it raises, and return the exit code."""
+    code = 0
+    for module in modules:
+        try:
+            act(module)
+        except PykernelsError as error:
+            complain(f"{module.name}: {error}")
+            code = 1
+    return code
 
 
 def show(table: Table) -> None:

@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _calls(options: argparse.Namespace) -> list[Callable[[], _Outcome]]:
     """Return the builds to run, the slowest first."""
-    dtypes = [str(dtype) for dtype in options.dtypes or ["float32"]]
+    dtypes = options.dtypes or [np.dtype(np.float32)]
     ops = [
         functools.partial(_warm_op, module.path, dtypes, options.shapes, options.attributes)
         for module in arguments.find_modules(options.ops)
@@ -71,24 +71,16 @@ def _calls(options: argparse.Namespace) -> list[Callable[[], _Outcome]]:
 
 @dataclass
 class _Outcome:
-    """The result for an op or a registrar.
-
-    Attributes
-    ----------
-    name : str
-    built, cached : int
-        How many parts were built and how many were in the cache. The parts are the definition, the kernels of a forward
-        pass, and those of a gradient.
-    python : list of str
-        Why kernels run as Python; neither number counts these.
-    failed : list of str
-        What went wrong.
-    """
+    """The result for an op or a registrar."""
 
     name: str
+    #: How many parts were built and how many were in the cache. The parts are the definition, the kernels of a forward
+    #: pass, and those of a gradient.
     built: int = 0
     cached: int = 0
+    #: Why kernels run as Python; neither number counts these.
     python: list[str] = field(default_factory=list)
+    #: What went wrong.
     failed: list[str] = field(default_factory=list)
 
     def attempt(self, build: Callable[[], _T], what: str) -> _T | None:
@@ -108,10 +100,7 @@ class _Outcome:
 
 
 def _warm_op(
-    folder: Path,
-    dtypes: Sequence[str],
-    shapes: Mapping[str, tuple[int, ...]],
-    attributes: Mapping[str, str],
+    folder: Path, dtypes: Sequence[np.dtype], shapes: Mapping[str, tuple[int, ...]], attributes: Mapping[str, str]
 ) -> _Outcome:
     """Build what calls of an op need: its definition and the kernels of its forward pass and gradient.
 
@@ -124,7 +113,7 @@ def _warm_op(
     if outcome.attempt(lambda: module.kernel_ids, "definition") is None:
         return outcome
     outcome.cached -= module.files[CPP_DEF].suffix == ".py"  # a Python definition is not built
-    for dtype in map(np.dtype, dtypes):
+    for dtype in dtypes:
         try:
             calls = samples(module, dtype, shapes=shapes, attributes=attributes)
         except PykernelsError as error:

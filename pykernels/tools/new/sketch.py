@@ -53,18 +53,10 @@ class SketchAttribute:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A new op.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        One of `KINDS`.
-    inputs, outputs : tuple of str
-    attributes : tuple of SketchAttribute
-    """
+    """A new op."""
 
     name: str
+    #: One of `KINDS`.
     kind: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]

@@ -71,7 +71,7 @@ def assemble(
         symbol = source.kernel_symbol(number)
         return _isolate(made.path, folder / f"{symbol}.o", linking.ENTRY, symbol)
 
-    products = [_matrix_product()] if any(made.needs_blas for made in flat) else []
+    products = [_matrix_product()] if any(made.facts.blas for made in flat) else []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # The slowest go first.
         objects = [

@@ -97,12 +97,10 @@ def build_c_library(output: Path, kernels: Mapping[OpModule, Sequence[LibraryKer
         )
     ops: list[LibraryOp] = []
     for number, (module, group) in enumerate(kernels.items()):
-        where = {kernel.op.name: kernel.where for kernel in group}
+        compiled = {kernel.op for kernel in group}
         for op in module.definition.ops.values():
-            if op.name in where:
-                part = op.name.removeprefix(module.name)
-                name = module.name if part == "_forward" else op.name
-                ops.append(LibraryOp(op, number, "", name, where[op.name], ()))
+            if op in compiled:
+                ops.append(LibraryOp(op, number, "", module.name if op is module.forward else op.name, ()))
     header = output.with_suffix(".h")
     with replacing([output, header]) as temporary:
         temporary[header].write_text(_header(ops, output.name))
@@ -145,16 +143,16 @@ def _integers() -> list[str]:
 
 
 def _parameters(op: LibraryOp) -> tuple[list[_Parameter], list[_Parameter]]:
+    """Return the parameters for the inputs and for the outputs."""
     taken = {"attributes", "error", "error_size"}
-    found: tuple[list[_Parameter], list[_Parameter]] = ([], [])
-    for parameters, arguments, is_written in ((found[0], op.op.inputs, False), (found[1], op.op.outputs, True)):
-        for argument in arguments:
-            name = argument.name
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            parameters.append(_Parameter(argument, name, is_written or argument.mutable))
-    return found
+    found: list[_Parameter] = []
+    for argument in (*op.op.inputs, *op.op.outputs):
+        name = argument.name
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        found.append(_Parameter(argument, name, argument.mutable or len(found) >= len(op.op.inputs)))
+    return found[: len(op.op.inputs)], found[len(op.op.inputs) :]
 
 
 def _prototype(op: LibraryOp) -> str:
@@ -214,11 +212,10 @@ def _single(value: Any) -> str:
 def _definition(number: int, op: LibraryOp) -> Iterator[str]:
     inputs, outputs = _parameters(op)
     yield f"{_prototype(op)} {{"
-    if op.op.attributes:
-        if any(attribute.required for attribute in op.op.attributes):
-            yield f"  if (!attributes) return pykernels::library::Refuse({literal(op.name)}, error, error_size);"
-        else:
-            yield f"  if (!attributes) attributes = &{PREFIX}{op.name}_defaults;"
+    if any(attribute.required for attribute in op.op.attributes):
+        yield f"  if (!attributes) return pykernels::library::Refuse({literal(op.name)}, error, error_size);"
+    elif op.op.attributes:
+        yield f"  if (!attributes) attributes = &{PREFIX}{op.name}_defaults;"
     values = ", ".join(_value(attribute) for attribute in op.op.attributes)
     lists = (", ".join(each.value() for each in group) for group in (inputs, outputs))
     yield f"  return pykernels::library::CallOp({number}, {{{next(lists)}}}, {{{next(lists)}}}, {{{values}}}, error,"
@@ -229,18 +226,11 @@ def _definition(number: int, op: LibraryOp) -> Iterator[str]:
 def _value(attribute: Attribute) -> str:
     """Return the ``pk_attr`` for a member of `attributes`."""
     type_, member = attribute.type, f"attributes->{attribute.name}"
-    kind = _LISTS.get(type_) or _SINGLES[type_]
-    count = f"attributes->n_{attribute.name}" if type_ in _LISTS else "1"
-    single = type_ not in _LISTS
-    parts = [
-        literal(attribute.name),
-        str(int(type_)),
-        count,
-        member if single and kind.startswith("int") else "0",
-        member if single and kind == "double" else "0",
-        member if single and type_ is AttrType.STRING else "nullptr",
-        member if kind == "int64_t" and not single else "nullptr",
-        member if kind == "double" and not single else "nullptr",
-        member if type_ is AttrType.LIST_STRING else "nullptr",
-    ]
-    return f"{{{', '.join(parts)}}}"
+    is_list = type_ in _LISTS
+    kind = _LISTS[type_] if is_list else _SINGLES[type_]
+    count = f"attributes->n_{attribute.name}" if is_list else "1"
+    # The members of pk_attr that hold a value or point to a list.
+    holders = ("integer", "real", "text", "integers", "reals", "texts")
+    holder = {"double": "real", "const char*": "text", "char* const": "text"}.get(kind, "integer") + "s" * is_list
+    parts = [member if each == holder else "0" if each in holders[:2] else "nullptr" for each in holders]
+    return f"{{{', '.join([literal(attribute.name), str(int(type_)), count, *parts])}}}"

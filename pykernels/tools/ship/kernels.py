@@ -20,6 +20,7 @@ from pykernels.kernel import service
 from pykernels.kernel.facts import ELEMENTWISE, PYTHON, Facts
 from pykernels.kernel.pipeline import compile_kernel
 from pykernels.kernel.read.signature import Signature, read_shapes, signature_of
+from pykernels.kernel.read.source import KernelFunction
 from pykernels.load.module import OpModule
 from pykernels.load.samples import MAX_NDIM, Sample, sample
 
@@ -31,65 +32,40 @@ DEFAULT_DTYPES = ("float32", "float64", "float16")
 
 @dataclass(frozen=True)
 class Wanted:
-    """The kernels that a library should contain.
+    """The kernels that a library should contain."""
 
-    Attributes
-    ----------
-    dtypes : sequence of str
-        The dtypes of the inputs; `DEFAULT_DTYPES` if empty.
-    shapes : mapping of str to tuple of int
-        The shapes of inputs, of which only the number of axes counts. By default those of `samples.sample`, and inputs
-        of one shape with up to `samples.MAX_NDIM` axes.
-    attributes : mapping
-        Values of attributes. Numbers may be left out, since kernels take them at run time.
-    gradients : bool
-        Whether to compile the ops of gradients, too.
-    filename : str
-        As for `kernel.pipeline.compile_kernel`: what the objects are for.
-    """
-
-    dtypes: Sequence[str] = ()
+    #: The dtypes of the inputs; `DEFAULT_DTYPES` if empty.
+    dtypes: Sequence[np.dtype | str] = ()
+    #: The shapes of inputs, of which only the number of axes counts. By default those of `samples.sample`, and inputs
+    #: of one shape with up to `samples.MAX_NDIM` axes.
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    #: Values of attributes. Numbers may be left out, since kernels take them at run time.
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether to compile the ops of gradients, too.
     gradients: bool = True
+    #: As for `kernel.pipeline.compile_kernel`: what the objects are for.
     filename: str = linking.RELOCATABLE
 
 
 @dataclass(frozen=True, eq=False)
 class LibraryKernel:
-    """A kernel that is compiled to an object.
-
-    Attributes
-    ----------
-    op : OpDef
-    where : str
-        The file and line of the function.
-    instance : abi.Instance
-        The use that it was compiled for.
-    signature : Signature
-    any_rank : bool
-        Whether it takes tensors with any number of axes.
-    flags : int
-        ``pk_kernel_flags``.
-    needs_blas : bool
-        Whether it calls matrix products.
-    path : Path
-        The object, whose function is `linking.ENTRY`.
-    facts : Facts
-    given : Signature
-        The signature of the use, not specialized on any numbers.
-    """
+    """A kernel that is compiled to an object."""
 
     op: OpDef
-    where: str
+    function: KernelFunction
+    #: The use that it was compiled for.
     instance: abi.Instance
+    #: The signature of the use, not specialized on any numbers.
+    given: Signature
     signature: Signature
-    any_rank: bool
-    flags: int
-    needs_blas: bool
+    #: The object, whose function is `linking.ENTRY`.
     path: Path
     facts: Facts
-    given: Signature
+
+    @property
+    def any_rank(self) -> bool:
+        """Whether it takes tensors with any number of axes."""
+        return self.facts.form == ELEMENTWISE
 
 
 def compile_kernels(module: OpModule, wanted: Wanted) -> tuple[list[LibraryKernel], list[str]]:
@@ -190,10 +166,7 @@ class _Collected:
             raise BuildError(
                 f"op {op.name!r}: {function.where}: {function.name} needs Python at run time: {facts.reason}"
             )
-        flags = abi.KernelFlag.ELEMENTWISE if facts.form == ELEMENTWISE else abi.KernelFlag(0)
-        flags |= abi.KernelFlag.ITERATIONS if facts.in_pieces else abi.KernelFlag(0)
-        where, any_rank = f"{function.path.name}:{function.line}", facts.form == ELEMENTWISE
-        return LibraryKernel(op, where, instance, signature, any_rank, int(flags), facts.blas, path, facts, given)
+        return LibraryKernel(op, function, instance, given, signature, path, facts)
 
 
 @dataclass(frozen=True)
@@ -207,7 +180,7 @@ class _Variant:
 def _variants(module: OpModule, wanted: Wanted) -> Iterator[_Variant]:
     refused: list[CallError] = []
     accepted = 0
-    for dtype in map(np.dtype, wanted.dtypes or DEFAULT_DTYPES):
+    for dtype in [np.dtype(each) for each in wanted.dtypes or DEFAULT_DTYPES]:
         try:
             first = sample(module, _ELEMENTS, dtype, shapes=wanted.shapes, attributes=wanted.attributes, makes_up=False)
         except CallError as error:

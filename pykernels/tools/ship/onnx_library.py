@@ -48,14 +48,14 @@ def build_onnx_library(
     owners: dict[NodeName, OpModule] = {}
     for number, (module, group) in enumerate(kernels.items()):
         rows = dtype_rows(module)
-        where = {kernel.op.name: kernel.where for kernel in group}
+        compiled = {kernel.op for kernel in group}
         for name, op in node_names(module, domain=domain):
-            if op.name not in where:
+            if op not in compiled:
                 continue
             if name in owners:
                 raise BuildError(f"two folders define the ONNX op {name}: {owners[name].path} and {module.path}")
             owners[name] = module
-            ops.append(LibraryOp(op, number, name.domain, name.op_type, where[op.name], rows[op.name]))
+            ops.append(LibraryOp(op, number, name.domain, name.op_type, rows[op.name]))
     with replacing([output]) as temporary:
         assemble(temporary[output], kernels, ops, _PARTS, [_ENTRY])
     return ops

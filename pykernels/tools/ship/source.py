@@ -13,26 +13,15 @@ from pykernels.tools.ship.kernels import LibraryKernel
 
 @dataclass(frozen=True, eq=False)
 class LibraryOp:
-    """An op type of a library.
-
-    Attributes
-    ----------
-    op : OpDef
-    definition : int
-        The index of its definition in the library.
-    domain, name : str
-        The domain and type of its nodes.
-    where : str
-        The file and line of its kernel.
-    dtypes : sequence of sequence of int
-        The dtypes, as ``onnx.node_dtypes`` finds them.
-    """
+    """An op type of a library."""
 
     op: OpDef
+    #: The index of its definition in the library.
     definition: int
+    #: The domain and type of its nodes.
     domain: str
     name: str
-    where: str
+    #: The dtypes, as ``onnx.node_dtypes`` finds them.
     dtypes: Sequence[Sequence[int]]
 
 
@@ -68,7 +57,8 @@ def _lines(ops: Sequence[LibraryOp], kernels: Sequence[LibraryKernel]) -> Iterat
         yield from _kernel_arrays(number, kernel)
     yield "}"
     yield f"const int32_t n_ops = {len(ops)};"
-    yield from _array("OpEntry", "ops", [_op_entry(number, op) for number, op in enumerate(ops)])
+    places = {kernel.op: kernel.function.place for kernel in kernels}
+    yield from _array("OpEntry", "ops", [_op_entry(number, op, places[op.op]) for number, op in enumerate(ops)])
     numbers = {op.op: number for number, op in enumerate(ops)}
     yield f"const int32_t n_kernels = {len(kernels)};"
     entries = [_kernel_entry(number, numbers[kernel.op], kernel) for number, kernel in enumerate(kernels)]
@@ -82,15 +72,17 @@ def _array(type_: str, name: str, items: Sequence[str]) -> Iterator[str]:
     yield "};"
 
 
-def _op_entry(number: int, op: LibraryOp) -> str:
-    texts = ", ".join(map(text, (op.domain, op.name, op.where)))
+def _op_entry(number: int, op: LibraryOp, place: str) -> str:
+    texts = ", ".join(map(text, (op.domain, op.name, place)))
     return f"{{{definition_symbol(op.definition)}, {op.op.index}, {texts}, {len(op.dtypes)}, dtypes_{number}}}"
 
 
 def _kernel_entry(number: int, op: int, kernel: LibraryKernel) -> str:
     instance = kernel.instance
+    flags = abi.KernelFlag.ELEMENTWISE if kernel.any_rank else abi.KernelFlag(0)
+    flags |= abi.KernelFlag.ITERATIONS if kernel.facts.in_pieces else abi.KernelFlag(0)
     parts = [
-        *(op, kernel_symbol(number), kernel.flags, instance.n_inputs, instance.n_outputs, f"tensors_{number}"),
+        *(op, kernel_symbol(number), int(flags), instance.n_inputs, instance.n_outputs, f"tensors_{number}"),
         *(len(kernel.signature.scalars), f"scalars_{number}"),
         *(len(kernel.signature.constants), f"constants_{number}"),
     ]
@@ -100,14 +92,10 @@ def _kernel_entry(number: int, op: int, kernel: LibraryKernel) -> str:
 def _kernel_arrays(number: int, kernel: LibraryKernel) -> Iterator[str]:
     instance = kernel.instance
     tensors = [*instance.inputs[: instance.n_inputs], *instance.outputs[: instance.n_outputs]]
-    yield from _array(
-        "TensorEntry",
-        f"tensors_{number}",
-        [
-            f"{{{text(t.argument.decode())}, {t.index}, {t.dtype}, {-1 if kernel.any_rank else t.ndim}}}"
-            for t in tensors
-        ],
-    )
+    entries = [
+        f"{{{text(t.argument.decode())}, {t.index}, {t.dtype}, {-1 if kernel.any_rank else t.ndim}}}" for t in tensors
+    ]
+    yield from _array("TensorEntry", f"tensors_{number}", entries)
     yield from _array("int32_t", f"scalars_{number}", [str(position) for _, position in kernel.signature.scalars])
     constants = {name for name, _ in kernel.signature.constants}
     attrs = [attr for attr in instance.attrs[: instance.n_attrs] if attr.name.decode() in constants]

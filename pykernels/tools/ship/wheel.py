@@ -35,17 +35,11 @@ _IGNORED = shutil.ignore_patterns("__pycache__", "build", "dist", "*.egg-info", 
 
 @dataclass(frozen=True)
 class Project:
-    """The project of a package of ops.
+    """The project of a package of ops."""
 
-    Attributes
-    ----------
-    root : Path
-        The folder of its ``pyproject.toml``.
-    collections : tuple of Path
-        Its folders of op folders.
-    """
-
+    #: The folder of its ``pyproject.toml``.
     root: Path
+    #: Its folders of op folders.
     collections: tuple[Path, ...]
 
 
