@@ -37,7 +37,7 @@ def attach(kernel: ctypes.CDLL) -> None:
         kernel.pk_kernel_set_blas(_preferred or _from_scipy())
         _attached.append(kernel)
         if len(_attached) == 1:
-            _tell_threads()
+            _pass_threads()
 
 
 def watch_threads(watcher: Callable[[int, int], None]) -> None:
@@ -52,10 +52,10 @@ def watch_threads(watcher: Callable[[int, int], None]) -> None:
     with _lock:
         _watchers.append(watcher)
         if _attached:
-            _tell_threads()
+            _pass_threads()
 
 
-def _tell_threads() -> None:
+def _pass_threads() -> None:
     addresses = (0, 0)
     for prefix in ("scipy_openblas", "openblas"):
         with contextlib.suppress(AttributeError):
@@ -88,7 +88,7 @@ def prefer(library: ctypes.CDLL) -> bool:
         for kernel in _attached:
             kernel.pk_kernel_set_blas(_preferred)
         if _attached:
-            _tell_threads()
+            _pass_threads()
     return True
 
 

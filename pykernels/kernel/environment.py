@@ -52,5 +52,5 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
-    telling = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU part")
-    return "\n".join(sorted({line for line in lines if line.startswith(telling)}))
+    relevant = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU part")
+    return "\n".join(sorted({line for line in lines if line.startswith(relevant)}))

@@ -25,10 +25,10 @@ struct Broken {
   Mutex mutex;
   std::unordered_map<const ThreadedVar*, Reason> arrays;
   // Failures of Python operators that have not been reported yet, even if their arrays are gone.
-  std::vector<std::exception_ptr> untold;
+  std::vector<std::exception_ptr> unreported;
   // How many failures have been reported now, and when each waiting operation was pushed; 0 if it is not in the table.
-  size_t n_told = 0;
-  std::unordered_map<const ThreadedOpr*, std::deque<size_t>> n_told_at_push;
+  size_t n_reported = 0;
+  std::unordered_map<const ThreadedOpr*, std::deque<size_t>> n_reported_at_push;
   struct Result {
     const ThreadedVar* variable;
     const ResultScope* scope;
@@ -74,28 +74,28 @@ const Failure* AsFailure(const std::exception_ptr& exception) {
   }
 }
 
-bool IsTold(const std::exception_ptr& exception) {
+bool IsReported(const std::exception_ptr& exception) {
   const Failure* failure = AsFailure(exception);
-  return failure && failure->told;
+  return failure && failure->reported;
 }
 
-void SetTold(const std::exception_ptr& exception, Broken* broken) {
+void SetReported(const std::exception_ptr& exception, Broken* broken) {
   const Failure* failure = AsFailure(exception);
-  if (failure && !failure->told) failure->told = ++broken->n_told;
+  if (failure && !failure->reported) failure->reported = ++broken->n_reported;
 }
 
 // An operation about to run: its inputs are ready, and nothing else reads or writes its outputs.
 struct Next {
   ThreadedOpr* opr;
   // How many failures had been reported when it was pushed.
-  size_t n_told;
+  size_t n_reported;
 
   // Returns whether the caller could know of the failure when pushing the operation, and so wants it regardless. An
   // earlier operation may belong to the failed pass: it may update the broken array in place, which MXNet does not
   // distinguish from writing it anew.
   bool Knows(const std::exception_ptr& exception) const {
     const Failure* failure = AsFailure(exception);
-    return !failure || (failure->told && failure->told <= n_told);
+    return !failure || (failure->reported && failure->reported <= n_reported);
   }
 };
 
@@ -135,12 +135,12 @@ void MarkWritten(const ThreadedOpr& opr, const std::exception_ptr& failure, Brok
 
 // Returns how many failures had been reported when an operation about to run was pushed.
 size_t TakePushed(const ThreadedOpr* opr, Broken* broken) {
-  const auto found = broken->n_told_at_push.find(opr);
-  if (found == broken->n_told_at_push.end()) return 0;
-  const size_t n_told = found->second.front();
+  const auto found = broken->n_reported_at_push.find(opr);
+  if (found == broken->n_reported_at_push.end()) return 0;
+  const size_t n_reported = found->second.front();
   found->second.pop_front();
-  if (found->second.empty()) broken->n_told_at_push.erase(found);
-  return n_told;
+  if (found->second.empty()) broken->n_reported_at_push.erase(found);
+  return n_reported;
 }
 
 void Follow(ThreadedOpr* opr) {
@@ -175,14 +175,14 @@ void MarkFailed(const ThreadedVar* variable, const std::exception_ptr& failure, 
 }
 
 // Returns whether to track an operation. Before the first failure, an untracked operation knows everything: there is
-// nothing to know. But MXNet keeps some operations and pushes them again, and their pushes must be told apart.
+// nothing to know. But MXNet keeps some operations and pushes them again, and their pushes must be distinguished.
 bool IsNoted(const ThreadedOpr& opr) { return has_failed || !opr.is_temporary; }
 
 void Push(Engine* engine, ThreadedOpr* opr, uint64_t context, int priority, bool is_profiled) {
   if (IsNoted(*opr)) {
     Broken& broken = TheBroken();
     std::lock_guard lock(broken.mutex);
-    broken.n_told_at_push[opr].push_back(broken.n_told);
+    broken.n_reported_at_push[opr].push_back(broken.n_reported);
   }
   unwatched->Push(engine, opr, context, priority, is_profiled);
 }
@@ -225,14 +225,15 @@ void WaitForVar(Engine* engine, ThreadedVar* variable) {
   Broken& broken = TheBroken();
   std::lock_guard lock(broken.mutex);
   const auto found = broken.arrays.find(variable);
-  if (found != broken.arrays.end() && (found->second.is_lost || !IsTold(found->second.failure))) {
+  if (found != broken.arrays.end() && (found->second.is_lost || !IsReported(found->second.failure))) {
     failure = found->second.failure;
-  } else if (IsTold(failure)) {
+  } else if (IsReported(failure)) {
     return;  // the array keeps its earlier value
   }
   if (!failure) return;
-  SetTold(failure, &broken);
-  broken.untold.erase(std::remove(broken.untold.begin(), broken.untold.end(), failure), broken.untold.end());
+  SetReported(failure, &broken);
+  auto& unreported = broken.unreported;
+  unreported.erase(std::remove(unreported.begin(), unreported.end(), failure), unreported.end());
   std::rethrow_exception(failure);
 }
 
@@ -243,17 +244,17 @@ void WaitForAll(Engine* engine) {
   if (!failure && !has_failed) return;
   Broken& broken = TheBroken();
   std::lock_guard lock(broken.mutex);
-  if (!broken.untold.empty() && (!failure || IsTold(failure))) failure = broken.untold.front();
+  if (!broken.unreported.empty() && (!failure || IsReported(failure))) failure = broken.unreported.front();
   if (!failure) return;
   // MXNet has forgotten all other failures too.
   for (const auto& [variable, reason] : broken.arrays) {
-    if (IsTold(failure) && !IsTold(reason.failure)) failure = reason.failure;
+    if (IsReported(failure) && !IsReported(reason.failure)) failure = reason.failure;
   }
-  const bool is_told = IsTold(failure);
-  SetTold(failure, &broken);
-  for (const auto& [variable, reason] : broken.arrays) SetTold(reason.failure, &broken);
-  broken.untold.clear();
-  if (!is_told) std::rethrow_exception(failure);
+  const bool is_reported = IsReported(failure);
+  SetReported(failure, &broken);
+  for (const auto& [variable, reason] : broken.arrays) SetReported(reason.failure, &broken);
+  broken.unreported.clear();
+  if (!is_reported) std::rethrow_exception(failure);
 }
 
 bool HasThreads(const EngineTable& table) {
@@ -329,7 +330,7 @@ bool MarkResultsBroken(const std::vector<const void*>& data, const std::exceptio
     ++n_marked;
   }
   if (n_marked == 0 || n_marked < data.size()) return false;
-  broken.untold.push_back(failure);
+  broken.unreported.push_back(failure);
   return true;
 }
 

@@ -15,7 +15,7 @@ namespace pykernels::mxnet {
 struct Failure : dmlc::Error {
   explicit Failure(const std::string& text);
   const void* owner;  // distinguishes the failures of other registrars in the process
-  mutable size_t told = 0;  // its number among all reported failures, from 1; 0 before it is reported
+  mutable size_t reported = 0;  // its number among all reported failures, from 1; 0 before it is reported
 };
 
 // Makes every read of a broken array fail until the array is written again, and likewise for every new array computed

@@ -87,15 +87,15 @@ void OnDistribution(void* user, int32_t signature, const char* argument, int32_t
   static_cast<std::vector<Distribution>*>(user)->push_back({signature, argument, index, kind, axis});
 }
 
-void BuildSignatures(const std::vector<Distribution>& told, user_op::SbpContext* context) {
-  for (size_t i = 0; i < told.size();) {
+void BuildSignatures(const std::vector<Distribution>& signatures, user_op::SbpContext* context) {
+  for (size_t i = 0; i < signatures.size();) {
     auto builder = context->NewBuilder();
-    const int32_t signature = told[i].signature;
-    for (; i < told.size() && told[i].signature == signature; ++i) {
-      const user_op::OpArg argument(std::string(told[i].argument), told[i].index);
-      if (told[i].kind == 'S') builder.Split(argument, told[i].axis);
-      if (told[i].kind == 'B') builder.Broadcast(argument);
-      if (told[i].kind == 'P') builder.PartialSum(argument);
+    const int32_t signature = signatures[i].signature;
+    for (; i < signatures.size() && signatures[i].signature == signature; ++i) {
+      const user_op::OpArg argument(std::string(signatures[i].argument), signatures[i].index);
+      if (signatures[i].kind == 'S') builder.Split(argument, signatures[i].axis);
+      if (signatures[i].kind == 'B') builder.Broadcast(argument);
+      if (signatures[i].kind == 'P') builder.PartialSum(argument);
     }
     builder.Build();
   }
@@ -115,9 +115,9 @@ of::Maybe<void> ListSbp(const OpType& type, user_op::SbpContext* context) {
     instance->Specialize(inputs);  // reports errors in the inputs; the SBP function need not
     pk_instance view = instance->View(inputs, instance->blank_outputs());
     view.parallel_num = context->parallel_num();
-    std::vector<Distribution> told;
-    type.op().ListSbp(view, OnDistribution, &told);
-    BuildSignatures(told, context);
+    std::vector<Distribution> signatures;
+    type.op().ListSbp(view, OnDistribution, &signatures);
+    BuildSignatures(signatures, context);
   });
 }
 

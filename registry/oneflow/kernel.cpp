@@ -101,14 +101,14 @@ class Kernel final : public user_op::OpKernel {
             ReadBuffers(context, use->outputs, use->instance->blank_outputs()), attributes.IsTrain());
     } catch (const std::exception& problem) {
       // The exception must not reach OneFlow's threads: it would end the process.
-      Tell(TextOf(problem), context);
+      Report(TextOf(problem), context);
     }
   }
 
   bool AlwaysComputeWhenAllOutputsEmpty() const override { return false; }
 
  private:
-  void Tell(std::string text, user_op::KernelComputeContext* context) const {
+  void Report(std::string text, user_op::KernelComputeContext* context) const {
     const std::string& caller = context->Attr<std::string>(kCaller);
     if (!caller.empty()) text += Join(", at ", caller);
     const bool is_known = !caller.empty() || type_.outputs().empty();

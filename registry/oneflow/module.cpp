@@ -90,9 +90,9 @@ PyObject* set_blas_threads(PyObject* /*module*/, PyObject* arguments) {
 }
 
 PyObject* make_watcher(PyObject* /*module*/, PyObject* arguments) {
-  unsigned long long told = 0;
-  if (!PyArg_ParseTuple(arguments, "K", &told)) return nullptr;
-  return PyLong_FromVoidPtr(MakeWatcher(reinterpret_cast<Told>(told)));
+  unsigned long long report = 0;
+  if (!PyArg_ParseTuple(arguments, "K", &report)) return nullptr;
+  return PyLong_FromVoidPtr(MakeWatcher(reinterpret_cast<ReportTensor>(report)));
 }
 
 PyObject* take_failures(PyObject* /*module*/, PyObject* /*none*/) {
@@ -119,7 +119,7 @@ PyMethodDef the_methods[] = {
      "set_blas_threads(get, set): the addresses of what gives and sets the number of threads of the BLAS that kernels "
      "call, or zeros."},
     {"make_watcher", make_watcher, METH_VARARGS,
-     "make_watcher(told): the address of what tells a function of tensors in graphs; see watcher.h."},
+     "make_watcher(report): the address of a watcher that calls a function with tensors in graphs; see watcher.h."},
     {"take_failures", take_failures, METH_NOARGS,
      "take_failures() -> str or None: what has gone wrong in kernels since this was last asked."},
     {"is_worker", is_worker, METH_NOARGS, "is_worker() -> bool: whether OneFlow waits for what runs on this thread."},

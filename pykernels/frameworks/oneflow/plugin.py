@@ -85,10 +85,10 @@ def prepare() -> None:
         _registrar()
 
 
-def tell_tensors(tell: Callable[[bytes, int], None]) -> bool:
-    """Make OneFlow report tensors in graphs, see `Registrar.tell_tensors`."""
+def report_tensors(report: Callable[[bytes, int], None]) -> bool:
+    """Make OneFlow report tensors in graphs, see `Registrar.report_tensors`."""
     with _lock:
-        return _registrar().tell_tensors(tell)
+        return _registrar().report_tensors(report)
 
 
 @functools.lru_cache(maxsize=1)

@@ -206,16 +206,16 @@ class Registrar:
         )
         return call
 
-    def tell_tensors(self, tell: Callable[[bytes, int], None]) -> bool:
-        """Make OneFlow call `tell` with the name of a watcher and a tensor in a graph, for the life of the process.
+    def report_tensors(self, report: Callable[[bytes, int], None]) -> bool:
+        """Make OneFlow call `report` with the name of a watcher and a tensor in a graph, for the life of the process.
 
         Returns
         -------
         bool
             Whether this version of OneFlow supports it.
         """
-        self._tell = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64)(tell)
-        watcher = self._module.make_watcher(ctypes.cast(self._tell, ctypes.c_void_p).value)
+        self._report = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64)(report)
+        watcher = self._module.make_watcher(ctypes.cast(self._report, ctypes.c_void_p).value)
         if watcher:
             ctypes.c_void_p.in_dll(self._internal, _WATCHER).value = watcher
         return bool(watcher)

@@ -34,9 +34,9 @@ def ways(case: Case) -> dict[str, Way]:
 def _checked(case: Case, node: NodeCase) -> Outcome:
     """Check the outputs of a gradient's node, then return the expected outcome of the op."""
     for number, (found, wanted) in enumerate(zip(_run(node), node.outputs)):
-        told = difference(f"output {number}", found, wanted)
-        if told:
-            raise AssertionError(told)
+        problem = difference(f"output {number}", found, wanted)
+        if problem:
+            raise AssertionError(problem)
     return case.expected[False]
 
 

@@ -151,11 +151,11 @@ def _resolve(graph: onnx.GraphProto, alias: onnx.NodeProto) -> None:
 
 def _counts(arguments: Sequence[Argument], text: str | None, total: int | None) -> list[int]:
     """Return the number of tensors of each argument: those that the operator declares, or as few as possible."""
-    told = ast.literal_eval(text) if text is not None else None
-    if isinstance(told, (tuple, list)):
-        return list(told)
+    given = ast.literal_eval(text) if text is not None else None
+    if isinstance(given, (tuple, list)):
+        return list(given)
     counts = [0 if argument.optional else argument.count for argument in arguments]
-    left = (told if told is not None else total if total is not None else sum(counts)) - sum(counts)
+    left = (given if given is not None else total if total is not None else sum(counts)) - sum(counts)
     for at, argument in enumerate(arguments):
         more = left if argument.variadic else min(left, argument.count) if argument.optional else 0
         counts[at] += more

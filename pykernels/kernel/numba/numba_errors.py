@@ -31,8 +31,8 @@ def reason_of(error: Exception) -> str:
         lines[0] = re.sub(r"^\w+: ", "", lines[0])
         if not lines[0].startswith(("Failed in", _NO_CALL)):
             return _readable(f"{call}: {lines[0]}")
-    telling = [line for line in lines if line and not line.startswith(_NOISE)]
-    return _readable(telling[0].rstrip(":")) if telling else type(error).__name__
+    informative = [line for line in lines if line and not line.startswith(_NOISE)]
+    return _readable(informative[0].rstrip(":")) if informative else type(error).__name__
 
 
 def line_of(error: Exception, kernel: KernelFunction) -> str:

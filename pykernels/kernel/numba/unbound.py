@@ -93,12 +93,16 @@ class _Flow:
         scope = self._blocks[self._entry].scope
         flags = {name: scope.redefine(f"$has_value_{name}", scope.loc) for name in sorted(flagged)}
 
-        def told(name: str, value: Any, loc: ir.Loc) -> ir.Assign:
+        def set_flag(name: str, value: Any, loc: ir.Loc) -> ir.Assign:
             return ir.Assign(value, flags[name], loc)
 
         for label, certain in self._before.items():
             block = self._blocks[label]
-            body = [told(name, ir.Const(False, scope.loc), scope.loc) for name in flags] if label == self._entry else []
+            body = (
+                [set_flag(name, ir.Const(False, scope.loc), scope.loc) for name in flags]
+                if label == self._entry
+                else []
+            )
             for statement in block.body:
                 loc = statement.loc
                 for name in _step(statement, certain):
@@ -112,7 +116,7 @@ class _Flow:
                 if target in flags:
                     value = statement.value
                     given = flags.get(value.name) if _is_passed_on(statement) else None
-                    body.append(told(target, given or ir.Const(not _is_nothing(value), loc), loc))
+                    body.append(set_flag(target, given or ir.Const(not _is_nothing(value), loc), loc))
             block.body = body
 
     def _flagged(self) -> set[str]:

@@ -14,7 +14,7 @@ import oneflow as flow
 from oneflow.framework import c_api_util
 
 from pykernels.base.errors import CallError
-from pykernels.frameworks.oneflow.plugin import tell_tensors
+from pykernels.frameworks.oneflow.plugin import report_tensors
 
 # The reports of OneFlow since the run began, by the name of the watcher: arrays, or exceptions.
 _reports: dict[str, queue.SimpleQueue[np.ndarray | Exception]] = {}
@@ -89,5 +89,5 @@ def _report(name: bytes, blob: int) -> None:
 
 @functools.cache  # once per process
 def _listen() -> None:
-    if not tell_tensors(_report):
+    if not report_tensors(_report):
         raise CallError("flow.watch_diff: this version of OneFlow does not report gradients in graphs; 0.8.0 does")

@@ -22,20 +22,20 @@ namespace {
 
 class Watcher final : public ::oneflow::ForeignWatcher {
  public:
-  explicit Watcher(Told told) : told_(told) {}
+  explicit Watcher(ReportTensor report) : report_(report) {}
   void Call(const std::string& watcher, int64_t blob) const override {
     const Worker worker;
-    told_(watcher.c_str(), blob);
+    report_(watcher.c_str(), blob);
   }
 
  private:
-  const Told told_;
+  const ReportTensor report_;
 };
 
 }  // namespace
 
-void* MakeWatcher(Told told) {
-  return new std::shared_ptr<::oneflow::ForeignWatcher>(std::make_shared<Watcher>(told));
+void* MakeWatcher(ReportTensor report) {
+  return new std::shared_ptr<::oneflow::ForeignWatcher>(std::make_shared<Watcher>(report));
 }
 
 }  // namespace pykernels::oneflow

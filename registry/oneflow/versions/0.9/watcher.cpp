@@ -3,6 +3,6 @@
 
 namespace pykernels::oneflow {
 
-void* MakeWatcher(Told /*told*/) { return nullptr; }
+void* MakeWatcher(ReportTensor /*report*/) { return nullptr; }
 
 }  // namespace pykernels::oneflow
