@@ -45,7 +45,7 @@ def test_results_reach_the_outputs(tmp_path: Path) -> None:
         ("args[0][0] = 1\nreturn args[0]", "raised ValueError: assignment destination is read-only"),
     ],
 )
-def test_what_is_wrong_is_told_with_op_file_and_line(tmp_path: Path, body: str, told: str) -> None:
+def test_what_is_wrong_is_reported_with_op_file_and_line(tmp_path: Path, body: str, told: str) -> None:
     x = np.ones(4, np.float32)
     with pytest.raises(KernelError, match=rf"op 'op_forward': {tmp_path}/op_py_kernel\.py:[23]: forward {told}"):
         run(tmp_path, body, x, np.empty_like(x))

@@ -98,7 +98,7 @@ def test_what_is_computed_from_it_before_and_after_the_first_read(op_type: str) 
     fails(last.asnumpy)
 
 
-def test_waiting_for_everything_tells_it_once(op_type: str) -> None:
+def test_waiting_for_everything_reports_it_once(op_type: str) -> None:
     y = mx.nd.Custom(mx.nd.array(BAD), op_type=op_type)
     with pytest.raises(mx.MXNetError, match="too large"):
         mx.nd.waitall()
@@ -138,7 +138,7 @@ def test_a_change_in_place_before_anybody_reads(op_type: str) -> None:
     fails(y.asnumpy)
 
 
-def test_a_change_in_place_that_waits_while_the_failure_is_told(op_type: str) -> None:
+def test_a_change_in_place_that_waits_while_the_failure_is_reported(op_type: str) -> None:
     """It is one of those that went before, although it runs after."""
     y, old = mx.nd.Custom(mx.nd.array(BAD), op_type=op_type), mx.nd.ones(2)
     copy = y + 1
@@ -220,7 +220,7 @@ def _step(dense: Any, trainer: Any, op_type: str, numbers: list[float]) -> Any:
     return loss
 
 
-def test_waiting_for_all_tells_of_a_result_that_is_gone(op_type: str) -> None:
+def test_waiting_for_all_reports_a_result_that_is_gone(op_type: str) -> None:
     mx.nd.Custom(mx.nd.array(BAD), op_type=op_type)
     with pytest.raises(mx.MXNetError, match="too large"):
         mx.nd.waitall()

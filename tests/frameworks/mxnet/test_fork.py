@@ -107,7 +107,7 @@ np.testing.assert_array_equal(rows[:, 1], np.where(x > 0, 1, 0.5))
 
 
 @pytest.mark.thorough
-def test_a_pending_failure_is_told_at_a_fork(tmp_path: Path) -> None:
+def test_a_pending_failure_is_reported_at_a_fork(tmp_path: Path) -> None:
     folder = write_op(tmp_path, "failing", COMPILED_RAISES)
     done = process.program(
         PRELUDE

@@ -130,7 +130,7 @@ def test_shipped_ops_beside_convolutions() -> None:
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-def test_a_warning_tells_when_convolutions_spoil_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warning_says_when_convolutions_spoil_values(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = pykernels.LoadError("not the libmxnet that is known")
     monkeypatch.delenv("MXNET_MKLDNN_ENABLED", raising=False)
     with pytest.warns(pykernels.PykernelsWarning, match="not the libmxnet that is known.*MXNET_MKLDNN_ENABLED=0"):

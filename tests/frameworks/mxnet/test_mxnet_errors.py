@@ -201,7 +201,7 @@ def test_errors_of_one_op_do_not_reach_others(load: Callable[..., str]) -> None:
     mx.nd.waitall()
 
 
-def test_a_definition_that_does_not_compile_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_definition_that_does_not_compile_is_reported_in_one_line(tmp_path: Path) -> None:
     kernel = "def forward(args):\n    return args[0]\n\ndef backward(args):\n    return args[0]\n"
     folder = write_op(tmp_path, "uncompiled", kernel)
     (folder / "uncompiled_py_def.py").unlink()

@@ -76,7 +76,7 @@ def test_uses_are_refused(tmp_path: Path, use: str) -> None:
     )
 
 
-def test_the_line_is_told(tmp_path: Path) -> None:
+def test_the_line_is_reported(tmp_path: Path) -> None:
     body = "x = args[0]\n    y = x + 1\n\n    return (y +\n            mx.nd.ones(1))"
     with pytest.raises(pykernels.KernelError, match=r"op_py_kernel\.py:8: forward"):
         KernelSource(write(tmp_path, "import mxnet as mx\n", body))

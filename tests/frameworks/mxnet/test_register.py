@@ -157,7 +157,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("fails", FAILURES)
-def test_failures_tell_op_place_and_text(fails: str) -> None:
+def test_failures_name_op_place_and_text(fails: str) -> None:
     with pytest.raises(mx.MXNetError, match=r"op 'cls_sigmoid': .*" + FAILURES[fails]):
         run(fails=fails)
     with contextlib.suppress(mx.MXNetError):  # on threads the gradient may have begun, and fails by itself

@@ -199,7 +199,7 @@ def told_of(wait: Callable[[], Any]) -> str:
     return str(told.value)
 
 
-def test_the_line_of_the_call_is_told(load: Callable[..., str]) -> None:
+def test_the_line_of_the_call_is_reported(load: Callable[..., str]) -> None:
     function = api(load(COMPILED_RAISES))
     function(flow.ones(2))
     function(flow.ones(3))  # the call that fails
@@ -208,7 +208,7 @@ def test_the_line_of_the_call_is_told(load: Callable[..., str]) -> None:
     assert line_of("the call that fails") in told_of(flow._oneflow_internal.eager.Sync)
 
 
-def test_the_line_of_the_call_whose_gradient_fails_is_told(load: Callable[..., str]) -> None:
+def test_the_line_of_the_call_whose_gradient_fails_is_reported(load: Callable[..., str]) -> None:
     function = api(load(COMPILED_RAISES))
     x = flow.ones(2, requires_grad=True)
     y = function(x)  # the call whose gradient fails
@@ -219,7 +219,7 @@ def test_the_line_of_the_call_whose_gradient_fails_is_told(load: Callable[..., s
 
 
 @pytest.mark.thorough
-def test_the_line_in_the_graph_is_told(load: Callable[..., str]) -> None:
+def test_the_line_in_the_graph_is_reported(load: Callable[..., str]) -> None:
     function = api(load(COMPILED_RAISES))
 
     class Trained(flow.nn.Module):

@@ -249,7 +249,7 @@ print(sigmoid(x).tolist())
     assert "[0.5, 0.5, 0.5, 0.5]" in done.stdout
 
 
-def test_a_failure_that_nobody_waits_for_is_told_at_exit(tmp_path: Path) -> None:
+def test_a_failure_that_nobody_waits_for_is_reported_at_exit(tmp_path: Path) -> None:
     write_op(tmp_path, "failing", COMPILED_RAISES)
     done = program(
         SETUP + f"pykernels.load_ops({str(tmp_path / 'failing')!r})\npykernels.list_ops()['failing'].api.failing(x)",

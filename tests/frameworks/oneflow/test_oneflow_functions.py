@@ -33,7 +33,7 @@ def test_gradients_modules_and_graphs(leaky_relu: Any) -> None:
         assert not leaky_relu(flow.nn.Parameter(x.detach()), 0.25).requires_grad
 
 
-def test_the_wrong_arguments_are_told_as_python_tells_them(leaky_relu: Any) -> None:
+def test_the_wrong_arguments_are_reported_as_python_reports_them(leaky_relu: Any) -> None:
     x = flow.ones(2)
     for call, told in (
         (lambda: leaky_relu(), "missing 1 required positional argument: 'x'"),

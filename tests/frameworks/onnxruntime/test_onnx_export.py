@@ -67,7 +67,7 @@ def test_a_symbol_with_several_inputs_and_outputs(tmp_path: Path) -> None:
         np.testing.assert_allclose(result, value.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_an_operator_that_is_not_loaded_is_told(tmp_path: Path) -> None:
+def test_an_operator_that_is_not_loaded_is_reported(tmp_path: Path) -> None:
     symbol = mx.sym.Custom(mx.sym.Variable("data"), op_type="leaky_relu", name="y")
     pykernels.unload_ops("leaky_relu")
     try:

@@ -75,7 +75,7 @@ def test_dimensions_that_an_attribute_sets_are_known() -> None:
     assert shapes(model_of(nodes, inputs, [value("y", "float32")]))["a"] == ("float32", ["r", 4, 3, 2])
 
 
-def test_inputs_that_the_definition_refuses_are_told() -> None:
+def test_inputs_that_the_definition_refuses_are_reported() -> None:
     bad = [node("leaky_relu_backward", ["x", "dy"], ["dx"], name="wrong")]
     model = model_of(bad, [value("x", "float32", [2, 3]), value("dy", "float32", [3, 2])], [value("dx", "float32")])
     model.graph.output[0].type.tensor_type.ClearField("elem_type")

@@ -111,7 +111,7 @@ def test_wrong_attributes_fail_when_the_model_is_loaded(reader: str, attributes:
     assert f"op '{reader}': {message}" in str(caught.value) and code_of(caught.value) == "PK400"
 
 
-def test_an_unknown_attribute_is_told_where_pykernels_opens_the_model(reader: str) -> None:
+def test_an_unknown_attribute_is_reported_where_pykernels_opens_the_model(reader: str) -> None:
     with pytest.raises(CallError, match=r"node '' \(pykernels::reader\): .* has no attribute 'numbr'; did you mean"):
         pykernels.onnx.session(one_node(reader, [np.zeros(6)], ["float64"], numbr=1))
 
@@ -201,7 +201,7 @@ def test_kernels_that_are_not_compiled_run_as_python(load: Load) -> None:
 
 
 @pytest.mark.usefixtures("shipped")
-def test_a_node_of_no_op_is_told() -> None:
+def test_a_node_of_no_op_is_reported() -> None:
     model = one_node("leaky_rellu", [np.ones(1)], ["float64"])
     with pytest.raises(
         CallError, match=r"a node of pykernels::leaky_rellu, but there is no such op. Loaded are: .*relu"
@@ -224,7 +224,7 @@ def test_a_result_for_which_there_is_no_memory() -> None:
     assert code_of(caught.value) == "PK400"
 
 
-def test_what_is_no_model_is_told(tmp_path: Path) -> None:
+def test_what_is_no_model_is_reported(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_text("not a model")
     with pytest.raises(LoadError, match=r"model.onnx is not an ONNX model"):
         pykernels.onnx.session(tmp_path / "model.onnx")
@@ -232,7 +232,7 @@ def test_what_is_no_model_is_told(tmp_path: Path) -> None:
         pykernels.onnx.session(tmp_path / "missing.onnx")
 
 
-def test_what_is_not_loaded_is_told() -> None:
+def test_what_is_not_loaded_is_reported() -> None:
     with pytest.raises(CallError, match="op 'nothing' is not loaded"):
         pykernels.onnx.session_options("nothing")
 

@@ -100,7 +100,7 @@ def test_lists_are_checked_compiled_and_batched(every: Any) -> None:
     ],
     ids=str,
 )
-def test_wrong_arguments_are_told(every: Any, arguments: dict[str, Any], told: str) -> None:
+def test_wrong_arguments_are_reported(every: Any, arguments: dict[str, Any], told: str) -> None:
     with pytest.raises(RuntimeError, match=told):
         every(**{"x": torch.ones(2), "xs": [torch.ones(2)], **arguments})
 

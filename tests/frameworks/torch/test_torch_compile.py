@@ -157,13 +157,13 @@ def test_compiles_with_inductor(ops: Any) -> None:
     assert counter.frame_count == 1
 
 
-def test_what_a_definition_refuses_is_told_while_compiling(ops: Any) -> None:
+def test_what_a_definition_refuses_is_reported_while_compiling(ops: Any) -> None:
     compiled = torch.compile(lambda x: ops.softmax(x, axis=5), fullgraph=True, backend="aot_eager")
     with pytest.raises(RuntimeError, match=r"softmax_forward.*axis"):
         compiled(torch.randn(3, 4))
 
 
-def test_unsupported_dtypes_are_told_while_compiling(ops: Any) -> None:
+def test_unsupported_dtypes_are_reported_while_compiling(ops: Any) -> None:
     compiled = torch.compile(ops.sigmoid, fullgraph=True, backend="aot_eager")
     with pytest.raises(RuntimeError, match=r"'x' has dtype bfloat16, but kernels compute with float16, float32"):
         compiled(torch.randn(3).bfloat16())

@@ -131,7 +131,7 @@ def test_an_unknown_op(ops: Any) -> None:
     assert {"sigmoid", "nms"} <= set(dir(ops))
 
 
-def test_a_folder_that_is_wrong_is_told_where_it_is_asked_for(
+def test_a_folder_that_is_wrong_is_reported_where_it_is_asked_for(
     load: Callable[..., str], enter: Callable[..., Any]
 ) -> None:
     name = load("def forward(args):\n    return args[0]\n", definition="import pykernels\n")

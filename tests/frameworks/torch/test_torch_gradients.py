@@ -180,7 +180,7 @@ def test_a_graph_is_walked_once(ops: Any) -> None:
         y.backward()
 
 
-def test_what_was_kept_and_then_changed_is_told(ops: Any) -> None:
+def test_what_was_kept_and_then_changed_is_reported(ops: Any) -> None:
     x = torch.randn(3, requires_grad=True)
     y = ops.sigmoid(x)
     y.mul_(2)

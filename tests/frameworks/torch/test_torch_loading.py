@@ -72,7 +72,7 @@ def test_a_shape_that_changes_is_inferred_anew(tmp_path: Path, changing: Callabl
         assert op(torch.ones(2)).shape == (size,)
 
 
-def test_an_unloaded_op_is_told(tmp_path: Path, changing: Callable[[], Any], ops: Any) -> None:
+def test_an_unloaded_op_is_reported(tmp_path: Path, changing: Callable[[], Any], ops: Any) -> None:
     pykernels.load_ops(write_op(tmp_path, "changing", TIMES.format(factor=2)))
     op = changing()
     x = torch.ones(2, requires_grad=True)

@@ -55,7 +55,7 @@ WRONG: dict[str, Callable[[Any, str], Any]] = {
 
 
 @pytest.mark.parametrize("call", WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_as_with_data(ops: Any, call: Callable[[Any, str], Any]) -> None:
+def test_what_is_wrong_is_reported_as_with_data(ops: Any, call: Callable[[Any, str], Any]) -> None:
     with pytest.raises(RuntimeError) as expected:
         call(ops, "cpu")
     with pytest.raises(RuntimeError) as told:

@@ -216,7 +216,7 @@ def test_a_place_that_cannot_be_written(shipped: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_arguments_that_nodes_cannot_tell_apart(tmp_path: Path) -> None:
+def test_arguments_that_nodes_cannot_distinguish(tmp_path: Path) -> None:
     pykernels.load_ops(write_every_op(tmp_path))
     try:
         with pytest.raises(

@@ -238,7 +238,7 @@ def test_cuts_where_outputs_have_different_shapes(tmp_path: Path) -> None:
         np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
-def test_shapes_that_do_not_fit_are_told_in_numpys_words(tmp_path: Path) -> None:
+def test_shapes_that_do_not_fit_are_reported_in_numpys_words(tmp_path: Path) -> None:
     kernel = kernel_of(tmp_path, kernel_text("x + y"))
     x, y = np.ones((2, 3), np.float32), np.ones((2, 2), np.float32)
     text = run(build(kernel, [x, y], [x.copy()]), [x, y], [x.copy()])

@@ -162,7 +162,7 @@ def test_float16_is_rounded_once(tmp_path: Path, name: str) -> None:
         check(out, function_of(name)(*(each.astype(np.float32) for each in inputs)), most=0.502)
 
 
-def test_facts_tell_which_functions_have_a_vector_twin(tmp_path: Path) -> None:
+def test_facts_say_which_functions_have_a_vector_twin(tmp_path: Path) -> None:
     x = np.linspace(0.1, 1, 50, dtype=np.float32)
     built, _ = kernel_and_outputs(tmp_path, "exp", [x])
     assert (built.facts.vector_math or built.facts.scalar_math) == ("expf",)

@@ -129,7 +129,7 @@ def test_statements_are_elementwise(tmp_path: Path, body: str) -> None:
         ("return (x > 0) - (x < 0)", "TypeError: numpy boolean subtract"),
     ],
 )
-def test_what_is_not_elementwise_is_told_with_its_line(tmp_path: Path, body: str, told: str) -> None:
+def test_what_is_not_elementwise_is_reported_with_its_line(tmp_path: Path, body: str, told: str) -> None:
     with pytest.raises(NotExpressible) as raised:
         recognised(tmp_path, body)
     assert told in str(raised.value)

@@ -155,7 +155,7 @@ def test_several_outputs_and_attributes_of_every_kind(tmp_path: Path) -> None:
         ("raise NotImplementedError('later')", "raised NotImplementedError: later"),
     ],
 )
-def test_what_cannot_be_right_is_told_when_built(tmp_path: Path, body: str, told: str) -> None:
+def test_what_cannot_be_right_is_reported_when_built(tmp_path: Path, body: str, told: str) -> None:
     x = np.ones(3, np.float32)
     kernel = kernel_of(tmp_path, f"def forward(args):\n    (x,) = args\n    {body}\n")
     with pytest.raises(KernelError, match=rf"op 'op_forward': {tmp_path}/op_py_kernel\.py:\d+: .*({told})"):
@@ -173,7 +173,7 @@ def test_what_cannot_be_right_is_told_when_built(tmp_path: Path, body: str, told
         ("y = x.copy()\n    y[len(x)] = 1\n    return y", "raised IndexError: index 3 is out of bounds"),
     ],
 )
-def test_what_goes_wrong_in_a_call_is_told_in_numpys_words(tmp_path: Path, body: str, told: str) -> None:
+def test_what_goes_wrong_in_a_call_is_reported_in_numpys_words(tmp_path: Path, body: str, told: str) -> None:
     x = np.ones(3, np.float32)
     kernel = kernel_of(tmp_path, f"def forward(args):\n    (x,) = args\n    {body}\n")
     out = np.empty_like(x)

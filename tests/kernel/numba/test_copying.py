@@ -108,7 +108,7 @@ def test_assignments_of_another_dtype_and_by_arrays(tmp_path: Path) -> None:
         ("return np.stack((x, x), 3)", "axis 3 is out of bounds"),
     ],
 )
-def test_what_is_wrong_is_told_as_by_numpy(tmp_path: Path, body: str, message: str) -> None:
+def test_what_is_wrong_is_reported_as_by_numpy(tmp_path: Path, body: str, message: str) -> None:
     x = np.ones((5, 4))
     kernel = kernel_of(tmp_path, f"def forward(args):\n    (x,) = args\n    {body}\n")
     made = np.ones((2, 5, 4)) if "stack" in body else x.copy()

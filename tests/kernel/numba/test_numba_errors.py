@@ -40,7 +40,7 @@ def test_the_line_and_the_reason(tmp_path: Path, expression: str, reason: str) -
     assert "0x" not in said and "site-packages" not in said
 
 
-def test_an_error_in_a_helper_is_told_of_the_helper(tmp_path: Path) -> None:
+def test_an_error_in_a_helper_is_reported_of_the_helper(tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text("def double(x):\n    y = 2 * x\n    return y.nothing\n")
     said = said_of(
         tmp_path,
