@@ -86,9 +86,9 @@ def opcheck(
     AssertionError
         A check failed. The message has every finding and the programs that reproduce them.
     CallError
-        There is no such check.
+        A check does not exist.
     LoadError
-        There is no such op.
+        The op does not exist.
 
     Examples
     --------

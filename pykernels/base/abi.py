@@ -213,13 +213,7 @@ _INTEGER_LISTS = {AttrType.SHAPE, AttrType.LIST_INT32, AttrType.LIST_INT64, Attr
 
 
 def encode_attr(name: str, type_: AttrType, value: Any) -> Attr:
-    """Return an ``Attr`` that holds `value` and keeps alive what it points to.
-
-    Parameters
-    ----------
-    value : int, float, bool, str or tuple
-        As `decode_attr` returns it: a dtype is its OneFlow number, a shape or list is a tuple.
-    """
+    """Return an ``Attr`` that holds `value`, as `decode_attr` returns it, and keeps alive what it points to."""
     attr = Attr(name=name.encode(), type=type_, count=1)
     if type_ in _INTEGERS:
         attr.integer = int(value)
@@ -240,7 +234,7 @@ def encode_attr(name: str, type_: AttrType, value: Any) -> Attr:
 
 
 def decode_attr(attr: Attr) -> Any:
-    """Return the Python value of an ``Attr``: int, float, bool, str, or a tuple for shapes and lists."""
+    """Return the value of an ``Attr``: int (OneFlow's number for a dtype), float, bool, str, or a tuple for lists."""
     type_ = AttrType(attr.type)
     if type_ is AttrType.BOOL:
         return bool(attr.integer)

@@ -97,7 +97,7 @@ class CallError(PykernelsError, ValueError):
 
 
 class BuildError(PykernelsError):
-    """Something cannot be built: there is no compiler, it failed, or it cannot compile what was requested.
+    """Something cannot be built: the compiler is missing, has failed, or cannot compile what was requested.
 
     `python -m pykernels doctor` tries the compilers and says what to install.
     """

@@ -12,14 +12,9 @@ _SHOWN = r"^\s*(\d+ )?\s*\|"
 
 
 def first_error(output: str, path: Path) -> str:
-    """Return the compiler's first error as ``file:line: text``, followed by its source excerpt.
+    """Return the first error in a compiler's `output` as ``file:line: text``, followed by its source excerpt.
 
-    Parameters
-    ----------
-    output : str
-        What the compiler printed.
-    path : Path
-        The user's file, as passed to the compiler. An error in a header is reported for the line that led there.
+    `path` is the user's file, as passed to the compiler. An error in a header is reported for the line that led there.
     """
     found = re.search(_DIAGNOSTIC, output)
     if found is not None and "unterminated argument list" in found["text"]:

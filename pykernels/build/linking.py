@@ -23,12 +23,10 @@ _INCLUDE = CPP_DEFS / "include"
 
 
 def link(code: bytes, parts: Sequence[str], libraries: Sequence[str], output: Path, what: str) -> None:
-    """Link machine code with parts of the runtime, which are compiled once and cached.
+    """Link machine code, a relocatable object, with parts of the runtime, which are compiled once and cached.
 
     Parameters
     ----------
-    code : bytes
-        A relocatable object.
     parts : sequence of str
         Keys of `RUNTIME`.
     libraries : sequence of str
@@ -36,14 +34,7 @@ def link(code: bytes, parts: Sequence[str], libraries: Sequence[str], output: Pa
     output : Path
         Its name is `LOADABLE` or `RELOCATABLE`; a relocatable file still needs the libraries.
     what : str
-        What is linked, for the message if it fails.
-
-    Raises
-    ------
-    CompileFailed
-        The compiler or the linker failed.
-    BuildError
-        There is no compiler.
+        What is linked, for the `CompileFailed` that this raises if the compiler or the linker fails.
     """
     object_path = output.with_name("code.o")
     object_path.write_bytes(code)

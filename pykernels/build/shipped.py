@@ -55,25 +55,11 @@ class ShippedRegistrar:
 
 
 class Store:
-    """The ``compiled`` folder of a collection.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    manifest : dict
-        The content of its manifest.
-
-    Attributes
-    ----------
-    folder : Path
-    pykernels : str
-        The version of pykernels that wrote it.
-    registrars : tuple of ShippedRegistrar
-    """
+    """The ``compiled`` folder of a collection, with the content of its manifest."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder
+        #: The version of pykernels that wrote it.
         self.pykernels: str = manifest["pykernels"]
         self.registrars = tuple(
             ShippedRegistrar(each["framework"], folder / each["file"], each["digest"], dict(each["made_for"]))
@@ -83,13 +69,7 @@ class Store:
 
     @classmethod
     def read(cls, folder: Path) -> Store:
-        """Read the store in a folder.
-
-        Raises
-        ------
-        OSError, ValueError, KeyError, TypeError, AttributeError
-            Its manifest cannot be read.
-        """
+        """Read the store in a folder; raise one of several errors (`_UNREADABLE`) if its manifest cannot be read."""
         return cls(folder, json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
 
     def find(self, op_folder: Path, parts: Sequence[str | bytes]) -> tuple[Path, dict[str, Any]] | None:
@@ -148,15 +128,8 @@ def stores() -> Iterator[Store]:
 def store_of(op_folder: Path) -> Store | None:
     """Return the store beside an op folder if the op can use its objects, otherwise None.
 
-    Raises
-    ------
-    PackageError
-        The store cannot be used, and there is no compiler.
-
-    Warns
-    -----
-    PykernelsWarning
-        The store cannot be used; the op is compiled on this machine.
+    If there is a store that cannot be used, this warns that the op is compiled on this machine, or raises
+    `PackageError` if no compiler is installed.
     """
     folder = op_folder.parent / FOLDER
     if os.environ.get(_VARIABLE) == "0" or not (folder / MANIFEST).is_file():

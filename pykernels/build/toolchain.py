@@ -99,7 +99,7 @@ def build_shared(
     CompileFailed
         The compiler refused the sources; `.output` is what it printed.
     BuildError
-        There is no compiler.
+        No compiler is installed.
     CacheError
         The cache cannot be written.
     """

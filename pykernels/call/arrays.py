@@ -23,23 +23,9 @@ class _Scalar(ctypes.Union):
 
 
 class ArrayCall:
-    """A kernel and the arrays that it takes; it can run any number of times.
+    """A kernel and the arrays that it takes, which are C-contiguous, aligned, and in the processor's byte order.
 
-    Parameters
-    ----------
-    kernel : BuiltKernel
-    inputs, outputs : sequence of ndarray
-        C-contiguous, aligned, in the processor's byte order.
-    scalars : ctypes array, optional
-        The values of attributes, if the kernel takes any.
-
-    Attributes
-    ----------
-    kernel : BuiltKernel
-    data, dims, scalars : ctypes array
-        The arguments of the ABI with these names.
-    elements : int
-        The number of elements, which is the end of the range that starts at 0.
+    It can run any number of times. `data`, `dims` and `scalars` are the arguments of the ABI with these names.
     """
 
     def __init__(
@@ -56,6 +42,7 @@ class ArrayCall:
         dims = [n for a in self._arrays for n in a.shape]
         self.dims = (ctypes.c_int64 * max(1, len(dims)))(*dims)
         self.scalars = scalars or (_Scalar * 1)()
+        #: The end of the range of elements that starts at 0.
         self.elements = math.prod(outputs[0].shape) if outputs else 0
 
     def run(self, begin: int = 0, end: int | None = None) -> None:
@@ -83,24 +70,9 @@ class ArrayCall:
 
 
 class KernelCall(ArrayCall):
-    """A call of the kernel of an op for certain arrays.
+    """A call of the kernel of an op, for the arrays of each argument and a value of every attribute.
 
-    Parameters
-    ----------
-    op : OpDef
-    kernel_id : int
-        The id of the op's kernel.
-    inputs, outputs : sequence of sequence of ndarray
-        The arrays of each argument, as for `ArrayCall`.
-    attributes : mapping
-        A value for every attribute of the definition.
-    is_train : bool
-        Whether this is a training pass.
-
-    Raises
-    ------
-    PykernelsError
-        There is no kernel for these arrays.
+    This raises `PykernelsError` if no kernel can be built for them.
     """
 
     def __init__(

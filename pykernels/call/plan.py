@@ -22,15 +22,9 @@ _Call = Callable[..., Sequence[Any]]
 class Plan:
     """A form in which an op is called: the number of tensors of each argument, and the attributes.
 
-    Parameters
-    ----------
-    op_type : str
-        The op type; the name of a folder stands for its forward op.
-    counts : sequence of str and int
-        Alternately the name of an argument and its number of tensors, which is negative for outputs. The last of
-        several entries for an argument counts.
-    attributes : mapping, optional
-        The attributes that the call gives.
+    As an op type, the name of a folder stands for its forward op. `counts` has alternately the name of an argument and
+    its number of tensors, which is negative for outputs; the last of several entries for an argument counts.
+    `attributes` are those that the call gives.
 
     Attributes
     ----------

@@ -66,10 +66,7 @@ class Gradient:
 def forward_step(module: OpModule, sample: Sample, *, is_train: bool = True) -> Step:
     """Return the forward pass of an op; build its kernel, but do not run it.
 
-    Raises
-    ------
-    PykernelsError
-        The definition refuses the arguments, or no kernel can be built for them.
+    This raises `PykernelsError` if the definition refuses the arguments, or no kernel can be built for them.
     """
     return _step(module, module.forward, sample.inputs, sample.attributes, None, is_train)
 
@@ -82,12 +79,8 @@ def gradient_steps(module: OpModule, forward: Step) -> list[Step]:
 def gradient(module: OpModule, forward: Step) -> Gradient:
     """Return the gradient of `forward` that the definition registers, with random gradients of the outputs.
 
-    Its ops read the arrays of `forward`, so run `forward` first if values matter.
-
-    Raises
-    ------
-    PykernelsError
-        As for `forward_step`, or the gradient names an op that the folder does not define.
+    Its ops read the arrays of `forward`, so run `forward` first if values matter. This raises the errors of
+    `forward_step`, and `DefinitionError` if the gradient names an op that the folder does not define.
     """
     plan = forward.op.plan_gradient(specs_of(forward.inputs), forward.attributes, outputs=specs_of(forward.outputs))
     seeds = [[draw(a.shape, a.dtype, 100 + i) for i, a in enumerate(group)] for group in forward.outputs]

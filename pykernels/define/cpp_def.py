@@ -38,14 +38,8 @@ print("loaded")
 def load_cpp_def(path: Path) -> Definition:
     """Compile the C++ definition at `path`, unless it is in the cache, and read it.
 
-    Raises
-    ------
-    DefinitionError
-        The definition does not exist, does not compile, or is invalid.
-    BuildError
-        There is no compiler.
-    CacheError
-        The cache cannot be written.
+    This raises `DefinitionError` if it does not exist, does not compile, or is invalid, `BuildError` if no compiler is
+    installed, and `CacheError` if the cache cannot be written.
     """
     path = Path(path).resolve()
     if not path.is_file():
@@ -87,15 +81,7 @@ def definition_parts(path: Path) -> list[str | bytes]:
 
 
 def compile_object(path: Path) -> Path:
-    """Compile the C++ definition at `path`, which `load_cpp_def` has accepted, to a relocatable object in the cache.
-
-    Raises
-    ------
-    BuildError
-        There is no compiler.
-    CacheError
-        The cache cannot be written.
-    """
+    """Compile the C++ definition at `path`, which `load_cpp_def` has accepted, to a relocatable object in the cache."""
     return toolchain.build_object(
         path.stem,
         path,

@@ -14,13 +14,8 @@ from pykernels.base.errors import CallError
 _MAX_SHOWN = 100
 
 
-class _Required:
-    def __repr__(self) -> str:
-        return "REQUIRED"
-
-
 #: The default of an attribute that has none.
-REQUIRED: Any = _Required()
+REQUIRED: Any = object()
 
 
 @dataclass(frozen=True)

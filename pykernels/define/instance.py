@@ -39,13 +39,8 @@ def make_instance(
 ) -> abi.Instance:
     """Return an ``Instance`` of `op`, which keeps alive what it points to.
 
-    Parameters
-    ----------
-    inputs, outputs : sequence of sequence of TensorSpec
-        The tensors of every argument in the order of the definition, none for an optional one that is left out;
-        `NO_TENSORS` for an instance without tensors.
-    attributes : mapping
-        Every attribute, as `OpDef.parse_attributes` returns them.
+    `inputs` and `outputs` are the tensors of every argument in the order of the definition, none for an optional one
+    that is left out; `NO_TENSORS` for an instance without tensors. `attributes` are all that the op declares.
     """
     instance = abi.Instance(name=(name or op.name).encode(), parallel_num=1)
     instance.inputs, instance.n_inputs = _tensors(op.inputs, inputs)
@@ -101,6 +96,11 @@ def arguments_of(arguments: Iterable[Argument]) -> list[list[TensorSpec]]:
 def specs_of(groups: Iterable[Iterable[np.ndarray]]) -> list[list[TensorSpec]]:
     """Return the shapes and dtypes of the arrays of each argument."""
     return [[TensorSpec(array.shape, array.dtype) for array in group] for group in groups]
+
+
+def described(arguments: Iterable[Argument], groups: Iterable[Iterable[TensorSpec]]) -> str:
+    """Return the names, dtypes and shapes of the tensors of each argument, for messages."""
+    return ", ".join(f"{argument.name} {spec}" for argument, group in zip(arguments, groups) for spec in group)
 
 
 def new_outputs(op: Declaration, inferred: Sequence[Sequence[TensorSpec]]) -> list[list[np.ndarray]]:

@@ -29,21 +29,10 @@ _WRONGLY_USED, _WRONG = 1, 2
 
 
 def load_python_def(path: Path, name: str) -> Definition:
-    """Read the Python definition at `path`.
+    """Read the Python definition at `path`, whose op types are ``<name>_forward`` and ``<name>_backward``.
 
-    Parameters
-    ----------
-    path : Path
-        A Python file that defines exactly one subclass of `CustomOpProp`.
-    name : str
-        The op's name: its op types are ``<name>_forward`` and ``<name>_backward``.
-
-    Raises
-    ------
-    LoadError
-        The file is missing, does not parse, or raises.
-    DefinitionError
-        It does not define exactly one subclass, or the class is invalid.
+    This raises `LoadError` if the file is missing, does not parse, or raises, and `DefinitionError` if it does not
+    define exactly one subclass of `CustomOpProp`, or the class is invalid.
     """
     path = Path(path).resolve()
     prop = _sole_prop(vars(execute(path)), path)

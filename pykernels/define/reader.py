@@ -16,26 +16,10 @@ from pykernels.define.instance import arguments_of
 
 
 def read_definition(path: Path, address: int, keep: Any) -> Definition:
-    """Read the definition at `address`.
+    """Read the ``pk_definition`` at `address`, and keep `keep` alive as long as the definition is used.
 
-    Parameters
-    ----------
-    path : Path
-        The file of the definition.
-    address : int
-        The address of its ``pk_definition``.
-    keep : object
-        An object to keep alive as long as the definition is used.
-
-    Raises
-    ------
-    DefinitionError
-        The definition is invalid; the message names file, line, op and argument.
-
-    Warns
-    -----
-    PykernelsWarning
-        A gradient uses the name of an argument that the op does not declare, and was read by position.
+    This raises `DefinitionError` if it is invalid; the message names file, line, op and argument. It warns if a
+    gradient uses the name of an argument that the op does not declare, and was read by position.
     """
     definition = Definition(path, address, keep)
     raw = definition.functions

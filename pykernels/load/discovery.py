@@ -58,7 +58,7 @@ def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[ty
         for module in modules.values():
             loaded.check_clash(module)
         for name, module in modules.items():
-            known = loaded.modules().get(name)
+            known = loaded.modules.get(name)
             if known is not None and not loaded.has_changed(known):
                 modules[name] = known
             else:
@@ -70,7 +70,7 @@ def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[ty
 
 def list_ops() -> Mapping[str, OpModule]:
     """Return the loaded ops by name."""
-    return dict(sorted(loaded.modules().items()))
+    return dict(sorted(loaded.modules.items()))
 
 
 def unload_ops(*names: str) -> None:
@@ -126,7 +126,7 @@ def find_op(name: str) -> OpModule:
     """
     if not isinstance(name, str):
         raise WrongType(f"the name of an op is a string, not {name!r}")
-    modules: Mapping[str, OpModule] = loaded.modules()
+    modules: Mapping[str, OpModule] = loaded.modules
     if name in modules:
         return modules[name]
     known = name

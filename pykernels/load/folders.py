@@ -89,22 +89,10 @@ def owner_of(folder: Path) -> str:
 
 
 def read_library(folder: Path) -> str | None:
-    """Return the library that a collection names with ``library = my_ops`` in the section ``[collection]``.
+    """Return the library that a collection names with ``library = my_ops`` in the section ``[collection]``, or None.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder of op folders.
-
-    Returns
-    -------
-    str or None
-        The name, or None if the collection names no library.
-
-    Raises
-    ------
-    LoadError
-        The file is malformed, or the name is not a Python identifier or is reserved for PyTorch's own ops.
+    This raises `LoadError` if the collection's file is malformed, or the name is not a Python identifier or is reserved
+    for PyTorch's own ops.
     """
     file = folder / _COLLECTION
     if not file.is_file():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,9 @@ from pykernels.load.plugins import Module
 plans: dict[Any, Any] = {}
 #: Held while the loaded ops change.
 lock = locks.Lock("loading ops")
-
-_loaded: dict[str, Any] = {}
+#: The loaded modules by name.
+modules: dict[str, Any] = {}
 _stamps: dict[str, tuple[object, ...]] = {}
-
-
-def modules() -> Mapping[str, Any]:
-    """Return the loaded modules by name."""
-    return _loaded
 
 
 def install(module: Module) -> None:
@@ -33,7 +27,7 @@ def install(module: Module) -> None:
     with lock:
         check_clash(module)
         plugins.add(module)
-        _loaded[module.name] = module
+        modules[module.name] = module
         _stamps[module.name] = module.stamp()
         _forget_plans()
 
@@ -42,7 +36,7 @@ def remove(module: Module) -> None:
     """Unload a module, and remove it from the frameworks."""
     with lock:
         plugins.remove(module)
-        del _loaded[module.name], _stamps[module.name]
+        del modules[module.name], _stamps[module.name]
         _forget_plans()
 
 
@@ -53,7 +47,7 @@ def has_changed(module: Module) -> bool:
 
 def check_clash(module: Module) -> None:
     """Raise `ClashError` if another folder has the name of a module."""
-    known = _loaded.get(module.name)
+    known = modules.get(module.name)
     if known is not None and known.path.resolve() != module.path.resolve():
         raise ClashError(clash(module.name, known.path, module.path))
 
@@ -62,7 +56,7 @@ def clash(name: str, *folders: Path) -> str:
     """Return the message for folders that share a name."""
     owners = (owner_of(folder) for folder in folders)
     both = " and ".join(f"{folder} (of {owner})" if owner else f"{folder}" for folder, owner in zip(folders, owners))
-    cure = f"unload the first with pykernels.unload_ops({name!r})" if name in _loaded else "load one by its path"
+    cure = f"unload the first with pykernels.unload_ops({name!r})" if name in modules else "load one by its path"
     return f"two folders define the op {name!r}: {both}. Rename one, uninstall its package, or {cure}"
 
 

@@ -82,14 +82,8 @@ def sample(
     op, given = module.forward, dict(attributes or {})
     if not shapes and ndim is None and hasattr(module.api, HOOK):
         return declared(module, elements, dtype, given)[0]
-    first = next((argument.name for argument in op.inputs), None)
-    tries = (
-        [shapes]
-        if shapes
-        else [
-            {first: _shape(elements, n)} if first else {} for n in (range(1, MAX_NDIM + 1) if ndim is None else (ndim,))
-        ]
-    )
+    ranks = range(1, MAX_NDIM + 1) if ndim is None else (ndim,)
+    tries = [shapes] if shapes else [{argument.name: _shape(elements, n) for argument in op.inputs[:1]} for n in ranks]
     refused: PykernelsError | None = None
     for filled in plain_attributes(module, dtype, given) if makes_up else (given,):
         for each in tries:

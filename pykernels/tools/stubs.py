@@ -148,9 +148,9 @@ class _Api:
             if _is_private(name):
                 continue
             if name in self._prepared:
-                call = self._prepared[name]
-                parameters = ", ".join(f"{each}: {_ONE_KIND}" for each in call.inputs)
-                result = call.result.format(tensor=_ONE_KIND)
+                inputs, result = self._prepared[name]
+                parameters = ", ".join(f"{each}: {_ONE_KIND}" for each in inputs)
+                result = result.format(tensor=_ONE_KIND)
                 yield from ("    @staticmethod", f"    def {name}({parameters}, /, **attributes: Any) -> {result}: ...")
             else:
                 yield f"    {name}: Any"
@@ -202,7 +202,7 @@ class _Api:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
             return _RESULTS.get(value.func.attr, "Any")
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in self._prepared:
-            return self._prepared[value.func.id].result
+            return self._prepared[value.func.id][1]
         return "Any"
 
     def _kept(self, annotation: ast.expr | None) -> str:
@@ -242,23 +242,15 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield alias.asname or alias.name, ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
 
 
-@dataclass(frozen=True)
-class _PreparedCall:
-    """A call prepared by `UserOpBuilder.Function`: the names of the inputs, and the type of the result."""
-
-    inputs: list[str]
-    result: str
-
-
-def _prepared_calls(body: Sequence[ast.stmt]) -> Iterator[tuple[str, _PreparedCall]]:
-    """Yield each name that a prepared call is assigned to."""
+def _prepared_calls(body: Sequence[ast.stmt]) -> Iterator[tuple[str, tuple[list[str], str]]]:
+    """Yield each name to which a call prepared by `UserOpBuilder.Function` is assigned, with its inputs and result."""
     for node in body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             called = node.value.func
             if isinstance(called, ast.Attribute) and called.attr == "Function":
                 inputs = [str(each.value) for each in node.value.args if isinstance(each, ast.Constant)]
                 n_outputs = sum(isinstance(each, ast.Attribute) and each.attr == "Output" for each in ast.walk(called))
-                call = _PreparedCall(inputs, _RESULTS["RemoteBlobList" if n_outputs > 1 else "SoleOutputBlob"])
+                call = inputs, _RESULTS["RemoteBlobList" if n_outputs > 1 else "SoleOutputBlob"]
                 yield from ((target.id, call) for target in node.targets if isinstance(target, ast.Name))
 
 

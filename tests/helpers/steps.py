@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +10,13 @@ import numpy as np
 from cases import Case
 
 import pykernels
+from pykernels.call import steps
 from pykernels.define.definition import OpDef
 from pykernels.define.instance import TensorSpec
 from pykernels.frameworks.numpy import plugin
 from pykernels.kernel import reference
 from pykernels.load.module import OpModule
+from pykernels.load.samples import Sample
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Step:
     module: OpModule
     op: OpDef
     inputs: Sequence[np.ndarray]
-    attributes: Mapping[str, Any]
+    attributes: dict[str, Any]
 
     def run(self, inputs: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
         """What the compiled kernel computes, from other `inputs` if they are given."""
@@ -49,14 +51,8 @@ def forward_step(case: Case, dtype: str = "float64") -> Step:
 
 def backward_step(case: Case) -> Step:
     """The gradient as the definition plans it, with random gradients of the outputs."""
-    forward = forward_step(case)
-    results = forward.run()
-    inputs, inferred = ([[TensorSpec(x.shape, x.dtype)] for x in xs] for xs in (forward.inputs, results))
-    (planned,) = forward.op.plan_gradient(inputs, forward.attributes, outputs=inferred).ops
-    blobs = {f"I/{argument.name}/0": x for argument, x in zip(forward.op.inputs, forward.inputs)}
-    rng = np.random.default_rng(1)
-    for argument, result in zip(forward.op.outputs, results):
-        blobs |= {f"O/{argument.name}/0": result, f"D/{argument.name}/0": rng.normal(size=result.shape)}
-    op = forward.module.definition.ops[planned.type]
-    given = [blobs[blob] for _, blob in planned.inputs]
-    return Step(forward.module, op, given, op.parse_attributes(planned.attributes))
+    step = forward_step(case)
+    forward = steps.forward_step(step.module, Sample([[x] for x in step.inputs], step.attributes), is_train=False)
+    forward.call.run()
+    (planned,) = steps.gradient(step.module, forward).steps
+    return Step(step.module, planned.op, [x for (x,) in planned.inputs], planned.attributes)

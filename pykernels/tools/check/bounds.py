@@ -74,18 +74,9 @@ def _touch(subject: Subject, steps: list[Step], report: Callable[[str], None]) -
 
 
 class GuardedArray:
-    """A copy of an array between two protected pages.
+    """A copy of a C-contiguous array between two protected pages, as its attribute `array`.
 
-    Parameters
-    ----------
-    source : ndarray
-        C-contiguous.
-    at_end : bool
-        Whether the array ends at the page behind it; otherwise it begins at the page before it.
-
-    Attributes
-    ----------
-    array : ndarray
+    It ends at the page behind it if `at_end`; otherwise it begins at the page before it.
     """
 
     def __init__(self, source: np.ndarray, *, at_end: bool) -> None:

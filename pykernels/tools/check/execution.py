@@ -66,12 +66,7 @@ def run_compiled(step: Step, fill: int = _FILL) -> list[np.ndarray]:
 def run_plain(step: Step, fill: int = _FILL) -> list[np.ndarray]:
     """Run the function in plain NumPy and return the same as `run_compiled`.
 
-    Raises
-    ------
-    Refused
-        The function raised an exception.
-    KernelError
-        It returned the wrong count, shapes or dtypes.
+    This raises `Refused` if the function raises, and `KernelError` if it returns the wrong count, shapes or dtypes.
     """
     kernel = step.call.kernel
     outputs = [filled(np.empty_like(array), fill) for array in _outputs(step)]
@@ -141,8 +136,12 @@ def _kept(arrays: Sequence[np.ndarray]) -> Iterator[Sequence[np.ndarray]]:
 
 def _widen(array: np.ndarray, *, is_moved: bool = False) -> np.ndarray:
     wide = array.astype(_WIDER.get(array.dtype.type, array.dtype))
-    if is_moved and array.dtype.kind in "fc":
-        # Alternately up and down.
-        signs = np.where(np.arange(array.size).reshape(array.shape) % 2, 1, -1)
-        wide *= 1 + np.finfo(array.dtype).eps * signs
+    if is_moved:
+        move(wide, array.dtype)
     return wide
+
+
+def move(array: np.ndarray, dtype: np.dtype) -> None:
+    """Move each number by one in the last digit that `dtype` holds, alternately up and down."""
+    if dtype.kind in "fc":
+        array *= 1 + np.finfo(dtype).eps * np.where(np.arange(array.size).reshape(array.shape) % 2, 1, -1)

@@ -63,29 +63,12 @@ def run_checks(
     begun: Callable[[str], None] = lambda check: None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Result]:
-    """Yield the results of these checks of an op folder as they arrive.
+    """Yield the results of these checks of an op folder as they arrive, in their order.
 
-    Parameters
-    ----------
-    checks : sequence of str
-        Their names, in the order in which to run them.
-    calls : sequence of mapping, optional
-        The only calls to try: arrays by input name, and values of attributes.
-    arguments : Arguments, optional
-        Shapes and attributes of generated calls, if `calls` is not given.
-    limit : float
-        How long each check may take, in seconds.
-    begun : callable
-        Called with the name of each check that begins.
-    is_stopped : callable
-        Returns whether to stop; called several times a second.
-
-    Raises
-    ------
-    CancelledError
-        `is_stopped` returned true.
-    LoadError
-        Calls have to be generated, and hypothesis is not installed.
+    `calls` are the only calls to try: arrays by input name, and values of attributes. Otherwise the checks generate
+    calls with `arguments`, or raise `LoadError` if hypothesis is not installed. Each check may take `limit` seconds.
+    `begun` is called with the name of each check that begins. `is_stopped` is called several times a second, and stops
+    everything with a `CancelledError` if it returns true.
     """
     if calls is None:
         _need_hypothesis()

@@ -140,17 +140,9 @@ def search(
 ) -> int:
     """Try calls of `forms` with numbers of `kinds`; return how many were tried, without those that the kernel refused.
 
-    A kernel refuses a call by raising an exception itself.
-
-    Parameters
-    ----------
-    examples : int, optional
-        How many calls hypothesis draws, in addition to one of each form and kind; by default ``subject.examples``.
-
-    Raises
-    ------
-    Wrong
-        An error was found; its `sample` is the smallest call that shows it.
+    A kernel refuses a call by raising an exception itself. Hypothesis draws `examples` calls, by default
+    ``subject.examples``, in addition to one of each form and kind. If an error is found, this raises `Wrong`, whose
+    `sample` is the smallest call that shows it.
     """
     trial = _Trial(judge)
     count = subject.examples if examples is None else examples
@@ -208,15 +200,11 @@ class _Trial:
         except TooLong:
             self.refusal = f"it takes more than {LIMIT:g} s"
             return False
-        except Wrong as error:
+        except (Wrong, Refused, PykernelsError) as error:
             message = str(error)
-        except Refused as error:
-            if may_refuse:
-                self.refusal = str(error)
+            if may_refuse and isinstance(error, Refused):
+                self.refusal = message
                 return False
-            message = str(error)
-        except PykernelsError as error:
-            message = str(error)
         else:
             self.tried += 1
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pykernels.call.steps import Step, forward_step, gradient
+from pykernels.define.instance import described, specs_of
 from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import Refused, names, run_compiled, run_plain
 from pykernels.tools.check.findings import Wrong
@@ -57,14 +58,8 @@ def _numbers(step: Step) -> int:
 
 
 def _disagreement(step: Step, error: Refused) -> str:
-    inputs, outputs = (
-        ", ".join(
-            f"{argument.name} {array.dtype}{list(array.shape)}"
-            for argument, group in zip(arguments, groups)
-            for array in group
-        )
-        for arguments, groups in ((step.op.inputs, step.inputs), (step.op.outputs, step.outputs))
-    )
+    inputs = described(step.op.inputs, specs_of(step.inputs))
+    outputs = described(step.op.outputs, specs_of(step.outputs))
     return f"{step.op.name}: the definition accepts {inputs} and infers {outputs}, but the kernel does not: {error}"
 
 

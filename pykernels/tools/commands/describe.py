@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,9 @@ import numpy as np
 
 from pykernels.base import paths
 from pykernels.base.errors import CallError, DefinitionError, PykernelsError
-from pykernels.define.declared import Argument
 from pykernels.define.definition import NOT_KNOWN_YET, OpDef
 from pykernels.define.gradient_plan import GradientPlan
-from pykernels.define.instance import TensorSpec, specs_of
+from pykernels.define.instance import TensorSpec, described, specs_of
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample, sample
 from pykernels.tools.commands import arguments
@@ -75,21 +74,13 @@ def _parts(module: OpModule) -> Iterator[tuple[str, str]]:
     if given is not None:
         specs = specs_of(given.inputs)
         results = op.infer(specs, given.attributes)
-        yield "example", f"{_shown(op.inputs, specs)} -> {_shown(op.outputs, results)}"
+        yield "example", f"{described(op.inputs, specs)} -> {described(op.outputs, results)}"
         yield "dtypes", ", ".join(_accepted(module, given)) or "none of the common ones"
     yield "computed by", f"{module.kernel(op.name).where}"
     yield from _gradient(module, op, given)
     for name in module.definition.ops:
         if name != op.name:
             yield "op type", module.definition.ops[name].schema()
-
-
-def _shown(arguments: Sequence[Argument], groups: Sequence[Sequence[TensorSpec]]) -> str:
-    return ", ".join(
-        f"{argument.name} {spec.dtype}{list(spec.shape or ())}"
-        for argument, group in zip(arguments, groups)
-        for spec in group
-    )
 
 
 def _accepted(module: OpModule, given: Sample) -> Iterator[str]:

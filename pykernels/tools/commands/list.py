@@ -67,7 +67,4 @@ def _compile(folders: Sequence[Path]) -> None:
 
 
 def _origin(folder: Path) -> str:
-    if folder.parent == paths.OPS:
-        return "shipped"
-    owner = owner_of(folder)
-    return owner or str(paths.shown(folder))
+    return "shipped" if folder.parent == paths.OPS else owner_of(folder) or str(paths.shown(folder))

@@ -24,11 +24,7 @@ def processors() -> int:
 def stopping(pool: Executor, stop: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Run a block that uses `pool`; an exception, such as an interrupt, cancels the work that has not begun.
 
-    Parameters
-    ----------
-    pool : Executor
-    stop : callable
-        Called first, to stop the work that has begun.
+    `stop` is called first, to stop the work that has begun.
     """
     with pool:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from pykernels.kernel.emit import vector_math
 from pykernels.load.folders import CPP_DEF
 from pykernels.load.module import OpModule
 from pykernels.tools.ship import source
-from pykernels.tools.ship.kernels import LibraryKernel
+from pykernels.tools.ship.kernels import Kernels, LibraryKernel
 from pykernels.tools.ship.source import LibraryOp
 
 _FLAGS = ("-O2", "-ffunction-sections", "-fdata-sections")
@@ -40,22 +40,12 @@ def check_definition(module: OpModule) -> None:
 
 
 def assemble(
-    output: Path,
-    kernels: Mapping[OpModule, Sequence[LibraryKernel]],
-    ops: Sequence[LibraryOp],
-    parts: Sequence[Path],
-    exported: Sequence[str],
+    output: Path, kernels: Kernels, ops: Sequence[LibraryOp], parts: Sequence[Path], exported: Sequence[str]
 ) -> None:
     """Compile and link a library in a folder of its own, which also gets temporary files.
 
-    Parameters
-    ----------
-    kernels : mapping of OpModule to sequence of LibraryKernel
-        In the order of the definitions that `ops` refer to.
-    parts : sequence of Path
-        Sources in addition to those of every library.
-    exported : sequence of str
-        The functions that the library exports.
+    `kernels` are in the order of the definitions that `ops` refer to. `parts` are sources in addition to those of every
+    library, and `exported` the functions that it exports.
     """
     folder = output.parent
     flat = [kernel for group in kernels.values() for kernel in group]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pykernels.base import abi, dtypes, paths
 from pykernels.base.abi import AttrType
+from pykernels.base.attributes import ITEMS
 from pykernels.base.errors import BuildError
 from pykernels.build.output import replacing
 from pykernels.define.declared import Argument, Attribute
-from pykernels.load.module import OpModule
 from pykernels.tools.ship.assembly import assemble
-from pykernels.tools.ship.kernels import LibraryKernel
+from pykernels.tools.ship.kernels import Kernels
 from pykernels.tools.ship.source import LibraryOp
 from pykernels.tools.ship.source import text as literal
 
@@ -47,20 +47,10 @@ _INTRODUCTION = """\
  * if all attributes have defaults. Any number of threads may call the functions.
  */
 """
-_LISTS = {
-    AttrType.SHAPE: "int64_t",
-    AttrType.LIST_INT32: "int64_t",
-    AttrType.LIST_INT64: "int64_t",
-    AttrType.LIST_DTYPE: "int64_t",
-    AttrType.LIST_SHAPE: "int64_t",
-    AttrType.LIST_FLOAT: "double",
-    AttrType.LIST_STRING: "char* const",
-}
+# The C types of the elements of lists, and of single values, unless they are int64_t or int32_t.
+_ELEMENTS = {AttrType.LIST_FLOAT: "double", AttrType.LIST_STRING: "char* const"}
 _SINGLES = {
-    AttrType.INT32: "int32_t",
     AttrType.INT64: "int64_t",
-    AttrType.BOOL: "int32_t",
-    AttrType.DTYPE: "int32_t",
     AttrType.FLOAT: "double",
     AttrType.DOUBLE: "double",
     AttrType.STRING: "const char*",
@@ -86,10 +76,10 @@ class _Parameter:
         return f"{{&{self.name}, {count}}}"
 
 
-def build_c_library(output: Path, kernels: Mapping[OpModule, Sequence[LibraryKernel]]) -> list[LibraryOp]:
+def build_c_library(output: Path, kernels: Kernels) -> list[LibraryOp]:
     """Write a library with a function for each op that has kernels, and a header with the same name beside it.
 
-    Parameters and errors are those of `onnx_library.build_onnx_library`.
+    The result and the errors are those of `onnx_library.build_onnx_library`.
     """
     if output.suffix == ".h":
         raise BuildError(
@@ -175,11 +165,16 @@ def _declarations(op: LibraryOp) -> Iterator[str]:
 
 
 def _members(attribute: Attribute) -> Iterator[str]:
-    if attribute.type in _LISTS:
-        yield f"  const {_LISTS[attribute.type]}* {attribute.name};"
+    if attribute.type in ITEMS:
+        yield f"  const {_c_type(attribute.type)}* {attribute.name};"
         yield f"  int32_t n_{attribute.name};"
     else:
-        yield f"  {_SINGLES[attribute.type]} {attribute.name};"
+        yield f"  {_c_type(attribute.type)} {attribute.name};"
+
+
+def _c_type(type_: AttrType) -> str:
+    """Return the C type of a value, or of the elements of a list."""
+    return _ELEMENTS.get(type_, "int64_t") if type_ in ITEMS else _SINGLES.get(type_, "int32_t")
 
 
 def _defaults(op: LibraryOp, name: str) -> Iterator[str]:
@@ -189,15 +184,13 @@ def _defaults(op: LibraryOp, name: str) -> Iterator[str]:
     values = []
     for attribute in op.op.attributes:
         value = attribute.default
-        if attribute.type not in _LISTS:
+        if attribute.type not in ITEMS:
             values.append(_single(value))
             continue
-        items = abi.encode_attr(attribute.name, attribute.type, value)
-        flat = _flat(attribute.type, value)
         array = f"{name}_default_{attribute.name}"
-        listed = ", ".join(map(_single, flat)) or "0"
-        yield f"static const {_LISTS[attribute.type]} {array}[] = {{{listed}}};"
-        values += [array, str(items.count)]
+        listed = ", ".join(map(_single, _flat(attribute.type, value))) or "0"
+        yield f"static const {_c_type(attribute.type)} {array}[] = {{{listed}}};"
+        values += [array, str(len(value))]
     yield f"static const {name}_attributes {name}_defaults = {{{', '.join(values)}}};"
 
 
@@ -226,8 +219,7 @@ def _definition(number: int, op: LibraryOp) -> Iterator[str]:
 def _value(attribute: Attribute) -> str:
     """Return the ``pk_attr`` for a member of `attributes`."""
     type_, member = attribute.type, f"attributes->{attribute.name}"
-    is_list = type_ in _LISTS
-    kind = _LISTS[type_] if is_list else _SINGLES[type_]
+    is_list, kind = type_ in ITEMS, _c_type(type_)
     count = f"attributes->n_{attribute.name}" if is_list else "1"
     # The members of pk_attr that hold a value or point to a list.
     holders = ("integer", "real", "text", "integers", "reals", "texts")

@@ -68,26 +68,18 @@ class LibraryKernel:
         return self.facts.form == ELEMENTWISE
 
 
+#: The kernels of each op.
+Kernels = Mapping[OpModule, Sequence[LibraryKernel]]
+
+
 def compile_kernels(module: OpModule, wanted: Wanted) -> tuple[list[LibraryKernel], list[str]]:
     """Compile the kernels of a folder for the chosen processor, or find them in the cache.
 
     Dtypes and numbers of axes that are not chosen explicitly are left out if the definition or the kernel refuses them,
-    as long as one remains.
+    as long as one remains. Return the kernels, and why others for calls that the definition accepts are missing.
 
-    Returns
-    -------
-    kernels : list of LibraryKernel
-    left_out : list of str
-        Why kernels for calls that the definition accepts are missing.
-
-    Raises
-    ------
-    BuildError
-        A kernel needs Python, or there is no compiler.
-    CallError
-        The definition refuses the chosen dtypes, shapes or attributes.
-    PykernelsError
-        Something else is wrong with the folder.
+    This raises `BuildError` if a kernel needs Python or no compiler is installed, `CallError` if the definition refuses
+    the chosen dtypes, shapes or attributes, and another `PykernelsError` if something else is wrong with the folder.
     """
     found = _Collected(module, wanted.filename)
     for variant in _variants(module, wanted):

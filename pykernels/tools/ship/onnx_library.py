@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pykernels.base import paths
@@ -12,7 +11,7 @@ from pykernels.frameworks.onnxruntime.node_dtypes import dtype_rows
 from pykernels.frameworks.onnxruntime.nodes import NodeName, node_names
 from pykernels.load.module import OpModule
 from pykernels.tools.ship.assembly import assemble
-from pykernels.tools.ship.kernels import LibraryKernel
+from pykernels.tools.ship.kernels import Kernels
 from pykernels.tools.ship.source import LibraryOp
 
 _PARTS = tuple(paths.REGISTRY / name for name in ("onnxruntime/ops.cpp", "library/onnxruntime.cpp"))
@@ -20,29 +19,11 @@ _PARTS = tuple(paths.REGISTRY / name for name in ("onnxruntime/ops.cpp", "librar
 _ENTRY = "RegisterCustomOps"
 
 
-def build_onnx_library(
-    output: Path, kernels: Mapping[OpModule, Sequence[LibraryKernel]], *, domain: str | None = None
-) -> list[LibraryOp]:
-    """Write a library of custom ops.
+def build_onnx_library(output: Path, kernels: Kernels, *, domain: str | None = None) -> list[LibraryOp]:
+    """Write a library of the custom ops that have kernels, and return these ops.
 
-    Parameters
-    ----------
-    output : Path
-        The file to write; on failure it stays as it was.
-    kernels : mapping of OpModule to sequence of LibraryKernel
-        Op types without kernels are left out.
-    domain : str, optional
-        The domain of all nodes, instead of those that the folders choose.
-
-    Returns
-    -------
-    list of LibraryOp
-        The ops in the library.
-
-    Raises
-    ------
-    BuildError
-        Two ops have the same name, there is no compiler, it failed, or `output` cannot be written.
+    `domain` is the domain of all nodes, instead of those that the folders choose. This raises `BuildError` if two ops
+    have the same name, no compiler is installed, it failed, or `output` cannot be written, which then stays as it was.
     """
     ops: list[LibraryOp] = []
     owners: dict[NodeName, OpModule] = {}

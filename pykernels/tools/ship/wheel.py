@@ -7,12 +7,13 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -27,7 +28,7 @@ from pykernels.kernel.shipping import kernel_parts
 from pykernels.load.folders import CPP_DEF
 from pykernels.load.module import OpModule
 from pykernels.tools import stubs
-from pykernels.tools.ship.kernels import LibraryKernel
+from pykernels.tools.ship.kernels import Kernels
 
 # The parts of a project that its copy does not need.
 _IGNORED = shutil.ignore_patterns("__pycache__", "build", "dist", "*.egg-info", ".git", ".venv*", shipped.FOLDER)
@@ -46,17 +47,14 @@ class Project:
 def find_project(root: Path) -> Project:
     """Find the project in a folder.
 
-    Raises
-    ------
-    LoadError
-        There is none, it has no entry point of the group ``pykernels.ops``, or the folder of an entry point is missing.
-    BuildError
-        A tool that builds its wheel is not installed.
+    This raises `LoadError` if it is missing or has no entry point of the group ``pykernels.ops``, or the folder of an
+    entry point is missing, and `BuildError` if a tool that builds its wheel is not installed.
     """
     file = root / "pyproject.toml"
     if not file.is_file():
         raise LoadError(
-            f"there is no {file}; give the folder of a package, such as python -m pykernels new --package NAME writes"
+            f"{file} does not exist; give the folder of a package, such as python -m pykernels new --package NAME "
+            "writes"
         )
     text = file.read_text(encoding="utf-8")
     modules = _entry_points(text)
@@ -69,7 +67,7 @@ def find_project(root: Path) -> Project:
         places = [root.joinpath(*parts, *module.split(".")) for parts in ((), ("src",))]
         found = next((place for place in places if place.is_dir()), None)
         if found is None:
-            raise LoadError(f"{file}: the entry point is for {module!r}, but there is no folder {places[0]}")
+            raise LoadError(f"{file}: the entry point is for {module!r}, but the folder {places[0]} does not exist")
         collections.append(found)
     _check_tools(text)
     return Project(root, tuple(collections))
@@ -77,8 +75,6 @@ def find_project(root: Path) -> Project:
 
 def _entry_points(text: str) -> list[str]:
     """Return the modules of the group's entry points in a ``pyproject.toml``, which Python 3.10 cannot parse."""
-    import re
-
     table = re.search(r"^\[project\.entry-points\.[\"']pykernels\.ops[\"']\]\s*$(.*?)(?=^\[|\Z)", text, re.M | re.S)
     found = re.findall(r"^\s*[\w.\"'-]+\s*=\s*[\"']([\w.]+)[\"']\s*(?:#.*)?$", table[1] if table else "", re.M)
     return list(dict.fromkeys(found))
@@ -86,8 +82,6 @@ def _entry_points(text: str) -> list[str]:
 
 def _check_tools(text: str) -> None:
     """Raise an error if a tool that builds wheels is missing, before anything is compiled."""
-    import re
-
     backend = re.search(r"^\s*build-backend\s*=\s*[\"'](\w+)", text, re.M)
     needed = ("pip", backend[1] if backend else "setuptools", "wheel")
     # importlib.util would trigger hooks of setuptools that react to a search for pip.
@@ -101,34 +95,16 @@ def _check_tools(text: str) -> None:
 
 def build_wheel(
     project: Project,
-    kernels: Mapping[OpModule, Sequence[LibraryKernel]],
+    kernels: Kernels,
     registrars: Sequence[RegistrarLibrary],
     output: Path,
     *,
     cpu: str,
 ) -> Path:
-    """Build the wheel of a package with the objects of its ops; the project itself does not change.
+    """Build the wheel of a package into the folder `output`, and return it; the project itself does not change.
 
-    Parameters
-    ----------
-    kernels : mapping of OpModule to sequence of LibraryKernel
-        The kernels to include for each op, in addition to its definition.
-    registrars : sequence of RegistrarLibrary
-        The registrars to include.
-    output : Path
-        The folder to write the wheel to.
-    cpu : str
-        The processor for which the kernels are compiled.
-
-    Returns
-    -------
-    Path
-        The wheel.
-
-    Raises
-    ------
-    BuildError
-        pip, or a tool that it runs, fails.
+    The wheel contains the definitions of its ops, their `kernels`, which are compiled for the processor `cpu`, and
+    `registrars`. This raises `BuildError` if pip, or a tool that it runs, fails.
     """
     with tempfile.TemporaryDirectory(prefix="pykernels-wheel-") as scratch:
         copy = Path(scratch, "project")
@@ -153,10 +129,7 @@ def build_wheel(
 def carried_registrars(wheel: Path, folder: Path) -> list[RegistrarLibrary]:
     """Unpack the registrars of a wheel into a folder, and return them.
 
-    Raises
-    ------
-    LoadError
-        There are none, they are damaged, or another version of pykernels built them.
+    This raises `LoadError` if it has none, they are damaged, or another version of pykernels built them.
     """
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -176,12 +149,7 @@ def carried_registrars(wheel: Path, folder: Path) -> list[RegistrarLibrary]:
     return [RegistrarLibrary(each.framework, each.path, each.made_for) for each in carried.values()]
 
 
-def write_store(
-    folder: Path,
-    kernels: Mapping[OpModule, Sequence[LibraryKernel]],
-    registrars: Sequence[RegistrarLibrary],
-    cpu: str,
-) -> None:
+def write_store(folder: Path, kernels: Kernels, registrars: Sequence[RegistrarLibrary], cpu: str) -> None:
     """Write the ``compiled`` folder of a collection."""
     folder.mkdir()
     ops = {}
@@ -201,22 +169,13 @@ def write_store(
             for each in signature.specialized:
                 specialize_on[cache.digest(kernel_parts(function, given))] = each
                 given = given.specialize((each,), dict(signature.constants))
-        ops[module.name] = {
-            "files": shipped.contents(module.path),
-            "objects": objects,
-            "specialize_on": specialize_on,
-        }
+        ops[module.name] = {"files": shipped.contents(module.path), "objects": objects, "specialize_on": specialize_on}
     carried = []
     for number, library in enumerate(registrars):
         name = f"{library.framework}_registrar_{number}.so"
         digest = _copy(library.path, folder / name)
         carried.append({"framework": library.framework, "file": name, "digest": digest, "made_for": library.made_for})
-    manifest = {
-        "pykernels": __version__,
-        "made_for": shipped.made_for(cpu),
-        "ops": ops,
-        "registrars": carried,
-    }
+    manifest = {"pykernels": __version__, "made_for": shipped.made_for(cpu), "ops": ops, "registrars": carried}
     (folder / shipped.MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 

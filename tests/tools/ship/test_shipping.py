@@ -241,13 +241,13 @@ def test_what_builds_wheels_is_looked_for_first(
 
 def test_what_is_no_package_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["build", "--wheel", str(tmp_path)]) == 1
-    assert f"there is no {tmp_path / 'pyproject.toml'}; give the folder of a package" in capsys.readouterr().err
+    assert f"{tmp_path / 'pyproject.toml'} does not exist; give the folder of a package" in capsys.readouterr().err
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     assert cli.main(["build", "--wheel", str(tmp_path)]) == 1
     assert 'has no table [project.entry-points."pykernels.ops"]' in capsys.readouterr().err
     (tmp_path / "pyproject.toml").write_text("[project.entry-points.'pykernels.ops']\nx = 'x.ops'\n")
     assert cli.main(["build", "--wheel", str(tmp_path)]) == 1
-    assert "the entry point is for 'x.ops', but there is no folder" in capsys.readouterr().err
+    assert "the entry point is for 'x.ops', but the folder " in capsys.readouterr().err
     for name, message in (
         ("a b", "use letters, digits"),
         ("pykernels", "cannot be the name"),
