@@ -26,12 +26,8 @@ _provided: dict[str, str] = {}
 def provide(package: str, module: str) -> None:
     """Make imports of `package` and its submodules return `module` and its submodules, unless `package` is installed.
 
-    Parameters
-    ----------
-    package : str
-        A top-level package, such as ``torch_neuronx``. A package that is installed, now or later, is never replaced.
-    module : str
-        The package that stands in for it, such as ``pykernels.vendors.neuron``; it is imported only with `package`.
+    A package that is installed, now or later, is never replaced. The module that stands in, such as
+    ``pykernels.vendors.neuron`` for ``torch_neuronx``, is imported only with the package.
     """
     _provided[package] = module
     if _packages not in sys.meta_path:
@@ -44,11 +40,7 @@ def provide(package: str, module: str) -> None:
 def provide_program(name: str, module: str) -> None:
     """Add a program to the PATH of this process and its children, unless there is one of that name.
 
-    Parameters
-    ----------
-    name : str
-    module : str
-        The module that ``python -m pykernels run -m`` runs in its place.
+    ``python -m pykernels run -m`` runs `module` in its place.
     """
     if shutil.which(name) is not None:
         return

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "error.h"
+#include "half.h"
 
 namespace pykernels {
 namespace {
@@ -30,46 +31,6 @@ const Row* Find(int32_t dtype) {
     if (row.dtype == dtype) return &row;
   }
   return nullptr;
-}
-
-float FromBits(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-uint32_t ToBits(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-float HalfToFloat(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
-  const uint32_t exponent = (half >> 10) & 0x1fu;
-  const uint32_t mantissa = half & 0x3ffu;
-  if (exponent == 0x1f) return FromBits(sign | 0x7f800000u | (mantissa << 13));
-  if (exponent == 0) {
-    // Zero or subnormal: the mantissa counts units of 2^-24.
-    const float magnitude = static_cast<float>(mantissa) * 5.9604644775390625e-08f;
-    return sign ? -magnitude : magnitude;
-  }
-  return FromBits(sign | ((exponent + 112) << 23) | (mantissa << 13));
-}
-
-uint16_t FloatToHalf(float value) {
-  const uint32_t bits = ToBits(value);
-  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
-  const uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return sign | 0x7e00u;   // NaN
-  if (magnitude >= 0x477ff000u) return sign | 0x7c00u;  // rounds to infinity
-  if (magnitude < 0x38800000u) {
-    // A subnormal half. Adding 0.5 leaves the mantissa, rounded to nearest even, in the lowest bits.
-    const uint32_t rounded = ToBits(FromBits(magnitude) + 0.5f) - ToBits(0.5f);
-    return static_cast<uint16_t>(sign | rounded);
-  }
-  const uint32_t odd = (magnitude >> 13) & 1u;
-  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
 }
 
 template <typename T>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "half.h"
+#include "../host/half.h"
 
 namespace popart_cpu {
 namespace {
@@ -53,8 +53,8 @@ void ForEach(const Access& access, const std::vector<char*>& places, std::size_t
 template <typename Use>
 void ForType(const Access& access, const Use& use) {
   const auto same = [](auto value) { return value; };
-  const auto to_float = [](uint16_t half) { return HalfToFloat(half); };
-  const auto to_half = [](float value) { return FloatToHalf(value); };
+  const auto to_float = [](uint16_t half) { return pykernels::HalfToFloat(half); };
+  const auto to_half = [](float value) { return pykernels::FloatToHalf(value); };
   if (access.type == poplar::HALF) return use(uint16_t(), to_float, to_half);
   switch (access.type.size()) {
     case 1: return use(uint8_t(), same, same);

@@ -1,6 +1,6 @@
-#include "attributes.h"
-
 #include <popart/attributes.hpp>
+
+#include "instance.h"
 
 namespace popart {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <popart/error.hpp>
 
+#include <ostream>
+
 namespace popart_cpu {
 namespace {
 
@@ -66,3 +68,25 @@ const std::string& Name(DataType type) { return Find(type).name; }
 const std::string& NumpyName(DataType type) { return Find(type).numpy_name; }
 
 }  // namespace popart_cpu
+
+namespace poplar {
+namespace {
+
+struct {
+  const char* name;
+  std::size_t size;
+} const kTypes[] = {
+    {"no type", 0},        {"float", 4}, {"half", 2},         {"bool", 1},     {"char", 1},
+    {"signed char", 1},    {"unsigned char", 1}, {"short", 2}, {"unsigned short", 2}, {"int", 4},
+    {"unsigned int", 4},   {"long long", 8},     {"unsigned long long", 8},
+};
+
+}  // namespace
+
+std::string Type::toString() const { return kTypes[static_cast<int>(kind_)].name; }
+
+std::size_t Type::size() const { return kTypes[static_cast<int>(kind_)].size; }
+
+std::ostream& operator<<(std::ostream& stream, Type type) { return stream << type.toString(); }
+
+}  // namespace poplar

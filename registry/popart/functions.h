@@ -8,9 +8,13 @@
 
 #include <poplar/Type.hpp>
 
-#include "half.h"
+#include "../host/half.h"
 
 namespace popart_cpu {
+
+using pykernels::BitsOf;
+using pykernels::FloatToHalf;
+using pykernels::HalfToFloat;
 
 template <typename T>
 constexpr bool kIsFloat = std::is_floating_point<T>::value;

@@ -1,12 +1,14 @@
 // Ops as they are created, and prepared for inputs of given types.
 #pragma once
 
+#include <onnxruntime/node_attributes.h>
 #include <popart/op.hpp>
 #include <poplar/Graph.hpp>
 #include <popart/popx/devicex.hpp>
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,24 @@ class popart::popx::Devicex {
 };
 
 namespace popart_cpu {
+
+// Where an op's attributes are read.
+struct AttributeSource {
+  std::optional<pykernels::onnxruntime::NodeAttributes> node;  // set while the node is created
+};
+
+// Runs `body` and returns the text of what it throws.
+template <typename Body>
+std::optional<std::string> ProblemOf(const Body& body) {
+  try {
+    body();
+    return std::nullopt;
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception was thrown that is not a std::exception";
+  }
+}
 
 // The types of an op's inputs; the type of an omitted input is not set.
 using Infos = std::vector<popart::TensorInfo>;

@@ -29,42 +29,17 @@ std::string List(Items&& items, const Write& write) {
   return "[" + text + "]";
 }
 
-// Writes the attributes of an op as the members of a JSON object.
-class JsonSerialiser final : public popart::OpSerialiserBase {
- public:
-  std::string text() const { return "{" + text_ + "}"; }
-
- private:
-  void Append(const std::string& key, const std::string& value) override {
-    text_ += (text_.empty() ? "" : ", ") + Quoted(key) + ": " + value;
-  }
-  void AppendText(const std::string& key, const std::string& text) override { Append(key, Quoted(text)); }
-
-  std::string text_;
-};
-
-std::string NameAsJson(const popart::OperatorIdentifier& id) {
-  return Join("\"domain\": ", Quoted(id.domain), ", \"type\": ", Quoted(id.type), ", \"version\": ", id.version);
-}
-
 // Writes the result of `body`, or the error that it throws, into `text`.
 template <typename Body>
 int Answer(char* text, std::size_t size, const Body& body) {
   std::string answer;
-  int status = 0;
-  try {
+  const auto problem = ProblemOf([&] {
     answer = body();
     if (answer.size() >= size) throw popart::error("the answer of {} bytes is too long", answer.size());
-  } catch (const std::exception& error) {
-    answer = error.what();
-    status = -1;
-  } catch (...) {
-    answer = "an exception was thrown that is not a std::exception";
-    status = -1;
-  }
-  std::strncpy(text, answer.c_str(), size - 1);
+  });
+  std::strncpy(text, problem.value_or(answer).c_str(), size - 1);
   text[size - 1] = '\0';
-  return status;
+  return problem ? -1 : 0;
 }
 
 // Runs `body` and adds the op's name to any error.
@@ -85,19 +60,12 @@ std::string GradientAsJson(std::unique_ptr<popart::Op> gradient, const std::stri
   const std::string outputs = List(gradient->gradOutToNonGradIn(), [](const auto& each) {
     return Join("[", each.first, ", ", each.second, "]");
   });
-  const std::string name = NameAsJson(gradient->opid);
-  return Join("{", name, ", \"inputs\": ", inputs, ", \"outputs\": ", outputs, ", \"op\": ",
-              Keep(std::move(gradient), library), "}");
+  return Join("[", Keep(std::move(gradient), library), ", ", inputs, ", ", outputs, "]");
 }
 
 std::string TypeAsJson(const popart::TensorInfo& info) {
   const std::string shape = List(info.shape(), [](int64_t size) { return std::to_string(size); });
   return Join("[", OnnxNumber(info.dataType()), ", ", shape, "]");
-}
-
-std::string AsJson(const RegisteredOp& op) {
-  const auto names = List(op.definition.attributes, [](const auto& each) { return Quoted(each.first); });
-  return Join("{", NameAsJson(op.opid), ", \"attributes\": ", names, "}");
 }
 
 }  // namespace
@@ -121,10 +89,8 @@ int popart_cpu_infer(int64_t op, int32_t n, const int32_t* dtypes, const int32_t
       kept.outputs = Setup(kept.op.get(), inputs);
       kept.inputs = std::move(inputs);
       FindOpx(kept.op->opid, kept.instance.library);
-      JsonSerialiser attributes;
-      kept.op->appendAttributes(attributes);
-      return Join("{", NameAsJson(kept.op->opid), ", \"attributes\": ", attributes.text(), ", \"outputs\": ",
-                  List(kept.outputs, TypeAsJson), "}");
+      const popart::OperatorIdentifier& id = kept.op->opid;
+      return Join("[", Quoted(id.domain), ", ", Quoted(id.type), ", ", List(kept.outputs, TypeAsJson), "]");
     });
   });
 }
@@ -154,17 +120,14 @@ int popart_cpu_offer_ops(const int64_t* ops, int32_t n, char* text, size_t size)
 
 int popart_cpu_offer_libraries(const char* const* paths, int32_t n, char* text, size_t size) {
   return Answer(text, size, [&] {
-    std::vector<const RegisteredOp*> ops;
-    for (int32_t i = 0; i < n; ++i) {
-      const auto of_library = OpsOf(RealPath(paths[i]));
-      ops.insert(ops.end(), of_library.begin(), of_library.end());
-    }
     std::vector<const Variant*> variants;
-    for (const RegisteredOp* op : ops) {
-      const auto of_op = VariantsOf(*op);
-      variants.insert(variants.end(), of_op.begin(), of_op.end());
+    for (int32_t i = 0; i < n; ++i) {
+      for (const RegisteredOp* op : OpsOf(RealPath(paths[i]))) {
+        const auto of_op = VariantsOf(*op);
+        variants.insert(variants.end(), of_op.begin(), of_op.end());
+      }
     }
     Offer(std::move(variants));
-    return List(ops, [](const RegisteredOp* op) { return AsJson(*op); });
+    return std::string("[]");
   });
 }

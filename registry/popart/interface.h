@@ -18,22 +18,20 @@
 extern "C" {
 
 // Sets the inputs of an op and calls its setup(). An omitted input has dtype 0. `dims` holds the dimensions of all
-// inputs, one input after the other. Text: {"domain": "custom.ops", "type": "LeakyRelu", "version": 1, "attributes":
-// {"alpha": 0.01}, "outputs": [[1, [2, 3]], ...]}, where an output is a dtype and a shape.
+// inputs, one input after the other. Text: ["custom.ops", "LeakyRelu", [[1, [2, 3]], ...]], the op's domain and type,
+// and a dtype and a shape for each output.
 int popart_cpu_infer(int64_t op, int32_t n, const int32_t* dtypes, const int32_t* ranks, const int64_t* dims,
                      char* text, size_t size);
 
-// Lists the gradients of an op; call `infer` for the op first. Text: [{"op": 7, "domain": ..., "type": ..., "version":
-// ..., "inputs": [[0, "GradOut", 0], [1, "In", 0]], "outputs": [[0, 0]]}, ...]. Here input 0 is the gradient of the
-// op's output 0, and input 1 is the op's input 0 ("Out" would be an output); output 0 is the gradient of the op's input
-// 0.
+// Lists the gradients of an op; call `infer` for the op first. Text: [[7, [[0, "GradOut", 0], [1, "In", 0]], [[0, 0]]],
+// ...]. Here op 7 is a gradient whose input 0 is the gradient of the op's output 0, and whose input 1 is the op's input
+// 0 ("Out" would be an output); its output 0 is the gradient of the op's input 0.
 int popart_cpu_gradients(int64_t op, char* text, size_t size);
 
 // Registers nodes of these ops with the session options that next load this library. Call `infer` for each op first.
 int popart_cpu_offer_ops(const int64_t* ops, int32_t n, char* text, size_t size);
 
-// Does the same for all ops that these loaded libraries register with popart::OpCreator. Text: [{"domain": ..., "type":
-// ..., "version": ..., "attributes": ["alpha"]}, ...].
+// Does the same for all ops that these loaded libraries register with popart::OpCreator.
 int popart_cpu_offer_libraries(const char* const* paths, int32_t n, char* text, size_t size);
 
 }  // extern "C"

@@ -9,38 +9,16 @@ namespace {
 
 using poplar::Type;
 
-// Loops of a function over blocks.
-template <typename F, typename T>
-void Loop1(void* out, const void* a, const void*, const void*, std::size_t n) {
-  auto* __restrict to = static_cast<decltype(F()(T()))*>(out);
-  const auto* x = static_cast<const T*>(a);
-  for (std::size_t i = 0; i < n; ++i) to[i] = F()(x[i]);
-}
-
-template <typename F, typename T>
-void Loop2(void* out, const void* a, const void* b, const void*, std::size_t n) {
-  auto* __restrict to = static_cast<decltype(F()(T(), T()))*>(out);
-  const auto* x = static_cast<const T*>(a);
-  const auto* y = static_cast<const T*>(b);
-  for (std::size_t i = 0; i < n; ++i) to[i] = F()(x[i], y[i]);
-}
-
-template <typename F, typename T, typename Last>
-void Loop3(void* out, const void* a, const void* b, const void* c, std::size_t n) {
-  auto* __restrict to = static_cast<T*>(out);
-  const auto* x = static_cast<const T*>(a);
-  const auto* y = static_cast<const T*>(b);
-  const auto* z = static_cast<const Last*>(c);
-  for (std::size_t i = 0; i < n; ++i) to[i] = F()(x[i], y[i], z[i]);
-}
-
-template <typename F>
-Kernel Find1(Type type) {
-  return ForType<F>(type, [](auto t) -> Kernel { return &Loop1<F, decltype(t)>; });
-}
-template <typename F>
-Kernel Find2(Type type) {
-  return ForType<F>(type, [](auto t) -> Kernel { return &Loop2<F, decltype(t)>; });
+// A loop of a function over blocks of elements of one to three types.
+template <typename F, typename A, typename B = void, typename C = void>
+void Loop(void* out, const void* a, const void* b, const void* c, std::size_t n) {
+  const auto run = [=](const auto*... from) {
+    auto* __restrict to = static_cast<decltype(F()(*from...))*>(out);
+    for (std::size_t i = 0; i < n; ++i) to[i] = F()(from[i]...);
+  };
+  if constexpr (std::is_void<B>::value) run(static_cast<const A*>(a));
+  else if constexpr (std::is_void<C>::value) run(static_cast<const A*>(a), static_cast<const B*>(b));
+  else run(static_cast<const A*>(a), static_cast<const B*>(b), static_cast<const C*>(c));
 }
 
 // Return an operator with a function of one operand, or of two.
@@ -51,21 +29,15 @@ constexpr Operator Row(const char* name, Kernel (*find)(Type)) {
 }
 template <typename F>
 constexpr Operator Unary(const char* name) {
-  return Row<F, Example<F>>(name, &Find1<F>);
+  return Row<F, Example<F>>(name, [](Type type) {
+    return ForType<F>(type, [](auto t) -> Kernel { return &Loop<F, decltype(t)>; });
+  });
 }
 template <typename F>
 constexpr Operator Binary(const char* name) {
-  return Row<F, Example<F>, Example<F>>(name, &Find2<F>);
-}
-
-Kernel FindClamp(Type type) {
-  using functions::Clamp;
-  return ForType<Clamp>(type, [](auto t) -> Kernel { return &Loop3<Clamp, decltype(t), decltype(t)>; });
-}
-
-Kernel FindSelect(Type type) {
-  using functions::Select;
-  return ForType<Select>(type, [](auto t) -> Kernel { return &Loop3<Select, decltype(t), Truth>; });
+  return Row<F, Example<F>, Example<F>>(name, [](Type type) {
+    return ForType<F>(type, [](auto t) -> Kernel { return &Loop<F, decltype(t), decltype(t)>; });
+  });
 }
 
 #define POPART_CPU_UNARY(OP, Class, function) Unary<functions::Class>(#OP),
@@ -80,17 +52,25 @@ const Operator& OperatorOf(popops::expr::UnaryOpType type) { return kUnary[stati
 const Operator& OperatorOf(popops::expr::BinaryOpType type) { return kBinary[static_cast<int>(type)]; }
 
 const Operator& OperatorOf(popops::expr::TernaryOpType type) {
-  static constexpr Operator kClamp{"CLAMP", &FindClamp, false, false, false};
-  static constexpr Operator kSelect{"SELECT", &FindSelect, false, false, true};
+  using functions::Clamp;
+  using functions::Select;
+  static constexpr auto kFindClamp = [](Type type) {
+    return ForType<Clamp>(type, [](auto t) -> Kernel { return &Loop<Clamp, decltype(t), decltype(t), decltype(t)>; });
+  };
+  static constexpr auto kFindSelect = [](Type type) {
+    return ForType<Select>(type, [](auto t) -> Kernel { return &Loop<Select, decltype(t), decltype(t), Truth>; });
+  };
+  static constexpr Operator kClamp{"CLAMP", kFindClamp, false, false, false};
+  static constexpr Operator kSelect{"SELECT", kFindSelect, false, false, true};
   return type == popops::expr::TernaryOpType::CLAMP ? kClamp : kSelect;
 }
 
 Kernel FindCast(Type from, Type to) {
   using functions::Cast;
   using functions::RoundToHalf;
-  if (to == poplar::HALF && (from == poplar::FLOAT || from == poplar::HALF)) return &Loop1<RoundToHalf, float>;
+  if (to == poplar::HALF && (from == poplar::FLOAT || from == poplar::HALF)) return &Loop<RoundToHalf, float>;
   return ForType<TakesAll>(from, [to](auto f) {
-    return ForType<TakesAll>(to, [](auto t) -> Kernel { return &Loop1<Cast<decltype(t)>, decltype(f)>; });
+    return ForType<TakesAll>(to, [](auto t) -> Kernel { return &Loop<Cast<decltype(t)>, decltype(f)>; });
   });
 }
 

@@ -1,7 +1,5 @@
-#include "node.h"
-
-#include "attributes.h"
 #include "dtype.h"
+#include "node_types.h"
 
 namespace popart_cpu {
 namespace {

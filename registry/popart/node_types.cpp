@@ -6,7 +6,6 @@
 
 #include "../host/error.h"
 #include "dtype.h"
-#include "node.h"
 
 namespace popart_cpu {
 namespace {
@@ -19,17 +18,10 @@ const Variant& Cast(const OrtCustomOp* op) { return static_cast<const Variant&>(
 // Runs `body` and returns what it throws as a status with the code of `kind`.
 template <typename Body>
 OrtStatus* Report(pykernels::Kind kind, const OrtApi& api, const Variant& variant, const Body& body) {
-  std::string text;
-  try {
-    body();
-    return nullptr;
-  } catch (const std::exception& error) {
-    text = error.what();
-  } catch (...) {
-    text = "an exception was thrown that is not a std::exception";
-  }
-  text = pykernels::WithCode(kind, pykernels::Join(variant.domain, "::", variant.name, ": ", text));
-  return api.CreateStatus(ORT_FAIL, text.c_str());
+  const auto problem = ProblemOf(body);
+  if (!problem) return nullptr;
+  const std::string text = pykernels::Join(variant.domain, "::", variant.name, ": ", *problem);
+  return api.CreateStatus(ORT_FAIL, pykernels::WithCode(kind, text).c_str());
 }
 
 OrtStatus* CreateNode(const OrtCustomOp* op, const OrtApi* api, const OrtKernelInfo* info, void** kernel) {
@@ -152,16 +144,13 @@ void Offer(std::vector<const Variant*> variants) {
   the_offered = std::move(variants);
 }
 
-namespace {
-
-void AddOffered(OrtSessionOptions* options, const OrtApi& api) {
+static void AddOffered(OrtSessionOptions* options, const OrtApi& api) {
   std::lock_guard<std::mutex> lock(the_mutex);
   pykernels::onnxruntime::OpsByDomain ops;
   for (const Variant* each : the_offered) ops[each->domain].push_back(each);
   Check(api, pykernels::onnxruntime::AddDomains(ops, options, api));
 }
 
-}  // namespace
 }  // namespace popart_cpu
 
 // The function that ONNX Runtime calls in a library of custom ops.
@@ -172,10 +161,7 @@ extern "C" OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApi
     const char* what = "ops of PopART need ONNX Runtime 1.17 or newer";
     return base->GetApi(1)->CreateStatus(ORT_FAIL, pykernels::WithCode(pykernels::kLoadError, what).c_str());
   }
-  try {
-    popart_cpu::AddOffered(options, *api);
-    return nullptr;
-  } catch (const std::exception& error) {
-    return api->CreateStatus(ORT_FAIL, pykernels::WithCode(pykernels::kLoadError, error.what()).c_str());
-  }
+  const auto problem = popart_cpu::ProblemOf([&] { popart_cpu::AddOffered(options, *api); });
+  if (!problem) return nullptr;
+  return api->CreateStatus(ORT_FAIL, pykernels::WithCode(pykernels::kLoadError, *problem).c_str());
 }

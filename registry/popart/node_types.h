@@ -1,9 +1,11 @@
-// The node types of ONNX Runtime: a name in a domain, and the types of inputs and outputs.
+// The node types of ONNX Runtime (a name in a domain, and the types of inputs and outputs), and the nodes of a session.
 #pragma once
 
 #include <onnxruntime/custom_op.h>
 
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "instance.h"
@@ -37,5 +39,28 @@ const Variant* VariantOf(const popart::OperatorIdentifier& opid, const Infos& in
 
 // Sets the node types for sessions created from now on. Throws if two ops have the same node type.
 void Offer(std::vector<const Variant*> variants);
+
+// Throws the text of a status if it is an error.
+void Check(const OrtApi& api, OrtStatus* status);
+
+// A node, which several threads may use at the same time.
+class Node {
+ public:
+  Node(const Variant& variant, const OrtApi& api, const OrtKernelInfo* info);
+
+  const OrtApi& api() const { return api_; }
+  const Variant& variant() const { return variant_; }
+  void Run(OrtKernelContext* context) const;
+
+ private:
+  std::shared_ptr<const Prepared> Find(const Infos& inputs) const;
+
+  const OrtApi& api_;
+  const Variant& variant_;
+  Instance instance_;
+  mutable std::mutex mutex_;
+  // the newest first
+  mutable std::vector<std::pair<Infos, std::shared_ptr<const Prepared>>> prepared_;
+};
 
 }  // namespace popart_cpu

@@ -40,20 +40,6 @@ const std::map<int, int>& Op::gradOutToNonGradIn() const {
   throw error("{} is used as a gradient op and has no gradOutToNonGradIn()", opid);
 }
 
-int Op::getNonGradInIndex(int gradOpOutIndex) const { return gradOutToNonGradIn().at(gradOpOutIndex); }
-
-std::unique_ptr<Op> Op::getInplaceVariant(const OperatorIdentifier& id) const {
-  throw error("{} has no variant {}", opid, id);
-}
-
-view::RegMap Op::fwdRegMap(InIndex, OutIndex) const {
-  return [](const view::Region& region) { return view::Regions(1, region); };
-}
-
-view::RegMap Op::bwdRegMap(InIndex, OutIndex) const {
-  return [](const view::Region& region) { return view::Regions(1, region); };
-}
-
 TensorInfo& Op::outInfo(OutIndex i) {
   if (!output->hasIndex(i)) output->insert(i, Tensor("out/" + std::to_string(i), TensorInfo()));
   return output->tensor(i)->info;

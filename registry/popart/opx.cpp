@@ -1,8 +1,8 @@
 // Implements popart::popx::Opx on the device of one op.
 #include <popart/popx/opx.hpp>
 
-#include "broadcast.h"
 #include "instance.h"
+#include "view.h"
 
 namespace popart {
 namespace popx {
@@ -17,10 +17,6 @@ const poplar::Tensor& At(const std::map<int, poplar::Tensor>& tensors, int i, co
 }  // namespace
 
 void Opx::grow(poplar::program::Sequence&) const { throw error("the Opx of {} has no grow()", op_p->opid); }
-
-view::RegMap Opx::unwindRegion(InIndex, OutIndex) const {
-  return [](const view::Region& region) { return view::Regions(1, region); };
-}
 
 poplar::Graph& Opx::graph() const { return dv_p->graph; }
 
@@ -51,10 +47,6 @@ void Opx::insert(const TensorId& id, const poplar::Tensor& tensor) const {
   throw error("insert(): {} has no output '{}'", op_p->opid, id);
 }
 
-poplar::Tensor Opx::cloneNcopy(poplar::program::Sequence& prog, const TensorId& id) const {
-  return cloneNcopy(prog, get(id));
-}
-
 poplar::Tensor Opx::cloneNcopy(poplar::program::Sequence& prog, const poplar::Tensor& tensor,
                                const std::string& name) const {
   const poplar::Tensor made = graph().clone(tensor, debugContext(name));
@@ -62,25 +54,8 @@ poplar::Tensor Opx::cloneNcopy(poplar::program::Sequence& prog, const poplar::Te
   return made;
 }
 
-poplar::Tensor Opx::broadcast(const std::vector<int64_t>& shape, const TensorId& id) const {
-  return broadcast(shape, get(id));
-}
-
 poplar::Tensor Opx::broadcast(const std::vector<int64_t>& shape, poplar::Tensor tensor) const {
   return popart_cpu::BroadcastTo(tensor, std::vector<std::size_t>(shape.begin(), shape.end()));
-}
-
-poplar::Tensor Opx::getConst(const poplar::Type& type, const std::vector<std::size_t>& shape, double value,
-                             const std::string&) const {
-  return graph().addConstant(type, shape, value);
-}
-
-poplar::Tensor Opx::getScalarVariable(const poplar::Type& type, const std::string& name) const {
-  return graph().addVariable(type, {}, name);
-}
-
-poplar::Tensor Opx::getZerosTensor(std::vector<std::size_t> shape, poplar::Type type, std::string) const {
-  return graph().addConstant(type, shape, 0);
 }
 
 }  // namespace popx

@@ -64,16 +64,13 @@ void Plan::Add(const Step& step) {
   if (out.variable && out.variable->is_constant) throw poplar::poplar_error("a constant cannot be changed");
   // Write to new memory, because other views may still read the old contents.
   const int made = NewScratch(n_elements * out.type.size());
-  AddOperation(step.formula, std::move(inputs), DenseAccess(out.type, made), n_elements);
+  operations_.push_back({step.formula, std::move(inputs), DenseAccess(out.type, made), n_elements});
   if (IsWhole(out)) {
     current_[out.variable] = made;
   } else {
-    AddOperation(Identity(out.type, out.type), {DenseAccess(out.type, made)}, Resolve(out, true), n_elements);
+    Access target = Resolve(out, true);  // may add operations
+    operations_.push_back({Identity(out.type, out.type), {DenseAccess(out.type, made)}, std::move(target), n_elements});
   }
-}
-
-void Plan::AddOperation(const Formula& formula, std::vector<Access> inputs, Access output, std::size_t n_elements) {
-  operations_.push_back({formula, std::move(inputs), std::move(output), n_elements});
 }
 
 int Plan::NewScratch(std::size_t bytes) {
@@ -102,8 +99,8 @@ int Plan::FindWritable(const std::shared_ptr<const Variable>& variable) {
   if (storages_[found].kind == Storage::Kind::kScratch) return found;
   if (storages_[found].kind == Storage::Kind::kConstant) throw poplar::poplar_error("a constant cannot be changed");
   const int made = NewScratch(storages_[found].bytes);
-  AddOperation(Identity(variable->type, variable->type), {DenseAccess(variable->type, found)},
-               DenseAccess(variable->type, made), variable->n_elements);
+  operations_.push_back({Identity(variable->type, variable->type), {DenseAccess(variable->type, found)},
+                         DenseAccess(variable->type, made), variable->n_elements});
   return current_[variable] = made;
 }
 
@@ -133,8 +130,8 @@ void Plan::SetOutput(std::size_t number, const poplar::Tensor& tensor, poplar::T
   }
   Access access = Resolve(view, false);
   storages_.push_back({Storage::Kind::kOutput, bytes, number});
-  AddOperation(Identity(view.type, type), {std::move(access)},
-               DenseAccess(type, static_cast<int>(storages_.size()) - 1), view.n_elements());
+  operations_.push_back({Identity(view.type, type), {std::move(access)},
+                         DenseAccess(type, static_cast<int>(storages_.size()) - 1), view.n_elements()});
 }
 
 void Plan::Run(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,

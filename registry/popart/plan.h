@@ -54,7 +54,6 @@ class Plan {
   };
 
   void Add(const Step& step);
-  void AddOperation(const Formula& formula, std::vector<Access> inputs, Access output, std::size_t n_elements);
   int NewScratch(std::size_t bytes);
   // Return where a variable is now, and where it can be written.
   int Find(const std::shared_ptr<const Variable>& variable);

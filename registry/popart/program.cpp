@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "../host/error.h"
-#include "broadcast.h"
 #include "functions.h"
 #include "plan.h"
 #include "view.h"

@@ -39,8 +39,6 @@ std::vector<std::size_t> Tensor::shape() const { return Change(*this)->shape; }
 
 std::string Tensor::shapeToString() const { return popart_cpu::ShapeText(shape()); }
 
-unsigned Tensor::rank() const { return static_cast<unsigned>(shape().size()); }
-
 std::size_t Tensor::dim(unsigned dimension) const {
   CheckDimension(*this, dimension);
   return view_->shape[dimension];
@@ -70,10 +68,6 @@ Tensor Tensor::slice(std::size_t begin, std::size_t end, unsigned dimension) con
   view->offset += view->strides[dimension] * static_cast<int64_t>(begin);
   view->shape[dimension] = end - begin;
   return Tensor(view);
-}
-
-Tensor Tensor::slice(const Interval& region, unsigned dimension) const {
-  return slice(region.begin(), region.end(), dimension);
 }
 
 Tensor Tensor::slice(ArrayRef<std::size_t> begin, ArrayRef<std::size_t> end) const {
@@ -228,8 +222,6 @@ Tensor Tensor::squeeze(ArrayRef<std::size_t> dimensions) const {
   }
   return Tensor(view);
 }
-
-Tensor Tensor::flatten() const { return reshape({numElements()}); }
 
 Tensor Tensor::flatten(unsigned begin, unsigned end) const {
   if (begin > end || end > rank()) Refuse(*this, Join("dimensions ", begin, " to ", end, " do not exist"));

@@ -4,8 +4,8 @@
 
 #include <ostream>
 
-#include "broadcast.h"
 #include "dtype.h"
+#include "view.h"
 
 namespace popart {
 namespace {

@@ -58,14 +58,8 @@ class Recipe:
 def build(recipe: Recipe) -> Path:
     """Return the library in the cache; compile and link it if it is missing.
 
-    Raises
-    ------
-    CompileFailed
-        A file does not compile, or the library does not link.
-    BuildError
-        There is no compiler, or this version of PyTorch is not supported.
-    CacheError
-        The cache cannot be written.
+    Raise CompileFailed if a file does not compile or the library does not link, BuildError if there is no compiler or
+    this version of PyTorch is not supported, and CacheError if the cache cannot be written.
     """
     common = _common_key(recipe)
     with ThreadPoolExecutor(os.cpu_count()) as pool:

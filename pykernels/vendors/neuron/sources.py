@@ -14,13 +14,8 @@ _FOLDER_OPTIONS = ("-iquote", "-isystem", "-idirafter", "-I")
 def dependencies(source: Path, flags: Sequence[str]) -> list[Path]:
     """Return a C++ file and the user's headers that it includes, under any preprocessor conditions.
 
-    Parameters
-    ----------
-    source : Path
-        The file.
-    flags : sequence of str
-        The user's options for the compiler, which name folders of headers. Headers that are neither there nor beside
-        the file that includes them belong to the system or to PyTorch.
+    The user's options for the compiler name folders of headers. Headers that are neither there nor beside the file that
+    includes them belong to the system or to PyTorch.
     """
     folders = [Path(folder) for folder in _named(flags, _FOLDER_OPTIONS)]
     found: dict[Path, None] = {}

@@ -8,6 +8,7 @@ functions in ``flow.nn``).
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import sys
@@ -18,19 +19,10 @@ from typing import Any
 import oneflow as flow
 from oneflow.framework import function_util, id_util
 
+from pykernels.base.errors import CallError
 from pykernels.call.builder import user_op_builder
 from pykernels.load.module import custom_op_module
-from pykernels.vendors.oneflow_legacy import (
-    checkpoint,
-    initializers,
-    layers,
-    math,
-    nn,
-    optimizer,
-    regularizers,
-    scope,
-    typing,
-)
+from pykernels.vendors.oneflow_legacy import checkpoint, layers, math, nn, optimizer, regularizers, scope, typing
 from pykernels.vendors.oneflow_legacy.config import Config, enable_eager_execution, find_setting
 from pykernels.vendors.oneflow_legacy.job import clear_default_session, global_function
 from pykernels.vendors.oneflow_legacy.variables import get_variable
@@ -42,6 +34,20 @@ def _add(owner: Any, **names: Any) -> None:
     for name, value in names.items():
         if not hasattr(owner, name):
             setattr(owner, name, value)
+
+
+#: The kinds of initializers, which OneFlow lacks since version 0.9.
+_INITIALIZERS = (
+    *("constant", "glorot_normal", "glorot_uniform", "kaiming", "ones", "random_normal", "random_uniform"),
+    *("truncated_normal", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros"),
+)
+
+
+def _refuse_initializer(kind: str, *_: Any, **__: Any) -> Any:
+    raise CallError(
+        f"flow.{kind}_initializer: OneFlow has no initializers since 0.9, so new variables (flow.get_variable, "
+        "flow.layers) need OneFlow 0.8: pip install oneflow==0.8.0"
+    )
 
 
 def _truncated_normal(stddev: float = 1.0) -> Any:
@@ -63,7 +69,7 @@ with warnings.catch_warnings():
 
 _add(flow.experimental, custom_op_module=custom_op_module)
 _add(flow.nn, **public(nn))
-_add(flow, **{name: initializers.refusing(name) for name in initializers.NAMES})
+_add(flow, **{f"{kind}_initializer": functools.partial(_refuse_initializer, kind) for kind in _INITIALIZERS})
 _add(
     flow,
     FixedTensorDef=typing.Numpy.Placeholder,

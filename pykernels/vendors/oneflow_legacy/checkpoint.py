@@ -27,38 +27,19 @@ def get_all_variables() -> dict[str, variables.Variable]:
 
 
 def load_variables(value_dict: Mapping[str, Any], ignore_mismatch: bool = True) -> None:
-    """Set the values of variables.
+    """Set the values of variables, given as arrays or tensors by name, such as the result of `get`.
 
-    Parameters
-    ----------
-    value_dict : mapping
-        Arrays or tensors by name, such as the result of `get`.
-    ignore_mismatch : bool
-        Whether to keep values without a variable, for jobs that are defined later.
-
-    Raises
-    ------
-    CallError
-        A value differs from its variable in shape or dtype, or it has no variable and `ignore_mismatch` is false.
+    With `ignore_mismatch`, values without a variable are kept for jobs that are defined later; otherwise they raise
+    CallError, as values of another shape or dtype than their variable's always do.
     """
     make_jobs()
     variables.assign(value_dict, ignore_mismatch=ignore_mismatch)
 
 
 def save(path: str | Path, var_dict: Mapping[str, Any] | None = None) -> None:
-    """Write variables to a folder, by default all variables.
+    """Write variables or tensors by name, by default all variables, to a folder that is empty or does not exist.
 
-    Parameters
-    ----------
-    path : path-like
-        The folder, which must be empty or not exist.
-    var_dict : mapping, optional
-        Variables or tensors by name.
-
-    Raises
-    ------
-    CallError
-        The folder is not empty.
+    Raise CallError if the folder is not empty.
     """
     folder = Path(path)
     given = get_all_variables() if var_dict is None else var_dict
@@ -72,17 +53,9 @@ def save(path: str | Path, var_dict: Mapping[str, Any] | None = None) -> None:
 
 
 def get(path: str | Path) -> dict[str, flow.Tensor]:
-    """Read variables that `save` or an old version of OneFlow has written.
+    """Return the variables that `save` or an old version of OneFlow has written, as tensors by name.
 
-    Returns
-    -------
-    dict of Tensor
-        The values by name of the variable.
-
-    Raises
-    ------
-    CallError
-        The folder does not exist or does not hold variables.
+    Raise CallError if the folder does not exist or does not hold variables.
     """
     if not (Path(path) / _DONE).is_file():
         raise CallError(f"flow.checkpoint.get: {path} is not a folder of variables: it has no file {_DONE}")

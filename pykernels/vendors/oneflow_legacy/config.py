@@ -67,13 +67,7 @@ def enable_eager_execution(val: bool = True) -> None:
 
 
 def find_setting(config: flow.FunctionConfig, name: str) -> Any:
-    """Return a setting of a ``flow.FunctionConfig``, which itself raises a bare `AssertionError` for unknown ones.
-
-    Raises
-    ------
-    CallError
-        The setting does not exist. The message lists the existing ones.
-    """
+    """Return a setting of a ``flow.FunctionConfig``, or raise CallError in place of OneFlow's bare `AssertionError`."""
     try:
         return object.__getattribute__(config, name)
     except AttributeError:

@@ -31,10 +31,7 @@ class Gradients:
     def add(self, tensor: flow.Tensor, watcher: Callable[[np.ndarray], None]) -> None:
         """Watch the gradient of `tensor`; call this while the graph is being built.
 
-        Raises
-        ------
-        CallError
-            This version of OneFlow does not report gradients.
+        Raise CallError if this version of OneFlow does not report gradients.
         """
         _listen()
         # OneFlow exposes its name for the tensor only as the name of an op's input.
@@ -49,13 +46,7 @@ class Gradients:
         _reports[name] = queue.SimpleQueue()
 
     def check(self, job: Any) -> None:
-        """Check that the compiled job computes all watched gradients.
-
-        Raises
-        ------
-        CallError
-            The job does not compute all of them.
-        """
+        """Raise CallError unless the compiled job computes all watched gradients."""
         if not self._watchers:  # always the case with OneFlow 0.9, whose jobs have no such ops
             return
         reported = {op.foreign_watch_conf.handler_uuid for op in job.net.op if op.HasField("foreign_watch_conf")}

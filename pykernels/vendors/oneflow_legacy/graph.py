@@ -26,18 +26,7 @@ def is_building() -> bool:
 
 
 def building(name: str) -> JobGraph:
-    """Return the graph of the job whose function is running.
-
-    Parameters
-    ----------
-    name : str
-        The caller, for the error message.
-
-    Raises
-    ------
-    CallError
-        No job is running.
-    """
+    """Return the graph of the job whose function is running; CallError, with the caller's name, if there is none."""
     if not is_building():
         raise CallError(f"{name} is called outside of a job: call it in a function under @flow.global_function()")
     graph: JobGraph = _thread.graph
@@ -47,16 +36,8 @@ def building(name: str) -> JobGraph:
 class JobGraph(flow.nn.Graph):  # type: ignore[misc]
     """The graph of a job for inputs of certain shapes.
 
-    Parameters
-    ----------
-    where : str
-        The name and location of the job, for error messages.
-    function : callable
-        The job's function, which takes tensors.
-    annotation : Any
-        The annotation of the function's result.
-    training : bool
-    settings : JobConfigProto
+    The `function` of the job takes tensors, and `annotation` is that of its result. Error messages begin with `where`,
+    the job's name and location. The `settings` are a ``JobConfigProto``.
     """
 
     def __init__(
@@ -105,14 +86,9 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
         return self._variables.get(name)
 
     def add_variable(self, name: str, value: flow.Tensor, *, trainable: bool, l2: float) -> flow.Tensor:
-        """Add a tensor to the graph as a variable.
+        """Add a tensor to the graph as a variable, with the factor `l2` of its L2 regularization.
 
-        Parameters
-        ----------
-        trainable : bool
-            Whether the optimizer of this job updates the variable.
-        l2 : float
-            The factor of the variable's L2 regularization.
+        The optimizer of this job updates the variable if it is `trainable`.
         """
         settings = VariableConfig(name)
         settings.l2 = l2
@@ -126,17 +102,10 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
         return self._variables[name]
 
     def minimize(self, losses: Sequence[flow.Tensor], optimizer: Callable[[list[str]], Any]) -> None:
-        """Minimize the sum of the means of losses with an optimizer.
+        """Minimize the sum of the means of losses with an optimizer: a function of the trainable variables' names.
 
-        Parameters
-        ----------
-        optimizer : callable
-            Returns the ``TrainConf`` for the names of the trainable variables.
-
-        Raises
-        ------
-        CallError
-            The job does not train, it has an optimizer already, or `losses` are not losses of this job.
+        The function returns the ``TrainConf``. Raise CallError if the job does not train, has an optimizer already, or
+        `losses` are not losses of this job.
         """
         if not self.training:
             raise CallError("minimize() is called in a job that does not train: @flow.global_function(type='train')")
@@ -156,10 +125,7 @@ class JobGraph(flow.nn.Graph):  # type: ignore[misc]
     def watch_gradient(self, tensor: flow.Tensor, watcher: Callable[[np.ndarray], None]) -> None:
         """Call `watcher` with the gradient of the losses with respect to a tensor after each run of the job.
 
-        Raises
-        ------
-        CallError
-            The job does not train, or this version of OneFlow does not report gradients.
+        Raise CallError if the job does not train, or if this version of OneFlow does not report gradients.
         """
         if not self.training:
             raise CallError(

@@ -42,17 +42,8 @@ def logsoftmax(logits: flow.Tensor, axis: int = -1, name: str | None = None) -> 
 def softmax_cross_entropy_with_logits(labels: flow.Tensor, logits: flow.Tensor, name: str | None = None) -> flow.Tensor:
     """Return the cross-entropy of the softmax along the last axis, for labels that are probabilities.
 
-    Parameters
-    ----------
-    labels : Tensor
-        The probability of each class, of shape (..., classes).
-    logits : Tensor
-        A tensor of the same shape and dtype.
-
-    Returns
-    -------
-    Tensor
-        A tensor of shape (...).
+    The `labels` are the probability of each class; they and the `logits` have the shape (..., classes) and the same
+    dtype, the result has the shape (...).
     """
     return flow._C.softmax_cross_entropy(logits, labels)
 
@@ -62,17 +53,7 @@ def sparse_softmax_cross_entropy_with_logits(
 ) -> flow.Tensor:
     """Return the cross-entropy of the softmax along the last axis, for labels that are class indices.
 
-    Parameters
-    ----------
-    labels : Tensor
-        The index of the class, of an integer dtype and of shape (...) or (..., 1).
-    logits : Tensor
-        A tensor of shape (..., classes).
-
-    Returns
-    -------
-    Tensor
-        A tensor of shape (...).
+    The `labels` are integers of shape (...) or (..., 1), the `logits` have the shape (..., classes), the result (...).
     """
     if labels.dim() == logits.dim():
         labels = labels.squeeze(-1)

@@ -41,15 +41,9 @@ class _Place:
 
 
 class Outputs:
-    """The outputs of a run of a job, for which ``get()`` waits.
+    """The outputs of a run of a job, for which ``get()`` waits by calling `wait`.
 
-    Parameters
-    ----------
-    arrangement : Any
-        The structure of the result, with places for the tensors.
-    tensors : sequence of Tensor
-    wait : callable
-        A function that waits until the run is complete.
+    The `arrangement` is the structure of the result, with places for the `tensors`.
     """
 
     def __init__(self, arrangement: Any, tensors: Sequence[flow.Tensor], wait: Callable[[], None]) -> None:
@@ -58,13 +52,7 @@ class Outputs:
         self._wait = wait
 
     def get(self) -> Any:
-        """Wait for the run and return the results.
-
-        Raises
-        ------
-        KernelError
-            A kernel has failed.
-        """
+        """Wait for the run and return the results; raise KernelError if a kernel has failed."""
         arrays = [tensor.numpy() for tensor in self._tensors]
         self._wait()
         return _map(lambda place: place and convert(arrays[place.index], place.kind), self._arrangement)
@@ -84,13 +72,7 @@ def deliver(annotation: Any, outputs: Outputs) -> Any:
 
 
 def check(annotation: Any) -> None:
-    """Check the annotation of a job's result.
-
-    Raises
-    ------
-    CallError
-        The annotation is not one that jobs support.
-    """
+    """Raise CallError unless jobs support this annotation of a result."""
     if annotation is _UNKNOWN or annotation is None:
         return
     if typing.get_origin(annotation) is Callback:
@@ -113,10 +95,7 @@ def _check_part(annotation: Any) -> None:
 def arrange(annotation: Any, result: Any, tensors: list[flow.Tensor]) -> Any:
     """Return the result of a job with its tensors replaced by places; append the tensors to `tensors`.
 
-    Raises
-    ------
-    CallError
-        The result does not match the annotation.
+    Raise CallError if the result does not match the annotation.
     """
     origin, items = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Callback:

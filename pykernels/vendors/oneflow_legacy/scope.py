@@ -14,13 +14,7 @@ _thread = threading.local()
 
 
 def placement(device_tag: str, machine_device_ids: str | Sequence[str]) -> contextlib.AbstractContextManager[None]:
-    """Return a context that places ops on a device, which must be ``placement("cpu", "0:0")``.
-
-    Raises
-    ------
-    CallError
-        The device is another one, or there are several.
-    """
+    """Return a context that places ops on the CPU, ``placement("cpu", "0:0")``; raise CallError for other devices."""
     devices = [machine_device_ids] if isinstance(machine_device_ids, str) else list(machine_device_ids)
     if device_tag != "cpu" or len(devices) != 1 or devices[0] not in _ONLY:
         raise CallError(
@@ -31,17 +25,10 @@ def placement(device_tag: str, machine_device_ids: str | Sequence[str]) -> conte
 
 
 class View(contextlib.nullcontext[None]):
-    """The view of tensors on several devices, shared or separate, which makes no difference on one device."""
+    """The context of tensors on several devices, shared or separate, which makes no difference on one device."""
 
 
-def consistent_view() -> View:
-    """Return a context in which each device holds part of a tensor."""
-    return View()
-
-
-def mirrored_view() -> View:
-    """Return a context in which each device has its own tensors."""
-    return View()
+consistent_view = mirrored_view = View
 
 
 @contextlib.contextmanager

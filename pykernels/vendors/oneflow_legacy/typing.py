@@ -36,11 +36,8 @@ class Placeholder:
     def convert(self, value: Any, name: str) -> np.ndarray:
         """Return a copy of the array passed as the argument `name`, converted to the dtype of the placeholder.
 
-        Raises
-        ------
-        CallError
-            The value is not an array, it has another shape or another kind of dtype, or the dtype of the placeholder
-            cannot represent its elements.
+        Raise CallError if the value is not an array, has another shape or another kind of dtype, or has elements that
+        the dtype of the placeholder cannot represent.
         """
         if self.listed:
             value = self._sole(value, name)

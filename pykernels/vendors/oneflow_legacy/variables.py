@@ -163,19 +163,10 @@ def values() -> dict[str, Variable]:
 
 
 def assign(given: Mapping[str, Any], *, ignore_mismatch: bool) -> None:
-    """Set the values of variables.
+    """Set the values of variables, which are arrays or tensors by name.
 
-    Parameters
-    ----------
-    given : mapping
-        Arrays or tensors by name.
-    ignore_mismatch : bool
-        Whether to keep values without a variable, for later jobs.
-
-    Raises
-    ------
-    CallError
-        A value differs from its variable in shape or dtype, or it has no variable and `ignore_mismatch` is false.
+    With `ignore_mismatch`, values without a variable are kept for later jobs; otherwise they raise CallError, as values
+    of another shape or dtype than their variable's always do.
     """
     arrays = {name: np.asarray(value.numpy() if hasattr(value, "numpy") else value) for name, value in given.items()}
     with _lock:

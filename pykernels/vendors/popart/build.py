@@ -23,12 +23,7 @@ _OTHER_LIBRARIES = ("poplar", "popops", "poputil", "popart_canonicalization")
 def build() -> Path:
     """Return ``libpopart.so``; compile it if the cache has none for these sources.
 
-    Raises
-    ------
-    BuildError
-        There is no compiler, or compiling fails.
-    CacheError
-        The cache cannot be written.
+    Raise BuildError if there is no compiler or compiling fails, and CacheError if the cache cannot be written.
     """
     return toolchain.build_shared(
         "libpopart",

@@ -29,10 +29,7 @@ _UNDEFINED = re.compile(r"undefined symbol: (\w+)")
 def is_library(path: Path) -> bool:
     """Whether a file is a library of ops in C++ that uses PopART's names.
 
-    Raises
-    ------
-    LoadError
-        The library is for Graphcore's own PopART, or cannot be read.
+    Raise LoadError if the library is for Graphcore's own PopART, or cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -61,12 +58,7 @@ def explain(path: Path, reason: str) -> str:
 def register(options: onnxruntime.SessionOptions, libraries: Sequence[Path]) -> None:
     """Register the ops of libraries with the options of a session.
 
-    Raises
-    ------
-    LoadError
-        A library cannot be loaded, or registers its ops wrongly.
-    BuildError, CacheError
-        As in `build.build`.
+    Raise LoadError if a library cannot be loaded or registers its ops wrongly; other errors are those of `build.build`.
     """
     popart()
     for path in libraries:

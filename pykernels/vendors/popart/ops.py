@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pykernels.vendors.popart import loading
 
@@ -30,8 +30,6 @@ class Description:
 
     domain: str
     op_type: str
-    version: int
-    attributes: Mapping[str, Any]
     outputs: tuple[TensorType, ...]
 
 
@@ -39,21 +37,12 @@ class Description:
 class Gradient:
     """An op that computes a gradient of another op.
 
-    Attributes
-    ----------
-    op : int
-        The number of the gradient.
-    inputs : mapping of int to (str, int)
-        Its inputs: ``("GradOut", i)`` is the gradient of output i of the other op, ``("In", i)`` its input i,
-        ``("Out", i)`` its output i.
-    outputs : mapping of int to int
-        The input of the other op that each output is the gradient of.
+    Its `inputs` by position are ``("GradOut", i)`` for the gradient of output i of the other op, ``("In", i)`` for its
+    input i, and ``("Out", i)`` for its output i. Its `outputs` by position are the inputs of the other op that they are
+    the gradients of.
     """
 
     op: int
-    domain: str
-    op_type: str
-    version: int
     inputs: Mapping[int, tuple[str, int]]
     outputs: Mapping[int, int]
 
@@ -61,15 +50,12 @@ class Gradient:
 def infer(op: int, inputs: Sequence[TensorType | None]) -> Description:
     """Set the inputs of an op, None for one that is left out, and return the node with its output types.
 
-    Raises
-    ------
-    LoadError
-        The op does not exist, its C++ fails, or nothing computes it.
+    Raise LoadError if the op does not exist, its C++ fails, or nothing computes it.
     """
     given = [each or TensorType(0, ()) for each in inputs]
     dims = [size for each in given for size in each.shape]
     n = max(1, len(given))
-    made = loading.call(
+    domain, op_type, outputs = loading.call(
         "popart_cpu_infer",
         ctypes.c_int64(op),
         ctypes.c_int32(len(given)),
@@ -77,40 +63,22 @@ def infer(op: int, inputs: Sequence[TensorType | None]) -> Description:
         (ctypes.c_int32 * n)(*(len(each.shape) for each in given)),
         (ctypes.c_int64 * max(1, len(dims)))(*dims),
     )
-    outputs = tuple(TensorType(dtype, tuple(shape)) for dtype, shape in made["outputs"])
-    return Description(made["domain"], made["type"], made["version"], made["attributes"], outputs)
+    return Description(domain, op_type, tuple(TensorType(dtype, tuple(shape)) for dtype, shape in outputs))
 
 
 def gradients(op: int) -> list[Gradient]:
-    """Return new gradients of an op that `infer` has been called for.
-
-    Raises
-    ------
-    LoadError
-        The op does not exist, or its C++ fails.
-    """
+    """Return new gradients of an op that `infer` has been called for; raise LoadError as `infer` does."""
     return [
-        Gradient(
-            each["op"],
-            each["domain"],
-            each["type"],
-            each["version"],
-            {i: (kind, k) for i, kind, k in each["inputs"]},
-            dict(each["outputs"]),
-        )
-        for each in loading.call("popart_cpu_gradients", ctypes.c_int64(op))
+        Gradient(gradient, {i: (kind, k) for i, kind, k in inputs}, dict(outputs))
+        for gradient, inputs, outputs in loading.call("popart_cpu_gradients", ctypes.c_int64(op))
     ]
 
 
 def register(options: onnxruntime.SessionOptions, ops: Sequence[int]) -> None:
     """Register the nodes of ops that `infer` has been called for with the options of a session.
 
-    Such a node has the op's domain and type; its only attribute, `ATTRIBUTE`, is the op's number.
-
-    Raises
-    ------
-    LoadError
-        The op does not exist, or ONNX Runtime does not accept the ops.
+    Such a node has the op's domain and type; its only attribute, `ATTRIBUTE`, is the op's number. Raise LoadError if
+    the op does not exist, or ONNX Runtime does not accept the ops.
     """
     loading.call("popart_cpu_offer_ops", (ctypes.c_int64 * max(1, len(ops)))(*ops), ctypes.c_int32(len(ops)))
     loading.register_offered(options)

@@ -26,10 +26,7 @@ _DTYPES = {
 def random_inputs(inputs: Sequence[onnxruntime.NodeArg]) -> dict[str, np.ndarray]:
     """Return the same random arrays in every run: floating-point numbers in [0, 1), other numbers 0 or 1.
 
-    Raises
-    ------
-    CallError
-        The type or the shape of an input is not supported.
+    Raise CallError if the type or the shape of an input is not supported.
     """
     generator = np.random.default_rng(0)
     arrays = {}
@@ -50,12 +47,8 @@ def random_inputs(inputs: Sequence[onnxruntime.NodeArg]) -> dict[str, np.ndarray
 def read_inputs(path: Path, inputs: Sequence[onnxruntime.NodeArg]) -> dict[str, np.ndarray]:
     """Read the arrays of an ``.npz`` file, which must match the inputs of the model.
 
-    Raises
-    ------
-    LoadError
-        The file does not exist, or is not an ``.npz`` file.
-    CallError
-        Names, dtypes or shapes are not those of the model's inputs.
+    Raise LoadError if the file does not exist or is not an ``.npz`` file, and CallError if names, dtypes or shapes are
+    not those of the model's inputs.
     """
     if not path.is_file():
         raise LoadError(f"{path} does not exist (--input_data)")
@@ -84,10 +77,7 @@ def read_inputs(path: Path, inputs: Sequence[onnxruntime.NodeArg]) -> dict[str, 
 def write_outputs(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
     """Write an ``.npz`` file; unlike `numpy.savez`, this allows any names.
 
-    Raises
-    ------
-    CallError
-        An output is not a tensor, or a tensor of strings.
+    Raise CallError if an output is not a tensor, or a tensor of strings.
     """
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.hasobject:

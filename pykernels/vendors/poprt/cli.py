@@ -30,13 +30,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The arguments to use instead of those of the process.
-    """
+    """Run the command line, with the arguments of the process or these; return the exit code."""
     given = options.parse(arguments)
     if given.ignored and given.logging_level not in ("ERROR", "CRITICAL"):
         print(f"poprt: ignored, since there is no IPU: {', '.join(dict.fromkeys(given.ignored))}", file=sys.stderr)

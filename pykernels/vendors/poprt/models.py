@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 def read_model(path: Path) -> onnx.ModelProto:
     """Read a model with all its tensors, and check it with ONNX's checker.
 
-    Raises
-    ------
-    LoadError
-        The file does not exist, is not a model, or the model is broken or newer than the installed onnx.
+    Raise LoadError if there is no such model, or if it is broken or newer than the installed onnx.
     """
     import onnx
 
@@ -43,13 +40,7 @@ def read_model(path: Path) -> onnx.ModelProto:
 
 
 def convert_opset(model: onnx.ModelProto, version: int) -> onnx.ModelProto:
-    """Convert a model to another version of ONNX's operators.
-
-    Raises
-    ------
-    CallError
-        The version does not exist, or the model cannot be converted to it.
-    """
+    """Convert a model to another version of ONNX's operators; raise CallError if it cannot be converted."""
     from onnx import version_converter
 
     try:
@@ -61,10 +52,7 @@ def convert_opset(model: onnx.ModelProto, version: int) -> onnx.ModelProto:
 def to_float16(model: onnx.ModelProto, skipped: Sequence[str] = ()) -> onnx.ModelProto:
     """Convert float32 to float16 in a model, including inputs and outputs, except in nodes of `skipped` op types.
 
-    Raises
-    ------
-    CallError
-        The model cannot be converted.
+    Raise CallError if the model cannot be converted.
     """
     from onnxruntime.transformers import float16
 
@@ -89,10 +77,7 @@ def inputs_of(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 def set_input_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
     """Set the shapes of inputs; forget the known shapes that may depend on them.
 
-    Raises
-    ------
-    CallError
-        The model has no such input, or one with another number of axes.
+    Raise CallError if the model has no such input, or one with another number of axes.
     """
     if not shapes:
         return
@@ -112,13 +97,7 @@ def set_input_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]
 
 
 def set_batch_size(model: onnx.ModelProto, size: int, axis: int) -> None:
-    """Set the size of all inputs along an axis.
-
-    Raises
-    ------
-    CallError
-        An input has no such axis.
-    """
+    """Set the size of all inputs along an axis; raise CallError if an input has no such axis."""
     for value in inputs_of(model):
         dims = value.type.tensor_type.shape.dim
         if not -len(dims) <= axis < len(dims):
@@ -136,13 +115,7 @@ def _forget_shapes(model: onnx.ModelProto) -> None:
 
 
 def add_outputs(model: onnx.ModelProto, names: Sequence[str]) -> None:
-    """Make tensors outputs of a model.
-
-    Raises
-    ------
-    CallError
-        The model does not compute one of them, or its type is not known.
-    """
+    """Make tensors outputs of a model; raise CallError for one that it does not compute, or of unknown type."""
     computed = {name for node in model.graph.node for name in node.output if name}
     values = {value.name: value for value in model.graph.value_info}
     known = {value.name for value in model.graph.output}
@@ -158,10 +131,7 @@ def add_outputs(model: onnx.ModelProto, names: Sequence[str]) -> None:
 def remove_outputs(model: onnx.ModelProto, names: Sequence[str]) -> None:
     """Remove outputs from a model, along with the nodes that only they need.
 
-    Raises
-    ------
-    CallError
-        The model has no such output, or no other one.
+    Raise CallError if the model has no such output, or no other one.
     """
     graph = model.graph
     outputs = [value.name for value in graph.output]

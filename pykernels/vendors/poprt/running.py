@@ -39,10 +39,7 @@ _BEFORE = re.compile(
 def check_libraries(paths: Sequence[Path]) -> None:
     """Load each library in a separate process, which a broken library may crash.
 
-    Raises
-    ------
-    LoadError
-        A file is missing, is not a library, or has no custom ops for ONNX Runtime.
+    Raise LoadError if a file is missing, is not a library, or has no custom ops for ONNX Runtime.
     """
     for path in paths:
         if not path.is_file():
@@ -65,10 +62,7 @@ def check_libraries(paths: Sequence[Path]) -> None:
 def session(model: onnx.ModelProto, libraries: Sequence[Path]) -> onnxruntime.InferenceSession:
     """Create a session for a model in ONNX Runtime, on the CPU.
 
-    Raises
-    ------
-    LoadError, CallError
-        ONNX Runtime refuses a library or the model, or no library has an op that the model uses.
+    Raise LoadError or CallError if ONNX Runtime refuses a library or the model, or no library has an op of the model.
     """
     import onnxruntime
 
@@ -105,13 +99,7 @@ def session(model: onnx.ModelProto, libraries: Sequence[Path]) -> onnxruntime.In
 
 
 def run(session: onnxruntime.InferenceSession, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Run a model; return its outputs by name.
-
-    Raises
-    ------
-    CallError
-        ONNX Runtime or an op fails.
-    """
+    """Run a model; return its outputs by name. Raise CallError if ONNX Runtime or an op fails."""
     try:
         results = session.run(None, inputs)
     except Exception as error:
@@ -145,13 +133,7 @@ def exposing(model: onnx.ModelProto, names: Sequence[str]) -> onnx.ModelProto:
 
 
 def check_types(model: onnx.ModelProto, outputs: Mapping[str, Any]) -> None:
-    """Check tensors against their types and shapes in the model.
-
-    Raises
-    ------
-    DefinitionError
-        A tensor has another type or shape.
-    """
+    """Raise DefinitionError if a tensor has another type or shape than in the model."""
     from onnx import helper
 
     values = {value.name: value for value in (*model.graph.value_info, *model.graph.output)}

@@ -15,10 +15,7 @@ _OURS = str(Path(__file__).parent)
 def run_file(path: Path, option: str) -> None:
     """Run a file as a module that is named after the file.
 
-    Raises
-    ------
-    LoadError
-        The file does not exist, or raises an exception.
+    Raise LoadError if the file does not exist, or raises an exception.
     """
     if not path.is_file():
         raise LoadError(f"{path} does not exist ({option})")

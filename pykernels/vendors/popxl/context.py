@@ -6,9 +6,8 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeVar, overload
 
-from pykernels.base.errors import CallError
 from pykernels.base.refusals import RefusedCall, WrongType
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,31 +21,17 @@ class AnyGraph(Protocol):
     _scope: str
 
 
-class Settings(NamedTuple):
-    """What the context sets for an op: its name, prefixed with the enclosing name scopes."""
-
-    name: str
-
-
 class Context(threading.local):
-    """The context of one thread: its stacks of graphs, name scopes and ops, and its hooks."""
+    """The context of one thread: its stacks of graphs, name scopes and ops."""
 
     def __init__(self) -> None:
         self._graphs: list[AnyGraph] = []
         self._scopes: list[str] = []
         self._ops: list[str] = []
-        self._hooks: dict[int, Callable[[Any], Any]] = {}
-        self._handles = 0
 
     @property
     def graph(self) -> Any:
-        """The current `Graph`, to which new ops are appended.
-
-        Raises
-        ------
-        RuntimeError
-            No graph has been chosen.
-        """
+        """The current `Graph`, to which new ops are appended; RuntimeError if no graph has been chosen."""
         if not self._graphs:
             what = f"popxl.ops.{self._ops[0]}" if self._ops else "popxl"
             raise RefusedCall(
@@ -56,51 +41,17 @@ class Context(threading.local):
         return self._graphs[-1]
 
     @property
-    def name_scopes(self) -> list[str]:
-        """The names of the enclosing scopes, outermost first."""
-        return list(self._scopes)
-
-    @property
     def op_name(self) -> str:
         """The name of the op function that the user called, for error messages."""
         return self._ops[0] if self._ops else "popxl"
 
-    def push_graph(self, graph: AnyGraph) -> None:
-        """Make a graph the current one.
-
-        Raises
-        ------
-        RuntimeError
-            The graph belongs to another IR than the current graph.
-        """
-        if self._graphs and self._graphs[0].ir is not graph.ir:
-            raise RefusedCall(
-                f"`with` of {graph!r} is inside of `with` of {self._graphs[-1]!r}, which is of another popxl.Ir"
-            )
-        self._graphs.append(graph)
-
-    def pop_graph(self) -> AnyGraph:
-        """Restore the previous graph and return the one that was current."""
-        return self._graphs.pop()
-
-    def register_op_created_hook(self, fn: Callable[[Any], Any]) -> int:
-        """Call `fn` with every op created from now on; return a handle that removes the hook."""
-        self._handles += 1
-        self._hooks[self._handles] = fn
-        return self._handles
-
-    def remove_op_created_hook(self, handle: int) -> None:
-        """Remove the hook that `register_op_created_hook` returned this handle for."""
-        if handle not in self._hooks:
-            raise CallError(f"popxl: the op-created hook {handle} does not exist")
-        del self._hooks[handle]
-
-    def _get_op_settings(self, name: str) -> Settings:
-        return Settings("/".join((*self._scopes, name)))
+    def _get_op_settings(self, name: str) -> str:
+        """Return what the context sets for an op: its name, prefixed with the enclosing name scopes."""
+        return "/".join((*self._scopes, name))
 
     def _op_created(self, op: Any) -> None:
-        for fn in list(self._hooks.values()):
-            fn(op)
+        """Call the current graph's hooks, as the Python functions for C++ ops do."""
+        self.graph.call_hooks(op)
 
 
 _context = Context()
@@ -150,7 +101,7 @@ def name_scope(name: str) -> Iterator[list[str]]:
         raise WrongType(f"popxl.name_scope: name is {name!r}; it must be a string")
     _context._scopes.append(name)
     try:
-        yield _context.name_scopes
+        yield list(_context._scopes)
     finally:
         _context._scopes.pop()
 
@@ -192,3 +143,10 @@ def op_debug_context(name: Any) -> Any:
         return wrapper  # type: ignore[return-value]
 
     return decorate
+
+
+def named_op(name: str, doc: str, function: F) -> F:
+    """Return a function that creates ops as one with this name and docstring."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return op_debug_context(function)

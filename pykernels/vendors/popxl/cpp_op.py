@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pykernels.base.errors import CallError
 from pykernels.vendors.popart import ops
-from pykernels.vendors.popxl.context import Settings, get_current_context
+from pykernels.vendors.popxl.context import get_current_context
 from pykernels.vendors.popxl.dtypes import dtype
 from pykernels.vendors.popxl.graph import Graph
 from pykernels.vendors.popxl.lowering import Lowering, Values
@@ -20,34 +20,22 @@ if TYPE_CHECKING:
     import onnxruntime
 
 
-def create(
-    graph: Graph, number: int, inputs: Mapping[int, str], outputs: Mapping[int, str], settings: Settings
-) -> CppOp:
-    """Append an op that C++ code has created to a graph.
+def create(graph: Graph, number: int, inputs: Mapping[int, str], outputs: Mapping[int, str], name: str) -> CppOp:
+    """Append an op that C++ code has created, by its number in `pykernels.vendors.popart.ops`, to a graph.
 
-    Parameters
-    ----------
-    graph : Graph
-    number : int
-        The op's number in `pykernels.vendors.popart.ops`.
-    inputs, outputs : mapping
-        The ids of the tensors by position. Outputs are created; inputs exist already.
-    settings : Settings
-
-    Raises
-    ------
-    CallError
-        An input does not exist, or the op has no such output.
-    LoadError
-        The C++ code fails.
+    The `inputs` and `outputs` are the ids of the tensors by position: outputs are created, inputs exist already. Raise
+    CallError if an input does not exist or the op has no such output, and LoadError if the C++ code fails.
     """
     tensors = {at: graph.get_tensor(id_) for at, id_ in inputs.items()}
     given = [tensors.get(at) for at in range(max(tensors, default=-1) + 1)]
-    return _append(graph, settings.name, number, given, outputs)
+    return _append(graph, name, number, given, outputs)
 
 
-def _append(graph: Graph, name: str, number: int, given: Sequence[Tensor | None], outputs: Mapping[int, str]) -> CppOp:
+def _append(
+    graph: Graph, name: str | None, number: int, given: Sequence[Tensor | None], outputs: Mapping[int, str]
+) -> CppOp:
     described = ops.infer(number, [t if t is None else ops.TensorType(t.dtype.as_onnx(), t.shape) for t in given])
+    name = name or described.op_type
     if set(outputs) - set(range(len(described.outputs))):
         raise CallError(f"{name}: {described.op_type} has {len(described.outputs)} outputs, not {dict(outputs)}")
     made = []
@@ -91,7 +79,7 @@ class CppOp(Op):
                 self._input(backward, grads, *each.inputs[at]) if at in each.inputs else None
                 for at in range(max(each.inputs, default=-1) + 1)
             ]
-            op = _append(get_current_context().graph, each.op_type, each.op, given, {})
+            op = _append(get_current_context().graph, None, each.op, given, {})
             for at, of in each.outputs.items():
                 found[of] = found[of] + op.outputs[at] if of in found else op.outputs[at]
         if not found:

@@ -32,13 +32,7 @@ class dtype:  # noqa: N801
 
     @classmethod
     def from_name(cls, name: str) -> dtype:
-        """Return the dtype with this name.
-
-        Raises
-        ------
-        CallError
-            The dtype does not exist.
-        """
+        """Return the dtype with this name; raise CallError if it does not exist."""
         if name not in DTYPES:
             raise CallError(f"popxl.dtype {name!r} does not exist; the dtypes are {', '.join(DTYPES)}")
         return DTYPES[name]
@@ -47,10 +41,7 @@ class dtype:  # noqa: N801
     def as_dtype(cls, type_value: Any) -> dtype:
         """Return the dtype for a NumPy dtype, an array, a Python type, a PyTorch dtype or a name.
 
-        Raises
-        ------
-        CallError
-            No dtype corresponds to the value.
+        Raise CallError if no dtype corresponds to the value.
         """
         if isinstance(type_value, dtype):
             return type_value
@@ -90,11 +81,7 @@ class dtype:  # noqa: N801
 
 
 #: The 32-bit types that replace 64-bit ones.
-_DOWNCAST = {
-    np.dtype("float64"): np.dtype("float32"),
-    np.dtype("int64"): np.dtype("int32"),
-    np.dtype("uint64"): np.dtype("uint32"),
-}
+_DOWNCAST = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
 #: All dtypes by name.
 DTYPES: dict[str, dtype] = {}
 for _name in (
@@ -111,19 +98,10 @@ def check_dtype(what: str, given: Any) -> None:
 
 
 def to_numpy(data: Any, dtype: dtype | None = None, downcast: bool = True) -> np.ndarray:
-    """Return a new array with the data of a tensor, sequence or number.
+    """Return a new array with the data of a NumPy array, a PyTorch tensor, a sequence or a number.
 
-    Parameters
-    ----------
-    data : array, sequence, number or PyTorch tensor
-    dtype : dtype, optional
-    downcast : bool
-        Whether to convert 64-bit types to 32-bit ones if no `dtype` is given.
-
-    Raises
-    ------
-    CallError
-        `data` cannot be converted to an array of numbers.
+    If no `dtype` is given, `downcast` converts 64-bit types to 32-bit ones. Raise CallError if the data cannot be
+    converted to an array of numbers.
     """
     if hasattr(data, "detach"):
         data = data.detach().cpu().numpy()
@@ -133,6 +111,6 @@ def to_numpy(data: Any, dtype: dtype | None = None, downcast: bool = True) -> np
         raise CallError(f"{data!r} is not an array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
         raise CallError(f"{data!r} is not an array of numbers: NumPy makes {array.dtype} of it")
-    if dtype is None and downcast and array.dtype in _DOWNCAST:
-        return array.astype(_DOWNCAST[array.dtype])
+    if dtype is None and downcast:
+        return array.astype(_DOWNCAST.get(array.dtype.name, array.dtype), copy=False)
     return array

@@ -42,14 +42,6 @@ def _mask(condition: Tensor, grad: Tensor) -> Tensor:
     return node("Where", condition, grad, scalar(grad, 0))
 
 
-def _add(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
-    return [sum_to(grad, t.shape) for t in op.inputs]
-
-
-def _sub(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
-    return [sum_to(grad, op.inputs[0].shape), sum_to(-grad, op.inputs[1].shape)]
-
-
 def _mul(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
     a, b = op.inputs
     return [sum_to(grad * backward.activation(b), a.shape), sum_to(grad * backward.activation(a), b.shape)]
@@ -94,18 +86,6 @@ def _swapped(tensor: Tensor) -> Tensor:
 
 def _reshaped(tensor: Tensor, shape: Sequence[int]) -> Tensor:
     return tensor if tensor.shape == tuple(shape) else node("Reshape", tensor, integers(*shape))
-
-
-def _reshape(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
-    return [_reshaped(grad, op.inputs[0].shape), *(None for _ in op.inputs[1:])]
-
-
-def _expand(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
-    return [sum_to(grad, op.inputs[0].shape), None]
-
-
-def _transpose(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
-    return [node("Transpose", grad, perm=[int(at) for at in np.argsort(op.attributes["perm"])])]
 
 
 def _where(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
@@ -192,23 +172,22 @@ def _slice(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None
     return [node("Reshape", added, integers(*t.shape)), *(None for _ in op.inputs[1:])]
 
 
-def _cumsum(op: Node, grad: Tensor, backward: Backward) -> Sequence[Tensor | None]:
-    return [node("CumSum", grad, backward.activation(op.inputs[1]), reverse=1 - op.attributes["reverse"]), None]
-
-
 #: The gradient functions by ONNX op.
 GRADIENTS: dict[str, Gradient] = {
     "Abs": _of_input(lambda x: node("Sign", x)),
-    "Add": _add,
+    "Add": lambda op, grad, backward: [sum_to(grad, t.shape) for t in op.inputs],
     "Cast": lambda op, grad, backward: [cast(grad, op.inputs[0].dtype)],
     "Clip": _clip,
     "Concat": _concat,
     "Cos": _of_input(lambda x: -node("Sin", x)),
-    "CumSum": _cumsum,
+    "CumSum": lambda op, grad, backward: [
+        node("CumSum", grad, backward.activation(op.inputs[1]), reverse=1 - op.attributes["reverse"]),
+        None,
+    ],
     "Div": _div,
     "Erf": _of_input(lambda x: node("Exp", -(x * x)) * scalar(x, 2 / np.sqrt(np.pi))),
     "Exp": _of_output(lambda y: y),
-    "Expand": _expand,
+    "Expand": lambda op, grad, backward: [sum_to(grad, op.inputs[0].shape), None],
     "Gather": _gather,
     "Identity": lambda op, grad, backward: [grad],
     "Log": lambda op, grad, backward: [grad / backward.activation(op.inputs[0])],
@@ -224,14 +203,16 @@ GRADIENTS: dict[str, Gradient] = {
     "Relu": lambda op, grad, backward: [
         _mask(node("Greater", y := backward.activation(op.outputs[0]), scalar(y, 0)), grad)
     ],
-    "Reshape": _reshape,
+    "Reshape": lambda op, grad, backward: [_reshaped(grad, op.inputs[0].shape), *(None for _ in op.inputs[1:])],
     "Sigmoid": _of_output(lambda y: y * (1 - y)),
     "Sin": _of_input(lambda x: node("Cos", x)),
     "Slice": _slice,
     "Softmax": _softmax,
     "Sqrt": lambda op, grad, backward: [grad / (2 * backward.activation(op.outputs[0]))],
-    "Sub": _sub,
+    "Sub": lambda op, grad, backward: [sum_to(grad, op.inputs[0].shape), sum_to(-grad, op.inputs[1].shape)],
     "Tanh": _of_output(lambda y: 1 - y * y),
-    "Transpose": _transpose,
+    "Transpose": lambda op, grad, backward: [
+        node("Transpose", grad, perm=[int(at) for at in np.argsort(op.attributes["perm"])])
+    ],
     "Where": _where,
 }

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pykernels.base.errors import CallError
-from pykernels.base.refusals import WrongType
+from pykernels.base.refusals import RefusedCall, WrongType
 from pykernels.vendors.popxl.context import get_current_context
 from pykernels.vendors.popxl.lowering import Lowering, Values
 from pykernels.vendors.popxl.op import Backward, Op
 from pykernels.vendors.popxl.tensor import Constant, Tensor, Variable
 
 T = TypeVar("T", bound=Tensor)
+_handles = itertools.count(1)
 
 
 class Graph:
@@ -38,6 +39,7 @@ class Graph:
         self._inputs: list[Tensor] = []
         self._outputs: list[Tensor] = []
         self._by_ref_inputs: set[Tensor] = set()
+        self._hooks: dict[int, Callable[[Op], Any]] = {}
         #: The ops that call this graph.
         self._calls: list[Call] = []
 
@@ -95,28 +97,18 @@ class Graph:
 
     def register_op_created_hook(self, fn: Callable[[Op], Any]) -> int:
         """Call `fn` with every op created in this graph from now on; return a handle that removes the hook."""
-
-        @functools.wraps(fn)
-        def hook(op: Op) -> None:
-            if op in self.ops[-1:]:
-                fn(op)
-
-        return get_current_context().register_op_created_hook(hook)
+        handle = next(_handles)
+        self._hooks[handle] = fn
+        return handle
 
     def remove_op_created_hook(self, handle: int) -> None:
         """Remove the hook that `register_op_created_hook` returned this handle for."""
-        get_current_context().remove_op_created_hook(handle)
+        if handle not in self._hooks:
+            raise CallError(f"popxl: {self!r} has no op-created hook {handle}")
+        del self._hooks[handle]
 
     def check_holds(self, **tensors: Any) -> None:
-        """Raise an error unless all arguments are tensors of this graph.
-
-        Raises
-        ------
-        TypeError
-            An argument is not a tensor.
-        CallError
-            A tensor belongs to another graph.
-        """
+        """Raise TypeError unless all arguments are tensors, and CallError unless all belong to this graph."""
         op = get_current_context().op_name
         for name, tensor in tensors.items():
             if not isinstance(tensor, Tensor):
@@ -137,7 +129,12 @@ class Graph:
     def append(self, op: Op) -> None:
         """Append an op whose tensors are in the graph already, and call the hooks."""
         self.add_op(op)
-        get_current_context()._op_created(op)
+        self.call_hooks(op)
+
+    def call_hooks(self, op: Op) -> None:
+        """Call the hooks of this graph with an op that has just been appended."""
+        for fn in list(self._hooks.values()):
+            fn(op)
 
     def lower(self, lowering: Lowering, values: Values) -> None:
         """Append the ONNX nodes of all ops to `lowering`."""
@@ -161,7 +158,7 @@ class Graph:
 
     def _create_tensor_id(self, name: str | None = None) -> str:
         """Return an unused tensor id."""
-        base = self._scope + "/".join((*get_current_context().name_scopes, name or "t"))
+        base = self._scope + get_current_context()._get_op_settings(name or "t")
         unused: str = self.ir.unique(base, "{}__t{}")
         return unused
 
@@ -171,11 +168,14 @@ class Graph:
         return value._graph is self
 
     def __enter__(self) -> Graph:
-        get_current_context().push_graph(self)
+        graphs = get_current_context()._graphs
+        if graphs and graphs[0].ir is not self.ir:
+            raise RefusedCall(f"`with` of {self!r} is inside of `with` of {graphs[-1]!r}, which is of another popxl.Ir")
+        graphs.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        get_current_context().pop_graph()
+        get_current_context()._graphs.pop()
 
     def __repr__(self) -> str:
         return f"Graph[{self.name or 'main'}]"

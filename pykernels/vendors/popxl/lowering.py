@@ -76,12 +76,7 @@ class Lowering:
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     def node(
-        self,
-        domain: str,
-        type_: str,
-        inputs: Sequence[str],
-        outputs: Sequence[Tensor],
-        attributes: Mapping[str, Any],
+        self, domain: str, type_: str, inputs: Sequence[str], outputs: Sequence[Tensor], attributes: Mapping[str, Any]
     ) -> list[str]:
         """Append a node and return the names of its outputs."""
         from onnx import helper
@@ -126,10 +121,8 @@ class Lowering:
     def finish(self, values: Values, transfers: int) -> onnx.ModelProto:
         """Return the model, which also outputs the new values of variables.
 
-        Raises
-        ------
-        CallError
-            The number of loads from or stores to a stream differs from `transfers`, or a call lacks an input.
+        Raise CallError if the number of loads from or stores to a stream differs from `transfers`, or a call lacks an
+        input.
         """
         import onnx
         from onnx import helper

@@ -20,27 +20,11 @@ if TYPE_CHECKING:
 
 
 def node(type_: str, *inputs: Tensor, name: str | None = None, **attributes: Any) -> Tensor:
-    """Append a node with one output.
+    """Append a node with one output, whose name by default is derived from the op that the user called.
 
-    Parameters
-    ----------
-    type_ : str
-        The ONNX op.
-    *inputs : Tensor
-        Tensors of the current graph. They must be constants if ONNX needs their values to infer shapes.
-    name : str, optional
-        The name of the output. By default it is derived from the op that the user called.
-    **attributes
-        Attributes, as for ``onnx.helper.make_node``.
-
-    Raises
-    ------
-    RuntimeError
-        No graph has been chosen.
-    TypeError
-        An input is not a tensor.
-    CallError
-        An input belongs to another graph, or ONNX rejects the inputs.
+    The inputs are tensors of the current graph; they must be constants if ONNX needs their values to infer shapes. The
+    attributes are those of ``onnx.helper.make_node``. Raise RuntimeError if no graph has been chosen, TypeError if an
+    input is not a tensor, and CallError if an input belongs to another graph or ONNX rejects the inputs.
     """
     (made,) = nodes(type_, inputs, 1, name=name, **attributes)
     return made
@@ -59,20 +43,16 @@ def nodes(
     context = get_current_context()
     graph: Graph = context.graph
     graph.check_holds(**{f"input {at}": each for at, each in enumerate(inputs)})
-    settings = context._get_op_settings(context.op_name)
     types = _infer(context.op_name, type_, inputs, count, attributes)
     outputs = [graph.new_tensor(name or f"{context.op_name}_out", *each) for each in types]
-    graph.append(kind(settings.name, list(inputs), outputs, type_, attributes))
+    graph.append(kind(context._get_op_settings(context.op_name), list(inputs), outputs, type_, attributes))
     return outputs
 
 
 def assign(target: Tensor, value: Tensor) -> Tensor:
     """Append an op that overwrites `target` with `value`, and return an alias of the target.
 
-    Raises
-    ------
-    CallError
-        The shapes or dtypes differ, or the target is a constant.
+    Raise CallError if their shapes or dtypes differ, or if the target is a constant.
     """
     context = get_current_context()
     graph: Graph = context.graph
@@ -84,10 +64,8 @@ def assign(target: Tensor, value: Tensor) -> Tensor:
         )
     if isinstance(target._memory, Constant):
         raise CallError(f"{context.op_name}: {target!r} is a constant, which cannot be changed")
-    settings = context._get_op_settings(context.op_name)
-    name = f"{context.op_name}_{target.name}"
-    output = graph.new_tensor(name, target.shape, target.dtype, alias_of=target)
-    graph.append(Assign(settings.name, [target, value], [output]))
+    output = graph.new_tensor(f"{context.op_name}_{target.name}", target.shape, target.dtype, alias_of=target)
+    graph.append(Assign(context._get_op_settings(context.op_name), [target, value], [output]))
     return output
 
 

@@ -45,12 +45,8 @@ def call(
 ) -> list[Tensor]:
     """Append an op to the current graph; parameters and result are those of `Framework.call`.
 
-    Raises
-    ------
-    RuntimeError
-        No graph has been chosen.
-    CallError
-        The definition rejects the inputs, the op changes an input in place, or an input belongs to another graph.
+    Raise RuntimeError if no graph has been chosen, and CallError if the definition rejects the inputs, the op changes
+    an input in place, or an input belongs to another graph.
     """
     op = module.definition.ops[op_type]
     context = get_current_context()
@@ -65,7 +61,7 @@ def call(
         for argument, group in zip(op.outputs, inferred)
     ]
     made = FolderOp(
-        context._get_op_settings(op_type).name, _flat(inputs), _flat(outputs), module, op, inputs, outputs, attributes
+        context._get_op_settings(op_type), _flat(inputs), _flat(outputs), module, op, inputs, outputs, attributes
     )
     graph.append(made)
     return made.outputs

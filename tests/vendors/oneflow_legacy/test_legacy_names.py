@@ -14,7 +14,7 @@ import pytest
 import pykernels
 import pykernels.vendors.oneflow_legacy
 from pykernels.base.errors import CallError
-from pykernels.vendors.oneflow_legacy import initializers
+from pykernels.vendors import oneflow_legacy
 from pykernels.vendors.oneflow_legacy import typing as tp
 
 X = np.array([-1.0, 0.0, 2.0], np.float32)
@@ -74,7 +74,7 @@ def test_names_are_added_and_none_is_replaced(tmp_path: Path) -> None:
 
 def test_initializers_that_oneflow_lacks_are_refused() -> None:
     with pytest.raises(CallError, match="flow.zeros_initializer: OneFlow has no initializers since 0.9, .*==0.8.0"):
-        initializers.refusing("zeros_initializer")()
+        oneflow_legacy._refuse_initializer("zeros")
 
 
 def test_names_that_are_not_provided_are_named() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -36,10 +35,8 @@ def make_product(cpp_libraries: dict[str, Path]) -> Make:
 def test_what_an_op_gives(make_product: Make) -> None:
     op = make_product(0.5)
     found = ops.infer(op, [TensorType(HALF, (3, 1)), TensorType(HALF, (4,)), None])
-    assert (found.domain, found.op_type, found.version) == ("test", "Product", 1)
+    assert (found.domain, found.op_type) == ("test", "Product")
     assert found.outputs == (TensorType(HALF, (3, 4)),)
-    attributes = {"factor": 0.5, "fast": True, "kind": 'a "kind"', "sizes": [2, 3], "most": math.inf}
-    assert found.attributes == attributes
     # It can be asked again.
     assert ops.infer(op, [TensorType(FLOAT, ())] * 2).outputs == (TensorType(FLOAT, ()),)
 
@@ -49,10 +46,10 @@ def test_gradients_run_in_a_session(make_product: Make) -> None:
     tensor = TensorType(FLOAT, (2, 3))
     ops.infer(op, [tensor, tensor, tensor])
     (gradient,) = ops.gradients(op)
-    assert (gradient.domain, gradient.op_type, gradient.version) == ("test", "ProductGrad", 1)
     assert gradient.inputs == {0: ("GradOut", 0), 1: ("In", 0), 2: ("In", 1), 3: ("Out", 0)}
     assert gradient.outputs == {0: 0, 1: 1}
-    assert ops.infer(gradient.op, [tensor] * 4).outputs == (tensor, tensor)
+    found = ops.infer(gradient.op, [tensor] * 4)
+    assert (found.domain, found.op_type, found.outputs) == ("test", "ProductGrad", (tensor, tensor))
 
     nodes = [
         helper.make_node("Product", ["x", "y", "b"], ["z"], domain="test", **{ops.ATTRIBUTE: op}),

@@ -66,13 +66,7 @@ def get_registered_passes() -> dict[str, type[Pass]]:
 
 
 def get_pass(name: str, *args: Any, **kwargs: Any) -> Pass:
-    """Create the pass of a name with the arguments.
-
-    Raises
-    ------
-    CallError
-        The pass does not exist.
-    """
+    """Create the pass of a name with the arguments; raise CallError if the pass does not exist."""
     if name not in _passes:
         raise CallError(f"pass {name!r} does not exist; the passes are {', '.join(get_registered_passes())}")
     return _passes[name](*args, **kwargs)
@@ -90,13 +84,7 @@ class PassManager:
         self._passes = [get_pass(each) if isinstance(each, str) else each for each in used_passes]
 
     def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
-        """Apply the passes.
-
-        Raises
-        ------
-        DefinitionError
-            A pass raises an exception, does not return a model, or breaks the model.
-        """
+        """Apply the passes; raise DefinitionError if one raises an exception, does not return a model, or breaks it."""
         names = {made: name for name, made in _passes.items()}
         for each in self._passes:
             onnx_model = _apply(f"pass {names.get(type(each), type(each).__name__)}", each, onnx_model)

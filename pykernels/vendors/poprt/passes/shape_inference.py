@@ -30,13 +30,7 @@ class ShapeInference:
         raise NotProvided(f"{type(self).__name__} does not define __call__(self, model, node)")
 
     def update_value_info(self, model: onnx.ModelProto, value_info: onnx.ValueInfoProto) -> onnx.ModelProto:
-        """Add the type and shape of a tensor to the model.
-
-        Raises
-        ------
-        DefinitionError
-            They contradict what the model says.
-        """
+        """Add the type and shape of a tensor to the model; raise DefinitionError if they contradict what it says."""
         known = find_value_info(model.graph, value_info.name)
         if known is None:
             model.graph.value_info.append(value_info)
@@ -68,10 +62,8 @@ def served_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
 def infer_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
     """Infer types and shapes by alternating ONNX's inference and the registered functions until nothing changes.
 
-    Raises
-    ------
-    DefinitionError
-        A function raises an exception, does not return a model and a bool, or contradicts the model.
+    Raise DefinitionError if a function raises an exception, does not return a model and a bool, or contradicts the
+    model.
     """
     model = _infer(model)
     if not any(served_nodes(model)):

@@ -49,13 +49,7 @@ class CallSiteInfo:
     parent_to_graph_output_index = graph_to_parent_input_index
 
     def graph_to_parent(self, graph_tensor: Tensor) -> Tensor:
-        """Return the parent's tensor for an input or output of the called graph.
-
-        Raises
-        ------
-        CallError
-            The tensor is neither an input nor an output of the called graph.
-        """
+        """Return the parent's tensor for an input or output of the called graph; CallError for another tensor."""
         graph = self.called_graph
         for tensors, parents in ((graph.inputs, self.inputs), (graph.outputs, self.outputs)):
             if graph_tensor in tensors:
@@ -65,10 +59,7 @@ class CallSiteInfo:
     def parent_to_graph(self, parent_tensor: Tensor) -> Tensor:
         """Return the called graph's input to which a tensor of the parent is passed, the first if there are several.
 
-        Raises
-        ------
-        CallError
-            The tensor is not passed to the called graph.
+        Raise CallError if the tensor is not passed to the called graph.
         """
         if parent_tensor not in self.inputs:
             raise CallError(f"parent_to_graph: {parent_tensor!r} is not given to {self.called_graph!r}")
@@ -77,10 +68,7 @@ class CallSiteInfo:
     def set_parent_input_modified(self, parent_tensor: Tensor, infer_modified_regions: bool = False) -> None:
         """Apply the called graph's changes in place of an input to the parent's tensor as well.
 
-        Raises
-        ------
-        CallError
-            The tensor is not passed to the called graph.
+        Raise CallError if the tensor is not passed to the called graph.
         """
         self._op.modified.add(self.parent_to_graph(parent_tensor))
 
@@ -124,10 +112,7 @@ def call_with_info(
 
 
 def repeat(
-    graph: Graph,
-    repeat_count: int,
-    *inputs: Tensor | Iterable[Tensor],
-    inputs_dict: Mapping[Tensor, Any] | None = None,
+    graph: Graph, repeat_count: int, *inputs: Tensor | Iterable[Tensor], inputs_dict: Mapping[Tensor, Any] | None = None
 ) -> tuple[Tensor, ...]:
     """Call a graph several times and return its last outputs; for the rest, see `repeat_with_info`."""
     return repeat_with_info(graph, repeat_count, *inputs, inputs_dict=inputs_dict).outputs
@@ -170,11 +155,7 @@ def repeat_with_info(
 
 
 def _append_call(
-    graph: Graph,
-    inputs: Iterable[Any],
-    inputs_dict: Mapping[Tensor, Any] | None,
-    check_inputs: bool,
-    count: int,
+    graph: Graph, inputs: Iterable[Any], inputs_dict: Mapping[Tensor, Any] | None, check_inputs: bool, count: int
 ) -> CallSiteInfo:
     """Append a `Call` that runs `count` times; other parameters and errors are those of `call_with_info`."""
     context = get_current_context()
@@ -188,9 +169,9 @@ def _append_call(
     if missing and check_inputs:
         raise CallError(f"{context.op_name}: nothing is given for these inputs of {graph!r}: {missing}")
     tensors = [_tensor(context.op_name, parent, t, given.get(t)) for t in graph.inputs]
-    settings = context._get_op_settings(context.op_name)
     outputs = [parent.new_tensor(t.name, t.shape, t.dtype) for t in graph.outputs]
-    op = Call(settings.name, tensors, outputs, parent, graph, count, set(graph._by_ref_inputs))
+    name = context._get_op_settings(context.op_name)
+    op = Call(name, tensors, outputs, parent, graph, count, set(graph._by_ref_inputs))
     graph._calls.append(op)
     parent.append(op)
     return CallSiteInfo(op)

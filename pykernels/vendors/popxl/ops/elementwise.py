@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pykernels.base.errors import CallError
-from pykernels.vendors.popxl.context import get_current_context, op_debug_context
+from pykernels.vendors.popxl.context import get_current_context, named_op, op_debug_context
 from pykernels.vendors.popxl.nodes import assign, node, nodes
 from pykernels.vendors.popxl.op import Detach
 from pykernels.vendors.popxl.ops.utils import cast_if_needed, check_like
@@ -15,24 +15,16 @@ from pykernels.vendors.popxl.tensor import Tensor, constant
 
 
 def _unary(name: str, type_: str, what: str) -> Callable[[Tensor], Tensor]:
-    @op_debug_context(name)
-    def op(t: Tensor) -> Tensor:
-        return node(type_, t)
-
-    op.__name__ = op.__qualname__ = name
-    op.__doc__ = f"Return {what}."
-    return op
+    return named_op(name, f"Return {what}.", lambda t: node(type_, t))
 
 
-def _binary(name: str, type_: str, what: str) -> Callable[[Tensor, Tensor], Tensor]:
-    @op_debug_context(name)
+def _binary(name: str, type_: str, what: str, **attributes: Any) -> Callable[[Tensor, Tensor], Tensor]:
     def op(lhs: Tensor, rhs: Tensor) -> Tensor:
         check_like(lhs=lhs, rhs=rhs)
-        return node(type_, lhs, rhs)
+        return node(type_, lhs, rhs, **attributes)
 
-    op.__name__ = op.__qualname__ = name
-    op.__doc__ = f"Return {what}, element by element; CallError unless dtypes are equal and shapes broadcast."
-    return op
+    doc = f"Return {what}, element by element; CallError unless dtypes are equal and shapes broadcast."
+    return named_op(name, doc, op)
 
 
 abs = _unary("abs", "Abs", "the absolute value of every element")
@@ -54,17 +46,11 @@ tanh = _unary("tanh", "Tanh", "the hyperbolic tangent of every element")
 add = _binary("add", "Add", "sums")
 div = _binary("div", "Div", "quotients")
 equal = _binary("equal", "Equal", "whether elements are equal")
+fmod = _binary("fmod", "Mod", "remainders with the sign of the dividend, as C's ``fmod``", fmod=1)
 logical_and = _binary("logical_and", "And", "whether both are true")
 logical_or = _binary("logical_or", "Or", "whether at least one is true")
 mul = _binary("mul", "Mul", "products")
 sub = _binary("sub", "Sub", "differences")
-
-
-@op_debug_context
-def fmod(lhs: Tensor, rhs: Tensor) -> Tensor:
-    """Return remainders with the sign of the dividend, as C's ``fmod``; errors are those of `add`."""
-    check_like(lhs=lhs, rhs=rhs)
-    return node("Mod", lhs, rhs, fmod=1)
 
 
 @op_debug_context
@@ -159,22 +145,17 @@ def detach(t: Tensor) -> Tensor:
     return made
 
 
-def _in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    @op_debug_context(name)
-    def op(*tensors: Tensor) -> Tensor:
-        return assign(tensors[0], function(*tensors))
-
-    op.__name__ = op.__qualname__ = name
-    op.__doc__ = f"Compute `{function.__name__}` and write the result over the first tensor."
-    return op
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    doc = f"Compute `{function.__name__}` and write the result over the first tensor."
+    return named_op(f"{function.__name__}_", doc, lambda *tensors: assign(tensors[0], function(*tensors)))
 
 
-add_ = _in_place("add_", add)
-exp_ = _in_place("exp_", exp)
-gelu_ = _in_place("gelu_", gelu)
-geluerf_ = _in_place("geluerf_", geluerf)
-relu_ = _in_place("relu_", relu)
-swish_ = _in_place("swish_", swish)
+add_ = _in_place(add)
+exp_ = _in_place(exp)
+gelu_ = _in_place(gelu)
+geluerf_ = _in_place(geluerf)
+relu_ = _in_place(relu)
+swish_ = _in_place(swish)
 
 
 @op_debug_context

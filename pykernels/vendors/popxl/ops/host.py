@@ -28,7 +28,7 @@ def host_load(h2d_stream: HostToDeviceStream, name: str | None = None) -> Tensor
     graph: Graph = context.graph
     _check(graph, h2d_stream, HostToDeviceStream)
     output = graph.new_tensor(f"{name or h2d_stream.tensor_id}_hostload", h2d_stream.shape, h2d_stream.dtype)
-    graph.append(HostLoad(context._get_op_settings("host_load").name, [], [output], h2d_stream))
+    graph.append(HostLoad(context._get_op_settings("host_load"), [], [output], h2d_stream))
     return output
 
 
@@ -51,7 +51,7 @@ def host_store(d2h_stream: DeviceToHostStream, t: Tensor) -> None:
     graph.check_holds(t=t)
     if (d2h_stream.shape, d2h_stream.dtype) != (t.shape, t.dtype):
         raise CallError(f"host_store: {t!r} does not fit {d2h_stream!r}: shape and dtype must be the same")
-    graph.append(HostStore(context._get_op_settings("host_store").name, [t], [], d2h_stream))
+    graph.append(HostStore(context._get_op_settings("host_store"), [t], [], d2h_stream))
 
 
 def _check(graph: Graph, stream: Stream, kind: type[Stream]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pykernels.vendors.popxl.context import get_current_context, op_debug_context
+from pykernels.vendors.popxl.context import get_current_context, named_op, op_debug_context
 from pykernels.vendors.popxl.dtypes import DTYPES
 from pykernels.vendors.popxl.nodes import cast, integers, node, nodes
 from pykernels.vendors.popxl.ops import elementwise
@@ -15,7 +15,6 @@ Axes = int | Iterable[int] | None
 
 
 def _reduction(name: str, type_: str, what: str) -> Callable[..., Tensor]:
-    @op_debug_context(name)
     def op(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
         get_current_context().graph.check_holds(t=t)
         axes = handle_axes(t, axis)
@@ -23,9 +22,24 @@ def _reduction(name: str, type_: str, what: str) -> Callable[..., Tensor]:
             return elementwise.identity(t)
         return node(type_, t, integers(*axes), keepdims=int(keepdims))
 
-    op.__name__ = op.__qualname__ = name
-    op.__doc__ = f"Return {what} along the given axes, by default all; CallError if the tensor lacks one."
-    return op
+    doc = f"Return {what} along the given axes, by default all; CallError if the tensor lacks one."
+    return named_op(name, doc, op)
+
+
+def _derived(name: str, what: str, compute: Callable[[Tensor, Axes, bool], Tensor]) -> Callable[..., Tensor]:
+    def op(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+        return compute(t, axis, keepdims)
+
+    return named_op(name, f"Return {what} along the given axes, by default all.", op)
+
+
+def _arg(name: str, type_: str, what: str) -> Callable[..., Tensor]:
+    def op(t: Tensor, dim: int = 0, keepdim: bool = False) -> Tensor:
+        get_current_context().graph.check_holds(t=t)
+        found = node(type_, t, axis=handle_negative_axis(t, dim), keepdims=int(keepdim))
+        return cast(found, DTYPES["int32"])
+
+    return named_op(name, f"Return the index of {what} element along an axis, as int32.", op)
 
 
 logsumexp = _reduction("logsumexp", "ReduceLogSumExp", "the logarithm of the sum of the exponentials")
@@ -35,41 +49,13 @@ min = _reduction("min", "ReduceMin", "the least element")
 prod = _reduction("prod", "ReduceProd", "the product")
 sum = _reduction("sum", "ReduceSum", "the sum")
 
+l1 = _derived("l1", "the sum of the absolute values", lambda t, *how: sum(elementwise.abs(t), *how))
+l2 = _derived("l2", "the square root of the sum of the squares", lambda t, *how: elementwise.sqrt(sum(t * t, *how)))
+logsum = _derived("logsum", "the logarithm of the sum", lambda t, *how: elementwise.log(sum(t, *how)))
+sumsquare = _derived("sumsquare", "the sum of the squares", lambda t, *how: sum(t * t, *how))
 
-@op_debug_context
-def l1(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Return the sum of the absolute values along the given axes, by default all."""
-    return sum(elementwise.abs(t), axis, keepdims)
-
-
-@op_debug_context
-def l2(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Return the square root of the sum of the squares along the given axes, by default all."""
-    return elementwise.sqrt(sum(t * t, axis, keepdims))
-
-
-@op_debug_context
-def sumsquare(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Return the sum of the squares along the given axes, by default all."""
-    return sum(t * t, axis, keepdims)
-
-
-@op_debug_context
-def logsum(t: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Return the logarithm of the sum along the given axes, by default all."""
-    return elementwise.log(sum(t, axis, keepdims))
-
-
-@op_debug_context
-def argmax(t: Tensor, dim: int = 0, keepdim: bool = False) -> Tensor:
-    """Return the index of the greatest element along an axis, as int32."""
-    return _arg("ArgMax", t, dim, keepdim)
-
-
-@op_debug_context
-def argmin(t: Tensor, dim: int = 0, keepdim: bool = False) -> Tensor:
-    """Return the index of the least element along an axis, as int32."""
-    return _arg("ArgMin", t, dim, keepdim)
+argmax = _arg("argmax", "ArgMax", "the greatest")
+argmin = _arg("argmin", "ArgMin", "the least")
 
 
 @op_debug_context
@@ -81,21 +67,10 @@ def cumsum(t: Tensor, dim: int = 0) -> Tensor:
 
 @op_debug_context
 def topk(
-    t: Tensor,
-    k: int,
-    axis: int,
-    largest: bool,
-    sorted: bool,
-    available_memory_proportion: float | None = None,
+    t: Tensor, k: int, axis: int, largest: bool, sorted: bool, available_memory_proportion: float | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return the `k` greatest or least elements along an axis, and their indices as int32."""
     get_current_context().graph.check_holds(t=t)
     at = handle_negative_axis(t, axis)
     values, indices = nodes("TopK", [t, integers(k)], 2, axis=at, largest=int(largest), sorted=int(sorted))
     return values, cast(indices, DTYPES["int32"])
-
-
-def _arg(type_: str, t: Tensor, dim: int, keepdim: bool) -> Tensor:
-    get_current_context().graph.check_holds(t=t)
-    found = node(type_, t, axis=handle_negative_axis(t, dim), keepdims=int(keepdim))
-    return cast(found, DTYPES["int32"])

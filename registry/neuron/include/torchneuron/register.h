@@ -11,7 +11,6 @@
 
 #include "torchneuron/library_table.h"
 #include "torchneuron/operator.h"
-#include "torchneuron/tangents.h"
 
 namespace torchneuron {
 

@@ -65,13 +65,12 @@ class Op {
   // For a gradient op: the sources of its inputs, and the op's input for which each output is the gradient.
   virtual const std::vector<GradInOutMapper>& gradInputInfo() const;
   virtual const std::map<int, int>& gradOutToNonGradIn() const;
-  virtual int getNonGradInIndex(int gradOpOutIndex) const;
+  virtual int getNonGradInIndex(int gradOpOutIndex) const { return gradOutToNonGradIn().at(gradOpOutIndex); }
   virtual std::set<InIndex> optionalInputs() const { return {}; }
 
+  // Queries of PopART's scheduler, transforms and cache; unused here.
   virtual void appendAttributes(OpSerialiserBase&) const {}
   virtual void appendOutlineAttributes(OpSerialiserBase&) const {}
-
-  // Queries of PopART's scheduler and transforms; unused here.
   virtual float getSubgraphValue() const = 0;
   float getHighSubgraphValue() const { return 1000.0f; }
   float getLowSubgraphValue() const { return 0.1f; }
@@ -90,12 +89,12 @@ class Op {
   virtual int getInBatchAxis(InIndex) const { return 0; }
   virtual int getOutBatchAxis(OutIndex) const { return 0; }
   virtual std::vector<std::tuple<OperatorIdentifier, float>> inplacePriorityDefault() const { return {}; }
-  virtual std::unique_ptr<Op> getInplaceVariant(const OperatorIdentifier&) const;
+  virtual std::unique_ptr<Op> getInplaceVariant(const OperatorIdentifier&) const { return nullptr; }
   virtual view::Regions modifies(InIndex) const { return {}; }
   virtual view::Regions uses(InIndex) const { return {}; }
   virtual view::Regions aliases(InIndex, OutIndex) const { return {}; }
-  virtual view::RegMap fwdRegMap(InIndex, OutIndex) const;
-  virtual view::RegMap bwdRegMap(InIndex, OutIndex) const;
+  virtual view::RegMap fwdRegMap(InIndex, OutIndex) const { return nullptr; }
+  virtual view::RegMap bwdRegMap(InIndex, OutIndex) const { return nullptr; }
 
   bool hasInput(InIndex i) const { return input->hasIndex(i); }
   bool hasOutput(OutIndex i) const { return output->hasIndex(i); }

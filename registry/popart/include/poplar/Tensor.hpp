@@ -26,7 +26,7 @@ class Tensor {
   Type elementType() const;
   std::vector<std::size_t> shape() const;
   std::string shapeToString() const;
-  unsigned rank() const;
+  unsigned rank() const { return static_cast<unsigned>(shape().size()); }
   std::size_t dim(unsigned dimension) const;
   std::size_t numElements() const;
   // Returns whether the elements are consecutive elements of one variable.
@@ -35,7 +35,9 @@ class Tensor {
   Tensor operator[](std::size_t index) const&;
   Tensor index(ArrayRef<std::size_t> indices) const;
   Tensor slice(std::size_t begin, std::size_t end, unsigned dimension = 0) const;
-  Tensor slice(const Interval& region, unsigned dimension = 0) const;
+  Tensor slice(const Interval& region, unsigned dimension = 0) const {
+    return slice(region.begin(), region.end(), dimension);
+  }
   Tensor slice(ArrayRef<std::size_t> begin, ArrayRef<std::size_t> end) const;
   std::vector<Tensor> slices(ArrayRef<Interval> regions, unsigned dimension = 0) const;
   Tensor subSample(unsigned stride, unsigned dimension) const;
@@ -48,7 +50,7 @@ class Tensor {
   Tensor reshapePartial(unsigned begin, unsigned end, ArrayRef<std::size_t> shape) const;
   Tensor expand(ArrayRef<std::size_t> dimensions) const;
   Tensor squeeze(ArrayRef<std::size_t> dimensions) const;
-  Tensor flatten() const;
+  Tensor flatten() const { return reshape({numElements()}); }
   Tensor flatten(unsigned begin, unsigned end) const;
 
   bool operator==(const Tensor& other) const;

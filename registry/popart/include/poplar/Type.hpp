@@ -10,7 +10,7 @@ namespace poplar {
 
 class Type {
  public:
-  // In the order of the table in type.cpp.
+  // In the order of the table in dtype.cpp.
   enum class Kind : unsigned char {
     None,
     Float,

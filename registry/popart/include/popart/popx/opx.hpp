@@ -30,7 +30,7 @@ class Opx {
   virtual InputCreatorType getInputCreatorType(InIndex) const { return InputCreatorType::Deadend; }
   virtual bool canUnwind(InIndex, OutIndex) const { return false; }
   virtual poplar::Tensor unwindTensorLayout(poplar::Tensor tensor, InIndex, OutIndex) const { return tensor; }
-  virtual view::RegMap unwindRegion(InIndex, OutIndex) const;
+  virtual view::RegMap unwindRegion(InIndex, OutIndex) const { return nullptr; }
   virtual bool createsEquiv(int, const Opx*, int) const { return false; }
   virtual bool outputCreatedExternally(OutIndex) const { return false; }
   virtual std::set<TensorId> mustExistBeforeCreate(int) const { return {}; }
@@ -42,15 +42,25 @@ class Opx {
   const poplar::Tensor& get(const TensorId& id) const;
   void setOutTensor(OutIndex i, const poplar::Tensor& tensor) const;
   void insert(const TensorId& id, const poplar::Tensor& tensor) const;
-  poplar::Tensor cloneNcopy(poplar::program::Sequence& prog, const TensorId& id) const;
   poplar::Tensor cloneNcopy(poplar::program::Sequence& prog, const poplar::Tensor& tensor,
                             const std::string& name = "") const;
-  poplar::Tensor broadcast(const std::vector<int64_t>& shape, const TensorId& id) const;
+  poplar::Tensor cloneNcopy(poplar::program::Sequence& prog, const TensorId& id) const {
+    return cloneNcopy(prog, get(id));
+  }
   poplar::Tensor broadcast(const std::vector<int64_t>& shape, poplar::Tensor tensor) const;
+  poplar::Tensor broadcast(const std::vector<int64_t>& shape, const TensorId& id) const {
+    return broadcast(shape, get(id));
+  }
   poplar::Tensor getConst(const poplar::Type& type, const std::vector<std::size_t>& shape, double value,
-                          const std::string& name) const;
-  poplar::Tensor getScalarVariable(const poplar::Type& type, const std::string& name) const;
-  poplar::Tensor getZerosTensor(std::vector<std::size_t> shape, poplar::Type type, std::string name) const;
+                          const std::string&) const {
+    return graph().addConstant(type, shape, value);
+  }
+  poplar::Tensor getScalarVariable(const poplar::Type& type, const std::string& name) const {
+    return graph().addVariable(type, {}, name);
+  }
+  poplar::Tensor getZerosTensor(std::vector<std::size_t> shape, poplar::Type type, std::string) const {
+    return graph().addConstant(type, shape, 0);
+  }
 
   bool hasInput(InIndex i) const { return op_p->hasInput(i); }
   bool hasOutput(OutIndex i) const { return op_p->hasOutput(i); }

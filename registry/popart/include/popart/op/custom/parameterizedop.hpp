@@ -7,8 +7,7 @@
 
 namespace popart {
 
-// `Derived` has a static function defaultOperatorId(); `Params` has appendAttributes() and a static
-// makeFromAttributes().
+// `Derived` has a static function defaultOperatorId(); `Params` has a static makeFromAttributes().
 template <typename Derived, typename Params>
 class ParameterizedOp : public Op {
  public:
@@ -34,14 +33,6 @@ class ParameterizedOp : public Op {
     return std::unique_ptr<Derived>(new Derived(info.opid, Params::makeFromAttributes(info.attributes), info.settings));
   }
 
-  void appendAttributes(OpSerialiserBase& os) const override {
-    Op::appendAttributes(os);
-    m_params.appendAttributes(os);
-  }
-  void appendOutlineAttributes(OpSerialiserBase& os) const override {
-    Op::appendOutlineAttributes(os);
-    m_params.appendAttributes(os);
-  }
   float getSubgraphValue() const override { return getHighSubgraphValue(); }
   bool requiresRandomSeed() const override { return false; }
 

@@ -1,10 +1,11 @@
 // 16-bit floats (IEEE 754 binary16), converted without branches so that loops vectorize.
-#pragma once
+#ifndef PYKERNELS_REGISTRY_HOST_HALF_H_
+#define PYKERNELS_REGISTRY_HOST_HALF_H_
 
 #include <cstdint>
 #include <cstring>
 
-namespace popart_cpu {
+namespace pykernels {
 
 inline float FloatFromBits(uint32_t bits) {
   float value;
@@ -39,4 +40,6 @@ inline uint16_t FloatToHalf(float value) {
   return static_cast<uint16_t>((bits >> 16 & 0x8000u) | (magnitude >= 0x477ff000u ? special : finite));
 }
 
-}  // namespace popart_cpu
+}  // namespace pykernels
+
+#endif  // PYKERNELS_REGISTRY_HOST_HALF_H_
