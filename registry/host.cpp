@@ -1,6 +1,5 @@
 // The parts that every registrar shares. One translation unit compiles in half the time of its parts, because it reads
 // the standard headers once.
-#include "host/attribute_value.cpp"
 #include "host/attributes.cpp"
 #include "host/backward.cpp"
 #include "host/dtype.cpp"

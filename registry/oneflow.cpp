@@ -1,6 +1,4 @@
 // The registrar for OneFlow, one translation unit that is linked with host.cpp.
-#include "oneflow/attributes.cpp"
-#include "oneflow/blas.cpp"
 #include "oneflow/call_object.cpp"
 #include "oneflow/callers.cpp"
 #include "oneflow/calls.cpp"
@@ -13,6 +11,4 @@
 #include "oneflow/threads.cpp"
 
 // Each version of OneFlow has its own file, in a folder that the build chooses.
-#include "graph_gradient.cpp"
-#include "graph_launch.cpp"
-#include "watcher.cpp"
+#include "version.cpp"

@@ -1,11 +1,8 @@
 // The registrar for PyTorch, one translation unit that is linked with host.cpp.
-#include "torch/autocast.cpp"
 #include "torch/autograd.cpp"
-#include "torch/cpu.cpp"
 #include "torch/gradient.cpp"
+#include "torch/kernels.cpp"
 #include "torch/layout.cpp"
-#include "torch/meta.cpp"
 #include "torch/op.cpp"
 #include "torch/registrar.cpp"
-#include "torch/threads.cpp"
 #include "torch/values.cpp"

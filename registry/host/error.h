@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <cstring>
 #include <new>
 #include <sstream>
 #include <stdexcept>
@@ -76,4 +78,26 @@ inline std::string TextOf(const std::exception& problem) {
   return WithCode(kPykernelsError, is_full ? "pykernels: out of memory" : problem.what());
 }
 
+// Writes a text that crosses one of the C ABIs, truncated to `size`; nothing if there is no room.
+inline void WriteText(const std::string& text, char* to, size_t size) {
+  if (!to || size == 0) return;
+  std::strncpy(to, text.c_str(), size - 1);
+  to[size - 1] = '\0';
+}
+
+// Runs `body`. Returns 0, or writes what it throws to `error` and returns 1.
+template <typename Body>
+int32_t Report(char* error, size_t size, const Body& body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::exception& problem) {
+    WriteText(TextOf(problem), error, size);
+    return 1;
+  }
+}
+
 }  // namespace pykernels
+
+// Marks the functions that a registrar exports.
+#define PK_EXPORT extern "C" __attribute__((visibility("default")))

@@ -208,12 +208,16 @@ void Instance::InferDtypes(Tensors* inputs, Tensors* outputs) const {
   CopyDtypes(inferred, outputs);
 }
 
-void Instance::FailInference(const Tensors& inputs, const std::string& why) const {
-  std::string given;
+std::string Instance::DescribeInputs(const Tensors& inputs) const {
+  std::string text;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    given += Join(i ? ", " : " for ", input_names_[i], ": ", Describe(inputs[i]));
+    text += Join(i ? ", " : "", input_names_[i], ": ", Describe(inputs[i]));
   }
-  Fail(kCallError, "op '", label_, "'", given, ": ", why);
+  return text;
+}
+
+void Instance::FailInference(const Tensors& inputs, const std::string& why) const {
+  Fail(kCallError, "op '", label_, inputs.empty() ? "'" : "' for ", DescribeInputs(inputs), ": ", why);
 }
 
 void Instance::RequireSupportedDtypes(const Tensors& tensors, const std::vector<std::string>& names) const {

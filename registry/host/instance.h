@@ -41,6 +41,9 @@ class Instance {
   const Tensors& blank_inputs() const { return blank_inputs_; }
   const Tensors& blank_outputs() const { return blank_outputs_; }
 
+  // Returns "x: float32 (2, 3), y: float32 (3,)".
+  std::string DescribeInputs(const Tensors& inputs) const;
+
   // Returns the C ABI's view of this instance with these tensors, which must outlive the view.
   pk_instance View(const Tensors& inputs, const Tensors& outputs) const;
 

@@ -1,5 +1,7 @@
 #include "parallel.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -15,6 +17,7 @@ static_assert(kFewestToCut <= 2 * kSmallestPieceOfLoops && kFewestToCut <= 2 * k
 constexpr int64_t kBoundary = 1024;
 
 ThreadPool the_pool{};
+pid_t the_process = 0;
 
 // One call, and the first failure among its pieces.
 struct Cut {
@@ -49,7 +52,12 @@ int64_t CountPieces(const pk_kernel& kernel, int64_t n_elements) {
 
 }  // namespace
 
-void SetThreadPool(const ThreadPool& pool) { the_pool = pool; }
+void SetThreadPool(const ThreadPool& pool) {
+  the_pool = pool;
+  the_process = getpid();
+}
+
+bool IsForked() { return getpid() != the_process; }
 
 int32_t RunKernel(const pk_kernel& kernel, void* const* data, const int64_t* dims, const pk_scalar* scalars,
                   int64_t n_elements, int64_t* detail) {

@@ -18,6 +18,9 @@ struct ThreadPool {
 // Sets the pool before the first op runs. Without a pool, everything runs on the calling thread.
 void SetThreadPool(const ThreadPool& pool);
 
+// Returns whether this process is a fork of the one that set the pool, and so lacks its threads.
+bool IsForked();
+
 // Kernels with fewer elements than this are never split.
 constexpr int64_t kFewestToCut = int64_t{1} << 15;
 

@@ -1,7 +1,6 @@
 #include "c_api.h"
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
 #include "../host/error.h"
@@ -16,9 +15,6 @@ namespace {
 
 // The number of uses that an op caches.
 constexpr size_t kMostInstances = 64;
-
-// The address used for arrays without elements.
-alignas(64) char nowhere[64];
 
 // An op of the table and its cached uses.
 class Function {
@@ -136,28 +132,15 @@ void Call(int32_t op, const std::vector<CArgument>& inputs, const std::vector<CA
   RunForward(*specialization, data, targets, false);
 }
 
-void Write(const char* text, char* error, size_t size) {
-  if (!error || size == 0) return;
-  std::strncpy(error, text, size - 1);
-  error[size - 1] = '\0';
-}
-
 }  // namespace
 
 int32_t Refuse(const char* op, char* error, size_t size) {
-  Write(WithCode(kCallError, Join("op '", op, "' needs attributes: some have no default")).c_str(), error, size);
-  return 1;
+  return Report(error, size, [&] { Fail(kCallError, "op '", op, "' needs attributes: some have no default"); });
 }
 
 int32_t CallOp(int32_t op, const std::vector<CArgument>& inputs, const std::vector<CArgument>& outputs,
                const std::vector<pk_attr>& attributes, char* error, size_t size) {
-  try {
-    Call(op, inputs, outputs, attributes);
-    return 0;
-  } catch (const std::exception& problem) {
-    Write(TextOf(problem).c_str(), error, size);
-    return 1;
-  }
+  return Report(error, size, [&] { Call(op, inputs, outputs, attributes); });
 }
 
 }  // namespace pykernels::library

@@ -1,5 +1,5 @@
 // The node types of a library that ONNX Runtime loads.
-#include "../onnxruntime/domains.h"
+#include "../onnxruntime/node_type.h"
 #include "library.h"
 
 namespace pykernels::onnxruntime {
@@ -9,14 +9,8 @@ std::vector<const NodeType*> MakeTypes() {
   std::vector<const NodeType*> types;
   for (int32_t i = 0; i < library::n_ops; ++i) {
     const library::OpEntry& entry = library::ops[i];
-    std::shared_ptr<const Op> op = library::MakeOp(i);
-    const size_t width = op->declared().n_inputs + op->declared().n_outputs;
-    std::vector<std::vector<int32_t>> rows;
-    for (int32_t k = 0; k < entry.n_rows; ++k) {
-      rows.emplace_back(entry.dtypes + k * width, entry.dtypes + (k + 1) * width);
-    }
     // Never deleted: sessions use them.
-    types.push_back(new NodeType(entry.domain, entry.name, std::move(op), rows));
+    types.push_back(new NodeType(entry.domain, entry.name, library::MakeOp(i), entry.dtypes, entry.n_rows));
   }
   return types;
 }

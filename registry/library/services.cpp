@@ -16,11 +16,6 @@ struct Kernel : pk_kernel {
   int32_t op;  // as in KernelEntry
 };
 
-void Write(const std::string& text, char* to, size_t size) {
-  std::strncpy(to, text.c_str(), size - 1);
-  to[size - 1] = '\0';
-}
-
 bool Serves(const TensorEntry& entry, const pk_tensor& tensor) {
   return entry.dtype == tensor.dtype && (entry.ndim < 0 || entry.ndim == tensor.ndim) &&
          entry.index == tensor.index && std::strcmp(entry.argument, tensor.argument) == 0;
@@ -93,7 +88,7 @@ const pk_kernel* Resolve(int64_t kernel_id, const pk_instance* instance, char* e
     }
     FailResolve(kernel_id, *instance);
   } catch (const std::exception& problem) {
-    Write(problem.what(), error, size);
+    WriteText(problem.what(), error, size);
     return nullptr;
   }
 }
@@ -103,17 +98,17 @@ void Explain(const pk_kernel* kernel, const pk_instance* instance, int32_t statu
   try {
     const std::string op = Join("op '", instance->name, "': ", ops[static_cast<const Kernel*>(kernel)->op].where, ": ");
     if (status != PK_WRONG_SHAPE) {
-      return Write(op + "the kernel raised an exception; run the op in Python to see which", text, size);
+      return WriteText(op + "the kernel raised an exception; run the op in Python to see which", text, size);
     }
     const pk_tensor& wanted = instance->outputs[detail[0]];
     pk_tensor returned = wanted;
     returned.ndim = static_cast<int32_t>(detail[1]);
     std::copy(detail + 2, detail + 2 + returned.ndim, returned.dims);
-    Write(Join(op, "the kernel returned ", Describe(returned), " for its output '", wanted.argument,
+    WriteText(Join(op, "the kernel returned ", Describe(returned), " for its output '", wanted.argument,
                "', but the definition infers ", Describe(wanted)),
           text, size);
   } catch (const std::exception& problem) {
-    Write(problem.what(), text, size);
+    WriteText(problem.what(), text, size);
   }
 }
 

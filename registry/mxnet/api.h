@@ -1,8 +1,10 @@
 // Our declarations of the part of MXNet's C API that the registrar uses, with the layouts and numbers of MXNet 1.9.
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "../host/error.h"
 
@@ -67,12 +69,36 @@ enum Tag { kTagInput = 0, kTagOutput = 1, kTagInputGradient = 2, kTagOutputGradi
 
 constexpr int kUnknownType = -1;
 
-// Set once, before the first op is registered.
-void SetApi(const MXApi& api);
-const MXApi& Api();
+// The functions, which are set once, before the first op is registered.
+inline MXApi& Api() {
+  static MXApi api{};
+  return api;
+}
 
 // Throws MXNet's last error unless `status`, which a function of the API returned, is 0.
-void Check(int status);
+inline void Check(int status) {
+  if (status != 0) throw Error(kPykernelsError, Api().GetLastError());
+}
+
+struct FreeArray {
+  void operator()(NDArrayHandle handle) const { Api().NDArrayFree(handle); }
+};
+
+// A handle of an NDArray that is freed at the end of its scope.
+using OwnedArray = std::unique_ptr<void, FreeArray>;
+
+inline std::vector<NDArrayHandle> Handles(const std::vector<OwnedArray>& arrays) {
+  std::vector<NDArrayHandle> handles;
+  for (const OwnedArray& array : arrays) handles.push_back(array.get());
+  return handles;
+}
+
+// Returns another handle of the same array.
+inline OwnedArray Share(NDArrayHandle array) {
+  NDArrayHandle share = nullptr;
+  Check(Api().ShallowCopyNDArray(array, &share));
+  return OwnedArray(share);
+}
 
 // Runs a function that MXNet calls; MXNet catches only its own exception.
 template <typename Body>

@@ -8,12 +8,9 @@
 #include "../host/error.h"
 #include "../host/mutex.h"
 #include "broken.h"
-#include "build_id.h"
 #include "in_flight.h"
 #include "layout.h"
 #include "operator.h"
-#include "property.h"
-#include "python_operator.h"
 
 namespace pykernels::mxnet {
 namespace {
@@ -64,46 +61,32 @@ std::vector<Array> ReadTargets(const ArrayVector& vector, size_t count, const Re
 
 // -- Operators that run on MXNet's threads ----------------------------------------------------------------------------
 
-// Keeps the inputs of an operator alive while MXNet assumes that it has already read them.
-class Held {
- public:
-  explicit Held(const std::vector<const char*>& arrays) {
-    for (const char* array : arrays) {
-      NDArrayHandle share = nullptr;
-      Check(Api().ShallowCopyNDArray(const_cast<char*>(array), &share));
-      shares_.push_back(share);
-    }
-  }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() {
-    for (NDArrayHandle share : shares_) Api().NDArrayFree(share);
-  }
+// Returns handles that keep the arrays alive.
+std::vector<OwnedArray> Hold(const std::vector<const char*>& arrays) {
+  std::vector<OwnedArray> held;
+  for (const char* array : arrays) held.push_back(Share(const_cast<char*>(array)));
+  return held;
+}
 
-  const std::vector<NDArrayHandle>& shares() const { return shares_; }
-
- private:
-  std::vector<NDArrayHandle> shares_;
-};
-
-const std::vector<NDArrayHandle>& InPlainOrder(const std::vector<NDArrayHandle>& arrays) {
-  for (NDArrayHandle array : arrays) {
+std::vector<NDArrayHandle> InPlainOrder(const std::vector<OwnedArray>& arrays) {
+  const std::vector<NDArrayHandle> handles = Handles(arrays);
+  for (NDArrayHandle array : handles) {
     int storage = kStorageNone;
     Check(Api().NDArrayGetStorageType(array, &storage));
     if (storage == kStorageDefault) the_symbols.Reorder2Default(*static_cast<void* const*>(array));
   }
-  return arrays;
+  return handles;
 }
 
 // Everything that an operator on a thread needs until its results are written.
 struct OnThread {
   OnThread(const std::vector<const char*>& inputs, const std::vector<const char*>& outputs)
-      : read(inputs), written(outputs), results(InPlainOrder(written.shares())) {}
+      : read(Hold(inputs)), written(Hold(outputs)), results(InPlainOrder(written)) {}
 
-  // If MKLDNN left an array in its own order, MXNet passes the operator a copy in plain order and frees the copy as
-  // soon as the operator is queued for a thread.
-  const Held read;
-  const Held written;
+  // If MKLDNN left an array in its own order, MXNet passes the operator a copy in plain order, assumes that it has read
+  // it and frees the copy as soon as the operator is queued for a thread.
+  const std::vector<OwnedArray> read;
+  const std::vector<OwnedArray> written;
   const ResultScope results;
   const InFlight in_flight;
 };
@@ -113,7 +96,7 @@ void RunOnThread(const ComputeFunction& run, const OpStatePtr& state, const OpCo
                  size_t n_outputs) {
   // The vectors may be gone once the operator is queued.
   auto needed = std::make_unique<OnThread>(Split(inputs, n_inputs), Split(outputs, n_outputs));
-  std::vector<NDArrayHandle> written = needed->written.shares();
+  std::vector<NDArrayHandle> written = Handles(needed->written);
   run(state, context, inputs, requests, outputs);
   if (written.empty()) return;
   const auto nothing = [](void*, void*) {};
@@ -184,15 +167,16 @@ const CustomParam& ParamOf(const OpStatePtr& state) { return *static_cast<const 
 void ForwardInEngine(const OpStatePtr& state, const OpContext& context, const ArrayVector& inputs,
                      const RequestVector& requests, const ArrayVector& outputs) {
   const CustomParam& param = ParamOf(state);
-  const Operator* op = AsOperator(*param.info);
-  if (IsPythonOperator(*param.info)) {
+  const CustomOperator* custom = OperatorOf(*param.info);
+  if (!custom) return originals->forward(state, context, inputs, requests, outputs);
+  const auto* op = dynamic_cast<const Operator*>(custom);
+  if (!op) {
     Guard([&] {
       RunOnThread(originals->forward, state, context, inputs, param.num_args + param.num_auxs, requests, outputs,
                   param.num_outs);
     });
     return;
   }
-  if (!op) return originals->forward(state, context, inputs, requests, outputs);
   RunKernel(outputs, param.num_outs, requests, [&] {
     op->Forward(ReadAll(inputs, param.num_args, param.num_auxs), ReadTargets(outputs, param.num_outs, requests),
                 requests.begin, context.is_train);
@@ -202,19 +186,20 @@ void ForwardInEngine(const OpStatePtr& state, const OpContext& context, const Ar
 void BackwardInEngine(const OpStatePtr& state, const OpContext& context, const ArrayVector& inputs,
                       const RequestVector& requests, const ArrayVector& outputs) {
   const CustomParam& param = ParamOf(state);
-  const Operator* op = AsOperator(*param.info);
-  if (IsPythonOperator(*param.info)) {
+  const size_t n_given = param.dependencies_end - param.dependencies;
+  const CustomOperator* custom = OperatorOf(*param.info);
+  if (!custom) return originals->backward(state, context, inputs, requests, outputs);
+  const auto* op = dynamic_cast<const Operator*>(custom);
+  if (!op) {
     Guard([&] {
-      const size_t n_inputs = param.dependencies_end - param.dependencies + param.num_auxs;
-      RunOnThread(originals->backward, state, context, inputs, n_inputs, requests, outputs, param.num_args);
+      RunOnThread(originals->backward, state, context, inputs, n_given + param.num_auxs, requests, outputs,
+                  param.num_args);
     });
     return;
   }
-  if (!op) return originals->backward(state, context, inputs, requests, outputs);
   RunKernel(outputs, param.num_args, requests, [&] {
     // The tensors of the forward pass, by the numbers that DeclareBackwardDependency used to request them.
     std::vector<Array> forward(2 * param.num_outs + param.num_args);
-    const size_t n_given = param.dependencies_end - param.dependencies;
     const std::vector<Array> given = ReadAll(inputs, n_given, param.num_auxs);
     for (size_t i = 0; i < n_given; ++i) forward.at(param.dependencies[i]) = given[i];
     const auto values = forward.begin() + param.num_outs;
@@ -226,12 +211,17 @@ void BackwardInEngine(const OpStatePtr& state, const OpContext& context, const A
   });
 }
 
+bool RunsInEngine(const NodeAttrs& attributes) {
+  const CustomProperty* property = PropertyOf(*attributes.parsed->info);
+  return property && property->RunsInEngine();
+}
+
 int ForwardExecType(const NodeAttrs& attributes) {
-  return IsProperty(*attributes.parsed->info) ? kExecSync : originals->forward_type(attributes);
+  return RunsInEngine(attributes) ? kExecSync : originals->forward_type(attributes);
 }
 
 int BackwardExecType(const NodeAttrs& attributes) {
-  return IsProperty(*attributes.parsed->info) ? kExecSync : originals->backward_type(attributes);
+  return RunsInEngine(attributes) ? kExecSync : originals->backward_type(attributes);
 }
 
 // -- Installing the replacements --------------------------------------------------------------------------------------
@@ -269,10 +259,7 @@ void EnterEngine(const EngineSymbols& symbols) {
   std::lock_guard lock(TheMutex());
   if (is_entered) return;
   if (!kIsSameLayout) Fail(kLoadError, "the C++ library that the registrar is built with is not that of libmxnet");
-  const std::string build = FindBuildId(reinterpret_cast<const void*>(symbols.NNGetOpHandle));
-  if (build != kKnownBuild) {
-    Fail(kLoadError, "the libmxnet with build id '", build, "' is not the one of mxnet 1.9.1 on PyPI");
-  }
+  if (!is_known_build) Fail(kLoadError, "libmxnet is not the one of mxnet 1.9.1 on PyPI");
   the_symbols = symbols;
   const RegisteredOp* custom = FindRegistered("Custom");
   const RegisteredOp* backward = FindRegistered("_backward_Custom");

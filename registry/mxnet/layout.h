@@ -17,9 +17,6 @@
 
 namespace pykernels::mxnet {
 
-// The build id of that library.
-constexpr const char* kKnownBuild = "472988f6268780302be9ee15d6c53d9a07b534f5";
-
 struct OpState {
   void* variable;
   void* state;
@@ -189,6 +186,9 @@ using ExecTypeFunction = std::function<int(const NodeAttrs&)>;
 
 // ExecType.
 constexpr int kExecSync = 0;
+
+// Whether libmxnet is that library; set before the first op is registered.
+inline bool is_known_build = false;
 
 // Checks that this compiler uses the same layout.
 #if defined(__GLIBCXX__) && defined(__x86_64__)

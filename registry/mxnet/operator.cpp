@@ -13,9 +13,6 @@ namespace {
 constexpr int32_t kTypes[] = {PK_FLOAT32, PK_FLOAT64, PK_FLOAT16, PK_UINT8,  PK_INT32,  PK_INT8,    PK_INT64,
                               PK_BOOL,    PK_INT16,   PK_UINT16,  PK_UINT32, PK_UINT64, PK_BFLOAT16};
 
-// The address used for arrays without elements.
-alignas(64) char nowhere[64];
-
 Target ToTarget(const Array& array, int request) {
   if (request == kReqNull) return {};
   if (array.is_none) Fail(kPykernelsError, "MXNet asks for a result, but gives no array for it");
@@ -67,6 +64,33 @@ auto OrFillFailed(const std::vector<Array>& arrays, const std::vector<Target>& t
     throw;
   }
 }
+
+// Reads the arrays of a pass in MXNet's order and frees their handles at the end.
+class PassArrays {
+ public:
+  PassArrays(int n, void** handles) : handles_(handles, handles + n) {}
+
+  // Returns the next `count` arrays.
+  std::vector<Array> Take(size_t count) {
+    std::vector<Array> arrays;
+    for (size_t i = 0; i < count; ++i) arrays.push_back(Read(handles_.at(next_++).get()));
+    return arrays;
+  }
+
+ private:
+  static Array Read(NDArrayHandle handle) {
+    Array array = ReadType(handle);
+    // MXNet crashes when asked for the data of an array that it did not keep.
+    if (array.type.dtype == PK_INVALID_DTYPE) return array;
+    void* data = nullptr;
+    Check(Api().NDArrayGetData(handle, &data));
+    SetData(data, &array);
+    return array;
+  }
+
+  const std::vector<OwnedArray> handles_;
+  size_t next_ = 0;
+};
 
 }  // namespace
 
@@ -121,6 +145,21 @@ Operator::Operator(std::shared_ptr<const Instance> instance, const Tensors& inpu
 }
 
 void Operator::PrepareBackward() const { specialization_->Backward().Resolve(); }
+
+void Operator::Run(Pass pass, int n, void** handles, const int* /*tags*/, const int* requests, bool is_train) {
+  PassArrays arrays(n, handles);
+  const size_t n_outputs = instance_->blank_outputs().size();
+  const size_t n_arguments = instance_->blank_inputs().size() - instance_->n_states();
+  std::vector<Array> output_gradients, input_gradients;
+  if (pass == Pass::kBackward) output_gradients = arrays.Take(n_outputs);
+  std::vector<Array> inputs = arrays.Take(n_arguments);
+  const std::vector<Array> outputs = arrays.Take(n_outputs);
+  if (pass == Pass::kBackward) input_gradients = arrays.Take(n_arguments);
+  const std::vector<Array> states = arrays.Take(instance_->n_states());
+  inputs.insert(inputs.end(), states.begin(), states.end());
+  if (pass == Pass::kForward) return Forward(inputs, outputs, requests, is_train);
+  Backward(output_gradients, inputs, outputs, input_gradients, requests, is_train);
+}
 
 std::shared_ptr<const Specialization> Operator::SpecializeFor(const std::vector<Array>& inputs) const {
   if (!AnyDiffers(inputs, specialization_->inputs())) return specialization_;

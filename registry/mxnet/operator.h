@@ -7,7 +7,7 @@
 #include "../host/execute.h"
 #include "../host/instance.h"
 #include "../host/specialization.h"
-#include "api.h"
+#include "callbacks.h"
 
 namespace pykernels::mxnet {
 
@@ -29,14 +29,18 @@ void SetData(void* data, Array* array);
 // Returns a dense NDArray that has elements, with its data, or none.
 Array ReadIfDense(NDArrayHandle handle);
 
-class Operator {
+// Creates the property of a use of one of our ops, with the attributes as strings; called by MXNet.
+int CreateProperty(const char* op_type, int num_kwargs, const char** keys, const char** values, MXCallbackList* ret);
+
+class Operator final : public CustomOperator {
  public:
   Operator(std::shared_ptr<const Instance> instance, const Tensors& inputs);
 
-  const Instance& instance() const { return *instance_; }
-
   // Resolves the kernels of the backward pass.
   void PrepareBackward() const;
+
+  // Runs a pass on one of MXNet's threads for custom operators.
+  void Run(Pass pass, int n, void** handles, const int* tags, const int* requests, bool is_train) override;
 
   // `inputs` end with the states. `requests` holds one of Req for each output.
   void Forward(const std::vector<Array>& inputs, const std::vector<Array>& outputs, const int* requests,

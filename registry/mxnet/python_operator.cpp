@@ -55,136 +55,95 @@ std::vector<std::string> ReadNames(const char* const* names) {
 
 // -- A CustomOp -------------------------------------------------------------------------------------------------------
 
-struct ClassOperator {
-  int64_t id;
-  std::string unassigned;
-  std::vector<std::string> outputs;
-  void* contexts[3];
-  Expected expected;
-};
-
-int DeleteClassOperator(void* state) {
-  Retire(static_cast<ClassOperator*>(state)->id);
-  delete static_cast<ClassOperator*>(state);
-  return 1;
-}
-
 // The arrays of a pass; the destructor frees those that Python does not take.
-struct OwnedHandles {
+struct UntakenHandles {
   int n;
   void** handles;
   int32_t n_taken = 0;
 
-  ~OwnedHandles() {
+  ~UntakenHandles() {
     for (int i = n_taken; i < n; ++i) Api().NDArrayFree(handles[i]);
   }
 };
 
-// Runs a pass in Python and returns the error.
-std::string RunPython(const ClassOperator& op, Pass pass, const std::vector<const void*>& written, OwnedHandles* owned,
-                      const int* tags, const int* requests, int is_train) {
-  const ClassScope scope(written);
-  return Try(python.run, op.id, static_cast<int32_t>(pass == Pass::kBackward), owned->n, owned->handles, tags, requests,
-             is_train, &owned->n_taken);
-}
+class ClassOperator final : public CustomOperator {
+ public:
+  ClassOperator(const PythonOperator& made, std::vector<std::string> outputs)
+      : id_(made.id), unassigned_(made.unassigned), outputs_(std::move(outputs)) {}
+  ~ClassOperator() override { Retire(id_); }
 
-int Run(Pass pass, int n, void** handles, const int* tags, const int* requests, int is_train, void* state) {
-  return Guard([&] {
-    auto& op = *static_cast<ClassOperator*>(state);
-    op.expected.Begin();
-    OwnedHandles owned{n, handles};
+  void Run(Pass pass, int n, void** handles, const int* tags, const int* requests, bool is_train) override {
+    expected_.Begin();
+    UntakenHandles untaken{n, handles};
     auto results = std::make_unique<Results>(pass, n, handles, tags, requests);
     results->Prepare();
-    const std::string failure = RunPython(op, pass, results->Requested(), &owned, tags, requests, is_train);
-    Results::Conclude(std::move(results), failure, op.unassigned, op.outputs);
-  });
-}
+    const std::string failure = RunPython(pass, results->Requested(), &untaken, tags, requests, is_train);
+    Results::Conclude(std::move(results), failure, unassigned_, outputs_);
+  }
 
-int RunForward(int n, void** handles, int* tags, const int* requests, int is_train, void* state) {
-  return Run(Pass::kForward, n, handles, tags, requests, is_train, state);
-}
+ private:
+  // Returns the error.
+  std::string RunPython(Pass pass, const std::vector<const void*>& written, UntakenHandles* untaken, const int* tags,
+                        const int* requests, bool is_train) const {
+    const ClassScope scope(written);
+    return Try(python.run, id_, static_cast<int32_t>(pass == Pass::kBackward), untaken->n, untaken->handles, tags,
+               requests, static_cast<int32_t>(is_train), &untaken->n_taken);
+  }
 
-int RunBackward(int n, void** handles, int* tags, const int* requests, int is_train, void* state) {
-  return Run(Pass::kBackward, n, handles, tags, requests, is_train, state);
-}
-
-MXCallback class_operator_callbacks[] = {Generic(DeleteClassOperator), Generic(RunForward), Generic(RunBackward)};
+  const int64_t id_;
+  const std::string unassigned_;
+  const std::vector<std::string> outputs_;
+  Expected expected_;
+};
 
 // -- A CustomOpProp ---------------------------------------------------------------------------------------------------
 
-struct ClassProperty {
-  int64_t id;
-  std::vector<std::string> arguments, outputs, states;
-  std::vector<int> dependencies;
-  void* contexts[10];
-};
+class ClassProperty final : public CustomProperty {
+ public:
+  explicit ClassProperty(const PythonProperty& made)
+      : id_(made.id), dependencies_(made.dependencies, made.dependencies + made.n_dependencies) {
+    argument_names = made.arguments;
+    output_names = made.outputs;
+    state_names = made.states;
+  }
+  ~ClassProperty() override { Retire(id_); }
 
-const ClassProperty& PropertyOf(void* state) { return *static_cast<const ClassProperty*>(state); }
+  bool RunsInEngine() const override { return false; }
 
-int DeleteClassProperty(void* state) {
-  Retire(PropertyOf(state).id);
-  delete static_cast<ClassProperty*>(state);
-  return 1;
-}
-
-int ListAll(const std::vector<std::string>& names, char*** list) { return ListNames(names, 0, names.size(), list); }
-
-int ListClassArguments(char*** list, void* state) { return ListAll(PropertyOf(state).arguments, list); }
-
-int ListClassOutputs(char*** list, void* state) { return ListAll(PropertyOf(state).outputs, list); }
-
-int ListClassStates(char*** list, void* state) { return ListAll(PropertyOf(state).states, list); }
-
-int InferClassShape(int n, int* ndims, int** shapes, void* state) {
-  return Guard([&] {
+  void InferShape(int n, int* ndims, int** shapes) const override {
     // Static: MXNet reads it before this thread comes here again.
     static thread_local std::vector<int> dims;
     std::vector<int> inferred(static_cast<size_t>(n) * kPythonMaxDims);
-    Ask(python.infer_shape, PropertyOf(state).id, n, ndims, shapes, inferred.data());
+    Ask(python.infer_shape, id_, n, ndims, shapes, inferred.data());
     dims = std::move(inferred);
     for (int i = 0; i < n; ++i) shapes[i] = dims.data() + static_cast<size_t>(i) * kPythonMaxDims;
-  });
-}
+  }
 
-int InferClassType(int n, int* types, void* state) {
-  return Guard([&] { Ask(python.infer_type, PropertyOf(state).id, n, types); });
-}
+  void InferType(int n, int* types) const override { Ask(python.infer_type, id_, n, types); }
 
-int InferClassStorageType(int n, int* storages, void* state) {
-  return Guard([&] { Ask(python.infer_storage_type, PropertyOf(state).id, n, storages); });
-}
+  void InferStorageType(int n, int* storages) const override { Ask(python.infer_storage_type, id_, n, storages); }
 
-int InferClassBackwardStorageType(int n, int* storages, int* tags, void* state) {
-  return Guard([&] { Ask(python.infer_backward_storage_type, PropertyOf(state).id, n, storages, tags); });
-}
+  void InferBackwardStorageType(int n, int* storages, int* tags) const override {
+    Ask(python.infer_backward_storage_type, id_, n, storages, tags);
+  }
 
-int DeclareClassDependency(const int* /*output_gradients*/, const int* /*inputs*/, const int* /*outputs*/, int* n,
-                           int** list, void* state) {
-  const std::vector<int>& dependencies = PropertyOf(state).dependencies;
-  *n = static_cast<int>(dependencies.size());
-  *list = const_cast<int*>(dependencies.data());
-  return 1;
-}
+  void DeclareBackwardDependency(const int* /*output_gradients*/, const int* /*inputs*/, const int* /*outputs*/,
+                                 int* n, int** list) const override {
+    *n = static_cast<int>(dependencies_.size());
+    *list = const_cast<int*>(dependencies_.data());
+  }
 
-int CreateClassOperator(const char* context, int n, unsigned** shapes, const int* ndims, const int* types,
-                        MXCallbackList* ret, void* state) {
-  SetNothing(ret);
-  return Guard([&] {
+  std::unique_ptr<CustomOperator> CreateOperator(const char* context, int n, unsigned** shapes, const int* ndims,
+                                                 const int* types) const override {
     if (!IsInClass()) WaitForRoom();
     PythonOperator made{};
-    Ask(python.create_operator, PropertyOf(state).id, context, n, shapes, ndims, types, &made);
-    auto* op = new ClassOperator{made.id, made.unassigned, PropertyOf(state).outputs, {}, {}};
-    for (void*& each : op->contexts) each = op;
-    *ret = {3, class_operator_callbacks, op->contexts};
-  });
-}
+    Ask(python.create_operator, id_, context, n, shapes, ndims, types, &made);
+    return std::make_unique<ClassOperator>(made, ReadNames(output_names));
+  }
 
-MXCallback class_property_callbacks[] = {
-    Generic(DeleteClassProperty),   Generic(ListClassArguments),
-    Generic(ListClassOutputs),      Generic(ListClassStates),
-    Generic(InferClassShape),       Generic(DeclareClassDependency),
-    Generic(CreateClassOperator),   Generic(InferClassType),
-    Generic(InferClassStorageType), Generic(InferClassBackwardStorageType),
+ private:
+  const int64_t id_;
+  const std::vector<int> dependencies_;
 };
 
 }  // namespace
@@ -193,22 +152,12 @@ void SetPythonFunctions(const PythonFunctions& functions) { python = functions; 
 
 int CreatePythonProperty(const char* op_type, int num_kwargs, const char** keys, const char** values,
                          MXCallbackList* ret) {
-  SetNothing(ret);
-  return Guard([&] {
+  return GiveMade(ret, [&] {
     PythonProperty made{};
     Ask(python.create_property, op_type, num_kwargs, keys, values, &made);
-    auto* property = new ClassProperty{made.id,
-                                       ReadNames(made.arguments),
-                                       ReadNames(made.outputs),
-                                       ReadNames(made.states),
-                                       {made.dependencies, made.dependencies + made.n_dependencies},
-                                       {}};
-    for (void*& each : property->contexts) each = property;
-    *ret = {10, class_property_callbacks, property->contexts};
+    return std::make_unique<ClassProperty>(made);
   });
 }
-
-bool IsPythonOperator(const MXCallbackList& list) { return list.callbacks == class_operator_callbacks; }
 
 int64_t NextRetired() {
   std::lock_guard lock(TheRetired().mutex);

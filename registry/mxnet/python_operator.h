@@ -57,9 +57,6 @@ void SetPythonFunctions(const PythonFunctions& functions);
 int CreatePythonProperty(const char* op_type, int num_kwargs, const char** keys, const char** values,
                          MXCallbackList* ret);
 
-// Returns whether these are the functions of such an operator at one place in a graph.
-bool IsPythonOperator(const MXCallbackList& list);
-
 // Returns an id that MXNet no longer needs, each id once; 0 if there is none now.
 int64_t NextRetired();
 

@@ -7,7 +7,7 @@
 #include "../host/dtype.h"
 #include "../host/error.h"
 #include "broken.h"
-#include "writes.h"
+#include "layout.h"
 
 namespace pykernels::mxnet {
 namespace {
@@ -55,6 +55,14 @@ bool HasOnlyFill(const Array& array) {
   return true;
 }
 
+// Returns the number of completed operations that wrote the array; none may be running. Empty unless the layout of
+// arrays is known. Writes through a raw pointer are not counted.
+std::optional<size_t> CountWrites(NDArrayHandle handle) {
+  if (!kIsSameLayout || !is_known_build) return std::nullopt;
+  // Variables of the engine without threads begin with the same members.
+  return (*static_cast<const ArrayChunk* const*>(handle))->variable->n_writes;
+}
+
 // Returns whether MXNet uses its debugging engine, which runs everything immediately.
 bool IsNaiveEngine() {
   const char* name = std::getenv("MXNET_ENGINE_TYPE");
@@ -71,15 +79,9 @@ Results::Results(Pass pass, int n, void** handles, const int* tags, const int* r
       if (!array.is_none) read_.push_back(array);
       continue;
     }
-    NDArrayHandle share = nullptr;
-    Check(Api().ShallowCopyNDArray(handles[i], &share));
-    shares_.push_back(share);
-    results_.push_back({array, requests[results_.size()], CountWrites(share), "", false});
+    shares_.push_back(Share(handles[i]));
+    results_.push_back({array, requests[results_.size()], CountWrites(handles[i]), "", false});
   }
-}
-
-Results::~Results() {
-  for (NDArrayHandle share : shares_) Api().NDArrayFree(share);
 }
 
 bool Results::Overlaps(const Array& array) const {
@@ -106,9 +108,9 @@ void Results::Prepare() {
 
 bool Results::IsUnassigned(size_t i) const {
   const Result& result = results_[i];
-  if (pass_ != Pass::kForward || result.request == kReqNull || IsEmpty(shares_[i])) return false;
+  if (pass_ != Pass::kForward || result.request == kReqNull || IsEmpty(shares_[i].get())) return false;
   if (result.is_filled && !HasOnlyFill(result.array)) return false;
-  if (result.n_writes) return CountWrites(shares_[i]) == result.n_writes;
+  if (result.n_writes) return CountWrites(shares_[i].get()) == result.n_writes;
   return result.is_filled && FillOf(result.array).size() > 1;
 }
 
@@ -154,7 +156,7 @@ void Results::Conclude(std::unique_ptr<Results> results, const std::string& fail
   const auto run = [](void*, void* state) { static_cast<const Results*>(state)->CheckAndFill(); };
   const auto free = [](void* state) { delete static_cast<const Results*>(state); };
   const MXContext cpu{1, 0};
-  std::vector<NDArrayHandle> written = results->shares_;
+  std::vector<NDArrayHandle> written = Handles(results->shares_);
   Results* state = results.release();
   Check(Api().EnginePushSyncND(run, state, free, &cpu, nullptr, 0, written.data(), static_cast<int>(written.size()),
                                nullptr, 0, "PythonOperatorResults"));

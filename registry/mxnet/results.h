@@ -10,15 +10,10 @@
 
 namespace pykernels::mxnet {
 
-enum class Pass { kForward, kBackward };
-
 class Results {
  public:
   // `handles` and `tags` are the `n` arrays of the pass; `requests` are for its results. Keeps the results alive.
   Results(Pass pass, int n, void** handles, const int* tags, const int* requests);
-  Results(const Results&) = delete;
-  Results& operator=(const Results&) = delete;
-  ~Results();
 
   // Prepares the results so that unassigned ones can be detected: fills outputs with a value that no computation
   // yields, and gradients with zero. Saves results that are added to.
@@ -50,7 +45,7 @@ class Results {
   const Pass pass_;
   std::vector<Array> read_;
   std::vector<Result> results_;
-  std::vector<NDArrayHandle> shares_;
+  std::vector<OwnedArray> shares_;
   std::string failure_;
   std::string unassigned_;
   std::vector<std::string> names_;

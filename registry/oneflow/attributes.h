@@ -1,14 +1,17 @@
 // Converts the attributes of an op between OneFlow's values and those of the C ABI.
 #pragma once
 
-#include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "../host/attributes.h"
 #include "../host/error.h"
+#include "../host/literal.h"
 #include "headers.h"
 
 namespace pykernels::oneflow {
@@ -45,43 +48,106 @@ auto VisitType(int32_t type, const Visit& visit) {
   }
 }
 
+// Whether a pk_attr holds OneFlow's type as an integer.
+template <typename T>
+constexpr bool kIsWhole = std::is_integral_v<T> || std::is_enum_v<T>;
+
+inline of::Shape MakeShape(const int64_t* dims, int64_t ndim) { return of::Shape(of::DimVector(dims, dims + ndim)); }
+
 // Returns the value of an attribute as OneFlow's type.
 template <typename T>
-T ToOneFlow(const pk_attr& attribute);
-
-// Convert OneFlow's value of the attribute `name`.
-std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, int64_t value);
-std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, double value);
-std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, const std::string& value);
-std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, const of::Shape& value);
-std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, const std::vector<int32_t>& value);
-std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, const std::vector<int64_t>& value);
-std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, const std::vector<float>& value);
-std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type,
-                                                  const std::vector<of::DataType>& value);
-std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type,
-                                                  const std::vector<of::Shape>& value);
-std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type,
-                                                  const std::vector<std::string>& value);
-
-// Return whether an attribute has this OneFlow value.
-bool Holds(const pk_attr& attribute, int64_t value);
-bool Holds(const pk_attr& attribute, double value);
-bool Holds(const pk_attr& attribute, const std::string& value);
-template <typename T>
-bool Holds(const pk_attr& attribute, const T& value) {
-  return SameValue(FromOneFlow(attribute.name, attribute.type, value)->get(), attribute);
+T ToOneFlow(const pk_attr& attribute) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(attribute.real);
+  } else if constexpr (kIsWhole<T>) {
+    return static_cast<T>(attribute.integer);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return attribute.text;
+  } else if constexpr (std::is_same_v<T, of::Shape>) {
+    return MakeShape(attribute.integers, attribute.count);
+  } else if constexpr (std::is_same_v<T, std::vector<float>>) {
+    return {attribute.reals, attribute.reals + attribute.count};
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    return {attribute.texts, attribute.texts + attribute.count};
+  } else {
+    T values;
+    const int64_t* at = attribute.integers;
+    for (int32_t i = 0; i < attribute.count; ++i) {
+      if constexpr (std::is_same_v<T, std::vector<of::Shape>>) {
+        values.push_back(MakeShape(at + 1, *at));
+        at += *at;
+      } else {
+        values.push_back(static_cast<typename T::value_type>(*at));
+      }
+      ++at;
+    }
+    return values;
+  }
 }
 
-// Converts numbers and enumerations to one of the two widths that a pk_attr holds; returns other values unchanged.
+// Returns a 32-bit float as the rest of the code holds it: the double with the same shortest decimal.
+inline double FromFloat(float value) {
+  for (int digits = 6; digits <= 9; ++digits) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(value));
+    const std::optional<double> decimal = ParseReal(text);
+    if (decimal && static_cast<float>(*decimal) == value) return *decimal;
+  }
+  return value;
+}
+
+// Converts OneFlow's value of the attribute `name`.
 template <typename T>
-decltype(auto) Widen(const T& value) {
-  if constexpr (std::is_floating_point<T>::value) {
-    return static_cast<double>(value);
-  } else if constexpr (std::is_arithmetic<T>::value || std::is_enum<T>::value) {
-    return static_cast<int64_t>(value);
+std::unique_ptr<const AttributeValue> FromOneFlow(const char* name, int32_t type, const T& value) {
+  pk_attr attribute{};
+  attribute.name = name;
+  attribute.type = type;
+  attribute.count = 1;
+  std::vector<int64_t> integers;
+  std::vector<double> reals;
+  std::vector<const char*> texts;
+  if constexpr (std::is_same_v<T, float>) {
+    attribute.real = FromFloat(value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    attribute.real = value;
+  } else if constexpr (kIsWhole<T>) {
+    attribute.integer = static_cast<int64_t>(value);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    attribute.text = value.c_str();
   } else {
-    return (value);
+    attribute.count = static_cast<int32_t>(value.size());
+    for (const auto& item : value) {
+      using Item = std::decay_t<decltype(item)>;
+      if constexpr (std::is_same_v<Item, float>) {
+        reals.push_back(FromFloat(item));
+      } else if constexpr (std::is_same_v<Item, std::string>) {
+        texts.push_back(item.c_str());
+      } else if constexpr (std::is_same_v<Item, of::Shape>) {
+        integers.push_back(static_cast<int64_t>(item.size()));
+        integers.insert(integers.end(), item.begin(), item.end());
+      } else {
+        integers.push_back(static_cast<int64_t>(item));
+      }
+    }
+    attribute.integers = integers.data();
+    attribute.reals = reals.data();
+    attribute.texts = texts.data();
+  }
+  return std::make_unique<const AttributeValue>(attribute);
+}
+
+// Returns whether an attribute has this OneFlow value.
+template <typename T>
+bool Holds(const pk_attr& attribute, const T& value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    // The signs distinguish zeros, which compare equal.
+    return static_cast<T>(attribute.real) == value && std::signbit(attribute.real) == std::signbit(value);
+  } else if constexpr (kIsWhole<T>) {
+    return attribute.integer == static_cast<int64_t>(value);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return value == attribute.text;
+  } else {
+    return SameValue(FromOneFlow(attribute.name, attribute.type, value)->get(), attribute);
   }
 }
 
@@ -94,57 +160,36 @@ class AttributeSource {
   virtual bool IsTrain() const = 0;
 };
 
-// `Get` has a function `template <T> T Value(name)`.
-template <typename Get>
+// `Context` is one of OneFlow's contexts or the wrapper of a configuration.
+template <typename Context>
 class AttributesOf final : public AttributeSource {
  public:
-  explicit AttributesOf(const Get& get) : get_(get) {}
+  explicit AttributesOf(const Context& context) : context_(context) {}
 
   bool Has(const pk_attr& attribute) const override {
     return VisitType(attribute.type, [&](auto type) {
-      return Holds(attribute, Widen(get_.template Value<typename decltype(type)::type>(attribute.name)));
+      return Holds<typename decltype(type)::type>(attribute, Get<typename decltype(type)::type>(attribute.name));
     });
   }
   std::unique_ptr<const AttributeValue> Read(const char* name, int32_t type) const override {
     return VisitType(type, [&](auto of_type) {
-      return FromOneFlow(name, type, Widen(get_.template Value<typename decltype(of_type)::type>(name)));
+      return FromOneFlow<typename decltype(of_type)::type>(name, type, Get<typename decltype(of_type)::type>(name));
     });
   }
-  bool IsTrain() const override { return get_.template Value<bool>(kIsTrain); }
+  bool IsTrain() const override { return Get<bool>(kIsTrain); }
 
  private:
-  Get get_;
-};
-
-// For contexts whose method is named Attr.
-template <typename Context>
-struct ContextAttributes {
-  const Context* context;
   template <typename T>
-  decltype(auto) Value(const std::string& name) const {
-    return context->template Attr<T>(name);
+  decltype(auto) Get(const std::string& name) const {
+    if constexpr (std::is_same_v<Context, user_op::UserOpConfWrapper>) {
+      return context_.template attr<T>(name);
+    } else {
+      return context_.template Attr<T>(name);
+    }
   }
+
+  const Context& context_;
 };
-
-// For those whose method is named attr.
-template <typename Wrapper>
-struct WrapperAttributes {
-  const Wrapper* wrapper;
-  template <typename T>
-  decltype(auto) Value(const std::string& name) const {
-    return wrapper->template attr<T>(name);
-  }
-};
-
-template <typename Context>
-AttributesOf<ContextAttributes<Context>> AttributesOfContext(const Context& context) {
-  return AttributesOf<ContextAttributes<Context>>({&context});
-}
-
-template <typename Wrapper>
-AttributesOf<WrapperAttributes<Wrapper>> AttributesOfWrapper(const Wrapper& wrapper) {
-  return AttributesOf<WrapperAttributes<Wrapper>>({&wrapper});
-}
 
 // Sets the attribute on one of OneFlow's builders.
 template <typename Builder>

@@ -31,7 +31,7 @@ Prepared Prepare(const OpType& type, const user_op::InferContext& context) {
     std::shared_ptr<const Specialization> recent = FindRecent(*call, context);
     if (recent) return {call->shared_instance(), std::move(recent)};
   }
-  const auto attributes = AttributesOfContext(context);
+  const AttributesOf attributes(context);
   Prepared prepared;
   prepared.instance = type.FindInstance(type.Count(context.inputs(), context.outputs()), attributes);
   Tensors inputs = prepared.instance->blank_inputs();
@@ -105,7 +105,7 @@ of::Maybe<void> ListSbp(const OpType& type, user_op::SbpContext* context) {
   // OneFlow itself adds the broadcast signature.
   if (!(type.declared().flags & PK_OP_HAS_SBP)) return of::Maybe<void>::Ok();
   return Report([&] {
-    const auto attributes = AttributesOfContext(*context);
+    const AttributesOf attributes(*context);
     const auto instance = type.FindInstance(type.Count(context->inputs(), context->outputs()), attributes);
     Tensors inputs = instance->blank_inputs();
     for (pk_tensor& input : inputs) {

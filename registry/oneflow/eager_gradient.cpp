@@ -88,7 +88,7 @@ class Gradient final : public of::one::OpExprGradFunctionIf {
       *conf.mutable_user_conf() = call.proto();
       Check(of::AddAttrDefaultValueAndCheckValid(conf.mutable_user_conf()));
       const user_op::UserOpConfWrapper wrapper(conf);
-      const auto attributes = AttributesOfWrapper(wrapper);
+      const AttributesOf attributes(wrapper);
       instance_ = type_.FindInstance(type_.Count(call.indexed_input_pairs(), call.indexed_output_pairs()), attributes);
       is_train_ = attributes.IsTrain();
       caller_ = wrapper.attr<std::string>(kCaller);

@@ -1,11 +1,11 @@
-#include "failures.h"
-
+// Collects errors of kernels, which run after the call of their op has returned.
 #include <atomic>
 #include <mutex>
 
 #include "../host/error.h"
 #include "../host/mutex.h"
 #include "callers.h"
+#include "parts.h"
 
 namespace pykernels::oneflow {
 namespace {

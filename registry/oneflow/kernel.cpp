@@ -2,15 +2,12 @@
 #include "../host/dtype.h"
 #include "../host/execute.h"
 #include "blas.h"
-#include "failures.h"
 #include "op_type.h"
+#include "parts.h"
 #include "worker.h"
 
 namespace pykernels::oneflow {
 namespace {
-
-// The address used for tensors without elements.
-alignas(64) char nowhere[64];
 
 // A tensor that a kernel receives.
 struct Buffer {
@@ -50,14 +47,6 @@ Tensors Types(const std::vector<Buffer>& buffers) {
   return types;
 }
 
-std::string DescribeCall(const Instance& instance, const Tensors& inputs) {
-  std::string text;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    text += Join(i ? ", " : "", instance.input_names()[i], ": ", Describe(inputs[i]));
-  }
-  return text;
-}
-
 void RequireTypes(const Specialization& specialization, const Tensors& outputs) {
   const Instance& instance = specialization.instance();
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -83,7 +72,7 @@ void RunOn(const Instance& instance, const std::vector<Buffer>& inputs, const st
     RunForward(*specialization, data, targets, is_train);
   } catch (const std::exception& problem) {
     FillFailedTargets(Types(outputs), targets);
-    Fail(kPykernelsError, TextOf(problem), "\ncalled in OneFlow with ", DescribeCall(instance, types));
+    Fail(kPykernelsError, TextOf(problem), "\ncalled in OneFlow with ", instance.DescribeInputs(types));
   }
 }
 
@@ -95,7 +84,7 @@ class Kernel final : public user_op::OpKernel {
   void Compute(user_op::KernelComputeContext* context) const override {
     const Worker worker;
     try {
-      const auto attributes = AttributesOfContext(*context);
+      const AttributesOf attributes(*context);
       const std::shared_ptr<const Use> use = FindUse(*context, attributes);
       RunOn(*use->instance, ReadBuffers(context, use->inputs, use->instance->blank_inputs()),
             ReadBuffers(context, use->outputs, use->instance->blank_outputs()), attributes.IsTrain());

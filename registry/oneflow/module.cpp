@@ -3,11 +3,8 @@
 #include "blas.h"
 #include "call_object.h"
 #include "callers.h"
-#include "failures.h"
-#include "graph_launch.h"
+#include "parts.h"
 #include "python.h"
-#include "threads.h"
-#include "watcher.h"
 #include "worker.h"
 
 namespace pykernels::oneflow {
@@ -66,10 +63,6 @@ PyObject* add(PyObject* /*module*/, PyObject* arguments) {
     long long kernel_id = 0;
     if (!PyArg_ParseTuple(arguments, "sKiiL", &name, &address, &index, &gradient, &kernel_id)) FailInPython();
     const auto* definition = reinterpret_cast<const pk_definition*>(address);
-    if (definition->abi != PK_DEFINITION_ABI) {
-      Fail(kLoadError, "the definition of '", name, "' is built for version ", definition->abi,
-           " of the definition ABI, not ", PK_DEFINITION_ABI);
-    }
     const OpType& type = EnterOp(name, std::make_shared<const Op>(definition, index, gradient, kernel_id));
     return PyUnicode_FromString(type.name().c_str());
   });
@@ -85,7 +78,7 @@ PyObject* remove(PyObject* /*module*/, PyObject* name) {
 PyObject* set_blas_threads(PyObject* /*module*/, PyObject* arguments) {
   unsigned long long get = 0, set = 0;
   if (!PyArg_ParseTuple(arguments, "KK", &get, &set)) return nullptr;
-  SetBlasThreads({reinterpret_cast<int (*)()>(get), reinterpret_cast<void (*)(int)>(set)});
+  OneBlasThread::SetBlas({reinterpret_cast<int (*)()>(get), reinterpret_cast<void (*)(int)>(set)});
   Py_RETURN_NONE;
 }
 
@@ -119,7 +112,7 @@ PyMethodDef the_methods[] = {
      "set_blas_threads(get, set): the addresses of what gives and sets the number of threads of the BLAS that kernels "
      "call, or zeros."},
     {"make_watcher", make_watcher, METH_VARARGS,
-     "make_watcher(report): the address of a watcher that calls a function with tensors in graphs; see watcher.h."},
+     "make_watcher(report): the address of a watcher that calls a function with tensors in graphs; see parts.h."},
     {"take_failures", take_failures, METH_NOARGS,
      "take_failures() -> str or None: what has gone wrong in kernels since this was last asked."},
     {"is_worker", is_worker, METH_NOARGS, "is_worker() -> bool: whether OneFlow waits for what runs on this thread."},

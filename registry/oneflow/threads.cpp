@@ -1,7 +1,4 @@
-#include "threads.h"
-
-#include <unistd.h>
-
+// Runs loops on OneFlow's own threads.
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -11,6 +8,7 @@
 
 #include "../host/parallel.h"
 #include "headers.h"
+#include "parts.h"
 #include "oneflow/core/common/singleton.h"
 
 namespace oneflow {
@@ -27,11 +25,9 @@ class ThreadPool {
 namespace pykernels::oneflow {
 namespace {
 
-pid_t the_process = 0;
-
 int CountThreads() {
   // A forked child lacks its parent's threads.
-  if (getpid() != the_process || !of::Singleton<of::ThreadPool>::Get()) return 1;
+  if (IsForked() || !of::Singleton<of::ThreadPool>::Get()) return 1;
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
@@ -76,9 +72,6 @@ void ForEach(int n, void (*run)(void* context, int i), void* context) {
 
 }  // namespace
 
-void UseThreads() {
-  the_process = getpid();
-  SetThreadPool({CountThreads, ForEach});
-}
+void UseThreads() { SetThreadPool({CountThreads, ForEach}); }
 
 }  // namespace pykernels::oneflow

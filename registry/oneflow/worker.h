@@ -10,8 +10,6 @@ class Worker {
  public:
   Worker() { ++depth_; }
   ~Worker() { --depth_; }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   static bool IsOnThisThread() { return depth_ > 0; }
 

@@ -1,10 +1,10 @@
-#include "attributes.h"
-
+// Reads the attributes of nodes.
 #include <charconv>
 
 #include "../host/dtype.h"
 #include "../host/error.h"
 #include "dtype.h"
+#include "node.h"
 #include "node_attributes.h"
 
 namespace pykernels::onnxruntime {

@@ -8,7 +8,6 @@
 #include "../host/error.h"
 #include "../host/execute.h"
 #include "../host/parallel.h"
-#include "attributes.h"
 #include "values.h"
 
 namespace pykernels::onnxruntime {

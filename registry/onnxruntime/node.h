@@ -27,6 +27,11 @@ class Node {
   const PreparedTable prepared_;
 };
 
+// Returns the attributes that `op` declares, with its defaults for those that the node lacks. ONNX Runtime cannot list
+// other attributes. A dtype is ONNX's number or its name; types without an ONNX attribute type are strings in Python's
+// notation.
+Attributes ReadAttributes(const pk_op& op, const std::string& label, const OrtApi& api, const OrtKernelInfo* info);
+
 // Runs `body` and returns what it throws as a status.
 template <typename Body>
 OrtStatus* Report(const OrtApi& api, const Body& body) {

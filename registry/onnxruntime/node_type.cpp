@@ -1,8 +1,11 @@
 #include "node_type.h"
 
+#include <cstdio>
+
 #include "../host/error.h"
 #include "dtype.h"
 #include "node.h"
+#include "values.h"
 
 namespace pykernels::onnxruntime {
 namespace {
@@ -54,19 +57,43 @@ Variant::Variant(const NodeType& type) : type(type) {
   KernelComputeV2 = RunNode;
 }
 
-NodeType::NodeType(std::string domain, std::string name, std::shared_ptr<const Op> op,
-                   const std::vector<std::vector<int32_t>>& dtypes)
+NodeType::NodeType(std::string domain, std::string name, std::shared_ptr<const Op> op, const int32_t* dtypes,
+                   int32_t n_rows)
     : domain_(std::move(domain)),
       name_(std::move(name)),
       op_(std::move(op)),
       inputs_(MakeSlots(name_, op_->declared().inputs, op_->declared().n_inputs)),
       outputs_(MakeSlots(name_, op_->declared().outputs, op_->declared().n_outputs)) {
-  for (const std::vector<int32_t>& row : dtypes) {
+  const int32_t n_inputs = op_->declared().n_inputs, width = n_inputs + op_->declared().n_outputs;
+  for (int32_t row = 0; row < n_rows; ++row, dtypes += width) {
     auto variant = std::make_unique<Variant>(*this);
-    variant->inputs = DtypesOf(inputs_, row.data());
-    variant->outputs = DtypesOf(outputs_, row.data() + op_->declared().n_inputs);
+    variant->inputs = DtypesOf(inputs_, dtypes);
+    variant->outputs = DtypesOf(outputs_, dtypes + n_inputs);
     variants_.push_back(std::move(variant));
   }
 }
 
 }  // namespace pykernels::onnxruntime
+
+// The function that ONNX Runtime calls in a library of custom ops.
+PK_EXPORT OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiBase* base) {
+  using namespace pykernels::onnxruntime;
+  const OrtApi* api = base->GetApi(kOrtVersion);
+  if (!api) {
+    // Version 1 of the API suffices to report this.
+    const std::string what = pykernels::Join("these ops need ONNX Runtime 1.", kOrtVersion, " or newer, not ",
+                                             base->GetVersionString());
+    return base->GetApi(1)->CreateStatus(ORT_FAIL, pykernels::WithCode(pykernels::kLoadError, what).c_str());
+  }
+  return Report(*api, [&] {
+    // Requesting a newer version than the library has would print to the console, so use its own version.
+    unsigned minor = kOrtVersion;
+    std::sscanf(base->GetVersionString(), "1.%u", &minor);
+    SetOrtVersion(minor);
+    OpsByDomain ops;
+    for (const NodeType* type : OfferedTypes()) {
+      for (const auto& variant : type->variants()) ops[type->domain()].push_back(variant.get());
+    }
+    Check(*api, AddDomains(ops, options, *api));
+  });
+}

@@ -35,8 +35,7 @@ class NodeType {
  public:
   // `dtypes` has a row for each variant: the pk_dtype of every input argument, or PK_INVALID_DTYPE for any, then that
   // of every output argument.
-  NodeType(std::string domain, std::string name, std::shared_ptr<const Op> op,
-           const std::vector<std::vector<int32_t>>& dtypes);
+  NodeType(std::string domain, std::string name, std::shared_ptr<const Op> op, const int32_t* dtypes, int32_t n_rows);
 
   const std::string& domain() const { return domain_; }
   const std::string& name() const { return name_; }
@@ -53,5 +52,9 @@ class NodeType {
   std::vector<Slot> outputs_;
   std::vector<std::unique_ptr<const Variant>> variants_;
 };
+
+// Returns the node types that RegisterCustomOps adds to a session's options; they live as long as the process. The
+// registrar and a library each have their own.
+std::vector<const NodeType*> OfferedTypes();
 
 }  // namespace pykernels::onnxruntime

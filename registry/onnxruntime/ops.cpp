@@ -1,7 +1,5 @@
 // Makes ops node types of ONNX Runtime; compiled together with host.cpp.
 #include "attributes.cpp"
-#include "domains.cpp"
-#include "dtype.cpp"
 #include "node.cpp"
 #include "node_type.cpp"
 #include "prepared.cpp"

@@ -1,14 +1,11 @@
 // The functions that Python calls to register ops in ONNX Runtime.
-#include <cstring>
 #include <deque>
 #include <mutex>
 
 #include "../host/error.h"
 #include "../host/mutex.h"
 #include "../host/op.h"
-#include "domains.h"
-
-#define PK_EXPORT extern "C" __attribute__((visibility("default")))
+#include "node_type.h"
 
 namespace {
 
@@ -31,15 +28,11 @@ PK_EXPORT int64_t pk_onnxruntime_add(const char* domain, const char* name, const
                                      char* error, size_t size) {
   try {
     auto op = std::make_shared<const pykernels::Op>(definition, index, -1, kernel_id);
-    const size_t width = op->declared().n_inputs + op->declared().n_outputs;
-    std::vector<std::vector<int32_t>> rows;
-    for (int32_t i = 0; i < n_rows; ++i) rows.emplace_back(dtypes + i * width, dtypes + (i + 1) * width);
     std::lock_guard lock(the_mutex);
-    the_types.emplace_back(domain, name, std::move(op), rows);
+    the_types.emplace_back(domain, name, std::move(op), dtypes, n_rows);
     return static_cast<int64_t>(the_types.size()) - 1;
   } catch (const std::exception& problem) {
-    std::strncpy(error, problem.what(), size - 1);
-    error[size - 1] = '\0';
+    pykernels::WriteText(problem.what(), error, size);
     return -1;
   }
 }

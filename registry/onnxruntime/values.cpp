@@ -4,12 +4,10 @@
 #include <string>
 
 #include "../host/error.h"
+#include "../host/tensors.h"
 
 namespace pykernels::onnxruntime {
 namespace {
-
-// The address used for tensors without elements.
-alignas(64) char nowhere[64];
 
 void RequireAxes(size_t ndim) {
   if (ndim > PK_MAX_NDIM) Fail(kCallError, "a tensor has ", ndim, " axes; ops take at most ", PK_MAX_NDIM);

@@ -4,13 +4,35 @@
 
 #include "gradient.h"
 #include "kernels.h"
-#include "node.h"
 
 namespace pykernels::torch_ops {
 namespace {
 
 using torch::autograd::Node;
 using torch::autograd::SavedVariable;
+
+// How PyTorch holds the nodes of its graph: in std::shared_ptr, or in c10::intrusive_ptr in later versions.
+using NodePointer = decltype(torch::autograd::Edge::function);
+
+// Both functions are templates because their branches use names that only some versions have.
+template <typename T, typename Pointer = NodePointer, typename... Args>
+auto MakeNode(Args&&... args) {
+  if constexpr (std::is_same_v<Pointer, std::shared_ptr<Node>>) {
+    // Frees long chains of nodes without recursion.
+    return std::shared_ptr<T>(new T(std::forward<Args>(args)...), [](T* node) { deleteNode(node); });
+  } else {
+    return c10::make_intrusive<T>(std::forward<Args>(args)...);
+  }
+}
+
+template <typename T, typename Pointer = NodePointer>
+Pointer PointerTo(T* node) {
+  if constexpr (std::is_same_v<Pointer, std::shared_ptr<Node>>) {
+    return node->shared_from_this();
+  } else {
+    return Pointer::reclaim_copy(node);
+  }
+}
 
 void RefuseForwardMode(const TorchOp& op, const Tensor& input) {
   TORCH_CHECK_NOT_IMPLEMENTED(

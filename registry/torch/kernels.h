@@ -2,7 +2,6 @@
 #pragma once
 
 #include "op.h"
-#include "values.h"
 
 namespace pykernels::torch_ops {
 
@@ -23,15 +22,5 @@ void RunAutocast(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
 // For each operator `library`::`name` there is a second one of the same schema, in the library with this prefix. Its
 // one kernel, written in Python, replaces RunOnMeta where sizes are symbols.
 constexpr char kSymbolicPrefix[] = "_symbolic_";
-
-// Creates a tensor of each type; `make` takes sizes and a dtype.
-template <typename Make>
-Tensors MakeOutputs(const pykernels::Tensors& types, const Make& make) {
-  Tensors outputs;
-  for (const pk_tensor& type : types) {
-    outputs.push_back(make(at::IntArrayRef(type.dims, static_cast<size_t>(type.ndim)), ToScalarType(type.dtype)));
-  }
-  return outputs;
-}
 
 }  // namespace pykernels::torch_ops

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "../host/parallel.h"
 #include "kernels.h"
-#include "threads.h"
 
 namespace pykernels::torch_ops {
 namespace {
@@ -68,6 +68,17 @@ class Entry {
   std::string schema_;
 };
 
+int CountThreads() {
+  // A forked child lacks its parent's threads, and OpenMP would wait for them.
+  return IsForked() || at::in_parallel_region() ? 1 : at::get_num_threads();
+}
+
+void ForEach(int n, void (*run)(void* context, int i), void* context) {
+  at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) run(context, static_cast<int>(i));
+  });
+}
+
 template <typename Body>
 int32_t Guard(char* error, size_t size, const Body& body) {
   try {
@@ -82,40 +93,31 @@ int32_t Guard(char* error, size_t size, const Body& body) {
 }
 
 }  // namespace
-}  // namespace pykernels::torch_ops
-
-#define PYKERNELS_EXPORT extern "C" __attribute__((visibility("default")))
 
 // Sets the services. `services` and `load` must stay valid for the process.
-PYKERNELS_EXPORT void pykernels_torch_init(const pk_services* services, pykernels::LoadFunction load) {
-  pykernels::SetServices(services, load);
-  pykernels::torch_ops::UseThreads();
+PK_EXPORT void pykernels_torch_init(const pk_services* services, LoadFunction load) {
+  SetServices(services, load);
+  SetThreadPool({CountThreads, ForEach});
 }
 
 // Makes op `index` of a definition the current op of its type. `gradient` is the index of its gradient, or -1.
-PYKERNELS_EXPORT int32_t pykernels_torch_load(const char* type, const pk_definition* definition, int32_t index,
-                                              int32_t gradient, int64_t kernel_id, int32_t takes_is_train, char* error,
-                                              size_t size) {
-  using namespace pykernels;
-  return torch_ops::Guard(error, size, [&] {
-    if (definition->abi != PK_DEFINITION_ABI) {
-      Fail(kLoadError, "the definition of '", type, "' is built for version ", definition->abi,
-           " of the definition ABI, not ", PK_DEFINITION_ABI);
-    }
+PK_EXPORT int32_t pykernels_torch_load(const char* type, const pk_definition* definition, int32_t index,
+                                       int32_t gradient, int64_t kernel_id, int32_t takes_is_train, char* error,
+                                       size_t size) {
+  return Guard(error, size, [&] {
     const auto op = std::make_shared<const Op>(definition, index, gradient, kernel_id);
     OpTable::Get().Add(type, op);
-    torch_ops::TorchOp::Get(type).Load(new torch_ops::Loaded(op, takes_is_train));  // never deleted, see Loaded
+    TorchOp::Get(type).Load(new Loaded(op, takes_is_train));  // never deleted, see Loaded
   });
 }
 
 // Registers an op type with PyTorch as `library`::`name`, using the schema that begins with that name.
-PYKERNELS_EXPORT int32_t pykernels_torch_define(const char* type, const char* library, const char* name,
-                                                const char* schema, char* error, size_t size) {
-  using namespace pykernels::torch_ops;
+PK_EXPORT int32_t pykernels_torch_define(const char* type, const char* library, const char* name, const char* schema,
+                                         char* error, size_t size) {
   return Guard(error, size, [&] {
     static auto* entries = new std::map<std::string, Entry>;  // never destroyed, like PyTorch's own table
     TorchOp& op = TorchOp::Get(type);
-    const std::string qualified = pykernels::Join(library, "::", name);
+    const std::string qualified = Join(library, "::", name);
     auto found = entries->find(qualified);
     if (found == entries->end()) found = entries->try_emplace(qualified, library, name, op).first;
     found->second.Define(library, schema);
@@ -124,7 +126,9 @@ PYKERNELS_EXPORT int32_t pykernels_torch_define(const char* type, const char* li
 }
 
 // Unloads an op type; its next use loads it again.
-PYKERNELS_EXPORT void pykernels_torch_unload(const char* type) {
-  pykernels::OpTable::Get().Remove(type);
-  pykernels::torch_ops::TorchOp::Get(type).Load(nullptr);
+PK_EXPORT void pykernels_torch_unload(const char* type) {
+  OpTable::Get().Remove(type);
+  TorchOp::Get(type).Load(nullptr);
 }
+
+}  // namespace pykernels::torch_ops

@@ -15,6 +15,9 @@ from pykernels.build.diagnostics import without_excerpt
 from pykernels.frameworks.registrar_build import compile_registrar, open_library
 from pykernels.load.requests import LoadFn, reporting
 
+#: The build id of libmxnet 1.9.1 from PyPI, which lies at the beginning of the file.
+_KNOWN_BUILD = bytes.fromhex("472988f6268780302be9ee15d6c53d9a07b534f5")
+
 #: The functions of libmxnet that the registrar calls, in the order of ``MXApi``.
 _API = (
     "MXCustomOpRegister",
@@ -47,7 +50,7 @@ _THREADS = (
     "omp_get_num_threads",
 )
 
-#: The name of the op that tests the engine.
+#: The name of the op that tests the engine, as in ``registry/mxnet/registrar.cpp``.
 CHECKED_OP = "_pykernels_double"
 
 
@@ -87,7 +90,9 @@ class Registrar:
         self._load = LoadFn(reporting(_without_excerpts(load)))
         self._next_retired = self._library.pk_mxnet_next_retired
         self._next_retired.restype = ctypes.c_int64
-        self._run("init", ctypes.byref(services), self._load, _addresses(_API))
+        with open(importlib.import_module("mxnet.base")._LIB._name, "rb") as libmxnet:
+            is_known_build = _KNOWN_BUILD in libmxnet.read(4096)
+        self._run("init", ctypes.byref(services), self._load, _addresses(_API), ctypes.c_int32(is_known_build))
         with contextlib.suppress(AttributeError):  # a build of MXNet that has another OpenMP library, or none
             self._run("use_threads", _addresses(_THREADS))
 
@@ -103,7 +108,6 @@ class Registrar:
             symbols = _addresses(_ENGINE)
         except AttributeError as error:
             raise LoadError(f"libmxnet lacks a function that the registrar needs: {error}") from error
-        self._run("add_checked_op", CHECKED_OP.encode())
         self._run("enter_engine", symbols)
         try:
             check_op(CHECKED_OP)

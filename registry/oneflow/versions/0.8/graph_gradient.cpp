@@ -10,7 +10,7 @@ Prepared Prepare(const OpType& type, const user_op::UserOpWrapper& forward) {
   for (const std::string& argument : type.inputs()) counts.inputs.push_back(forward.input_size(argument));
   for (const std::string& argument : type.outputs()) counts.outputs.push_back(forward.output_size(argument));
   Prepared prepared;
-  prepared.instance = type.FindInstance(counts, AttributesOfWrapper(forward));
+  prepared.instance = type.FindInstance(counts, AttributesOf(forward.user_op_conf()));
   Tensors inputs = prepared.instance->blank_inputs();
   for (pk_tensor& input : inputs) {
     const auto& described = forward.TensorDesc4ArgNameAndIndex(input.argument, input.index);

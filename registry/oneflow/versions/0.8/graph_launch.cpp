@@ -1,7 +1,5 @@
 // OneFlow 0.8 starts a graph, then records that it runs; the end of the run removes the record. A run of a few elements
 // may end before it is recorded, and then OneFlow crashes or waits forever.
-#include "../../graph_launch.h"
-
 #include <dlfcn.h>
 #include <link.h>
 
@@ -12,6 +10,7 @@
 #include <queue>
 #include <vector>
 
+#include "../../parts.h"
 #include "oneflow/core/framework/nn_graph_if.h"
 
 namespace pykernels::oneflow {

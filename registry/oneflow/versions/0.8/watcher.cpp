@@ -1,10 +1,9 @@
 // Passes the tensors that OneFlow 0.8 watches to a function.
-#include "../../watcher.h"
-
-#include "../../worker.h"
-
 #include <memory>
 #include <string>
+
+#include "../../parts.h"
+#include "../../worker.h"
 
 namespace oneflow {
 

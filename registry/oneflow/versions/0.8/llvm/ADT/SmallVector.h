@@ -47,13 +47,6 @@ class SmallVector {
     if (this != &other) assign(other.begin(), other.end());
     return *this;
   }
-  SmallVector& operator=(SmallVector&& other) {
-    if (this != &other) {
-      Free();
-      Take(&other);
-    }
-    return *this;
-  }
 
   T* data() { return static_cast<T*>(data_); }
   const T* data() const { return static_cast<const T*>(data_); }
@@ -61,38 +54,26 @@ class SmallVector {
   const T* begin() const { return data(); }
   T* end() { return data() + size_; }
   const T* end() const { return data() + size_; }
-  std::reverse_iterator<const T*> rbegin() const { return std::reverse_iterator<const T*>(end()); }
-  std::reverse_iterator<const T*> rend() const { return std::reverse_iterator<const T*>(begin()); }
   size_t size() const { return size_; }
-  size_t capacity() const { return capacity_; }
   bool empty() const { return size_ == 0; }
   T& operator[](size_t i) { return data()[i]; }
   const T& operator[](size_t i) const { return data()[i]; }
-  T& front() { return *begin(); }
-  const T& front() const { return *begin(); }
   T& back() { return end()[-1]; }
   const T& back() const { return end()[-1]; }
 
   void clear() { size_ = 0; }
-  void reserve(size_t n) { Grow(n); }
   void push_back(const T& item) { resize(size_ + 1, item); }
   template <typename... Arguments>
   T& emplace_back(Arguments&&... arguments) {
     push_back(T(arguments...));
     return back();
   }
-  void pop_back() { --size_; }
   void resize(size_t n) { resize(n, T()); }
   void resize(size_t n, const T& item) {
     const T copy = item;  // the item may be in this vector
     Grow(n);
     if (n > size_) std::fill(end(), begin() + n, copy);
     size_ = static_cast<uint32_t>(n);
-  }
-  void assign(size_t n, const T& item) {
-    const T copy = item;
-    clear();
-    resize(n, copy);
   }
   template <typename Iterator, typename = RequireIterator<Iterator>>
   void assign(Iterator begin, Iterator end) {
@@ -112,19 +93,9 @@ class SmallVector {
     std::rotate(begin() + at, end() - 1, end());
     return begin() + at;
   }
-  T* erase(const T* place) {
-    T* at = begin() + (place - begin());
-    std::copy(at + 1, end(), at);
-    pop_back();
-    return at;
-  }
 
   bool operator==(const SmallVector& other) const {
     return std::equal(begin(), end(), other.begin(), other.end());
-  }
-  bool operator!=(const SmallVector& other) const { return !(*this == other); }
-  bool operator<(const SmallVector& other) const {
-    return std::lexicographical_compare(begin(), end(), other.begin(), other.end());
   }
 
  private:
