@@ -19,18 +19,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Placeholder:
-    """The annotation of a job's parameter: the arrays that it accepts.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    dtype : np.dtype
-    listed : bool
-        Whether the parameter takes a list of one array of at most this shape, instead of an array of this shape.
-    """
+    """The annotation of a job's parameter: the arrays that it accepts."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
+    #: Whether the parameter takes a list of one array of at most this shape, instead of an array of this shape.
     listed: bool
 
     def convert(self, value: Any, name: str) -> np.ndarray:

@@ -35,15 +35,13 @@ class Description:
 
 @dataclass(frozen=True)
 class Gradient:
-    """An op that computes a gradient of another op.
-
-    Its `inputs` by position are ``("GradOut", i)`` for the gradient of output i of the other op, ``("In", i)`` for its
-    input i, and ``("Out", i)`` for its output i. Its `outputs` by position are the inputs of the other op that they are
-    the gradients of.
-    """
+    """An op that computes a gradient of another op."""
 
     op: int
+    #: The inputs by position: ``("GradOut", i)`` is the gradient of output i of the other op, ``("In", i)`` is its
+    #: input i, and ``("Out", i)`` is its output i.
     inputs: Mapping[int, tuple[str, int]]
+    #: The inputs of the other op that the outputs, by position, are the gradients of.
     outputs: Mapping[int, int]
 
 

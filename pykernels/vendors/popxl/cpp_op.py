@@ -49,18 +49,11 @@ def _append(
 
 @dataclass(eq=False, repr=False)
 class CppOp(Op):
-    """An op that is implemented in C++.
+    """An op that is implemented in C++."""
 
-    Attributes
-    ----------
-    number : int
-        The op's number in `pykernels.vendors.popart.ops`.
-    given : sequence of Tensor or None
-        The inputs by position, None for those that are left out.
-    description : pykernels.vendors.popart.ops.Description
-    """
-
+    #: The op's number in `pykernels.vendors.popart.ops`.
     number: int
+    #: The inputs by position, None for those that are left out.
     given: Sequence[Tensor | None]
     description: ops.Description
 

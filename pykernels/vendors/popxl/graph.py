@@ -183,21 +183,14 @@ class Graph:
 
 @dataclass(eq=False, repr=False)
 class Call(Op):
-    """An op that calls a graph, once or several times in a row.
-
-    Attributes
-    ----------
-    caller, graph : Graph
-        The calling graph and the called graph. The inputs and outputs of the op are in the order of those of `graph`.
-    count : int
-        The number of calls. The outputs of each call are the first inputs of the next.
-    modified : set of Tensor
-        The inputs of `graph` whose changes in place also change the caller's tensors.
-    """
+    """An op that calls a graph, once or several times in a row."""
 
     caller: Graph
+    #: The called graph, whose inputs and outputs are in the order of those of the op.
     graph: Graph
+    #: The number of calls. The outputs of each call are the first inputs of the next.
     count: int
+    #: The inputs of `graph` whose changes in place also change the caller's tensors.
     modified: set[Tensor]
 
     def lower(self, lowering: Lowering, values: Values) -> None:

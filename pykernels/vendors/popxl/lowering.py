@@ -48,29 +48,18 @@ class Values:
 
 @dataclass
 class Lowering:
-    """An ONNX model under construction, to which ops append nodes, and the meaning of its inputs and outputs.
-
-    Attributes
-    ----------
-    loads : dict
-        The model inputs of each stream, in the order of the loads.
-    stores : dict
-        The model outputs of each stream, in the order of the stores.
-    variables : dict
-        The model inputs that take the values of the variables.
-    updates : dict
-        The model outputs with the new values of the variables that change.
-    extensions : dict
-        Functions that add custom ops to session options, and the further arguments of each.
-    """
+    """An ONNX model under construction, to which ops append nodes, and the meaning of its inputs and outputs."""
 
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     initializers: dict[Constant, onnx.TensorProto] = field(default_factory=dict)
     inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+    #: The model inputs of each stream, in the order of the loads, and the outputs in the order of the stores.
     loads: dict[HostToDeviceStream, list[str]] = field(default_factory=dict)
     stores: dict[DeviceToHostStream, list[str]] = field(default_factory=dict)
+    #: The model inputs that take the values of the variables, and the outputs with the new values of those that change.
     variables: dict[Variable, str] = field(default_factory=dict)
     updates: dict[Variable, str] = field(default_factory=dict)
+    #: Functions that add custom ops to session options, and the further arguments of each.
     extensions: dict[Callable[..., object], list[Any]] = field(default_factory=dict)
     domains: dict[str, int] = field(default_factory=lambda: {"": OPSET})
     _numbers: itertools.count[int] = field(default_factory=itertools.count)

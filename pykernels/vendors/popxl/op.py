@@ -14,15 +14,9 @@ from pykernels.vendors.popxl.tensor import Tensor
 
 @dataclass(eq=False)
 class Op(abc.ABC):
-    """An op of a graph.
+    """An op of a graph."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the op that the user called, prefixed with the enclosing name scopes.
-    inputs, outputs : list of Tensor
-    """
-
+    #: The name of the op that the user called, prefixed with the enclosing name scopes.
     name: str
     inputs: list[Tensor]
     outputs: list[Tensor]
@@ -59,14 +53,9 @@ class Op(abc.ABC):
 
 
 class Backward(abc.ABC):
-    """The differentiation of one graph, as gradients of ops use it.
+    """The differentiation of one graph, as gradients of ops use it."""
 
-    Attributes
-    ----------
-    node_gradients : mapping
-        The gradient functions of nodes by ONNX op.
-    """
-
+    #: The gradient functions of nodes by ONNX op.
     node_gradients: ClassVar[Mapping[str, Gradient]]
 
     @abc.abstractmethod
@@ -88,15 +77,9 @@ Gradient = Callable[["Node", Tensor, Backward], Sequence["Tensor | None"]]
 
 @dataclass(eq=False, repr=False)
 class Node(Op):
-    """A standard ONNX node.
+    """A standard ONNX node."""
 
-    Attributes
-    ----------
-    type : str
-        The ONNX op.
-    attributes : mapping
-    """
-
+    #: The ONNX op.
     type: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
 

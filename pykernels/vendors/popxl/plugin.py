@@ -69,22 +69,14 @@ def call(
 
 @dataclass(eq=False, repr=False)
 class FolderOp(Op):
-    """An op that an op folder defines.
-
-    Attributes
-    ----------
-    module : OpModule
-    op : OpDef
-    given, made : sequence of sequence of Tensor
-        The tensors of each input argument, and of each output argument.
-    attributes : mapping
-        The values of all attributes.
-    """
+    """An op that an op folder defines."""
 
     module: OpModule
     op: OpDef
+    #: The tensors of each input argument, and of each output argument.
     given: Sequence[Sequence[Tensor]]
     made: Sequence[Sequence[Tensor]]
+    #: The values of all attributes.
     attributes: Mapping[str, Any]
 
     def lower(self, lowering: Lowering, values: Values) -> None:

@@ -77,16 +77,10 @@ class _ModelOverview(Pass):
 
 @register("constant_folding")
 class _ConstantFolding(Pass):
-    """Computes nodes of ONNX's own op types that depend only on constants.
-
-    Parameters
-    ----------
-    max_tensor_size : int
-        The largest size in bytes of a computed tensor; -1 for any size.
-    """
+    """Computes nodes of ONNX's own op types that depend only on constants."""
 
     def __init__(self, max_tensor_size: int = -1) -> None:
-        self._most = max_tensor_size
+        self._most = max_tensor_size  # the largest size in bytes of a computed tensor; -1 for any size
 
     def run(self, onnx_model: onnx.ModelProto) -> onnx.ModelProto:
         from onnx import numpy_helper

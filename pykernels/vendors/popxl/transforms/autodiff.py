@@ -36,17 +36,11 @@ class ExpectedConnection(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GradGraphInfo:
-    """A gradient graph and the meaning of its inputs and outputs.
-
-    Attributes
-    ----------
-    graph, forward_graph : Graph
-    expected_inputs, expected_outputs : tuple of ExpectedConnection
-        What the inputs and outputs of `graph` correspond to. The provided gradients are the first inputs.
-    """
+    """A gradient graph and the meaning of its inputs and outputs."""
 
     graph: Graph
     forward_graph: Graph
+    #: What the inputs and outputs of `graph` correspond to. The provided gradients are the first inputs.
     expected_inputs: tuple[ExpectedConnection, ...]
     expected_outputs: tuple[ExpectedConnection, ...]
 
