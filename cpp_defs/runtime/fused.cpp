@@ -67,7 +67,7 @@ class Run : public Passes {
   void PlanAtOnce() {
     is_planned_anew_ = false;
     is_at_once_ = n_steps_ == block_ && !some_single_;
-    n_links_ = n_fills_ = 0;
+    n_links_ = 0;
     for (int s = 0; s < pk_counts[kStages] && is_at_once_; ++s) {
       Pass& pass = passes_[s];
       Plan(s, sizes_, &pass);
@@ -78,32 +78,26 @@ class Run : public Passes {
         pass.data[i] = array.data;
         if (array.tensor >= 0) links_[n_links_++] = {&pass.data[i], array.tensor, array.offset};
       }
-      for (int i = pass.first_fold; i < pass.first_fold + pass.n_folds && is_at_once_; ++i) {
-        // All of these are in our own memory, which can be filled in whole words.
-        const Array& array = arrays_[pk_folds[i]];
-        const int64_t bytes = counts_[pk_folds[i]] * array.item;
-        fills_[n_fills_++] = {reinterpret_cast<uint64_t*>(array.data), (bytes + 7) / 8, Word(i, array.item)};
-      }
     }
   }
 
-  // Returns a word filled with the initial value of a reduction.
-  static uint64_t Word(int fold, int64_t item) {
+  // Sets an array that a stage accumulates into to its initial value: in whole words, since it is in our own memory.
+  void Fill(int fold) {
+    const Array& array = arrays_[pk_folds[fold]];
     uint64_t word = pk_identities[fold];
-    for (int64_t bits = 8 * item; bits < 64; bits *= 2) {
+    for (int64_t bits = 8 * array.item; bits < 64; bits *= 2) {
       word &= (uint64_t{1} << bits) - 1;
       word |= word << bits;
     }
-    return word;
+    const int64_t bytes = counts_[pk_folds[fold]] * array.item;
+    std::fill_n(reinterpret_cast<uint64_t*>(array.data), (bytes + 7) / 8, word);
   }
 
   void ComputeAtOnce(void* const* data) {
     for (int i = 0; i < n_links_; ++i) {
       *links_[i].to = static_cast<char*>(data[links_[i].tensor]) + links_[i].offset;
     }
-    for (int i = 0; i < n_fills_; ++i) {
-      for (int64_t k = 0; k < fills_[i].words; ++k) fills_[i].to[k] = fills_[i].word;
-    }
+    for (int i = 0; i < pk_counts[kReductions]; ++i) Fill(i);
     for (int s = 0; s < pk_counts[kStages]; ++s) {
       const Pass& pass = passes_[s];
       if (pass.is_empty) continue;
@@ -148,15 +142,7 @@ class Run : public Passes {
   // Sets the arrays that a stage accumulates into to their initial values.
   void Begin(const Pass& pass, bool is_first) {
     for (int i = pass.first_fold; i < pass.first_fold + pass.n_folds; ++i) {
-      const Array& array = arrays_[pk_folds[i]];
-      if (!array.is_local && !is_first) continue;
-      const int64_t count = counts_[pk_folds[i]];
-      switch (array.item) {
-        case 1: std::fill_n(reinterpret_cast<uint8_t*>(array.data), count, pk_identities[i]); break;
-        case 2: std::fill_n(reinterpret_cast<uint16_t*>(array.data), count, pk_identities[i]); break;
-        case 4: std::fill_n(reinterpret_cast<uint32_t*>(array.data), count, pk_identities[i]); break;
-        default: std::fill_n(reinterpret_cast<uint64_t*>(array.data), count, pk_identities[i]);
-      }
+      if (is_first || arrays_[pk_folds[i]].is_local) Fill(i);
     }
   }
 
@@ -248,12 +234,6 @@ class Run : public Passes {
     int64_t offset;
   } links_[kMaxLinks];
   int n_links_;
-  struct {
-    uint64_t* to;
-    int64_t words;
-    uint64_t word;
-  } fills_[kMaxArrays];
-  int n_fills_;
   enum { kAll = -1, kAllEven = -2 };
   int only_ = kAll;  // or the index of a reduction
 };

@@ -184,9 +184,7 @@ int numba_attempt_nocopy_reshape(std::intptr_t ndim, const std::intptr_t* dims, 
         stride *= new_dims[new_axis];
         new_count *= new_dims[new_axis--];
       } else {
-        do {
-          --old_axis;
-        } while (old_axis >= 0 && dims[old_axis] == 1);
+        do { --old_axis; } while (old_axis >= 0 && dims[old_axis] == 1);
         if (old_axis < 0 || strides[old_axis] != next) return 0;
         old_count *= dims[old_axis];
         next *= dims[old_axis];

@@ -17,9 +17,7 @@ struct Shape {
     for (int32_t axis = 0; axis < rank; ++axis) count *= dims[axis];
     return count;
   }
-  bool operator==(const Shape& other) const {
-    return rank == other.rank && std::equal(dims, dims + rank, other.dims);
-  }
+  bool operator==(const Shape& other) const { return rank == other.rank && std::equal(dims, dims + rank, other.dims); }
 };
 
 // The order of an input's elements over the shape that it is broadcast to: axes from the outermost to the innermost,

@@ -54,9 +54,7 @@ class Placing : public Sizes {
   }
 
   // Returns whether it was prepared for calls like this one.
-  bool IsFor(const int64_t* dims, const pk_scalar* scalars) const {
-    return is_ready_ && IsOf(dims, scalars);
-  }
+  bool IsFor(const int64_t* dims, const pk_scalar* scalars) const { return is_ready_ && IsOf(dims, scalars); }
 
   // Sets the addresses of a call's tensors.
   void Attach(void* const* data) {
@@ -151,9 +149,7 @@ class Placing : public Sizes {
     for (int c = 1; c < n_classes_; ++c) {
       if (pk_groups[c] != pk_groups[c - 1] || uneven_ >> (c - 1) & 3) continue;
       if (sizes_[c] == 1) {
-        for (int i = 0; i < n_given_; ++i) {
-          arrays_[i].strides[c] = arrays_[i].strides[c - 1];
-        }
+        for (int i = 0; i < n_given_; ++i) { arrays_[i].strides[c] = arrays_[i].strides[c - 1]; }
       }
       sizes_[c] *= sizes_[c - 1];
       sizes_[c - 1] = 1;

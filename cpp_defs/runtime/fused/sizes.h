@@ -105,9 +105,7 @@ class Sizes {
     int n = pk_counts[kScalars];
     if (n > 0) std::memcpy(numbers_, scalars, n * sizeof *numbers_);
     const int32_t* at = pk_extents;
-    for (int i = 0; i < pk_counts[kExtents]; ++i) {
-      numbers_[n++] = ReadCount(at, dims_);
-    }
+    for (int i = 0; i < pk_counts[kExtents]; ++i) { numbers_[n++] = ReadCount(at, dims_); }
   }
 };
 

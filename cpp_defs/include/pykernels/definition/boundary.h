@@ -47,9 +47,7 @@ inline void WriteOutput(const OpRegistry& op, const TensorDesc& inferred, ::onef
     throw Fault(where, what + std::to_string(shape.size()) + " axes; the maximum is " + std::to_string(PK_MAX_NDIM));
   }
   for (int64_t dim : shape) {
-    if (dim < 0) {
-      throw Fault(where, what + "the shape " + shape.ToString() + ", which has a negative length");
-    }
+    if (dim < 0) { throw Fault(where, what + "the shape " + shape.ToString() + ", which has a negative length"); }
   }
   output->ndim = static_cast<int32_t>(shape.size());
   std::copy(shape.begin(), shape.end(), output->dims);
@@ -184,9 +182,7 @@ inline pk_definition ExportRegistry() {
 
 inline const pk_definition* Export() {
   std::string text;
-  for (const std::string& problem : Registry::Get().Problems()) {
-    text += (text.empty() ? "" : "\n") + problem;
-  }
+  for (const std::string& problem : Registry::Get().Problems()) { text += (text.empty() ? "" : "\n") + problem; }
   if (!text.empty()) { throw Failure(text); }
   static const pk_definition definition = ExportRegistry();
   return &definition;

@@ -17,9 +17,7 @@ class GradientPlan {
 
   void Add(const OpUse& op) {
     for (const OpUse& other : ops_) {
-      if (other.name == op.name) {
-        throw Fault(op.where, "two ops of the gradient are named " + op.name);
-      }
+      if (other.name == op.name) { throw Fault(op.where, "two ops of the gradient are named " + op.name); }
     }
     ops_.push_back(op);
   }

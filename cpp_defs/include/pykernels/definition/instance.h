@@ -92,8 +92,7 @@ class Instance {
       const std::string argument = tensor.argument;
       auto* found = const_cast<BoundArgument*>(FindNamed(*bound, argument));
       if (found == nullptr) {
-        throw Failure("op " + use_.type + " has no " + kind + " '" + argument
-                      + "'; it has: " + Names(*bound));
+        throw Failure("op " + use_.type + " has no " + kind + " '" + argument + "'; it has: " + Names(*bound));
       }
       if (tensor.ndim > PK_MAX_NDIM) {
         throw Failure(std::string(kind) + " '" + argument + "' of op " + use_.type + " has "

@@ -17,9 +17,7 @@ struct Where {
   const char* file;
   int line;
 
-  static constexpr Where Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return {file, line};
-  }
+  static constexpr Where Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
 
   std::string Text() const {
     const char* slash = std::strrchr(file, '/');

@@ -74,9 +74,7 @@ class OpContext : private ::oneflow::user_op::UserOpConfWrapper {
   TensorDesc& Tensor(const std::string& name, int32_t index, Where at) const {
     return instance_->Tensor(name, index, at);
   }
-  TensorDesc* FindTensor(const std::string& name, int32_t index) const {
-    return instance_->FindTensor(name, index);
-  }
+  TensorDesc* FindTensor(const std::string& name, int32_t index) const { return instance_->FindTensor(name, index); }
   bool MayLack(const std::string& name) const { return instance_->MayLack(name); }
 
  private:

@@ -55,9 +55,7 @@ struct OpUse {
     return found->blobs[static_cast<size_t>(index)];
   }
 
-  bool HasAttribute(const std::string& attribute) const {
-    return FindNamed(attributes, attribute) != nullptr;
-  }
+  bool HasAttribute(const std::string& attribute) const { return FindNamed(attributes, attribute) != nullptr; }
 
   /* The value of an attribute. The reference is valid as long as this object. */
   template<typename T>

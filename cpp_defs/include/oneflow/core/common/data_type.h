@@ -43,22 +43,14 @@ inline const char* DataTypeName(DataType type) {
   const size_t index = static_cast<size_t>(type);
   return index < sizeof(kNames) / sizeof(kNames[0]) ? kNames[index] : "unknown";
 }
-inline std::string DataType_Name(DataType type) {
-  return DataTypeName(type);
-}
-inline std::ostream& operator<<(std::ostream& out, DataType type) {
-  return out << DataTypeName(type);
-}
+inline std::string DataType_Name(DataType type) { return DataTypeName(type); }
+inline std::ostream& operator<<(std::ostream& out, DataType type) { return out << DataTypeName(type); }
 
-inline bool IsBoolDataType(DataType type) {
-  return type == kBool;
-}
+inline bool IsBoolDataType(DataType type) { return type == kBool; }
 inline bool IsFloatingDataType(DataType type) {
   return type == kFloat || type == kDouble || type == kFloat16 || type == kBFloat16;
 }
-inline bool IsComplexDataType(DataType type) {
-  return type == kComplex32 || type == kComplex64 || type == kComplex128;
-}
+inline bool IsComplexDataType(DataType type) { return type == kComplex32 || type == kComplex64 || type == kComplex128; }
 inline bool IsUnsignedIntegralDataType(DataType type) {
   return type == kUInt8 || type == kUInt16 || type == kUInt32 || type == kUInt64 || type == kUInt128;
 }
@@ -66,39 +58,12 @@ inline bool IsIntegralDataType(DataType type) {
   return type == kInt8 || type == kInt16 || type == kInt32 || type == kInt64 || type == kInt128
          || IsUnsignedIntegralDataType(type);
 }
-inline bool IsIndexDataType(DataType type) {
-  return type == kInt32 || type == kInt64;
-}
+inline bool IsIndexDataType(DataType type) { return type == kInt32 || type == kInt64; }
 
 inline size_t GetSizeOfDataType(DataType type) {
-  switch (type) {
-    case kChar:
-    case kInt8:
-    case kUInt8:
-    case kBool:
-      return 1;
-    case kInt16:
-    case kUInt16:
-    case kFloat16:
-    case kBFloat16:
-      return 2;
-    case kInt32:
-    case kUInt32:
-    case kFloat:
-    case kComplex32:
-      return 4;
-    case kInt64:
-    case kUInt64:
-    case kDouble:
-    case kComplex64:
-      return 8;
-    case kInt128:
-    case kUInt128:
-    case kComplex128:
-      return 16;
-    default:
-      break;
-  }
+  static const size_t kSizes[] = {0, 1, 4, 8, 1, 4, 8, 1, 0, 2, 0, 2, 1, 2, 4, 8, 16, 2, 16, 4, 8, 16};
+  const size_t index = static_cast<size_t>(type);
+  if (index < sizeof(kSizes) / sizeof(kSizes[0]) && kSizes[index] != 0) { return kSizes[index]; }
   UNIMPLEMENTED() << "the size of data type " << type;
 }
 

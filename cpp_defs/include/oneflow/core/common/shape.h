@@ -47,16 +47,13 @@ class DimVector : public std::vector<int64_t> {
     throw pykernels::Failure(where, OutOfRange(index));
   }
   std::string OutOfRange(size_t index) const {
-    return "axis " + std::to_string(static_cast<int64_t>(index)) + " is out of range for the shape "
-           + ToString();
+    return "axis " + std::to_string(static_cast<int64_t>(index)) + " is out of range for the shape " + ToString();
   }
 };
 
 using AxisVector = DimVector;
 using Stride = DimVector;
-inline std::ostream& operator<<(std::ostream& out, const DimVector& dims) {
-  return out << dims.ToString();
-}
+inline std::ostream& operator<<(std::ostream& out, const DimVector& dims) { return out << dims.ToString(); }
 
 class Shape final : public DimVector {
  public:
@@ -122,9 +119,7 @@ class Shape final : public DimVector {
 
  private:
   void CheckKnown(pykernels::Where where) const {
-    if (!is_initialized()) {
-      throw pykernels::Failure(where, "the shape of an output is read before it is set");
-    }
+    if (!is_initialized()) { throw pykernels::Failure(where, "the shape of an output is read before it is set"); }
   }
 
   bool is_initialized_ = true;
@@ -132,8 +127,7 @@ class Shape final : public DimVector {
 
 using ShapeView = Shape;
 
-inline int64_t ShiftNegativeAxis(int64_t axis, int64_t num_axes,
-                                 pykernels::Where where = pykernels::Where::Here()) {
+inline int64_t ShiftNegativeAxis(int64_t axis, int64_t num_axes, pykernels::Where where = pykernels::Where::Here()) {
   const int64_t shifted = axis < 0 ? axis + num_axes : axis;
   if (shifted < 0 || shifted >= num_axes) {
     throw pykernels::Failure(where, "axis " + std::to_string(axis) + " is out of range for "

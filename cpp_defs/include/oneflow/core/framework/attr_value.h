@@ -97,16 +97,11 @@ class AttrVal {
       case kAtShape:
       case kAtListInt32:
       case kAtListInt64:
-      case kAtListDataType:
-        return static_cast<int32_t>(integers.size());
-      case kAtListFloat:
-        return static_cast<int32_t>(reals.size());
-      case kAtListString:
-        return static_cast<int32_t>(texts.size());
-      case kAtListShape:
-        return static_cast<int32_t>(shapes.size());
-      default:
-        return 1;
+      case kAtListDataType: return static_cast<int32_t>(integers.size());
+      case kAtListFloat: return static_cast<int32_t>(reals.size());
+      case kAtListString: return static_cast<int32_t>(texts.size());
+      case kAtListShape: return static_cast<int32_t>(shapes.size());
+      default: return 1;
     }
   }
 
@@ -115,9 +110,7 @@ class AttrVal {
 };
 
 /* Returns the double with the same shortest decimal form as a float, so that 0.1f reads as 0.1. */
-inline double ToDouble(double value) {
-  return value;
-}
+inline double ToDouble(double value) { return value; }
 inline double ToDouble(float value) {
   char decimal[32];
   for (int digits = 6; digits <= 9; ++digits) {

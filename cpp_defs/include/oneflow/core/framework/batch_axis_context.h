@@ -14,9 +14,7 @@ class OptInt64 {
   void set_value(int64_t) {}
   void clear_value() {}
 };
-inline bool operator==(const OptInt64&, const OptInt64&) {
-  return true;
-}
+inline bool operator==(const OptInt64&, const OptInt64&) { return true; }
 
 namespace user_op {
 

@@ -48,8 +48,7 @@ class InferContext : public pykernels::OpContext {
   TensorDesc* TensorDesc4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {
     return MayLack(name) ? FindTensor(name, index) : &Tensor(name, index, at);
   }
-  const TensorDesc* LogicalTensorDesc4ArgNameAndIndex(const Name& name, int32_t index,
-                                                      Where at = Where::Here()) const {
+  const TensorDesc* LogicalTensorDesc4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {
     return TensorDesc4ArgNameAndIndex(name, index, at);
   }
   const TensorDesc& InputTensorDesc(const Name& name, int32_t index, Where at = Where::Here()) const {
@@ -101,8 +100,7 @@ class InferContext : public pykernels::OpContext {
   pykernels::Slot<Stride> OutputStride(const Name& name, int32_t index, Where at = Where::Here()) const {
     return pykernels::Slot<Stride>(Tensor(name, index, at).mut_stride());
   }
-  void SetOutputStride(const Name& name, int32_t index, const Stride& stride,
-                       Where at = Where::Here()) const {
+  void SetOutputStride(const Name& name, int32_t index, const Stride& stride, Where at = Where::Here()) const {
     Tensor(name, index, at).set_stride(stride);
   }
 
@@ -126,9 +124,7 @@ struct TensorDescInferFnUtil {
     if (!ctx->LeavesDataTypes()) { JUST(UnchangedDataType(ctx)); }
     for (const auto& key : ctx->inputs()) {
       const TensorDesc& other = ctx->InputTensorDesc(key.first, key.second);
-      if (other.shape() != first.shape()) {
-        return Differ(ctx, "shape", other, other.shape(), first, first.shape());
-      }
+      if (other.shape() != first.shape()) { return Differ(ctx, "shape", other, other.shape(), first, first.shape()); }
     }
     for (const auto& key : ctx->outputs()) {
       ctx->SetOutputShape(key.first, key.second, first.shape());

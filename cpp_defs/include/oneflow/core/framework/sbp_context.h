@@ -111,9 +111,7 @@ class InferNdSbpFnContext : public pykernels::OpContext {
  public:
   using OpContext::OpContext;
 };
-inline Maybe<void> InferNdSbp4SrcOp(InferNdSbpFnContext*, const SbpParallel&) {
-  return Maybe<void>::Ok();
-}
+inline Maybe<void> InferNdSbp4SrcOp(InferNdSbpFnContext*, const SbpParallel&) { return Maybe<void>::Ok(); }
 
 /* Ready-made functions for SetGetSbpFn. */
 struct GetSbpFnUtil {

@@ -69,8 +69,7 @@ class TensorDesc {
 
  private:
   std::string WhyUnknown() const {
-    return "the shape of " + label_ + " "
-           + (forgotten_ ? pykernels::kNotKnownYet : "is read before it is set");
+    return "the shape of " + label_ + " " + (forgotten_ ? pykernels::kNotKnownYet : "is read before it is set");
   }
 
   std::string label_;

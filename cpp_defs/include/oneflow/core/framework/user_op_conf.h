@@ -65,8 +65,7 @@ class UserOpConfWrapperBuilder final {
  public:
   using Self = UserOpConfWrapperBuilder;
 
-  explicit UserOpConfWrapperBuilder(const std::string& op_name,
-                                    pykernels::Where at = pykernels::Where::Here()) {
+  explicit UserOpConfWrapperBuilder(const std::string& op_name, pykernels::Where at = pykernels::Where::Here()) {
     use_.name = op_name;
     use_.where = at;
   }
@@ -87,9 +86,7 @@ class UserOpConfWrapperBuilder final {
   Self& Output(const std::string& name, int32_t count = 1) {
     pykernels::BoundArgument& argument = Argument(&use_.outputs, name);
     argument.blobs.clear();
-    for (int32_t i = 0; i < count; ++i) {
-      argument.blobs.push_back(use_.name + "/" + name + "_" + std::to_string(i));
-    }
+    for (int32_t i = 0; i < count; ++i) { argument.blobs.push_back(use_.name + "/" + name + "_" + std::to_string(i)); }
     return *this;
   }
 
@@ -118,8 +115,7 @@ class UserOpConfWrapperBuilder final {
   }
 
  private:
-  static pykernels::BoundArgument& Argument(std::list<pykernels::BoundArgument>* arguments,
-                                            const std::string& name) {
+  static pykernels::BoundArgument& Argument(std::list<pykernels::BoundArgument>* arguments, const std::string& name) {
     for (pykernels::BoundArgument& argument : *arguments) {
       if (argument.name == name) { return argument; }
     }

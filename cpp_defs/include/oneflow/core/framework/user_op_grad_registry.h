@@ -17,8 +17,7 @@ class UserOpWrapper final : private UserOpConfWrapper {
   using UserOpConfWrapper::op_name, UserOpConfWrapper::op_type_name;
 
   /* `constant`: the inputs that the op declares as needing no gradient. */
-  UserOpWrapper(pykernels::Instance* forward, pykernels::GradientPlan* plan,
-                std::vector<pykernels::TensorKey> constant)
+  UserOpWrapper(pykernels::Instance* forward, pykernels::GradientPlan* plan, std::vector<pykernels::TensorKey> constant)
       : UserOpConfWrapper(std::shared_ptr<const pykernels::OpUse>(std::shared_ptr<void>(), &forward->use())),
         forward_(forward),
         plan_(plan),
@@ -37,16 +36,14 @@ class UserOpWrapper final : private UserOpConfWrapper {
     gradients_.back()[0] = 'D';
     return gradients_.back();
   }
-  const std::string& GetGradTensorWithOpOutput(const std::string& name, int32_t index,
-                                               Where at = Where::Here()) const {
+  const std::string& GetGradTensorWithOpOutput(const std::string& name, int32_t index, Where at = Where::Here()) const {
     return output_grad(name, index, at);
   }
 
   const TensorDesc& arg_tensor_desc(const std::string& name, int32_t index, Where at = Where::Here()) const {
     return forward_->Tensor(name, index, at);
   }
-  const TensorDesc& TensorDesc4ArgNameAndIndex(const std::string& name, int32_t index,
-                                               Where at = Where::Here()) const {
+  const TensorDesc& TensorDesc4ArgNameAndIndex(const std::string& name, int32_t index, Where at = Where::Here()) const {
     return forward_->Tensor(name, index, at);
   }
 
@@ -69,19 +66,14 @@ class UserOpWrapper final : private UserOpConfWrapper {
   void BindGradTensorWithOpInput(const std::string& blob, const std::string& name, int32_t index,
                                  Where at = Where::Here()) const {
     if (!NeedGenGradTensor4OpInput(name, index, at)) {
-      throw pykernels::Fault( at, "input '" + name + "' of op " + op_type_name()
-                             + " is declared to need no gradient");
+      throw pykernels::Fault(at, "input '" + name + "' of op " + op_type_name() + " is declared to need no gradient");
     }
     plan_->Bind(InputName(name), index, blob, at);
   }
 
  private:
-  std::string InputName(const std::string& name) const {
-    return Declared("input", use()->inputs, name);
-  }
-  std::string OutputName(const std::string& name) const {
-    return Declared("output", use()->outputs, name);
-  }
+  std::string InputName(const std::string& name) const { return Declared("input", use()->inputs, name); }
+  std::string OutputName(const std::string& name) const { return Declared("output", use()->outputs, name); }
 
   /* Returns `name`, or the declared name if the op has only one input and one output, so that nothing else can be
    * meant. */
@@ -112,24 +104,19 @@ class BackwardOpConfContext final {
  public:
   using Where = pykernels::Where;
 
-  BackwardOpConfContext(UserOpWrapper* forward, pykernels::GradientPlan* plan)
-      : forward_(forward), plan_(plan) {}
+  BackwardOpConfContext(UserOpWrapper* forward, pykernels::GradientPlan* plan) : forward_(forward), plan_(plan) {}
 
   UserOpWrapper& FwOp() { return *forward_; }
 
   void DefineOp(const std::string& op_name, const BackwardOpBuilderFn& fn, Where at = Where::Here()) {
-    if (Find(op_name) != nullptr) {
-      throw pykernels::Fault(at, "the gradient defines op " + op_name + " twice");
-    }
+    if (Find(op_name) != nullptr) { throw pykernels::Fault(at, "the gradient defines op " + op_name + " twice"); }
     ops_.push_back({op_name, fn, at});
   }
 
   /* An op becomes part of the gradient when it is first requested. */
   UserOpConfWrapper& GetOp(const std::string& op_name, Where at = Where::Here()) {
     DefinedOp* op = Find(op_name);
-    if (op == nullptr) {
-      throw pykernels::Fault(at, "the gradient has not defined op " + op_name);
-    }
+    if (op == nullptr) { throw pykernels::Fault(at, "the gradient has not defined op " + op_name); }
     if (op->built == nullptr) { Build(op, at); }
     return *op->built;
   }
@@ -143,9 +130,7 @@ class BackwardOpConfContext final {
     std::shared_ptr<UserOpConfWrapper> built = nullptr;
   };
 
-  DefinedOp* Find(const std::string& name) {
-    return const_cast<DefinedOp*>(pykernels::FindNamed(ops_, name));
-  }
+  DefinedOp* Find(const std::string& name) { return const_cast<DefinedOp*>(pykernels::FindNamed(ops_, name)); }
 
   void Build(DefinedOp* op, Where at) {
     if (op->building) {

@@ -96,18 +96,14 @@ class OpRegistry final {
   OpRegistry& SupportNonContiguous() { return *this; }
 
   /* If an op has both a logical and a physical function, the logical one is used: there is only one device here. */
-  OpRegistry& SetTensorDescInferFn(TensorDescInferFn fn) {
-    return SetLogicalTensorDescInferFn(std::move(fn));
-  }
+  OpRegistry& SetTensorDescInferFn(TensorDescInferFn fn) { return SetLogicalTensorDescInferFn(std::move(fn)); }
   OpRegistry& SetLogicalTensorDescInferFn(TensorDescInferFn fn) {
     return Set(&logical_fn_, std::move(fn), PK_OP_INFERS_SHAPE);
   }
   OpRegistry& SetPhysicalTensorDescInferFn(TensorDescInferFn fn) {
     return Set(&physical_fn_, std::move(fn), PK_OP_INFERS_SHAPE);
   }
-  OpRegistry& SetDataTypeInferFn(DataTypeInferFn fn) {
-    return Set(&data_type_fn_, std::move(fn), PK_OP_INFERS_DTYPE);
-  }
+  OpRegistry& SetDataTypeInferFn(DataTypeInferFn fn) { return Set(&data_type_fn_, std::move(fn), PK_OP_INFERS_DTYPE); }
   OpRegistry& SetGetSbpFn(GetSbpFn fn) { return Set(&sbp_fn_, std::move(fn), PK_OP_HAS_SBP); }
   OpRegistry& SetCheckAttrFn(CheckAttrFn fn) { return Set(&check_attr_fn_, std::move(fn), 0); }
   OpRegistry& SetInputArgModifyFn(InputArgModifyFn fn) { return Set(&input_modify_fn_, std::move(fn), 0); }
@@ -174,9 +170,7 @@ class OpRegistry final {
   std::vector<pykernels::TensorKey> ConstantInputs(const UserOpConfWrapper& conf) const {
     std::vector<pykernels::TensorKey> constant;
     for (const auto& modifier : Modifiers(conf)) {
-      if (!modifier.second.requires_grad() || modifier.second.is_mutable()) {
-        constant.push_back(modifier.first);
-      }
+      if (!modifier.second.requires_grad() || modifier.second.is_mutable()) { constant.push_back(modifier.first); }
     }
     return constant;
   }

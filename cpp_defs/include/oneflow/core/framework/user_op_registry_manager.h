@@ -37,8 +37,7 @@ class Registry {
       const Declaration& declaration = op.declaration();
       if (declaration.name.empty()) { problems.push_back(declaration.where.Text() + ": an op has no name"); }
       problems.insert(problems.end(), op.problems().begin(), op.problems().end());
-      CheckFirst("op " + declaration.name, declaration.where, FindOp(declaration.name)->declaration().where,
-                 &problems);
+      CheckFirst("op " + declaration.name, declaration.where, FindOp(declaration.name)->declaration().where, &problems);
     }
     for (const OpGradRegistry& gradient : gradients_) {
       const std::string what = "the gradient of op " + gradient.name;
@@ -49,11 +48,9 @@ class Registry {
   }
 
  private:
-  static void CheckFirst(const std::string& what, Where where, Where first,
-                         std::vector<std::string>* problems) {
+  static void CheckFirst(const std::string& what, Where where, Where first, std::vector<std::string>* problems) {
     if (where.line != first.line || std::strcmp(where.file, first.file) != 0) {
-      problems->push_back(where.Text() + ": " + what + " is registered twice; the first time is at "
-                          + first.Text());
+      problems->push_back(where.Text() + ": " + what + " is registered twice; the first time is at " + first.Text());
     }
   }
 
