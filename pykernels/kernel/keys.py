@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 from pykernels.base.paths import CPP_DEFS, PACKAGE
 from pykernels.build import cache
@@ -21,26 +20,18 @@ _GENERATOR = (
 )
 
 
-def fused_key(function: KernelFunction, signature: Signature, filename: str) -> str:
-    """Return the key of a fused kernel, or of an elementwise one if the signature has no ranks."""
-    return _key(function, signature, filename, (), "fused")
+def kernel_key(function: KernelFunction, signature: Signature, filename: str, form: str, *names: str) -> str:
+    """Return the key of a kernel.
 
-
-def compiled_key(function: KernelFunction, signature: Signature, filename: str, output_names: Sequence[str]) -> str:
-    """Return the key of a kernel that numba compiles."""
-    return _key(function, signature, filename, output_names, "numba")
-
-
-def _key(function: KernelFunction, signature: Signature, filename: str, names: Sequence[str], form: str) -> str:
-    return cache.digest(
-        [
-            *kernel_parts(function, signature),
-            *environment(),
-            *(filename, form, *names),
-            _generator(),
-            vector_math.identity(),
-        ]
-    )
+    Parameters
+    ----------
+    form : str
+        ``"fused"``, also for elementwise kernels, whose signature has no ranks; or ``"numba"``.
+    *names : str
+        The names of the outputs, if the form depends on them.
+    """
+    parts = kernel_parts(function, signature)
+    return cache.digest([*parts, *environment(), filename, form, *names, _generator(), vector_math.identity()])
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from pykernels.base.errors import KernelError
 from pykernels.build import cache, linking, toolchain
 from pykernels.kernel import reference
 from pykernels.kernel.facts import FUSED, NOT_FUSED, PYTHON, Facts
-from pykernels.kernel.keys import compiled_key, fused_key
+from pykernels.kernel.keys import kernel_key
 from pykernels.kernel.numba import hooks
 from pykernels.kernel.read.signature import Signature, group_shapes
 from pykernels.kernel.read.source import KernelFunction
@@ -74,7 +74,7 @@ def compile_kernel(
     elif facts.form == NOT_FUSED:
         entry = cache.build(
             "kernels",
-            compiled_key(function, signature, filename, output_names),
+            kernel_key(function, signature, filename, "numba", *output_names),
             filename,
             lambda path: _compile(function, op_name, signature, output_names, shapes, path).to_json(),
         )
@@ -94,7 +94,7 @@ def _fused_entry(
 ) -> tuple[cache.Entry, Signature]:
     """Return the fused kernel for a signature, specialized on the numbers that it depends on; or why there is none."""
     while True:
-        key = fused_key(function, signature, filename)
+        key = kernel_key(function, signature, filename, "fused")
         entry = cache.build("kernels", key, filename, functools.partial(_write_fused, function, signature))
         names = Facts.from_json(entry.facts).specialize_on
         if not names or not values.keys() >= set(names):

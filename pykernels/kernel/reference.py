@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.base.errors import KernelError
+from pykernels.kernel.read.signature import leaves
 from pykernels.kernel.read.source import KernelFunction
 
 _LEGACY_PROMOTION = int(np.__version__.split(".")[0]) < 2
@@ -74,14 +75,6 @@ def _read_only(group: Any) -> Any:
     view = group.view()
     view.flags.writeable = False
     return view
-
-
-def leaves(groups: tuple[Any, ...]) -> list[Any]:
-    """Return the arrays of ``args`` or ``outs`` one after the other."""
-    found: list[Any] = []
-    for group in groups:
-        found += group if isinstance(group, tuple) else [] if group is None else [group]
-    return found
 
 
 def wrong_shape_text(

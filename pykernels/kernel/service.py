@@ -15,7 +15,7 @@ from pykernels.define.instance import new_outputs, read_tensors
 from pykernels.kernel import python_form, reference
 from pykernels.kernel.build import BuiltKernel, build_kernel
 from pykernels.kernel.numba.compiler_locks import locks_of_compilers
-from pykernels.kernel.read.signature import Signature, read_shapes, signature_of
+from pykernels.kernel.read.signature import Signature, leaves, read_shapes, signature_of
 from pykernels.kernel.read.source import KernelFunction
 
 _kernel_ids = itertools.count(1)
@@ -97,7 +97,7 @@ def explain(kernel: BuiltKernel, status: int, data: Any, dims: Any, scalars: int
     if status == abi.Status.WRONG_SHAPE:
         output, shape = int(detail[0]), tuple(detail[2 : 2 + detail[1]])
         args, outs, _ = python_form.read_arguments(kernel.signature, data, dims, scalars)
-        wanted = reference.leaves(outs)[output].shape
+        wanted = leaves(outs)[output].shape
         return reference.wrong_shape_text(function, name, kernel.output_names[output], shape, wanted)
     args, outs, keywords = python_form.read_arguments(kernel.signature, data, dims, scalars)
     mutable = kernel.signature.mutable

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 import llvmlite.ir as ir
@@ -15,9 +16,8 @@ import numpy as np
 
 from pykernels.build import linking
 from pykernels.kernel.emit import folds, number_checks, target, vector_math
-from pykernels.kernel.emit.fast_math import FLAGS
 from pykernels.kernel.emit.stage_code import StageCode
-from pykernels.kernel.emit.vector_writer import Writer
+from pykernels.kernel.emit.vector_writer import FAST_MATH, Writer
 from pykernels.kernel.expression.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced
 from pykernels.kernel.expression.axes import Shape, encoded
 from pykernels.kernel.expression.fused import Fused
@@ -94,7 +94,7 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
     for at, stage in enumerate(plan.stages):
         many = 2 * registers if is_plain(stage) and not adds_rows(stage) else registers
         lanes = many * instructions.register // widest(plan, stage)
-        writer = Writer(module, lanes, instructions, FLAGS if fast_math else ())
+        writer = Writer(module, lanes, instructions, FAST_MATH if fast_math else ())
         writers.append(writer)
         short, single = (Writer(module, count, instructions, writer.flags) for count in (_SHORT, 1))
         functions += _stage(plan, stage, writer, short, single, slots, f"pk_stage_{at}")
@@ -110,31 +110,25 @@ def _stage(
 ) -> list[ir.Function | None]:
     """Write the functions of a stage; return them in the order of ``pk_stages``."""
     columns = stage.domain[-1:]
+
+    def write(number: int, using: Writer, column: tuple[int, ...], together: int = 1, streaming: bool = False) -> Any:
+        code = StageCode(using, plan, stage, f"{name}_{number}", slots, column, together, streaming=streaming)
+        return code.write()
+
     if plan.graph.fused.is_elementwise:
-        codes = [StageCode(writer, plan, stage, f"{name}_{k}", slots, columns, streaming=k == 1) for k in range(2)]
-        for code in codes:
-            code.write()
-        return [code.function for code in codes]
+        return [write(k, writer, columns, streaming=k == 1) for k in range(2)]
     before = tuple(each for each in stage.domain if plan.groups[each] != plan.groups[stage.domain[-1]])[-1:]
     is_cheap = not (is_costly(stage) or adds_rows(stage))
     # The order of addition of such a stage depends on the length of its vectors.
     folds_rows = any(column not in array.classes for column in columns for _, array in stage.folds)
     variants = (
-        (writer, columns, 1),
+        (writer, columns),
         (writer, columns, _TOGETHER) if adds_rows(stage) else None,
-        (writer, before, 1) if before else None,
-        (short, columns, 1) if is_cheap else None,
-        (single, columns, 1) if is_cheap and not folds_rows else None,
+        (writer, before) if before else None,
+        (short, columns) if is_cheap else None,
+        (single, columns) if is_cheap and not folds_rows else None,
     )
-    functions: list[ir.Function | None] = []
-    for number, variant in enumerate(variants):
-        functions.append(None)
-        if variant:
-            using, column, together = variant
-            code = StageCode(using, plan, stage, f"{name}_{number}", slots, column, together)
-            code.write()
-            functions[-1] = code.function
-    return functions
+    return [write(number, *variant) if variant else None for number, variant in enumerate(variants)]
 
 
 def _describe(module: ir.Module, plan: Plan, lanes: int) -> None:
@@ -152,7 +146,7 @@ def _elementwise_tables(plan: Plan, lanes: int) -> dict[str, list[int]]:
     return {
         "pk_counts": [n_inputs, len(outputs), lanes],
         "pk_item_sizes": [array.storage.itemsize for array in plan.arrays],
-        "pk_shapes": [_mask(output.inputs) for output in outputs],
+        "pk_shapes": [_mask(axis) for output in outputs for axis in plan.graph.axes.shape_of(output)],
     }
 
 

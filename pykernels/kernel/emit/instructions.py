@@ -32,7 +32,7 @@ class Instructions:
     def intrinsic(self, name: str, *operands: ir.Value) -> ir.Value:
         """Call an intrinsic of LLVM, such as ``sqrt``."""
         type_ = operands[0].type
-        return self._call(f"llvm.{name}.{_mangled(type_)}", *operands)
+        return self._call(f"llvm.{name}.{mangled(type_)}", *operands)
 
     def is_nonpositive(self, value: ir.Value) -> bool:
         """Whether a value is known to be at most 0 or NaN, because it is ``-abs(...)``."""
@@ -101,9 +101,10 @@ class Instructions:
         return parts[0]
 
 
-def _mangled(type_: ir.Type) -> str:
+def mangled(type_: ir.Type) -> str:
+    """Return a type as the names of LLVM's intrinsics spell it."""
     if isinstance(type_, ir.VectorType):
-        return f"v{type_.count}{_mangled(type_.element)}"
+        return f"v{type_.count}{mangled(type_.element)}"
     return "f32" if isinstance(type_, ir.FloatType) else "f64" if isinstance(type_, ir.DoubleType) else str(type_)
 
 

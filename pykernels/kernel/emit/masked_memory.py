@@ -5,6 +5,7 @@ from __future__ import annotations
 import llvmlite.ir as ir
 import numpy as np
 
+from pykernels.kernel.emit.instructions import mangled
 from pykernels.kernel.emit.vector_writer import Writer, constant, storage_type
 
 _I16, _I32 = ir.IntType(16), ir.IntType(32)
@@ -51,8 +52,7 @@ def store(
 def _masked(
     w: Writer, what: str, returned: ir.Type, vector: ir.VectorType, operands: tuple[ir.Value, ...]
 ) -> ir.Function:
-    kind = {"float": "f32", "double": "f64"}.get(str(vector.element), str(vector.element))
-    name = f"llvm.masked.{what}.v{vector.count}{kind}.p0"
+    name = f"llvm.masked.{what}.{mangled(vector)}.p0"
     type_ = ir.FunctionType(returned, [operand.type for operand in operands])
     return w.module.globals.get(name) or ir.Function(w.module, type_, name)
 

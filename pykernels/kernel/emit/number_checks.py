@@ -16,9 +16,9 @@ import numpy as np
 from pykernels.kernel.emit.operands import Operands
 from pykernels.kernel.emit.vector_operations import EMITTERS
 from pykernels.kernel.emit.vector_writer import Writer, number_like
-from pykernels.kernel.expression.array_nodes import Extent
-from pykernels.kernel.expression.nodes import Node, Operation
-from pykernels.kernel.expression.number_rules import is_given, may_raise, narrowed, reachable
+from pykernels.kernel.expression.array_nodes import Extent, operands_of
+from pykernels.kernel.expression.nodes import Node, Operation, in_order
+from pykernels.kernel.expression.number_rules import is_given, may_raise, narrowed
 from pykernels.kernel.expression.operations import Raises
 
 #: The name of the compiled function that returns whether a kernel can be computed with the given numbers.
@@ -26,8 +26,8 @@ ACCEPTS = "pk_accepts"
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 _INTEGERS = np.iinfo(np.int64)
-# LLVM's names of operations that report overflow.
-_OVERFLOWING = {"add": "sadd", "subtract": "ssub", "multiply": "smul"}
+# The instructions that report overflow.
+_OVERFLOWING = {"add": "sadd_with_overflow", "subtract": "ssub_with_overflow", "multiply": "smul_with_overflow"}
 
 
 def write(writer: Writer, outputs: Iterable[Node], slots: Mapping[Extent, int]) -> None:
@@ -43,53 +43,41 @@ def write(writer: Writer, outputs: Iterable[Node], slots: Mapping[Extent, int]) 
     function = ir.Function(writer.module, ir.FunctionType(_I32, [_I64.as_pointer()]), ACCEPTS)
     function.attributes.add("nounwind")
     entry = ir.IRBuilder(function.append_basic_block("entry"))
-    checks = _Checks(writer, entry, Operands(writer, entry, function.args[0], slots))
-    found = [check for node in reachable(outputs) for check in checks.of(node)]
+    operands = Operands(writer, entry, function.args[0], slots)
+    writer.builder = entry
+    found = [check for node in in_order(outputs, operands_of) for check in _checks(writer, operands, node)]
     entry.ret(entry.zext(functools.reduce(entry.and_, found, ir.Constant(ir.IntType(1), 1)), _I32))
 
 
-class _Checks:
-    """Writes the values of numbers and their checks."""
+def _checks(w: Writer, numbers: Operands, node: Node) -> list[ir.Value]:
+    """Return the conditions that must hold before a node is computed."""
+    checks = [
+        fits(w.builder, numbers.number(each), node.dtype)  # type: ignore[attr-defined]
+        for each in narrowed(node)
+    ]
+    raises = may_raise(node)
+    if raises and is_given(node):
+        assert isinstance(node, Operation)
+        checks.append(_holds(w, numbers, node, raises))
+    return checks
 
-    def __init__(self, writer: Writer, builder: ir.IRBuilder, operands: Operands) -> None:
-        self._writer = writer
-        self._builder = builder
-        self._operands = operands
 
-    def of(self, node: Node) -> list[ir.Value]:
-        """Return the conditions that must hold before a node is computed."""
-        self._writer.builder = self._builder
-        raises, numbers = may_raise(node), map(self._operands.number, narrowed(node))
-        checks = [fits(self._builder, number, node.dtype) for number in numbers]  # type: ignore[attr-defined]
-        if raises and is_given(node):
-            assert isinstance(node, Operation)
-            checks.append(self._holds(node, raises))
-        return checks
-
-    def _holds(self, node: Operation, raises: Raises) -> ir.Value:
-        builder = self._builder
-        operands = self._operands.of(builder, node)
-        if raises is Raises.CONVERSION:
-            return is_whole(self._writer, self._operands.number(node.operands[0]))  # type: ignore[arg-type]
-        if raises is Raises.DIVISION:
-            zero = number_like(operands[-1], 0)
-            if node.dtype.kind == "f":
-                return builder.fcmp_unordered("!=", operands[-1], zero)
-            return builder.icmp_signed("!=", operands[-1], zero)
-        if raises is Raises.OVERFLOW:
-            # Declared here: `intrinsic` only handles functions that return the type of their operands.
-            type_ = ir.LiteralStructType([_I64, ir.IntType(1)])
-            name = f"llvm.{_OVERFLOWING[node.name]}.with.overflow.i64"
-            function = self._writer.module.globals.get(name) or ir.Function(
-                self._writer.module, ir.FunctionType(type_, [_I64, _I64]), name
-            )
-            return builder.not_(builder.extract_value(builder.call(function, operands), 1))
-        if raises is Raises.SHIFT:
-            positive = builder.icmp_signed(">=", operands[1], _I64(0))
-            if node.name == "right_shift":
-                return positive
-            return builder.and_(positive, keeps_bits(self._writer, self._operands.number(node), *operands))
-        return is_regular(self._writer, self._operands.number(node), operands)
+def _holds(w: Writer, numbers: Operands, node: Operation, raises: Raises) -> ir.Value:
+    builder = w.builder
+    operands = numbers.of(builder, node)
+    if raises is Raises.CONVERSION:
+        return is_whole(w, numbers.number(node.operands[0]))  # type: ignore[arg-type]
+    if raises is Raises.DIVISION:
+        compare = builder.fcmp_unordered if node.dtype.kind == "f" else builder.icmp_signed
+        return compare("!=", operands[-1], number_like(operands[-1], 0))
+    if raises is Raises.OVERFLOW:
+        return builder.not_(builder.extract_value(getattr(builder, _OVERFLOWING[node.name])(*operands), 1))
+    if raises is Raises.SHIFT:
+        positive = builder.icmp_signed(">=", operands[1], _I64(0))
+        if node.name == "right_shift":
+            return positive
+        return builder.and_(positive, keeps_bits(w, numbers.number(node), *operands))
+    return is_regular(w, numbers.number(node), operands)
 
 
 def fits(builder: ir.IRBuilder, number: ir.Value, dtype: np.dtype) -> ir.Value:

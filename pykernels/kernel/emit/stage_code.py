@@ -64,23 +64,23 @@ class StageCode:
         self._arguments = plan.arrays if self._is_elementwise else arguments_of(stage)
         (self._column,) = column or (-1,)
         type_ = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _I64.as_pointer(), _I64.as_pointer(), _I64, _I64])
-        self.function = ir.Function(writer.module, type_, name)
-        self.function.attributes.add("nounwind")
+        self._function = ir.Function(writer.module, type_, name)
+        self._function.attributes.add("nounwind")
         # Otherwise registers that are saved around a call would straddle cache lines, which costs as much as the call.
         # (llvmlite's own `add` rejects attributes in quotes.)
-        set.add(self.function.attributes, '"stackrealign"')
-        self._entry = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self._operands = Operands(writer, self._entry, self.function.args[2], slots)
+        set.add(self._function.attributes, '"stackrealign"')
+        self._entry = ir.IRBuilder(self._function.append_basic_block("entry"))
+        self._operands = Operands(writer, self._entry, self._function.args[2], slots)
 
-    def write(self) -> None:
-        """Write the body of the function."""
-        pointers, steps, _, rows, columns = self.function.args
+    def write(self) -> ir.Function:
+        """Write the body of the function, and return the function."""
+        pointers, steps, _, rows, columns = self._function.args
         entry = self._entry
         for node in self._nodes:
             if not self._is_field(node):
                 self._operands.number(node)
         starts = [entry.load(entry.gep(pointers, [_I64(at)])) for at in range(len(self._arguments))]
-        row_block = self.function.append_basic_block("row")
+        row_block = self._function.append_basic_block("row")
         builder = ir.IRBuilder(row_block)
         if self._is_elementwise:
             self._row(builder, [starts], columns, None).ret_void()
@@ -88,6 +88,7 @@ class StageCode:
             strides = [entry.load(entry.gep(steps, [_I64(at)])) for at in range(len(self._arguments))]
             self._rows(builder, starts, strides, rows, columns)
         entry.branch(row_block)
+        return self._function
 
     def _rows(
         self,
@@ -109,7 +110,7 @@ class StageCode:
         builder = self._row(builder, at_rows, whole, rest)
         next_row = builder.add(row, _I64(self._together))
         moved = [builder.gep(pointer, [stride]) for pointer, stride in zip(at_rows[-1], strides)]
-        done = self.function.append_basic_block("done")
+        done = self._function.append_basic_block("done")
         ir.IRBuilder(done).ret_void()
         builder.cbranch(builder.icmp_signed("<", next_row, rows), first, done)
         row.add_incoming(_I64(0), entry.block)
@@ -122,13 +123,13 @@ class StageCode:
         self, builder: ir.IRBuilder, at_rows: Sequence[Sequence[ir.Value]], whole: ir.Value, rest: ir.Value | None
     ) -> ir.IRBuilder:
         """Write the loop over columns, `whole` in full vectors and then `rest`; return the builder at its end."""
-        fixed = [self._fixed(builder, at_row) for at_row in at_rows]
+        fixed = [self._values(builder, at_row) for at_row in at_rows]
         in_rows = [(node, array) for node, array in self._stage.folds if not self._has_columns(array)]
         firsts = [
             constant(folds.identity(node.name, _folded_in(node)), _folded_in(node), self._lanes) for node, _ in in_rows
         ]
         head = builder.block
-        loop, after = (self.function.append_basic_block(name) for name in ("loop", "after"))
+        loop, after = (self._function.append_basic_block(name) for name in ("loop", "after"))
         builder.cbranch(builder.icmp_signed(">", whole, _I64(0)), loop, after)
 
         builder = ir.IRBuilder(loop)
@@ -169,7 +170,7 @@ class StageCode:
         n_rest = spread(self._entry, self._entry.trunc(rest, _I32), self._lanes)
         mask = self._entry.icmp_signed("<", lane, n_rest)
         before = builder.block
-        tail, end = (self.function.append_basic_block(name) for name in ("tail", "end"))
+        tail, end = (self._function.append_basic_block(name) for name in ("tail", "end"))
         builder.cbranch(builder.icmp_signed("!=", rest, _I64(0)), tail, end)
         builder = ir.IRBuilder(tail)
         last = self._elements(builder, at_rows, whole, fixed, in_rows, so_far, mask)
@@ -197,22 +198,6 @@ class StageCode:
 
     # ---- elements
 
-    def _fixed(self, builder: ir.IRBuilder, at_row: Sequence[ir.Value]) -> dict[int, ir.Value]:
-        """Compute the values that are constant along a row."""
-        values: dict[int, ir.Value] = {}
-        for node in self._nodes:
-            if self._is_field(node) and not self._varies(node):
-                array = self._stage.reads.get(node)
-                if array is None:
-                    assert isinstance(node, Operation)
-                    values[node.order] = self._operands.operation(builder, node, values)
-                else:
-                    pointer = self._pointer(builder, at_row, array, None)
-                    number = from_memory(builder, builder.load(pointer), array.storage)
-                    number = convert(builder, number, array.storage, dtype_of(node))
-                    values[node.order] = spread(builder, number, self._lanes)
-        return values
-
     def _elements(
         self,
         builder: ir.IRBuilder,
@@ -224,7 +209,7 @@ class StageCode:
         mask: ir.Value | None,
     ) -> list[ir.Value]:
         """Compute a vector of columns; return the new values of `running`."""
-        rows = [self._computed(builder, *each, at, mask) for each in zip(at_rows, fixed)]
+        rows = [self._values(builder, *each, at, mask) for each in zip(at_rows, fixed)]
         (values, *others), (at_row, *_) = rows, at_rows
         for node, array in self._stage.stores:
             value = convert(builder, values[within(node).order], dtype_of(node), array.storage)
@@ -251,25 +236,30 @@ class StageCode:
             result.append(made if mask is None else builder.select(mask, made, before))
         return result
 
-    def _computed(
+    def _values(
         self,
         builder: ir.IRBuilder,
         at_row: Sequence[ir.Value],
-        fixed: dict[int, ir.Value],
-        at: ir.Value,
-        mask: ir.Value | None,
+        fixed: Mapping[int, ir.Value] | None = None,
+        at: ir.Value | None = None,
+        mask: ir.Value | None = None,
     ) -> dict[int, ir.Value]:
-        """Compute the values of all nodes."""
-        values = dict(fixed)
+        """Compute the values of all nodes at the columns `at`; without `at` those that are constant along a row."""
+        values = dict(fixed or {})
         for node in self._nodes:
-            if self._is_field(node) and self._varies(node):
-                array = self._stage.reads.get(node)
-                if array is None:
-                    assert isinstance(node, Operation)
-                    values[node.order] = self._operands.operation(builder, node, values)
-                else:
-                    loaded = load(self._writer, builder, self._pointer(builder, at_row, array, at), array.storage, mask)
-                    values[node.order] = convert(builder, loaded, array.storage, dtype_of(node))
+            if not self._is_field(node) or self._varies(node) is (at is None):
+                continue
+            array = self._stage.reads.get(node)
+            if array is None:
+                assert isinstance(node, Operation)
+                values[node.order] = self._operands.operation(builder, node, values)
+                continue
+            pointer = self._pointer(builder, at_row, array, at)
+            if at is None:
+                loaded = spread(builder, from_memory(builder, builder.load(pointer), array.storage), self._lanes)
+            else:
+                loaded = load(self._writer, builder, pointer, array.storage, mask)
+            values[node.order] = convert(builder, loaded, array.storage, dtype_of(node))
         return values
 
     def _fold_row(

@@ -9,7 +9,6 @@ from typing import Any
 import llvmlite.ir as ir
 import numpy as np
 
-from pykernels.kernel.emit.vector_divisions import floor_divide, fmod, remainder
 from pykernels.kernel.emit.vector_writer import Emitter, Writer, number_like
 from pykernels.kernel.expression.operations import OPERATIONS, Cost
 
@@ -92,12 +91,71 @@ def _sign(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
     return w.builder.select(w.builder.fcmp_unordered("uno", a, a), a, sign) if dtype.kind == "f" else sign
 
 
-def _square(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
-    return EMITTERS["multiply"](w, dtype, a, a)
+def _floor_divide(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
+    """Emit the quotient, rounded down."""
+    return _divide_with_floor(w, dtype, a, b)[0]
 
 
-def _reciprocal(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
-    return EMITTERS["divide"](w, dtype, number_like(a, 1), a)
+def _remainder(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
+    """Emit the remainder that has the sign of the divisor."""
+    return _divide_with_floor(w, dtype, a, b)[1]
+
+
+def _divide_with_floor(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Emit the quotient and the remainder that has the sign of the divisor, in NumPy's steps."""
+    return (_divide_reals if dtype.kind == "f" else _divide_integers)(w, dtype, a, b)
+
+
+def _divide_reals(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
+    builder, zero = w.builder, number_like(a, 0)
+    remainder = w.math("fmod", a, b)
+    quotient = builder.fdiv(builder.fsub(a, remainder), b)
+    is_rest = builder.fcmp_unordered("!=", remainder, zero)
+    signs_differ = builder.xor(builder.fcmp_ordered("<", b, zero), builder.fcmp_ordered("<", remainder, zero))
+    corrects = builder.and_(is_rest, signs_differ)
+    quotient = builder.select(corrects, builder.fsub(quotient, number_like(a, 1)), quotient)
+    adjusted = builder.select(corrects, builder.fadd(remainder, b), remainder)
+    adjusted = builder.select(is_rest, adjusted, w.intrinsic("copysign", zero, b))
+    floor = w.intrinsic("floor", quotient)
+    too_low = builder.fcmp_ordered(">", builder.fsub(quotient, floor), number_like(a, 0.5))
+    floor = builder.select(too_low, builder.fadd(floor, number_like(a, 1)), floor)
+    whole = builder.fdiv(a, b)
+    is_zero = builder.fcmp_ordered("==", quotient, zero)
+    floor = builder.select(is_zero, w.intrinsic("copysign", zero, whole), floor)
+    by_zero = builder.fcmp_ordered("==", b, zero)
+    return builder.select(by_zero, whole, floor), builder.select(by_zero, remainder, adjusted)
+
+
+def _divide_integers(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Emit an integer division; dividing by zero gives 0, and the smallest number by -1 wraps to itself."""
+    builder, zero, one = w.builder, number_like(a, 0), number_like(a, 1)
+    by_zero = builder.icmp_unsigned("==", b, zero)
+    divisor = builder.select(by_zero, one, b)
+    if dtype.kind == "u":
+        quotient, rest = builder.udiv(a, divisor), builder.urem(a, divisor)
+    else:
+        by_minus_one = builder.icmp_signed("==", divisor, number_like(a, -1))
+        safe = builder.select(by_minus_one, one, divisor)
+        quotient = builder.select(by_minus_one, builder.neg(a), builder.sdiv(a, safe))
+        rest = builder.srem(a, safe)
+        signs_differ = builder.icmp_signed("<", builder.xor(rest, divisor), zero)
+        corrects = builder.and_(builder.icmp_signed("!=", rest, zero), signs_differ)
+        quotient = builder.select(corrects, builder.sub(quotient, one), quotient)
+        rest = builder.select(corrects, builder.add(rest, divisor), rest)
+    return builder.select(by_zero, zero, quotient), builder.select(by_zero, zero, rest)
+
+
+def _fmod(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
+    """Emit the remainder that has the sign of the dividend."""
+    if dtype.kind == "f":
+        return w.math("fmod", a, b)
+    builder, zero, one = w.builder, number_like(a, 0), number_like(a, 1)
+    unsafe = builder.icmp_unsigned("==", b, zero)
+    if dtype.kind == "i":
+        unsafe = builder.or_(unsafe, builder.icmp_signed("==", b, number_like(a, -1)))
+    divisor = builder.select(unsafe, one, b)
+    rest = (builder.srem if dtype.kind == "i" else builder.urem)(a, divisor)
+    return builder.select(unsafe, zero, rest)
 
 
 def _shift(direction: str) -> Emitter:
@@ -146,10 +204,6 @@ def _none(w: Writer, a: ir.Value) -> ir.Value:
     return w.builder.icmp_unsigned("!=", a, a)
 
 
-def _copysign(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
-    return w.intrinsic("copysign", a, b)
-
-
 def _heaviside(w: Writer, dtype: np.dtype, a: ir.Value, at_zero: ir.Value) -> ir.Value:
     builder, zero = w.builder, number_like(a, 0)
     step = builder.select(builder.fcmp_ordered(">", a, zero), number_like(a, 1), zero)
@@ -185,19 +239,15 @@ def _to_half(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
     return w.builder.fpext(w.builder.fptrunc(a, half), a.type)
 
 
-def _where(w: Writer, dtype: np.dtype, condition: ir.Value, chosen: ir.Value, otherwise: ir.Value) -> ir.Value:
-    return w.builder.select(condition, chosen, otherwise)
-
-
 #: The emitters by the names of `operations.OPERATIONS`.
 EMITTERS: Mapping[str, Emitter] = {
     "add": _by_kind("fadd", "add", truth="or_"),
     "subtract": _by_kind("fsub", "sub"),
     "multiply": _by_kind("fmul", "mul", truth="and_"),
     "divide": _by_kind("fdiv", "sdiv"),
-    "floor_divide": floor_divide,
-    "remainder": remainder,
-    "fmod": fmod,
+    "floor_divide": _floor_divide,
+    "remainder": _remainder,
+    "fmod": _fmod,
     "maximum": _extreme(">", ignores_nan=False),
     "minimum": _extreme("<", ignores_nan=False),
     "fmax": _extreme(">", ignores_nan=True),
@@ -209,13 +259,9 @@ EMITTERS: Mapping[str, Emitter] = {
     "to_half": _to_half,
     "absolute": _absolute,
     "sign": _sign,
-    "square": _square,
-    "reciprocal": _reciprocal,
-    "sqrt": _rounding("sqrt"),
-    "floor": _rounding("floor"),
-    "ceil": _rounding("ceil"),
-    "trunc": _rounding("trunc"),
-    "rint": _rounding("rint"),
+    "square": lambda w, dtype, a: EMITTERS["multiply"](w, dtype, a, a),
+    "reciprocal": lambda w, dtype, a: EMITTERS["divide"](w, dtype, number_like(a, 1), a),
+    **{name: _rounding(name) for name in ("sqrt", "floor", "ceil", "trunc", "rint")},
     "bitwise_and": _by_kind("and_", "and_"),
     "bitwise_or": _by_kind("or_", "or_"),
     "bitwise_xor": _by_kind("xor", "xor"),
@@ -236,10 +282,10 @@ EMITTERS: Mapping[str, Emitter] = {
     "isinf": _isinf,
     "isfinite": _isfinite,
     "signbit": _signbit,
-    "copysign": _copysign,
+    "copysign": lambda w, dtype, a, b: w.intrinsic("copysign", a, b),
     "heaviside": _heaviside,
     "logaddexp": _logaddexp,
     "expit": _expit,
-    "where": _where,
+    "where": lambda w, dtype, condition, chosen, otherwise: w.builder.select(condition, chosen, otherwise),
     **{name: _function(row.c) for name, row in OPERATIONS.items() if row.c and row.cost is Cost.HIGH},
 }

@@ -14,6 +14,13 @@ from pykernels.kernel.emit.vector_math import InstructionSet
 
 #: An operation: (writer, the dtype to compute in, operands of this dtype) -> value.
 Emitter: TypeAlias = Callable[..., ir.Value]
+#: LLVM's flags of arithmetic in a kernel whose file says ``FAST_MATH = True``. LLVM may regroup sums and products,
+#: round a product and its sum once, replace divisions by a common divisor with multiplications by its reciprocal, and
+#: ignore the sign of a zero. It may not assume that NaN and infinity never occur: extrema begin with infinity, and
+#: sigmoid divides by it. With that assumption LLVM would also estimate reciprocals, which turns such a division into
+#: NaN. The functions of C's mathematics are compiled without these flags: regrouping their sums would undo the
+#: compensation for rounding errors.
+FAST_MATH = ("reassoc", "nsz", "arcp", "contract")
 
 
 class Writer(Instructions):
@@ -28,7 +35,7 @@ class Writer(Instructions):
     needs_library : bool
         Whether any of them is called in the vector math library.
     flags : sequence of str
-        The fast-math flags of the operations, see `fast_math`.
+        The fast-math flags of the operations, see `FAST_MATH`.
     """
 
     def __init__(

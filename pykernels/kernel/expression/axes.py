@@ -42,10 +42,14 @@ class Axes:
         those of tensors.
     n_positions : int
         The number of axes of all tensors and reshaped arrays.
+    has_ranks : bool
+        Whether the ranks of tensors are known. Otherwise each tensor has a single axis, which stands for all of its
+        axes, and the nodes are expressions of single elements.
     """
 
-    def __init__(self, n_positions: int = 0) -> None:
+    def __init__(self, n_positions: int, *, has_ranks: bool) -> None:
         self.n_positions = n_positions
+        self.has_ranks = has_ranks
         self.lengths: list[list[int]] = []
         self._shapes: dict[int, Shape] = {}
         self._parents: dict[int, int] = {}
@@ -63,7 +67,10 @@ class Axes:
         self._shapes[node.order] = shape
 
     def once(self, made: Node, *how: Any) -> Node:
-        """Return the node that was made in the same way before, or else this one."""
+        """Determine the shape of a new node; return the node that was made in the same way before, or else this one."""
+        self.shape_of(made)
+        if not self.has_ranks:
+            return made
         key = tuple(part.order if isinstance(part, Node) else (type(part), repr(part)) for part in how)
         return self._made.setdefault((type(made), type(made.sample), key), made)
 
@@ -72,6 +79,10 @@ class Axes:
         if not isinstance(value, Node):
             return False
         return value.order in self._shapes or (isinstance(value, Operation) and any(map(self.has, value.operands)))
+
+    def is_ranked(self, value: Operand) -> bool:
+        """Whether a value has a shape whose axes are known one by one."""
+        return self.has_ranks and self.has(value)
 
     def shape_of(self, value: Operand) -> Shape:
         """Return the shape of a value; a value without one has the shape of a number."""

@@ -27,8 +27,7 @@ class Call:
         The function as the kernel writes it.
     positional, keywords
         The arguments.
-    axes : Axes or None
-        As for `evaluation.evaluate`.
+    axes : Axes
     evaluate : callable
         Evaluates a Python function for such arguments.
     """
@@ -36,7 +35,7 @@ class Call:
     text: str
     positional: list[Any]
     keywords: dict[str, Any]
-    axes: Axes | None
+    axes: Axes
     evaluate: Callable[..., Any]
 
     def misfit(self) -> NotExpressible:
@@ -67,8 +66,8 @@ def call_function(called: Any, call: Call) -> Any:
     """Return the value or expression that a call of a function of Python's or of a package's gives."""
     positional, keywords, axes = call.positional, call.keywords, call.axes
     function, is_like = operations.find(called), any(called is like for like in operations.LIKE)
-    if axes is not None:
-        of_array = _find(_ARRAY_FUNCTIONS, called)
+    if axes.has_ranks:
+        of_array = operations.look_up(_ARRAY_FUNCTIONS, called)
         if of_array is not None and positional and axes.has(positional[0]):
             return of_array(axes, positional[0], positional[1:], keywords)
         if called is len and positional and axes.shape_of(positional[0]):
@@ -97,7 +96,7 @@ def call_function(called: Any, call: Call) -> Any:
 def call_method(owner: Node, name: str, call: Call) -> Any:
     """Return the value or expression that a call of an array's method gives."""
     positional, keywords, axes = call.positional, call.keywords, call.axes
-    if axes is not None and axes.has(owner) and name in _ARRAY_METHODS:
+    if axes.is_ranked(owner) and name in _ARRAY_METHODS:
         return _ARRAY_METHODS[name](axes, owner, positional, keywords)
     if not is_array(owner):
         raise NotExpressible(f"the method {name!r} of a number")
@@ -113,13 +112,6 @@ def call_method(owner: Node, name: str, call: Call) -> Any:
     if name in substitutes.METHODS:
         return _substituted(substitutes.METHODS[name], [owner, *positional], call)
     raise NotExpressible(f"the method {name!r}")
-
-
-def _find(table: Mapping[Any, Any], called: Any) -> Any:
-    try:
-        return table.get(called)
-    except TypeError:  # unhashable
-        return None
 
 
 def _substituted(substitute: Callable[..., Any], positional: list[Any], call: Call) -> Any:
@@ -152,7 +144,6 @@ def _like(filled: int | None, call: Call) -> Node:
     like, value = values
     dtype = compute(np.dtype, (call.keywords.get("dtype", dtype_of(like)),))
     # Its value does not depend on `like`, but its shape does.
-    made = Operation(np.ones(1, dtype), like.inputs, name="convert", operands=(value,), dtype=dtype)
-    if call.axes is not None:
-        call.axes.note(made, call.axes.shape_of(like))
+    made = Operation(np.ones(1, dtype), name="convert", operands=(value,), dtype=dtype)
+    call.axes.note(made, call.axes.shape_of(like))
     return made

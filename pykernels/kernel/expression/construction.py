@@ -20,7 +20,7 @@ _LARGEST_INTEGER_POWER = 64
 _COMPARING = frozenset(function.name for function in COMPARISONS.values())
 
 
-def apply(function: Function, operands: Sequence[Any], axes: Axes | None) -> Any:
+def apply(function: Function, operands: Sequence[Any], axes: Axes) -> Any:
     """Apply an elementwise function: return the node of an operation, or a value if all operands are known now.
 
     Raises
@@ -31,9 +31,6 @@ def apply(function: Function, operands: Sequence[Any], axes: Axes | None) -> Any
     if not any(isinstance(operand, Node) for operand in operands):
         return compute(function.function, operands)
     made = _operation_of(function, operands)
-    if axes is None:
-        return made
-    axes.shape_of(made)
     return axes.once(made, function.name, made.dtype, *operands)
 
 
@@ -69,11 +66,11 @@ def _operation_of(function: Function, operands: Sequence[Any]) -> Operation:
     return made
 
 
-def convert(value: Node, sample: Any, axes: Axes | None) -> Node:
+def convert(value: Node, sample: Any, axes: Axes) -> Node:
     """Convert a value to the type of the sample."""
     is_rounded = np.asarray(sample).dtype == np.float16 != dtype_of(value)
     made = operation("to_half" if is_rounded else "convert", lambda _: sample, [value])
-    return made if axes is None else axes.once(made, "convert", made.dtype, value)
+    return axes.once(made, "convert", made.dtype, value)
 
 
 def _compare_exactly(function: Function, operands: Sequence[Any]) -> Operation | None:
@@ -108,11 +105,6 @@ def _compare_exactly(function: Function, operands: Sequence[Any]) -> Operation |
     return operation("where", np.where, [fits, compare(narrow, other), compare(number, 0)])
 
 
-def inputs_of(value: Any) -> frozenset[int]:
-    """Return the inputs whose shapes determine the shape of a value."""
-    return value.inputs if isinstance(value, Node) else frozenset()
-
-
 def power_operator(base: Node, exponent: Any) -> tuple[Function, list[Any]]:
     """Return ``base ** exponent``, for which NumPy takes shortcuts that `np.power` does not."""
     if is_array(base) and dtype_of(base).kind == "f" and _is_number(exponent):
@@ -136,7 +128,7 @@ def _clip(value: Any, low: Any = None, high: Any = None) -> Operation:
     for name, bound in bounds.items():
         if type(getattr(bound, "sample", bound)) is int and dtype.kind in "iu":
             bound = _within(name, bound, np.iinfo(dtype))
-        result = Operation(sample, inputs_of(value) | inputs_of(bound), name=name, operands=(value, bound), dtype=dtype)
+        result = Operation(sample, name=name, operands=(value, bound), dtype=dtype)
         value = result
     return result
 

@@ -16,7 +16,7 @@ import numpy as np
 from pykernels.kernel.expression import calls, operations, promotion, views
 from pykernels.kernel.expression.array_nodes import require_known
 from pykernels.kernel.expression.axes import Axes, Shape
-from pykernels.kernel.expression.construction import apply, compute, convert, inputs_of, power_operator
+from pykernels.kernel.expression.construction import apply, compute, convert, power_operator
 from pykernels.kernel.expression.nodes import Input, Keyword, Node, NotExpressible, dtype_of, is_array
 from pykernels.kernel.expression.number_rules import is_chosen_safely
 from pykernels.kernel.expression.operations import Function
@@ -37,17 +37,14 @@ _STATIC_COMPARISONS: dict[type[ast.AST], Callable[..., Any]] = {
 }
 
 
-def evaluate(
-    kernel: KernelFunction, signature: Signature, axes: Axes | None = None, shapes: Sequence[Shape] = ()
-) -> tuple[Any, ...]:
+def evaluate(kernel: KernelFunction, signature: Signature, axes: Axes, shapes: Sequence[Shape]) -> tuple[Any, ...]:
     """Return the outputs of a kernel as expressions of its inputs and scalars.
 
     Parameters
     ----------
-    axes : Axes, optional
-        Records the shapes of nodes. Without it an array stands for arrays of any shape, and the outputs are expressions
-        of single elements.
-    shapes : sequence of Shape, optional
+    axes : Axes
+        Records the shapes of nodes.
+    shapes : sequence of Shape
         The shapes of the inputs.
 
     Raises
@@ -61,12 +58,11 @@ def evaluate(
     if signature.mutable:
         raise NotExpressible("it may change an input", where)
     inputs = [
-        Input(np.ones(1, tensor.dtype), frozenset({at}), position=at)
+        Input(np.ones(1, tensor.dtype), position=at)
         for at, tensor in enumerate(signature.tensors[: signature.n_inputs])
     ]
-    if axes is not None:
-        for node, shape in zip(inputs, shapes):
-            axes.note(node, shape)
+    for node, shape in zip(inputs, shapes):
+        axes.note(node, shape)
     keywords: dict[str, Any] = dict(signature.constants)
     for slot, (name, _) in enumerate(signature.scalars):
         is_specializable = name in signature.specializable
@@ -92,7 +88,7 @@ class _Evaluation:
         self,
         function: Callable[..., Any],
         helpers: Sequence[Any],
-        axes: Axes | None,
+        axes: Axes,
         evaluated: Iterator[int],
         depth: int = 0,
     ) -> None:
@@ -182,7 +178,7 @@ class _Evaluation:
 
     def _truth(self, test: ast.expr) -> bool:
         value = self._value(test)
-        if self._axes is not None:
+        if self._axes.has_ranks:
             require_known(value)
         if isinstance(value, Node):
             raise NotExpressible("a branch on what is known at run time only")
@@ -208,16 +204,12 @@ class _Evaluation:
             others = [value for name, value in self._names.items() if name != target.id]
             if any(_shares(value, old) for value in (*self._given, *others)):
                 raise NotExpressible("a change in place of what has another name")
-            if not self._fits(new, old) or not np.can_cast(dtype_of(new), dtype_of(old), "same_kind"):
+            # The result of an operation on an array and others has the shape of that array.
+            fits = self._axes.shape_of(new) == self._axes.shape_of(old)
+            if not fits or not np.can_cast(dtype_of(new), dtype_of(old), "same_kind"):
                 raise NotExpressible("a change in place that does not fit")
             new = convert(new, old.sample, self._axes)
         self._names[target.id] = new
-
-    def _fits(self, new: Node, old: Node) -> bool:
-        """Whether the result of an operation on an array and others has the shape of that array."""
-        if self._axes is None:
-            return new.inputs <= old.inputs
-        return self._axes.shape_of(new) == self._axes.shape_of(old)
 
     # ---- expressions
 
@@ -290,25 +282,22 @@ class _Evaluation:
         branches = []
         for branch in (node.body, node.orelse):
             branches.append(self._value(branch))
-            if self._has_shape(branches[-1]):
+            if self._axes.is_ranked(branches[-1]):
                 require_known(test)
                 raise NotExpressible("a choice on what is known at run time only")
         chosen, otherwise = branches
         same = is_array(chosen) == is_array(otherwise) and dtype_of(chosen) == dtype_of(otherwise)
-        if is_array(test) or not same or inputs_of(chosen) != inputs_of(otherwise):
+        if is_array(test) or not same or self._axes.shape_of(chosen) != self._axes.shape_of(otherwise):
             raise NotExpressible("a choice between things of different kinds")
         if not (is_chosen_safely(chosen) and is_chosen_safely(otherwise)):
             raise NotExpressible("a choice of what may raise an exception")
         return apply(Function("where", lambda test, a, b: a), [test, chosen, otherwise], self._axes)
 
-    def _has_shape(self, value: Any) -> bool:
-        return self._axes is not None and self._axes.has(value)
-
     def _attribute(self, owner: Any, name: str) -> Any:
         if isinstance(owner, Node):
-            if name == "dtype" and (is_array(owner) or self._has_shape(owner)):
+            if name == "dtype" and (is_array(owner) or self._axes.is_ranked(owner)):
                 return dtype_of(owner)
-            if self._axes is not None and self._axes.has(owner):
+            if self._axes.is_ranked(owner):
                 if name in views.ATTRIBUTES:
                     return views.ATTRIBUTES[name](self._axes, owner)
                 if name == "T" and len(self._axes.shape_of(owner)) < 2:
@@ -320,7 +309,7 @@ class _Evaluation:
 
     def _member(self, node: ast.Subscript) -> Any:
         owner, index = self._value(node.value), self._index(node.slice)
-        if self._axes is not None and self._axes.has(owner):
+        if self._axes.is_ranked(owner):
             return views.index(self._axes, owner, index if isinstance(index, tuple) else (index,))
         bounds = (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)
         if not isinstance(owner, tuple) or not all(bound is None or isinstance(bound, int) for bound in bounds):

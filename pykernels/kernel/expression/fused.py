@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from pykernels.kernel.expression.axes import Axes, Shape
 from pykernels.kernel.expression.evaluation import evaluate
-from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of, in_order, is_array
+from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of
 from pykernels.kernel.read.signature import ANY_RANK, Signature
 from pykernels.kernel.read.source import KernelFunction
 
@@ -34,7 +33,7 @@ class Fused:
     n_inputs, n_scalars : int
         The number of inputs, and of the scalars passed at run time.
     is_elementwise : bool
-        Whether it serves tensors of any rank: all share one axis, that of the elements of the broadcast shape.
+        Whether it serves tensors of any rank: each has one axis, that of its elements.
     """
 
     outputs: tuple[Node, ...]
@@ -58,11 +57,7 @@ def recognise(kernel: KernelFunction, signature: Signature) -> Fused:
     if is_elementwise and len(signature.tensors) > _MAX_TENSORS:
         raise NotExpressible(f"it has more than {_MAX_TENSORS} tensors", where)
     axes, tensors = _axes_of(signature)
-    if is_elementwise:
-        outputs = evaluate(kernel, signature)
-        _note_arrays(axes, outputs)
-    else:
-        outputs = evaluate(kernel, signature, axes, tensors)
+    outputs = evaluate(kernel, signature, axes, tensors)
     for tensor, output in zip(signature.tensors[signature.n_inputs :], outputs):
         if not axes.has(output):
             raise NotExpressible("it returns what is not an array that is computed from an input", where)
@@ -75,16 +70,11 @@ def recognise(kernel: KernelFunction, signature: Signature) -> Fused:
 
 
 def _axes_of(signature: Signature) -> tuple[Axes, tuple[Shape, ...]]:
-    """Return the axes of every tensor: one that all share, if their ranks are unknown."""
-    if not signature.has_ranks:
-        return Axes(1), ((frozenset({0}),),) * len(signature.tensors)
+    """Return the axes of every tensor: one that is broadcast with all others, if their ranks are unknown."""
     positions = itertools.count()
-    tensors = (tuple(frozenset({next(positions)}) for _ in range(each.ndim)) for each in signature.tensors)
-    return Axes(sum(each.ndim for each in signature.tensors)), tuple(tensors)
-
-
-def _note_arrays(axes: Axes, outputs: Iterable[Node]) -> None:
-    """Give all arrays the shared axis as their shape."""
-    for node in in_order(output for output in outputs if isinstance(output, Node)):
-        if is_array(node):
-            axes.note(node, (frozenset({0}),))
+    ranks = [each.ndim if signature.has_ranks else 1 for each in signature.tensors]
+    tensors = tuple(tuple(frozenset({next(positions)}) for _ in range(rank)) for rank in ranks)
+    axes = Axes(sum(ranks), has_ranks=signature.has_ranks)
+    if not signature.has_ranks:
+        axes.broadcast(tensors)
+    return axes, tensors

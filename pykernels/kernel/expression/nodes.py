@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -49,14 +49,11 @@ class Node:
     ----------
     sample : ndarray of shape (1,), or number
         An array stands for an array of any rank; a Python or NumPy number for a number of this type.
-    inputs : frozenset of int
-        The inputs whose broadcast shape is the shape of this value.
     order : int
         Greater than that of every operand.
     """
 
     sample: Any
-    inputs: frozenset[int] = frozenset()
     order: int = field(default_factory=_numbers.__next__)
 
 
@@ -137,27 +134,21 @@ def operation(
     given = np.asarray(result)
     if any(d.kind not in _KINDS or d.itemsize > 8 for d in (dtype, given.dtype)) or given.ndim > 1:
         raise NotExpressible(f"{name} gives {given.dtype}")
-    inputs = frozenset[int]().union(*(operand.inputs for operand in operands if isinstance(operand, Node)))
     # A sample of ones avoids special values, such as the zero that a difference of samples would be.
     if isinstance(result, np.ndarray):
         sample = np.ones(1, result.dtype) if result.ndim else result.dtype.type(1)
     else:
         sample = type(result)(1)
-    return Operation(sample, inputs, name=name, operands=tuple(operands), dtype=dtype)
+    return Operation(sample, name=name, operands=tuple(operands), dtype=dtype)
 
 
-def in_order(outputs: Iterable[Node]) -> list[Node]:
-    """Return every node that the outputs need, each after its operands."""
+def in_order(outputs: Iterable[Node], operands: Callable[[Node], Iterable[Node]]) -> list[Node]:
+    """Return the outputs and every node that they are computed from, each after its `operands`."""
     found: dict[int, Node] = {}
     waiting = list(outputs)
     while waiting:
         node = waiting.pop()
         if node.order not in found:
             found[node.order] = node
-            waiting += _operands(node)
+            waiting += operands(node)
     return [found[order] for order in sorted(found)]
-
-
-def _operands(node: Node) -> Iterator[Node]:
-    if isinstance(node, Operation):
-        yield from (operand for operand in node.operands if isinstance(operand, Node))

@@ -6,32 +6,19 @@ the array cannot hold. Machine code would continue with another number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from pykernels.kernel.expression.array_nodes import Extent, operands_of
-from pykernels.kernel.expression.nodes import Keyword, Node, Operation, dtype_of, is_array
+from pykernels.kernel.expression.nodes import Keyword, Node, Operation, dtype_of, in_order, is_array
 from pykernels.kernel.expression.operations import OPERATIONS, Raises
 
 
 def is_chosen_safely(value: Any) -> bool:
     """Whether a number may be computed even where a choice does not select it."""
-    nodes = reachable([value]) if isinstance(value, Node) else []
+    nodes = in_order([value], operands_of) if isinstance(value, Node) else []
     return all(may_raise(node) in (None, Raises.OVERFLOW) for node in nodes)
-
-
-def reachable(nodes: Iterable[Node]) -> list[Node]:
-    """Return the nodes and everything that they are computed from."""
-    found: dict[int, Node] = {}
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if node.order not in found:
-            found[node.order] = node
-            waiting += operands_of(node)
-    return [found[order] for order in sorted(found)]
 
 
 def _is_pythons(value: Any) -> bool:

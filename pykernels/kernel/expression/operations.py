@@ -15,9 +15,11 @@ import operator
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+
+_Found = TypeVar("_Found")
 
 
 class Cost(enum.IntEnum):
@@ -291,14 +293,17 @@ STATIC = (len, min, max, round, isinstance, range, tuple, np.dtype, np.finfo, np
 
 def find(function: Any) -> Function | None:
     """Return the operation for which a function of NumPy, SciPy or Python stands, or None."""
-    try:
-        found = _functions().get(function)
-    except TypeError:  # unhashable
-        return None
+    found = look_up(_functions(), function)
     # A kernel that uses SciPy has imported it.
-    if found is None and "scipy.special" in sys.modules:
-        found = _functions_of("scipy.special").get(function)
-    return found
+    return look_up(_functions_of("scipy.special"), function) if not found and "scipy.special" in sys.modules else found
+
+
+def look_up(table: Mapping[Any, _Found], function: Any) -> _Found | None:
+    """Return what a table has for a function; None if it has nothing, also for what is not hashable."""
+    try:
+        return table.get(function)
+    except TypeError:
+        return None
 
 
 @functools.cache

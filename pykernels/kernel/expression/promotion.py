@@ -14,7 +14,7 @@ import functools
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from pykernels.base.python_files import SOURCE
 from pykernels.kernel.expression.operations import OF_SEVERAL, OPERATIONS, RAISING_MATH, Properties, Raises
@@ -114,51 +114,47 @@ def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
 
 def _weak_names(definition: ast.FunctionDef, given: Iterable[str]) -> frozenset[str]:
     """Return the names that only ever hold Python numbers: the greatest set consistent with every assignment."""
-    bindings: dict[str, list[Callable[[frozenset[str]], bool]]] = {}
     parameters = [*definition.args.args, *definition.args.kwonlyargs]
-    for parameter in parameters:
-        bindings.setdefault(parameter.arg, []).append(functools.partial(_constant, parameter.arg in given))
+    bindings: dict[str, list[_Bound]] = {parameter.arg: [parameter.arg in given] for parameter in parameters}
     for node in ast.walk(definition):
-        for name, rule in _bindings(node):
-            bindings.setdefault(name, []).append(rule)
+        for name, bound in _bindings(node):
+            bindings.setdefault(name, []).append(bound)
     weak = frozenset(bindings)
     while True:
-        kept = frozenset(name for name in weak if all(rule(weak) for rule in bindings[name]))
+        kept = frozenset(
+            name
+            for name in weak
+            if all(bound if isinstance(bound, bool) else _is_weak(bound, weak) for bound in bindings[name])
+        )
         if kept == weak:
             return weak
         weak = kept
 
 
-def _constant(value: bool, weak: frozenset[str]) -> bool:
-    return value
+# What a name is bound to: an expression, or whether it is a Python number.
+_Bound: TypeAlias = "ast.expr | bool"
 
 
-def _bindings(node: ast.AST) -> list[tuple[str, Callable[[frozenset[str]], bool]]]:
-    """Yield the names that a statement binds, and whether each becomes a Python number, given which names are."""
+def _bindings(node: ast.AST) -> list[tuple[str, _Bound]]:
+    """Return the names that a statement binds."""
     if isinstance(node, ast.Assign):
         return [pair for target in node.targets for pair in _bind(target, node.value)]
-    if isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
-        return _bind(node.target, node.value)
-    if isinstance(node, ast.AugAssign):
+    if isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None:
         return _bind(node.target, node.value)
     if isinstance(node, (ast.For, ast.comprehension)):
         counts = isinstance(node.iter, ast.Call) and _name(node.iter.func) in ("range", "prange", "ndindex")
-        return [(n, functools.partial(_constant, counts)) for n in _names(node.target)]
+        return [(n, counts) for n in _names(node.target)]
     return []
 
 
-def _bind(target: ast.expr, value: ast.expr) -> list[tuple[str, Callable[[frozenset[str]], bool]]]:
+def _bind(target: ast.expr, value: ast.expr) -> list[tuple[str, _Bound]]:
     if isinstance(target, ast.Name):
-        return [(target.id, functools.partial(_rule, value))]
+        return [(target.id, value)]
     if isinstance(target, (ast.Tuple, ast.List)):
         if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
             return [pair for t, v in zip(target.elts, value.elts) for pair in _bind(t, v)]
-        return [(n, functools.partial(_constant, _is_shape(value))) for n in _names(target)]
+        return [(n, _is_shape(value)) for n in _names(target)]
     return []
-
-
-def _rule(value: ast.expr, weak: frozenset[str]) -> bool:
-    return _is_weak(value, weak)
 
 
 def _names(target: ast.expr) -> list[str]:

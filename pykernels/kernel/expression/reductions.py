@@ -82,7 +82,6 @@ def _lost(axes: Axes, value: Node, at: frozenset[int]) -> Shape:
 def _fold(axes: Axes, value: Node, name: str, at: frozenset[int], *, may_be_empty: bool = True) -> Node:
     made = Reduction(
         np.ones(1, dtype_of(value)),
-        value.inputs,
         name=REDUCTIONS[name].operation,
         operand=value,
         folded=_lost(axes, value, at),

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.kernel.expression.operations import look_up
+
 # Arrays and their numbers, or the nodes that stand for these.
 _Value = Any
 
@@ -172,7 +174,4 @@ METHODS: Mapping[str, Callable[..., Any]] = {"ptp": _ptp, "round": _round}
 
 def find(function: Any, arguments: int) -> Callable[..., Any] | None:
     """Return the substitute for a NumPy function that is called with so many arguments, or None."""
-    try:
-        return _SUBSTITUTES.get(function) or (_WITH_MORE.get(function) if arguments > 1 else None)
-    except TypeError:  # unhashable
-        return None
+    return look_up(_SUBSTITUTES, function) or (look_up(_WITH_MORE, function) if arguments > 1 else None)

@@ -20,7 +20,7 @@ def view(axes: Axes, value: Node, shape: Shape) -> Node:
     """Return the same elements with axes of length 1 added or removed."""
     # A 0-d result of an operation is a NumPy number.
     sample = np.ones(1, dtype_of(value)) if shape else dtype_of(value).type(1)
-    made = View(sample, value.inputs, operand=value)
+    made = View(sample, operand=value)
     axes.note(made, shape)
     return axes.once(made, value, shape)
 
@@ -109,7 +109,7 @@ def reshape(axes: Axes, value: Node, positional: list[Any], keywords: dict[str, 
         rest += [*length, _MULTIPLY]
     rest.append(_FLOOR_DIVIDE)
     known = iter(lengths)
-    made = Reshaped(np.ones(1, dtype_of(value)), value.inputs, operand=value)
+    made = Reshaped(np.ones(1, dtype_of(value)), operand=value)
     axes.note(made, axes.add([rest if _is_rest(length) else next(known) for length in given]))
     return axes.once(made, value, *given)
 
@@ -118,7 +118,7 @@ def count_to(axes: Axes, length: Extent) -> Node:
     """Return the numbers 0, 1, ... below a length."""
     if len(length.shape) != 1:
         raise NotExpressible("a range of the length of several axes")
-    made = Counted(np.arange(1), frozenset())
+    made = Counted(np.arange(1))
     axes.note(made, length.shape)
     return axes.once(made, length)
 
@@ -153,9 +153,9 @@ def places_of(axis: Any, rank: int) -> frozenset[int]:
     """Return the positions of axes, counted from the first."""
     if axis is None:
         return frozenset(range(rank))
-    for each in axis if isinstance(axis, tuple) else (axis,):
-        require_known(each)
     places = axis if isinstance(axis, tuple) else (axis,)
+    for each in places:
+        require_known(each)
     if not all(isinstance(at, (int, np.integer)) and -rank <= at < rank for at in places):
         raise NotExpressible("an axis that the array does not have")
     found = frozenset(int(at) % rank for at in places)
@@ -197,7 +197,7 @@ def index(axes: Axes, value: Node, given: Sequence[Any]) -> Node:
         if own is not None:
             shape.append(own)
         sliced.append((first, step, -1 if own is None else min(own)))
-    made = Sliced(np.ones(1, dtype_of(value)), value.inputs, operand=value, parts=tuple(sliced))
+    made = Sliced(np.ones(1, dtype_of(value)), operand=value, parts=tuple(sliced))
     axes.note(made, tuple(shape))
     return made
 

@@ -107,15 +107,8 @@ def _has_loop(function: Any) -> bool:
     return definition is not None and any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(definition))
 
 
-_ADAPTER_TYPES = (
-    nb.CPointer(nb.voidptr),
-    nb.CPointer(nb.int64),
-    nb.CPointer(nb.int64),
-    nb.CPointer(nb.float64),
-    nb.CPointer(nb.int64),
-    nb.int64,
-    nb.int64,
-)
+_POINTERS = map(nb.CPointer, (nb.voidptr, nb.int64, nb.int64, nb.float64, nb.int64))
+_ADAPTER_TYPES = (*_POINTERS, nb.int64, nb.int64)
 
 
 def _object_code(written: adapter.Adapter, dispatcher: Any, is_fast: bool) -> tuple[bytes, list[str], LoopMath]:

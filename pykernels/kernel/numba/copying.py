@@ -8,7 +8,9 @@ from typing import Any
 import llvmlite.ir as ir
 from numba import types as nb
 from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
+from numba.np import arrayobj
 
 #: The function that copies, a separate part of the runtime.
 COPY = "pk_copy"
@@ -37,9 +39,19 @@ def emit_whole_copy(context: Any, builder: Any, signature: Any, arguments: Any) 
 
 def parts(context: Any, builder: Any, array: nb.Array, value: Any) -> tuple[Any, list[Any], list[Any]]:
     """Return the address of an array's data, its lengths and its strides."""
-    made = context.make_array(array)(context, builder, value)
-    lengths, strides = (cgutils.unpack_tuple(builder, each, array.ndim) for each in (made.shape, made.strides))
-    return made.data, lengths, strides
+    model = context.data_model_manager[array]
+    data, lengths, strides = (
+        builder.extract_value(value, model.get_field_position(name)) for name in ("data", "shape", "strides")
+    )
+    return data, *(cgutils.unpack_tuple(builder, each, array.ndim) for each in (lengths, strides))
+
+
+def emit_view(context: Any, builder: Any, type_: nb.Array, base: Any, data: Any, shape: Any, strides: Any) -> Any:
+    """Emit an array of a type over the memory of another one, `base`."""
+    made = context.make_array(type_)(context, builder)
+    owner = {name: getattr(base, name) for name in ("itemsize", "meminfo", "parent")}
+    arrayobj.populate_array(made, data=data, shape=shape, strides=strides, **owner)
+    return impl_ret_borrowed(context, builder, type_, made._getvalue())
 
 
 def emit_copy(

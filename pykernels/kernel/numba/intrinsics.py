@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.expression.operations import COMPARISONS
-from pykernels.kernel.numba import bounds, hooks, iterations, raising, separation, unbound
+from pykernels.kernel.numba import bounds, hooks, iterations, preparing, unbound
 from pykernels.kernel.numba.numpy_numbers import apply_numpy, compute, python_function, resolve
 from pykernels.kernel.numba.python_numbers import apply_python, check_fits
 from pykernels.kernel.numba.target import compile_function
@@ -54,7 +54,7 @@ def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False)
 
     def prepare(definition: ast.FunctionDef) -> ast.FunctionDef:
         iterations.cut(definition, function.__globals__, in_pieces=in_pieces)
-        return separation.separate(raising.without_texts(definition, function.__globals__))
+        return preparing.prepare(definition, function.__globals__)
 
     names = {iterations.PART: _part, promotion.APART: apart}
     names |= {promotion.PYTHON: apply_python, promotion.NUMPY: apply_numpy, promotion.LIKE: like}

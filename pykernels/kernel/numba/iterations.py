@@ -2,7 +2,7 @@
 
 A kernel that takes ``outs`` declares such a loop with ``for i in pykernels.prange(n)`` at the top level of its body.
 The compiled loop runs only the iterations that belong to the range of elements that the host requests, so the results
-do not depend on how the host divides it.
+do not depend on how the host divides it. The module does not import numba, since `prange` is part of the package.
 """
 
 from __future__ import annotations
@@ -13,10 +13,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pykernels.base.errors import KernelError
-from pykernels.kernel.numba.prange import prange
 
 #: Names in the rewritten code: the parameter ``(begin, end, total)``, and `part`.
 PIECE, PART = "__pykernels_piece__", "__pykernels_part__"
+
+
+def prange(*limits: int) -> range:
+    """Return ``range(stop)`` or ``range(start, stop)``, whose iterations may run in any order and at the same time.
+
+    Use it for the one outermost loop of a kernel that takes ``outs``. Each iteration must write its own elements, and
+    must not read what another one writes.
+
+    Parameters
+    ----------
+    *limits : int
+        The limits, as for `range`, but without a step.
+    """
+    if not 1 <= len(limits) <= 2:
+        raise TypeError(f"prange takes stop, or start and stop, but was given {len(limits)} arguments")
+    return range(*limits)
 
 
 def part(n: int, at: int, total: int) -> int:
@@ -88,7 +103,7 @@ def _check_names(definition: ast.FunctionDef, loop: ast.For, refuse: Any) -> Non
     for name in sorted((within | {counter}) & set(after)):
         refuse(after[name], f"{name!r} is read after the prange that sets it; its last iteration may be another's")
     known: set[str] = set()
-    for node in _in_order(loop.body):
+    for node in _evaluated(ast.Module(loop.body, [])):
         if isinstance(node.ctx, ast.Store):
             known.add(node.id)
         elif node.id in within and node.id not in known:
@@ -184,13 +199,8 @@ def _names(node: ast.AST) -> list[ast.Name]:
     return [n for n in ast.walk(node) if isinstance(n, ast.Name)]
 
 
-def _in_order(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
-    """Yield the names of a body in the order in which they are read and assigned."""
-    for node in body:
-        yield from _evaluated(node)
-
-
 def _evaluated(node: ast.AST) -> Iterator[ast.Name]:
+    """Yield the names of a body in the order in which they are read and assigned."""
     if isinstance(node, ast.Name):
         yield node
         return

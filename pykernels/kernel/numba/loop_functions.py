@@ -15,14 +15,34 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from pykernels.kernel.numba.target import compile_function, kernel_target
 
-_compiled = compile_function(error_model="numpy", boundscheck=False)
+#: Compiles functions that overloads call.
+compiled = compile_function(error_model="numpy", boundscheck=False)
 # The number of elements that are used again while they are in the first-level cache.
 _BLOCK = 2048
-
-
 # The numbers of elements that are searched at once: a vectorised loop of known length has no scalar remainder. At the
 # end of a row some elements are searched twice.
 _FEW, _MANY = 32, 128
+
+
+@compiled
+def checked_axis(axis: Any, ndim: Any) -> Any:
+    """Return the position of an axis, counted from the first."""
+    at = axis + ndim if axis < 0 else axis
+    if at < 0 or at >= ndim:
+        raise ValueError("there is no such axis")
+    return at
+
+
+@compiled
+def around(lengths: Any, at: Any) -> Any:
+    """Return the products of the lengths before and after an axis."""
+    before, after = 1, 1
+    for i in range(len(lengths)):
+        if i < at:
+            before *= lengths[i]
+        if i > at:
+            after *= lengths[i]
+    return before, after
 
 
 def _place_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
@@ -36,27 +56,15 @@ def _place_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
     unsigned = bits(np.iinfo(bits).max)
     infinity = int(np.array(np.inf, dtype).view(bits)) if is_float else 0
 
-    if is_float:
+    @compiled
+    def size_of(number: Any) -> Any:
+        return bits(number & unsigned) if is_float else bits(0)
 
-        @_compiled
-        def size_of(number: Any) -> Any:
-            return bits(number & unsigned)
+    @compiled
+    def key_of(number: Any) -> Any:
+        return number if number >= 0 or not is_float else bits(-(number & unsigned))
 
-        @_compiled
-        def key_of(number: Any) -> Any:
-            return bits(number & unsigned) if number >= 0 else bits(-(number & unsigned))
-
-    else:
-
-        @_compiled
-        def size_of(number: Any) -> Any:
-            return 0
-
-        @_compiled
-        def key_of(number: Any) -> Any:
-            return number
-
-    @_compiled
+    @compiled
     def find(numbers: Any) -> Any:
         if numbers.size == 0:
             raise ValueError("an extremum of an empty array")
@@ -116,7 +124,7 @@ def _flag_finder(is_better: Callable[[Any, Any], Any]) -> Any:
     """Return `_place_finder` for booleans, which can stop at the first best value."""
     wanted = is_better(True, False)
 
-    @_compiled
+    @compiled
     def find(x: Any) -> Any:
         if x.size == 0:
             raise ValueError("an extremum of an empty array")
@@ -136,7 +144,7 @@ def _flag_finder(is_better: Callable[[Any, Any], Any]) -> Any:
 def _row_folder(is_better: Callable[[Any, Any], Any]) -> Any:
     """Return a function that finds the first extremum, or NaN, in each column."""
 
-    @_compiled
+    @compiled
     def fold(rows: Any, best: Any, places: Any) -> None:
         for k in range(best.size):
             best[k] = rows[0, k]
@@ -173,24 +181,16 @@ def _define_extremum(function: Any, is_better: Callable[[Any, Any], Any]) -> Non
         if left == 0:
 
             def of_one_axis(a: Any, axis: Any = None) -> Any:
-                if axis != 0 and axis != -1:
-                    raise ValueError("there is no such axis")
+                checked_axis(axis, 1)
                 return find(np.ascontiguousarray(a))
 
             return of_one_axis
 
         def along(a: Any, axis: Any = None) -> Any:
-            at = axis + a.ndim if axis < 0 else axis
-            if at < 0 or at >= a.ndim:
-                raise ValueError("there is no such axis")
-            lengths, outer, inner = np.empty(left, np.intp), 1, 1
-            for i in range(at):
-                lengths[i] = a.shape[i]
-                outer *= a.shape[i]
-            for i in range(at + 1, a.ndim):
-                lengths[i - 1] = a.shape[i]
-                inner *= a.shape[i]
-            n = a.shape[at]
+            at = checked_axis(axis, a.ndim)
+            (outer, inner), n, lengths = around(a.shape, at), a.shape[at], np.empty(left, np.intp)
+            for i in range(left):
+                lengths[i] = a.shape[i if i < at else i + 1]
             if n == 0 and outer * inner > 0:
                 raise ValueError("an extremum of an empty array")
             places = np.zeros((outer, inner), np.intp)
@@ -214,7 +214,7 @@ _define_extremum(np.argmax, operator.gt)
 _define_extremum(np.argmin, operator.lt)
 
 
-@_compiled
+@compiled
 def _convolved(a: Any, v: Any, begin: Any, end: Any, dtype: Any) -> Any:
     """Return the elements from `begin` to `end` of the full convolution."""
     made = np.zeros(end - begin, dtype)
@@ -228,7 +228,7 @@ def _convolved(a: Any, v: Any, begin: Any, end: Any, dtype: Any) -> Any:
     return made
 
 
-@_compiled
+@compiled
 def _convolve(a: Any, v: Any, mode: Any, dtype: Any) -> Any:
     if a.size == 0 or v.size == 0:
         raise ValueError("a convolution of an empty array")

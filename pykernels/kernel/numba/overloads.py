@@ -8,35 +8,12 @@ import llvmlite.ir as ir
 import numpy as np
 from numba import types as nb
 from numba.core import cgutils
-from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
-from numba.np import arrayobj
 from numba.np.numpy_support import as_dtype
 
-from pykernels.kernel.numba.copying import copy, emit_copy, parts
-from pykernels.kernel.numba.target import compile_function, kernel_target
-
-_compiled = compile_function(error_model="numpy", boundscheck=False)
-
-
-@_compiled
-def _place(axis: Any, ndim: Any) -> Any:
-    at = axis + ndim if axis < 0 else axis
-    if at < 0 or at >= ndim:
-        raise ValueError("there is no such axis")
-    return at
-
-
-@_compiled
-def _around(lengths: Any, at: Any) -> Any:
-    """Return the products of the lengths before and after an axis."""
-    before, after = 1, 1
-    for i in range(len(lengths)):
-        if i < at:
-            before *= lengths[i]
-        if i > at:
-            after *= lengths[i]
-    return before, after
+from pykernels.kernel.numba.copying import copy, emit_copy, emit_view, parts
+from pykernels.kernel.numba.loop_functions import around, checked_axis, compiled
+from pykernels.kernel.numba.target import kernel_target
 
 
 @intrinsic
@@ -96,7 +73,7 @@ def _typed_stack(arrays: Any, axis: Any = 0) -> Any:
     dtype, ndim, count = as_dtype(arrays[0].dtype), arrays[0].ndim + 1, len(arrays)
 
     def stack(arrays: Any, axis: Any = 0) -> Any:
-        at = _place(axis, ndim)
+        at = checked_axis(axis, ndim)
         made = np.empty(_with_length(arrays[0].shape, at, count), dtype)
         _stack(made, at, arrays)
         return made
@@ -104,26 +81,17 @@ def _typed_stack(arrays: Any, axis: Any = 0) -> Any:
     return stack
 
 
-@overload(np.column_stack, target=kernel_target.name)
-def _typed_column_stack(tup: Any) -> Any:
-    if not _are_alike(tup, 1):
-        return None
+def _define_stack(function: Any, ndim: int) -> None:
+    """Let a function stack arrays of so many axes along a further axis."""
 
-    def column_stack(tup: Any) -> Any:
-        return np.stack(tup, 1)
+    def stack(tup: Any) -> Any:
+        return np.stack(tup, ndim)
 
-    return column_stack
+    overload(function, target=kernel_target.name)(lambda tup: stack if _are_alike(tup, ndim) else None)
 
 
-@overload(np.dstack, target=kernel_target.name)
-def _typed_dstack(tup: Any) -> Any:
-    if not _are_alike(tup, 2):
-        return None
-
-    def dstack(tup: Any) -> Any:
-        return np.stack(tup, 2)
-
-    return dstack
+_define_stack(np.column_stack, 1)
+_define_stack(np.dstack, 2)
 
 
 @intrinsic
@@ -141,17 +109,8 @@ def _flipped(typing_context: Any, array: nb.Type, at: nb.Type) -> Any:
             last = builder.mul(stride, builder.sub(length, length.type(1)))
             offset = builder.select(builder.and_(is_here, is_some), last, offset)
             strides[i] = builder.select(is_here, builder.neg(stride), stride)
-        made = context.make_array(returned)(context, builder)
-        arrayobj.populate_array(
-            made,
-            data=cgutils.pointer_add(builder, view.data, offset),
-            shape=view.shape,
-            strides=strides,
-            itemsize=view.itemsize,
-            meminfo=view.meminfo,
-            parent=view.parent,
-        )
-        return impl_ret_borrowed(context, builder, returned, made._getvalue())
+        data = cgutils.pointer_add(builder, view.data, offset)
+        return emit_view(context, builder, returned, view, data, view.shape, strides)
 
     return returned(array, nb.intp), generate
 
@@ -163,12 +122,12 @@ def _typed_flip(m: Any, axis: Any = None) -> Any:
     ndim = m.ndim
 
     def flip(m: Any, axis: Any = None) -> Any:
-        return _flipped(m, _place(axis, ndim))
+        return _flipped(m, checked_axis(axis, ndim))
 
     return flip
 
 
-@_compiled
+@compiled
 def _rolled(rows: Any, shift: Any, made: Any) -> None:
     """Rotate the elements of each row."""
     n = rows.shape[1]
@@ -195,8 +154,8 @@ def _typed_roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return None
 
     def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-        at = _place(axis, ndim)
-        rows, inner = _around(a.shape, at)
+        at = checked_axis(axis, ndim)
+        rows, inner = around(a.shape, at)
         made, n = np.empty(a.shape, dtype), a.shape[at] * inner
         _rolled(np.ascontiguousarray(a).reshape((rows, n)), shift * inner, made.reshape((rows, n)))
         return made
@@ -213,8 +172,8 @@ def _typed_take(a: Any, indices: Any, axis: Any = None) -> Any:
     dtype, ndim = as_dtype(a.dtype), a.ndim
 
     def take(a: Any, indices: Any, axis: Any = None) -> Any:
-        at = _place(axis, ndim)
-        rows, inner = _around(a.shape, at)
+        at = checked_axis(axis, ndim)
+        rows, inner = around(a.shape, at)
         n, count = a.shape[at], indices.size
         places = np.empty(count, np.intp)
         for k in range(count):

@@ -9,8 +9,10 @@ from typing import Any
 
 from numba import types as nb
 from numba.core import cgutils
-from numba.core.imputils import Registry, impl_ret_borrowed
+from numba.core.imputils import Registry
 from numba.np import arrayobj
+
+from pykernels.kernel.numba.copying import emit_view
 
 registry = Registry("pykernels")
 
@@ -34,17 +36,7 @@ def _reshape_to_tuple(context: Any, builder: Any, signature: Any, arguments: Any
     strides = [view.itemsize]
     for size in reversed(sizes[1:]):
         strides.insert(0, builder.mul(strides[0], size))
-    result = context.make_array(signature.return_type)(context, builder)
-    arrayobj.populate_array(
-        result,
-        data=view.data,
-        shape=sizes,
-        strides=strides[: len(sizes)],
-        itemsize=view.itemsize,
-        meminfo=view.meminfo,
-        parent=view.parent,
-    )
-    return impl_ret_borrowed(context, builder, signature.return_type, result._getvalue())
+    return emit_view(context, builder, signature.return_type, view, view.data, sizes, strides[: len(sizes)])
 
 
 registry.lower("array.reshape", nb.Array, nb.VarArg(nb.Any))(_reshape_to_numbers)

@@ -99,13 +99,6 @@ class _TypingContext(typing.Context):  # type: ignore[misc]
 
     _known = -1
 
-    @functools.cached_property
-    def _written(self) -> set[Any]:
-        """The keys of the functions that registries implement."""
-        entries = (entry for registry in self._registries for entry in registry.functions)
-        # An entry whose key is itself is an intrinsic, and one whose key is a tuple is a method in Python.
-        return {key for made, key, _ in entries if key is not made and not isinstance(key, tuple)}
-
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
             super().refresh()
@@ -188,8 +181,7 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
     def create_cpython_wrapper(self, *args: Any, **kwargs: Any) -> None:
         pass
 
-    def create_cfunc_wrapper(self, *args: Any, **kwargs: Any) -> None:
-        pass
+    create_cfunc_wrapper = create_cpython_wrapper
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
         library._ensure_finalized()

@@ -24,7 +24,7 @@ from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.numba_errors import line_of, reason_of
 from pykernels.kernel.numba.target import compile_function
 from pykernels.kernel.read.plain import uses
-from pykernels.kernel.read.signature import Group, Signature, group_shapes
+from pykernels.kernel.read.signature import Group, Signature, group_shapes, leaves
 from pykernels.kernel.read.source import KernelFunction
 
 # What a kernel may use from numba besides its types and `numba.njit`.
@@ -110,9 +110,7 @@ def is_in_pieces(kernel: KernelFunction) -> bool:
 def _group_type(groups: Sequence[Group], *, writable: bool) -> nb.Type:
     tensors = (
         nb.Array(from_dtype(computed_in(tensor.dtype)), tensor.ndim, "C", readonly=not (writable or tensor.mutable))
-        for group in groups
-        for tensor in (group if isinstance(group, tuple) else (group,))
-        if tensor is not None
+        for tensor in leaves(groups)
     )
     return _tuple_type(group_shapes(groups, tensors))
 

@@ -12,6 +12,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from pykernels.kernel.numba.bounds import COMPUTED
+from pykernels.kernel.numba.copying import parts
 
 
 @intrinsic
@@ -47,7 +48,7 @@ def fits(typing_context: Any, start: nb.Integer, stop: nb.Integer, *places: nb.T
                 if not _is_plain(array, types[0]):
                     continue
                 is_outside = is_long
-                _, sizes, _ = _unpacked(context, builder, array, value)
+                _, sizes, _ = parts(context, builder, array, value)
                 for type_, index in zip(types, indices):
                     for i, size in zip(_whole_numbers(context, builder, type_, index), sizes):
                         is_negative = builder.icmp_signed("<", i, i.type(0))
@@ -108,7 +109,7 @@ def _element(
 
     If `wraps`, the negative indices of `axes` count from the end.
     """
-    data, sizes, strides = _unpacked(context, builder, array, value)
+    data, sizes, strides = parts(context, builder, array, value)
     indices = [
         builder.select(builder.and_(wraps, builder.icmp_signed("<", i, i.type(0))), builder.add(i, size), i)
         if axes >> at & 1
@@ -120,15 +121,6 @@ def _element(
         lambda new: arrayobj.store_item(context, builder, array, new, pointer),
         lambda: arrayobj.load_item(context, builder, array, pointer),
     )
-
-
-def _unpacked(context: Any, builder: Any, array: nb.Array, value: Any) -> tuple[Any, list[Any], list[Any]]:
-    """Return the address of an array's data, its sizes and its strides."""
-    model = context.data_model_manager[array]
-    data, shape, strides = (
-        builder.extract_value(value, model.get_field_position(n)) for n in ("data", "shape", "strides")
-    )
-    return data, cgutils.unpack_tuple(builder, shape, array.ndim), cgutils.unpack_tuple(builder, strides, array.ndim)
 
 
 def _whole_numbers(context: Any, builder: Any, type_: nb.Type, index: Any) -> list[Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from pykernels.kernel.expression.array_nodes import Reduction, Reshaped, View, operands_of
 from pykernels.kernel.expression.axes import Shape
 from pykernels.kernel.expression.fused import Fused
-from pykernels.kernel.expression.nodes import Input, Node, NotExpressible
+from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, in_order
 
 #: As in fused/tables.h.
 MAX_CLASSES, MAX_AXES, MAX_STEPS = 24, 512, 64
@@ -48,7 +48,7 @@ class Graph:
             within(output.operand) if isinstance(output, Reshaped) and not isinstance(output.operand, Input) else output
             for output in results
         ]
-        self.nodes = [node for node in _reachable(self.outputs) if self.axes.has(node)]
+        self.nodes = [node for node in in_order(self.outputs, _operands) if self.axes.has(node)]
         for output, result in zip(self.outputs, results):
             if output is not result and not self.is_full(output):
                 raise NotExpressible("it reshapes what may be broadcast")
@@ -94,9 +94,7 @@ class Graph:
 
     def operands(self, node: Node) -> Iterator[Node]:
         """Return the arrays that a node is computed from."""
-        if isinstance(node, Reshaped):
-            return iter(())
-        return (within(operand) for operand in operands_of(node) if self.axes.has(operand))
+        return filter(self.axes.has, _operands(node))
 
     def is_full(self, node: Node) -> bool:
         """Whether a node has all elements along its classes, no matter which tensors are broadcast."""
@@ -113,14 +111,6 @@ def within(node: Node) -> Node:
     return node
 
 
-def _reachable(outputs: Iterable[Node]) -> list[Node]:
-    """Return every node that the outputs need except views, each after its operands."""
-    found: dict[int, Node] = {}
-    waiting = list(outputs)
-    while waiting:
-        node = within(waiting.pop())
-        if node.order not in found:
-            found[node.order] = node
-            # A reshaped input counts as a separate input.
-            waiting += () if isinstance(node, Reshaped) else operands_of(node)
-    return [found[order] for order in sorted(found)]
+def _operands(node: Node) -> Iterator[Node]:
+    """Return the nodes behind views that a node is computed from; a reshaped input counts as a separate input."""
+    return iter(()) if isinstance(node, Reshaped) else map(within, operands_of(node))

@@ -15,8 +15,8 @@ from pykernels.kernel.plan.stages import Array, Plan, Stage
 MAX_ARRAYS = 64
 
 
-def place(graph: Graph, stages: list[Stage], made_in: dict[Node, Stage], blocked: tuple[int, ...]) -> Plan:
-    """Assign arrays to every stage.
+class Placer:
+    """Assigns arrays to every stage.
 
     Parameters
     ----------
@@ -26,16 +26,8 @@ def place(graph: Graph, stages: list[Stage], made_in: dict[Node, Stage], blocked
         The stage that computes each stored node; other nodes are recomputed where they are needed.
     blocked : tuple of int
         The classes that are cut into blocks.
-
-    Raises
-    ------
-    NotExpressible
-        The kernel needs too many arrays.
     """
-    return _Placer(graph, stages, made_in, blocked).place()
 
-
-class _Placer:
     def __init__(self, graph: Graph, stages: list[Stage], made_in: dict[Node, Stage], blocked: tuple[int, ...]) -> None:
         self._graph = graph
         self._stages = stages
@@ -63,6 +55,7 @@ class _Placer:
         return views
 
     def place(self) -> Plan:
+        """Return the plan; raise `NotExpressible` if the kernel needs too many arrays."""
         self._hold()
         for stage in self._stages:
             self._connect(stage)

@@ -16,7 +16,7 @@ from pykernels.kernel.expression.fused import Fused
 from pykernels.kernel.expression.nodes import Node, Operation
 from pykernels.kernel.expression.operations import OPERATIONS, Cost
 from pykernels.kernel.plan.graph import Graph, within
-from pykernels.kernel.plan.placing import place
+from pykernels.kernel.plan.placing import Placer
 from pykernels.kernel.plan.stages import Plan, Stage
 
 
@@ -130,4 +130,4 @@ class _Planner:
             stage.roots.append(node)
             if isinstance(node, Operation):
                 made_in[node] = stage
-        return place(self._graph, [stages[key] for key in sorted(stages)], made_in, blocked)
+        return Placer(self._graph, [stages[key] for key in sorted(stages)], made_in, blocked).place()

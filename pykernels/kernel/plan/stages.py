@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pykernels.kernel.expression.array_nodes import Extent, Reduction
-from pykernels.kernel.expression.nodes import Node, Operation, dtype_of
+from pykernels.kernel.expression.array_nodes import Extent, Reduction, operands_of
+from pykernels.kernel.expression.nodes import Node, Operation, dtype_of, in_order
 from pykernels.kernel.expression.operations import OPERATIONS, Cost
 from pykernels.kernel.plan.graph import Graph, within
 
@@ -93,16 +93,11 @@ def arguments_of(stage: Stage) -> list[Array]:
 
 def nodes_of(stage: Stage) -> list[Node]:
     """Return the nodes, numbers included, that a stage computes or reads, each after its operands."""
-    found: dict[int, Node] = {}
-    waiting = [within(node.operand) for node, _ in stage.folds] + [node for node, _ in stage.stores]
-    while waiting:
-        node = within(waiting.pop())
-        if node.order in found:
-            continue
-        found[node.order] = node
-        if isinstance(node, Operation) and node not in stage.reads:
-            waiting += [operand for operand in node.operands if isinstance(operand, Node)]
-    return [found[order] for order in sorted(found)]
+    roots = [*(node.operand for node, _ in stage.folds), *(node for node, _ in stage.stores)]
+    return in_order(
+        map(within, roots),
+        lambda node: map(within, operands_of(node) if isinstance(node, Operation) and node not in stage.reads else ()),
+    )
 
 
 def extents_of(plan: Plan) -> list[Extent]:
@@ -121,16 +116,18 @@ def widest(plan: Plan, stage: Stage) -> int:
     return max(4, *(dtype.itemsize for dtype in dtypes))
 
 
+def _operations_of(stage: Stage) -> list[Operation]:
+    return [node for node in nodes_of(stage) if isinstance(node, Operation) and node not in stage.reads]
+
+
 def is_plain(stage: Stage) -> bool:
     """Whether a stage folds values that are cheap to compute."""
-    count = sum(isinstance(node, Operation) and node not in stage.reads for node in nodes_of(stage))
-    return bool(stage.folds) and not stage.stores and count <= 4
+    return bool(stage.folds) and not stage.stores and len(_operations_of(stage)) <= 4
 
 
 def is_costly(stage: Stage) -> bool:
     """Whether a stage computes a costly function."""
-    found = (node for node in nodes_of(stage) if isinstance(node, Operation) and node not in stage.reads)
-    return any(OPERATIONS[node.name].cost is Cost.HIGH for node in found)
+    return any(OPERATIONS[node.name].cost is Cost.HIGH for node in _operations_of(stage))
 
 
 def adds_rows(stage: Stage) -> bool:

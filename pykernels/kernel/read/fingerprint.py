@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from pykernels.base.errors import LoadError
 from pykernels.base.python_files import SOURCE
-from pykernels.kernel.read.loaded_source import read_source
 from pykernels.kernel.read.ownership import is_users
+from pykernels.kernel.read.plain import content_of
 
 # Names that Python defines in every module, and pykernels in a kernel file.
 _MODULES_OWN = {*vars(types.ModuleType("any")), "__annotations__", "__builtins__", "__cached__", "__file__", SOURCE}
@@ -40,7 +40,7 @@ def survey(module: types.ModuleType) -> tuple[tuple[str | bytes, ...], tuple[Cal
         if file in seen:
             continue
         seen.add(file)
-        source = namespace[SOURCE] if file == module.__file__ else read_source(namespace)
+        source = namespace[SOURCE] if file == module.__file__ else _read_source(namespace)
         reached.parts += [Path(file).name, source]
         for name, value in sorted(namespace.items()):
             if name not in _MODULES_OWN:
@@ -108,7 +108,7 @@ class _Reached:
         if id(function) in self._functions:
             return where
         self._functions.add(id(function))
-        bound = [function.__defaults__, function.__kwdefaults__, *map(_content_of, function.__closure__ or ())]
+        bound = [function.__defaults__, function.__kwdefaults__, *map(content_of, function.__closure__ or ())]
         return f"{where} {self._content(bound)}" if any(each is not None for each in bound) else where
 
     def _content(self, value: Any) -> str:
@@ -149,8 +149,52 @@ def _name_of(value: Any) -> str:
     return f"{own}.{getattr(value, '__qualname__', value.__name__)}"
 
 
-def _content_of(cell: types.CellType) -> Any:
+def _read_source(namespace: dict[str, Any]) -> bytes:
+    """Return the content of a module's file, and store it in the module's namespace.
+
+    Raises
+    ------
+    LoadError
+        The file cannot be read, or its functions are no longer those of the module.
+    """
+    path = Path(namespace["__file__"])
     try:
-        return cell.cell_contents
-    except ValueError:  # not assigned yet
-        return None
+        source = path.read_bytes()
+    except OSError as error:
+        raise LoadError(f"{path} cannot be read: {error.strerror}") from error
+    edited = _edited(namespace, source, str(path))
+    if edited:
+        raise LoadError(
+            f"{path} has been edited since it was imported: {edited} is another function now. Restart Python, or "
+            f"import it anew: importlib.reload(sys.modules[{namespace['__name__']!r}])"
+        )
+    namespace[SOURCE] = source
+    return source
+
+
+def _edited(namespace: Mapping[str, Any], source: bytes, path: str) -> str:
+    """Return the name of the module's first function that its source lacks, or an empty string."""
+    functions = list(_own_functions(namespace, path))
+    if not functions:
+        return ""
+    try:
+        module = compile(source, path, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return functions[0].__name__
+    codes = [code for code in module.co_consts if isinstance(code, types.CodeType)]
+    return next((each.__name__ for each in functions if each.__code__ not in codes), "")
+
+
+def _own_functions(namespace: Mapping[str, Any], path: str) -> Iterator[types.FunctionType]:
+    """Yield the functions that the module defines at its top level."""
+    for value in namespace.values():
+        function = getattr(value, "py_func", value)
+        if (
+            isinstance(function, types.FunctionType)
+            and function.__globals__ is namespace
+            and function.__qualname__ == function.__name__ != "<lambda>"
+            and function.__code__.co_filename == path
+            # pytest rewrites the assertions of test modules.
+            and "@pytest_ar" not in function.__code__.co_names
+        ):
+            yield function

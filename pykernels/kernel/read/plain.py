@@ -54,7 +54,7 @@ def _may_use(function: types.FunctionType) -> bool:
     named, cells = set(names(function.__code__)), function.__closure__ or ()
     if any(framework_of(types.ModuleType(name)) for name in named):  # names that it may import
         return True
-    values = [*(value for name, value in function.__globals__.items() if name in named), *map(_content, cells)]
+    values = [*(value for name, value in function.__globals__.items() if name in named), *map(content_of, cells)]
     return any(
         framework_of(value) is not None
         or bool(_functions(value))
@@ -73,7 +73,7 @@ def uses(function: types.FunctionType) -> Iterator[tuple[str, Any, int]]:
             if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 name, value = argument, function.__globals__.get(argument, _UNKNOWN)
             elif instruction.opname in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
-                name, value = argument, _content(cells.get(argument))
+                name, value = argument, content_of(cells.get(argument))
             elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, types.ModuleType):
                 name, value = f"{name}.{argument}", vars(value).get(argument, _UNKNOWN)
             elif instruction.opname == "IMPORT_NAME":
@@ -84,11 +84,12 @@ def uses(function: types.FunctionType) -> Iterator[tuple[str, Any, int]]:
                 yield name, value, line
 
 
-def _content(cell: types.CellType | None) -> Any:
+def content_of(cell: types.CellType | None) -> Any:
+    """Return the value of a variable of an enclosing function, or None if it has none yet."""
     try:
-        return _UNKNOWN if cell is None else cell.cell_contents
-    except ValueError:  # not assigned yet
-        return _UNKNOWN
+        return None if cell is None else cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _functions(value: Any) -> list[types.FunctionType]:

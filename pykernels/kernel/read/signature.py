@@ -79,17 +79,17 @@ class Signature:
     @once
     def tensors(self) -> tuple[TensorType, ...]:
         """Every tensor, inputs first, in the order of the ABI's buffers."""
-        return tuple(_flatten((*self.inputs, *self.outputs)))
+        return tuple(leaves((*self.inputs, *self.outputs)))
 
     @once
     def n_inputs(self) -> int:
         """The number of inputs among `tensors`."""
-        return len(tuple(_flatten(self.inputs)))
+        return len(leaves(self.inputs))
 
     @once
     def mutable(self) -> frozenset[int]:
         """The positions in ``args`` of the inputs that the kernel changes."""
-        return frozenset(at for at, group in enumerate(self.inputs) if any(t.mutable for t in _flatten((group,))))
+        return frozenset(at for at, group in enumerate(self.inputs) if any(t.mutable for t in leaves((group,))))
 
     @once
     def has_ranks(self) -> bool:
@@ -132,29 +132,20 @@ class Signature:
 
 
 def _without_ranks(groups: Sequence[Group]) -> tuple[Group, ...]:
-    return group_shapes(groups, (replace(tensor, ndim=ANY_RANK) for tensor in _flatten(groups)))
+    return group_shapes(groups, (replace(tensor, ndim=ANY_RANK) for tensor in leaves(groups)))
 
 
 def _describe(group: Group) -> str:
     return f"({', '.join(map(str, group))})" if isinstance(group, tuple) else str(group)
 
 
-def _flatten(groups: Iterable[Group]) -> Iterator[TensorType]:
-    for group in groups:
-        if isinstance(group, tuple):
-            yield from group
-        elif group is not None:
-            yield group
+def leaves(groups: Iterable[Any]) -> list[Any]:
+    """Return what groups hold, tensors or arrays, one after the other."""
+    return [each for group in groups if group is not None for each in (group if isinstance(group, tuple) else (group,))]
 
 
-_SCALARS = {
-    abi.AttrType.INT32,
-    abi.AttrType.INT64,
-    abi.AttrType.BOOL,
-    abi.AttrType.FLOAT,
-    abi.AttrType.DOUBLE,
-}
 _REALS = {abi.AttrType.FLOAT, abi.AttrType.DOUBLE}
+_SCALARS = {abi.AttrType.INT32, abi.AttrType.INT64, abi.AttrType.BOOL, *_REALS}
 
 
 def signature_of(op: OpDef, kernel: KernelFunction, instance: abi.Instance) -> Signature:

@@ -15,7 +15,7 @@ from pykernels.base.errors import KernelError
 from pykernels.call.steps import Step
 from pykernels.define.definition import OpDef
 from pykernels.kernel import reference
-from pykernels.kernel.read.signature import group_shapes
+from pykernels.kernel.read.signature import group_shapes, leaves
 
 #: The byte that fills the outputs before a kernel runs, which no kernel is likely to write.
 _FILL = 0xA5
@@ -97,7 +97,7 @@ def run_exact(step: Step, *, is_moved: bool = False) -> list[np.ndarray] | None:
                 function.function(arguments, results, **keywords)
             else:
                 returned = function.function(arguments, **keywords)
-                outs = reference.leaves(returned if isinstance(returned, tuple) else (returned,))
+                outs = leaves(returned if isinstance(returned, tuple) else (returned,))
         except Exception:  # the function may refuse wider dtypes in any way
             return None
     return [np.asarray(each) for each in (*outs, *_states(step.op, wider))]
