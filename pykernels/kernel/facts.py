@@ -77,7 +77,5 @@ class Facts:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Facts:
         """Return the facts that `to_json` wrote."""
-        known: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-        }
+        known: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
         return cls(**known)

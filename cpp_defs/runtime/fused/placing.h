@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "lengths.h"
 #include "sizes.h"
 #include "tables.h"
 

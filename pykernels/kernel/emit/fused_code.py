@@ -21,10 +21,10 @@ from pykernels.kernel.emit.vector_writer import FAST_MATH, Writer
 from pykernels.kernel.expression.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced
 from pykernels.kernel.expression.axes import Shape, encoded
 from pykernels.kernel.expression.fused import Fused
-from pykernels.kernel.expression.nodes import NotExpressible
+from pykernels.kernel.expression.nodes import NotExpressible, dtype_of
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, Facts
 from pykernels.kernel.plan.graph import within
-from pykernels.kernel.plan.planning import make_plan
+from pykernels.kernel.plan.planning import Planner
 from pykernels.kernel.plan.stages import Plan, Stage, adds_rows, arguments_of, extents_of, is_costly, is_plain, widest
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -54,7 +54,7 @@ def compile_kernel(fused: Fused, output: Path, where: str, *, fast_math: bool) -
     BuildError
         There is no compiler to link with, or linking fails.
     """
-    plan = make_plan(fused)
+    plan = Planner(fused).plan()
     # The instructions of several registers are interleaved, so that one need not wait for another. Around a call the
     # registers would be spilled to memory.
     registers = 4 if fused.is_elementwise and target.instruction_set().register < 64 else 2
@@ -85,11 +85,12 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
     module = ir.Module("fused")
     module.triple = llvm.get_default_triple()
     instructions = target.instruction_set()
-    if plan.graph.fused.n_scalars + len(extents_of(plan)) > _MAX_NUMBERS and not plan.graph.fused.is_elementwise:
+    n_scalars = len(plan.graph.fused.signature.scalars)
+    if n_scalars + len(extents_of(plan)) > _MAX_NUMBERS and not plan.graph.fused.is_elementwise:
         raise NotExpressible(f"it computes with more than {_MAX_NUMBERS} numbers")
     if len(plan.stages) > _MAX_STAGES:
         raise NotExpressible(f"it needs more than {_MAX_STAGES} passes")
-    slots = {extent: plan.graph.fused.n_scalars + at for at, extent in enumerate(extents_of(plan))}
+    slots = {extent: n_scalars + at for at, extent in enumerate(extents_of(plan))}
     writers, functions = [], []
     for at, stage in enumerate(plan.stages):
         many = 2 * registers if is_plain(stage) and not adds_rows(stage) else registers
@@ -142,7 +143,7 @@ def _describe(module: ir.Module, plan: Plan, lanes: int) -> None:
 
 def _elementwise_tables(plan: Plan, lanes: int) -> dict[str, list[int]]:
     """Return the tables for the driver of elementwise kernels."""
-    outputs, n_inputs = plan.graph.outputs, plan.graph.fused.n_inputs
+    outputs, n_inputs = plan.graph.outputs, plan.graph.fused.signature.n_inputs
     return {
         "pk_counts": [n_inputs, len(outputs), lanes],
         "pk_item_sizes": [array.storage.itemsize for array in plan.arrays],
@@ -152,8 +153,8 @@ def _elementwise_tables(plan: Plan, lanes: int) -> dict[str, list[int]]:
 
 def _tables(plan: Plan) -> dict[str, list[int]]:
     """Return the tables for the driver of all other kernels."""
-    fused = plan.graph.fused
-    extents = extents_of(plan)
+    fused, extents = plan.graph.fused, extents_of(plan)
+    n_inputs = fused.signature.n_inputs
     arguments = [arguments_of(stage) for stage in plan.stages]
     at_array = {array: at for at, array in enumerate(plan.arrays)}
     views = [array.view for array in plan.arrays if isinstance(array.view, (Reshaped, Sliced))]
@@ -163,14 +164,14 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
     reductions = [node for stage in plan.stages for node, _ in stage.folds]
     position_class = _classes_of_positions(plan)
     members: list[list[int]] = [[] for _ in plan.graph.numbers]
-    of_outputs = range(*(sum(map(len, fused.tensors[:end])) for end in (fused.n_inputs, len(fused.tensors))))
+    of_outputs = range(*(sum(map(len, fused.tensors[:end])) for end in (n_inputs, len(fused.tensors))))
     for position, number in enumerate(position_class):
         if number >= 0 and position not in of_outputs:
             members[number].append(position)
     return {
         "pk_counts": [
-            *(fused.n_inputs, len(fused.tensors) - fused.n_inputs, len(plan.arrays), len(plan.stages)),
-            *(len(plan.graph.numbers), fused.n_scalars, len(extents), len(reductions)),
+            *(n_inputs, len(fused.tensors) - n_inputs, len(plan.arrays), len(plan.stages)),
+            *(len(plan.graph.numbers), len(fused.signature.scalars), len(extents), len(reductions)),
             *(sum(map(len, fused.tensors)), len(fused.axes.lengths), len(views), len(reshaped)),
             sum(isinstance(array.view, Counted) for array in plan.arrays),
         ],
@@ -221,7 +222,7 @@ def _classes_of_positions(plan: Plan) -> list[int]:
     """Return the class number of every axis of every tensor and reshaped array, or -1 if it does not matter."""
     fused = plan.graph.fused
     found = [plan.graph.numbers.get(fused.axes.class_of(position), -1) for position in range(fused.axes.n_positions)]
-    at = sum(map(len, fused.tensors[: fused.n_inputs]))
+    at = sum(map(len, fused.tensors[: fused.signature.n_inputs]))
     for output, is_packed in zip(fused.outputs, plan.graph.packed):
         for axis in fused.axes.shape_of(output):
             (found[at],) = plan.graph.classes_of((axis,)) if axis and not is_packed else (-1,)
@@ -252,5 +253,5 @@ def _shapes(shapes: Sequence[Shape]) -> list[int]:
 
 def _pattern(node: Reduction, storage: np.dtype) -> int:
     """Return the bits of the initial value of a reduction."""
-    first = np.array(folds.identity(node.name, node.dtype), storage).tobytes()
+    first = np.array(folds.identity(node.name, dtype_of(node)), storage).tobytes()
     return int.from_bytes(first, "little", signed=len(first) == 8)

@@ -157,12 +157,8 @@ def _erf_tables() -> list[tuple[float, ...]]:
     pieces = [[*_fitted(lambda d: math.erf(d) / d, 0, half, degree - 1), 0.0]]
     for k in range(1, _PIECES):
         centre = k * _ERF_STEP
-        pieces.append(_fitted(functools.partial(_erf_near, centre), -half, half, degree))
+        pieces.append(_fitted(lambda d, centre=centre: math.erf(centre + d), -half, half, degree))  # type: ignore[misc]
     return list(zip(*pieces))
-
-
-def _erf_near(centre: float, distance: float) -> float:
-    return math.erf(centre + distance)
 
 
 def _nearest(w: Instructions, x: ir.Value, bounded: ir.Value, step: float) -> tuple[ir.Value, ir.Value]:
@@ -180,7 +176,7 @@ def _fitted(function: Callable[[float], float], low: float, high: float, degree:
     return [float(c) for c in coefficients]
 
 
-#: The emitters by C name: ``(writer, vector of float32) -> vector``, for use where `Writer.has_tables`.
+#: The emitters by C name: ``(writer, vector of float32) -> vector``, for whole registers of AVX-512.
 INLINE: Mapping[str, Callable[[Instructions, ir.Value], ir.Value]] = {
     "exp": _exp,
     "log": _log,

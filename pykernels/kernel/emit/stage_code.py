@@ -113,11 +113,8 @@ class StageCode:
         done = self._function.append_basic_block("done")
         ir.IRBuilder(done).ret_void()
         builder.cbranch(builder.icmp_signed("<", next_row, rows), first, done)
-        row.add_incoming(_I64(0), entry.block)
-        row.add_incoming(next_row, builder.block)
-        for phi, start, pointer in zip(first_row, starts, moved):
-            phi.add_incoming(start, entry.block)
-            phi.add_incoming(pointer, builder.block)
+        _receive([row, *first_row], [_I64(0), *starts], entry.block)
+        _receive([row, *first_row], [next_row, *moved], builder.block)
 
     def _row(
         self, builder: ir.IRBuilder, at_rows: Sequence[Sequence[ir.Value]], whole: ir.Value, rest: ir.Value | None
@@ -137,18 +134,14 @@ class StageCode:
         running = [builder.phi(first.type) for first in firsts]
         following = self._elements(builder, at_rows, at, fixed, in_rows, running, None)
         next_at = builder.add(at, _I64(self._lanes))
-        at.add_incoming(_I64(0), head)
-        at.add_incoming(next_at, loop)
-        for phi, first, value in zip(running, firsts, following):
-            phi.add_incoming(first, head)
-            phi.add_incoming(value, loop)
+        _receive([at, *running], [_I64(0), *firsts], head)
+        _receive([at, *running], [next_at, *following], loop)
         builder.cbranch(builder.icmp_signed("<", next_at, whole), loop, after)
 
         builder = ir.IRBuilder(after)
         folded = [builder.phi(first.type) for first in firsts]
-        for phi, first, value in zip(folded, firsts, following):
-            phi.add_incoming(first, head)
-            phi.add_incoming(value, loop)
+        _receive(folded, firsts, head)
+        _receive(folded, following, loop)
         if rest is not None:
             builder, folded = self._tail(builder, at_rows, whole, rest, fixed, in_rows, folded)
         for (node, array), vector in zip(in_rows, folded):
@@ -177,9 +170,8 @@ class StageCode:
         builder.branch(end)
         builder = ir.IRBuilder(end)
         folded = [builder.phi(value.type) for value in so_far]
-        for phi, value, other in zip(folded, so_far, last):
-            phi.add_incoming(value, before)
-            phi.add_incoming(other, tail)
+        _receive(folded, so_far, before)
+        _receive(folded, last, tail)
         return builder, folded
 
     # ---- which values vary along a row
@@ -219,9 +211,9 @@ class StageCode:
         for node, array in self._stage.folds:
             if self._has_columns(array):
                 order, dtype = within(node.operand).order, _folded_in(node)
-                value = convert(builder, values[order], node.dtype, dtype)
+                value = convert(builder, values[order], dtype_of(node), dtype)
                 for other in others:
-                    more = convert(builder, other[order], node.dtype, dtype)
+                    more = convert(builder, other[order], dtype_of(node), dtype)
                     value = folds.combine(self._writer, node.name, dtype, value, more)
                 pointer = self._pointer(builder, at_row, array, at)
                 before = load(self._writer, builder, pointer, array.storage, mask)
@@ -231,7 +223,7 @@ class StageCode:
         result = []
         for (node, _), before in zip(folded, running):
             dtype = _folded_in(node)
-            value = convert(builder, values[within(node.operand).order], node.dtype, dtype)
+            value = convert(builder, values[within(node.operand).order], dtype_of(node), dtype)
             made = folds.combine(self._writer, node.name, dtype, before, value)
             result.append(made if mask is None else builder.select(mask, made, before))
         return result
@@ -284,6 +276,12 @@ class StageCode:
         return pointer if at is None else builder.gep(pointer, [at])
 
 
+def _receive(phis: Sequence[ir.Value], values: Sequence[ir.Value], block: ir.Block) -> None:
+    """Let phis have these values on the way from a block."""
+    for phi, value in zip(phis, values):
+        phi.add_incoming(value, block)
+
+
 def _folded_in(node: Reduction) -> np.dtype:
     """Return the dtype in which a row is reduced."""
-    return np.dtype(np.float32) if node.dtype == np.float16 else node.dtype
+    return np.dtype(np.float32) if dtype_of(node) == np.float16 else dtype_of(node)

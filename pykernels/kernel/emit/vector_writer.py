@@ -77,12 +77,8 @@ class Writer(Instructions):
         ]
         return self._joined(parts)
 
-    def has_tables(self) -> bool:
-        """Whether the processor has the instructions of `avx512` and `lookup`."""
-        return self._instruction_set.name == "avx512" and self.lanes % 16 == 0
-
     def _written_out(self, name: str, twin: str | None) -> Emitter | None:
-        if self.has_tables():
+        if self._instruction_set.name == "avx512" and self.lanes % 16 == 0:
             return inline_tables.INLINE.get(name)
         if not self._instruction_set.has_fma or (twin and name in inline_math.SLOWER):
             return None

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from pykernels.kernel.expression.axes import Shape
 from pykernels.kernel.expression.nodes import Keyword, Node, NotExpressible, Operand, Operation
 
@@ -32,11 +30,6 @@ class Reduction(Node):
     operand: Node = field(default_factory=lambda: Node(0))
     folded: Shape = ()
     may_be_empty: bool = True
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype in which it is computed."""
-        return np.asarray(self.sample).dtype
 
 
 @dataclass(frozen=True, eq=False)

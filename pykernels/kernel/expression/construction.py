@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,7 +57,7 @@ def _operation_of(function: Function, operands: Sequence[Any]) -> Operation:
     compared = _compare_exactly(function, operands) if function.name in _COMPARING else None
     if compared is not None:
         return compared
-    made = operation(function.name, function.function, operands, function.computed_in)
+    made = operation(function, operands)
     if function.name == "power" and not may_raise(made):
         made = _as_products(made, *operands)
     if made.name in ("power", "reciprocal") and made.dtype.kind != "f":
@@ -69,7 +68,7 @@ def _operation_of(function: Function, operands: Sequence[Any]) -> Operation:
 def convert(value: Node, sample: Any, axes: Axes) -> Node:
     """Convert a value to the type of the sample."""
     is_rounded = np.asarray(sample).dtype == np.float16 != dtype_of(value)
-    made = operation("to_half" if is_rounded else "convert", lambda _: sample, [value])
+    made = operation(Function("to_half" if is_rounded else "convert", lambda _: sample), [value])
     return axes.once(made, "convert", made.dtype, value)
 
 
@@ -85,24 +84,18 @@ def _compare_exactly(function: Function, operands: Sequence[Any]) -> Operation |
     limits = np.iinfo(dtype)
 
     def compare(a: Any, b: Any) -> Operation:
-        return operation(function.name, function.function, [b, a] if at else [a, b], function.computed_in)
+        return operation(function, [b, a] if at else [a, b])
 
     if not isinstance(number, Node):
         if limits.min <= number <= limits.max:
             return None
         always = function.function(*((0, number) if at else (number, 0)))
-        same = COMPARISONS[ast.Eq if always else ast.NotEq]
-        return operation(same.name, same.function, [other, other], same.computed_in)
+        return operation(COMPARISONS[ast.Eq if always else ast.NotEq], [other, other])
     narrow = Operation(dtype.type(1), name="wrap", operands=(number,), dtype=dtype)
-    above, below = (
-        operation(each.name, each.function, [number, int(limit)], each.computed_in)
-        for each, limit in (
-            (COMPARISONS[ast.GtE], limits.min),
-            (COMPARISONS[ast.LtE], min(limits.max, np.iinfo(np.int64).max)),
-        )
-    )
-    fits = operation("logical_and", np.logical_and, [above, below])
-    return operation("where", np.where, [fits, compare(narrow, other), compare(number, 0)])
+    above = operation(COMPARISONS[ast.GtE], [number, int(limits.min)])
+    below = operation(COMPARISONS[ast.LtE], [number, int(min(limits.max, np.iinfo(np.int64).max))])
+    fits = operation(Function("logical_and", np.logical_and), [above, below])
+    return operation(Function("where", np.where), [fits, compare(narrow, other), compare(number, 0)])
 
 
 def power_operator(base: Node, exponent: Any) -> tuple[Function, list[Any]]:
@@ -123,7 +116,7 @@ def _clip(value: Any, low: Any = None, high: Any = None) -> Operation:
     def clip(value: Any, *given: Any) -> Any:
         return np.clip(value, None if low is None else given[0], None if high is None else given[-1])
 
-    result = operation("clip", clip, [value, *bounds.values()])
+    result = operation(Function("clip", clip), [value, *bounds.values()])
     sample, dtype = result.sample, result.dtype
     for name, bound in bounds.items():
         if type(getattr(bound, "sample", bound)) is int and dtype.kind in "iu":
@@ -136,7 +129,8 @@ def _clip(value: Any, low: Any = None, high: Any = None) -> Operation:
 def _within(name: str, bound: Any, limits: np.iinfo) -> Any:
     """Return a bound of a clip; a Python integer beyond the dtype's limit on its own side has no effect."""
     limit, function = (limits.min, max) if name == "maximum" else (min(limits.max, np.iinfo(np.int64).max), min)
-    return operation(name, function, [bound, int(limit)]) if isinstance(bound, Node) else function(bound, int(limit))
+    operands = [bound, int(limit)]
+    return operation(Function(name, function), operands) if isinstance(bound, Node) else function(*operands)
 
 
 def _as_products(power: Operation, base: Any, exponent: Any) -> Operation:
@@ -144,12 +138,12 @@ def _as_products(power: Operation, base: Any, exponent: Any) -> Operation:
     largest = _LARGEST_POWER if power.dtype.kind == "f" else _LARGEST_INTEGER_POWER
     if not _is_number(exponent) or not 1 <= exponent <= largest or exponent != int(exponent):
         return power
-    factor = operation("convert", lambda _: power.sample, [base])
-    result = factor
+    factor = operation(Function("convert", lambda _: power.sample), [base])
+    result, multiply = factor, BINARY[ast.Mult]
     for bit in f"{int(exponent):b}"[1:]:
-        result = operation("multiply", operator.mul, [result, result])
+        result = operation(multiply, [result, result])
         if bit == "1":
-            result = operation("multiply", operator.mul, [result, factor])
+            result = operation(multiply, [result, factor])
     return result
 
 

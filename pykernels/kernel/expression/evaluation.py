@@ -85,12 +85,7 @@ class _Evaluation:
     """
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        helpers: Sequence[Any],
-        axes: Axes,
-        evaluated: Iterator[int],
-        depth: int = 0,
+        self, function: Callable[..., Any], helpers: Sequence[Any], axes: Axes, evaluated: Iterator[int], depth: int = 0
     ) -> None:
         definition = promotion.definition_of(function)
         if definition is None or function.__closure__ or depth > _MAX_DEPTH:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-import numpy as np
-
 from pykernels.kernel.expression.axes import Axes, Shape
 from pykernels.kernel.expression.evaluation import evaluate
 from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of
@@ -28,21 +26,19 @@ class Fused:
         The shapes of all nodes.
     tensors : tuple of Shape
         The axes of every tensor, inputs first.
-    dtypes : tuple of dtype
-        The dtype of every tensor.
-    n_inputs, n_scalars : int
-        The number of inputs, and of the scalars passed at run time.
-    is_elementwise : bool
-        Whether it serves tensors of any rank: each has one axis, that of its elements.
+    signature : Signature
+        What it is compiled for.
     """
 
     outputs: tuple[Node, ...]
     axes: Axes
     tensors: tuple[Shape, ...]
-    dtypes: tuple[np.dtype, ...]
-    n_inputs: int
-    n_scalars: int
-    is_elementwise: bool
+    signature: Signature
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether it serves tensors of any rank: each has one axis, that of its elements."""
+        return not self.signature.has_ranks
 
 
 def recognise(kernel: KernelFunction, signature: Signature) -> Fused:
@@ -53,8 +49,8 @@ def recognise(kernel: KernelFunction, signature: Signature) -> Fused:
     NotExpressible
         The kernel has no such expression, or its results are not what the signature says.
     """
-    where, is_elementwise = kernel.place, not signature.has_ranks
-    if is_elementwise and len(signature.tensors) > _MAX_TENSORS:
+    where = kernel.place
+    if not signature.has_ranks and len(signature.tensors) > _MAX_TENSORS:
         raise NotExpressible(f"it has more than {_MAX_TENSORS} tensors", where)
     axes, tensors = _axes_of(signature)
     outputs = evaluate(kernel, signature, axes, tensors)
@@ -65,8 +61,7 @@ def recognise(kernel: KernelFunction, signature: Signature) -> Fused:
             raise NotExpressible(f"it returns {dtype_of(output)} for an output of {tensor.dtype}", where)
         if tensor.ndim not in (len(axes.shape_of(output)), ANY_RANK):
             raise NotExpressible(f"it returns {len(axes.shape_of(output))} axes for an output of {tensor.ndim}", where)
-    dtypes = tuple(tensor.dtype for tensor in signature.tensors)
-    return Fused(outputs, axes, tensors, dtypes, signature.n_inputs, len(signature.scalars), is_elementwise)
+    return Fused(outputs, axes, tensors, signature)
 
 
 def _axes_of(signature: Signature) -> tuple[Axes, tuple[Shape, ...]]:

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pykernels.kernel.expression.operations import Function
+
 _numbers = itertools.count()
 _KINDS = "biuf"
 
@@ -101,22 +103,8 @@ def _sample(value: Operand) -> Any:
     return value.sample if isinstance(value, Node) else value
 
 
-def operation(
-    name: str,
-    function: Callable[..., Any],
-    operands: Sequence[Operand],
-    computed_in: Callable[..., Any] | None = None,
-) -> Operation:
-    """Return the node of an operation.
-
-    Parameters
-    ----------
-    name : str
-        Its name in `operations.OPERATIONS`.
-    function : callable
-        NumPy's or Python's function, which is applied to the samples.
-    computed_in : callable, optional
-        Takes the samples of the operands and returns the dtype to compute in; by default the dtype of the result.
+def operation(function: Function, operands: Sequence[Operand]) -> Operation:
+    """Return the node of an operation, whose dtypes come from applying the function to samples.
 
     Raises
     ------
@@ -127,19 +115,19 @@ def operation(
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            result = function(*samples)
-            dtype = np.asarray(result).dtype if computed_in is None else computed_in(*samples)
+            result = function.function(*samples)
+            dtype = function.computed_in(*samples) if function.computed_in else np.asarray(result).dtype
         except Exception as error:
             raise NotExpressible(f"{type(error).__name__}: {error}") from error
     given = np.asarray(result)
     if any(d.kind not in _KINDS or d.itemsize > 8 for d in (dtype, given.dtype)) or given.ndim > 1:
-        raise NotExpressible(f"{name} gives {given.dtype}")
+        raise NotExpressible(f"{function.name} gives {given.dtype}")
     # A sample of ones avoids special values, such as the zero that a difference of samples would be.
     if isinstance(result, np.ndarray):
         sample = np.ones(1, result.dtype) if result.ndim else result.dtype.type(1)
     else:
         sample = type(result)(1)
-    return Operation(sample, name=name, operands=tuple(operands), dtype=dtype)
+    return Operation(sample, name=function.name, operands=tuple(operands), dtype=dtype)
 
 
 def in_order(outputs: Iterable[Node], operands: Callable[[Node], Iterable[Node]]) -> list[Node]:

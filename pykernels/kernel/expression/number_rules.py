@@ -38,14 +38,11 @@ def may_raise(node: Node) -> Raises | None:
         return None
     raises = OPERATIONS[node.name].raises
     if raises is Raises.DIVISION:
-        return None if _is_nonzero(node.operands[-1]) else raises
+        divisor = node.operands[-1]
+        return raises if isinstance(divisor, Node) or not divisor else None
     if raises is Raises.CONVERSION:
         return raises if dtype_of(node) == np.int64 and dtype_of(node.operands[0]).kind == "f" else None
     return raises if (raises is Raises.RESULT) == (node.dtype.kind == "f") else None
-
-
-def _is_nonzero(value: Any) -> bool:
-    return not isinstance(value, Node) and bool(value)
 
 
 def narrowed(node: Node) -> list[Node]:

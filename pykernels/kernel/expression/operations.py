@@ -1,4 +1,4 @@
-"""The table of operations that kernels may use on elements and numbers, with a row for each.
+"""The table of operations that kernels may use on elements and numbers.
 
 A row holds an operation's names in NumPy, Python and C, the dtype in which it is computed, its cost, where it raises,
 and what computes it in numba-compiled code. `emit.vector_operations.EMITTERS` has its instructions.
@@ -112,10 +112,6 @@ class Properties:
         return (function,) if in_place is None else (function, in_place)
 
 
-def _in_common(*operands: Any) -> np.dtype:
-    return np.result_type(*operands)
-
-
 def _in_its_own(operand: Any) -> np.dtype:
     return np.asarray(operand).dtype
 
@@ -150,16 +146,9 @@ OPERATIONS: Mapping[str, Properties] = {
         _Row("absolute", ("abs", "fabs"), c="fabs"),
         _Row("sign", loops=_OURS),
         _Row("copysign", c="copysign"),
-        _Row("heaviside"),
-        _Row("maximum"),
-        _Row("minimum"),
-        _Row("fmax"),
-        _Row("fmin"),
-        _Row("where"),
+        *map(_Row, ("heaviside", "maximum", "minimum", "fmax", "fmin", "where")),
         # To whole numbers.
-        _Row("floor"),
-        _Row("ceil"),
-        _Row("trunc"),
+        *map(_Row, ("floor", "ceil", "trunc")),
         _Row("rint", ("round", "round_", "around")),
         # Bits and truth values.
         _Row("bitwise_and", python=(ast.BitAnd, operator.and_)),
@@ -168,41 +157,28 @@ OPERATIONS: Mapping[str, Properties] = {
         _Row("invert", ("bitwise_not",), python=(ast.Invert, operator.invert)),
         _Row("left_shift", python=(ast.LShift, operator.lshift), raises=_SHIFT, loops=_OURS_FOR_INTEGERS),
         _Row("right_shift", python=(ast.RShift, operator.rshift), raises=_SHIFT, loops=_OURS_FOR_INTEGERS),
-        _Row("logical_and", computed_in=_in_bool),
-        _Row("logical_or", computed_in=_in_bool),
-        _Row("logical_xor", computed_in=_in_bool),
+        *(_Row(name, computed_in=_in_bool) for name in ("logical_and", "logical_or", "logical_xor")),
         _Row("logical_not", python=(ast.Not, operator.not_), computed_in=_in_bool),
-        _Row("equal", python=(ast.Eq, operator.eq), computed_in=_in_common),
-        _Row("not_equal", python=(ast.NotEq, operator.ne), computed_in=_in_common),
-        _Row("less", python=(ast.Lt, operator.lt), computed_in=_in_common),
-        _Row("less_equal", python=(ast.LtE, operator.le), computed_in=_in_common),
-        _Row("greater", python=(ast.Gt, operator.gt), computed_in=_in_common),
-        _Row("greater_equal", python=(ast.GtE, operator.ge), computed_in=_in_common),
-        _Row("isnan", computed_in=_in_its_own),
-        _Row("isinf", computed_in=_in_its_own),
-        _Row("isfinite", computed_in=_in_its_own),
-        _Row("signbit", computed_in=_in_its_own),
+        _Row("equal", python=(ast.Eq, operator.eq), computed_in=np.result_type),
+        _Row("not_equal", python=(ast.NotEq, operator.ne), computed_in=np.result_type),
+        _Row("less", python=(ast.Lt, operator.lt), computed_in=np.result_type),
+        _Row("less_equal", python=(ast.LtE, operator.le), computed_in=np.result_type),
+        _Row("greater", python=(ast.Gt, operator.gt), computed_in=np.result_type),
+        _Row("greater_equal", python=(ast.GtE, operator.ge), computed_in=np.result_type),
+        *(_Row(name, computed_in=_in_its_own) for name in ("isnan", "isinf", "isfinite", "signbit")),
         # Mathematical functions.
         _Row("sqrt", c="sqrt", cost=_MODERATE, raises=_RESULT),
         _Row("cbrt", c="cbrt", cost=_HIGH),
-        _Row("hypot", c="hypot", cost=_HIGH, raises=_RESULT),
-        _Row("exp", c="exp", cost=_HIGH, raises=_RESULT),
-        _Row("exp2", c="exp2", cost=_HIGH, raises=_RESULT),
-        _Row("expm1", c="expm1", cost=_HIGH, raises=_RESULT),
-        _Row("log", c="log", cost=_HIGH, raises=_RESULT),
-        _Row("log2", c="log2", cost=_HIGH, raises=_RESULT),
-        _Row("log10", c="log10", cost=_HIGH, raises=_RESULT),
-        _Row("log1p", c="log1p", cost=_HIGH, raises=_RESULT),
         _Row("logaddexp", cost=_HIGH),
-        _Row("sin", c="sin", cost=_HIGH, raises=_RESULT),
-        _Row("cos", c="cos", cost=_HIGH, raises=_RESULT),
-        _Row("tan", c="tan", cost=_HIGH, raises=_RESULT),
+        *(
+            _Row(name, c=name, cost=_HIGH, raises=_RESULT)
+            for names in ("exp exp2 expm1 log log2 log10 log1p", "hypot sin cos tan sinh cosh")
+            for name in names.split()
+        ),
         _Row("arcsin", c="asin", cost=_HIGH, raises=_RESULT),
         _Row("arccos", c="acos", cost=_HIGH, raises=_RESULT),
         _Row("arctan", c="atan", cost=_HIGH),
         _Row("arctan2", c="atan2", cost=_HIGH),
-        _Row("sinh", c="sinh", cost=_HIGH, raises=_RESULT),
-        _Row("cosh", c="cosh", cost=_HIGH, raises=_RESULT),
         _Row("tanh", c="tanh", cost=_HIGH),
         _Row("arcsinh", c="asinh", cost=_HIGH),
         _Row("arccosh", c="acosh", cost=_HIGH, raises=_RESULT),
@@ -212,8 +188,7 @@ OPERATIONS: Mapping[str, Properties] = {
         _Row("expit", module="scipy.special", cost=_HIGH),
         # Conversions: to the dtype; of an integer, modulo the dtype's range; rounding float32 to float16.
         _Row("convert", module="", raises=_CONVERSION),
-        _Row("wrap", module=""),
-        _Row("to_half", module=""),
+        *(_Row(name, module="") for name in ("wrap", "to_half")),
     )
 }
 

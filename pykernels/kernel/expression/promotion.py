@@ -101,8 +101,7 @@ def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
             start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
             if start == first:
                 found = copy.deepcopy(node)
-                found.decorator_list = []
-                found.returns = None
+                found.decorator_list, found.returns = [], None
                 for argument in [*found.args.args, *found.args.kwonlyargs]:
                     argument.annotation = None
                 return found

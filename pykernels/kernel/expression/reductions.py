@@ -15,6 +15,8 @@ from pykernels.kernel.expression.construction import apply, compute, convert
 from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of, operation
 from pykernels.kernel.expression.operations import BINARY, REDUCTIONS, Function, find
 
+_DIVIDE = Function("divide", operator.truediv)
+
 
 def reduce(name: str, axes: Axes, value: Node, positional: list[Any], keywords: dict[str, Any]) -> Node:
     """Return the reduction `name` of an array; its arguments are those of NumPy's method."""
@@ -54,7 +56,7 @@ def _folded(axes: Axes, name: str, value: Node, at: frozenset[int], given: dict[
     within = np.dtype(np.float32) if result == np.float16 else result
     array = convert(value, np.ones(1, within), axes)
     count = views.count(axes, _lost(axes, value, at))
-    mean = _divide(axes, _fold(axes, array, name, at), count)
+    mean = apply(_DIVIDE, [_fold(axes, array, name, at), count], axes)
     if name != "mean":
         centred = apply(BINARY[ast.Sub], [array, mean], axes)
         square = apply(BINARY[ast.Mult], [centred, centred], axes)
@@ -62,16 +64,12 @@ def _folded(axes: Axes, name: str, value: Node, at: frozenset[int], given: dict[
         if ddof:
             left = apply(BINARY[ast.Sub], [count, ddof], axes)
             count = apply(Function("maximum", max), [left, 0], axes)
-        mean = _divide(axes, _fold(axes, square, name, at), count)
+        mean = apply(_DIVIDE, [_fold(axes, square, name, at), count], axes)
     if name == "std":
         mean = apply(Function("sqrt", np.sqrt), [mean], axes)
     if result == within:
         return cast(Node, mean)
-    return axes.once(operation("convert", lambda _: np.ones(1, result), [mean]), "convert", result, mean)
-
-
-def _divide(axes: Axes, total: Node, count: Any) -> Any:
-    return apply(Function("divide", operator.truediv), [total, count], axes)
+    return axes.once(operation(Function("convert", lambda _: np.ones(1, result)), [mean]), "convert", result, mean)
 
 
 def _lost(axes: Axes, value: Node, at: frozenset[int]) -> Shape:

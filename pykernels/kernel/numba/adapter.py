@@ -38,12 +38,7 @@ class Adapter:
 
 
 def write(
-    signature: Signature,
-    keywords: Sequence[str],
-    results: Sequence[Result] | None,
-    *,
-    in_pieces: bool,
-    may_lend: bool,
+    signature: Signature, keywords: Sequence[str], results: Sequence[Result] | None, *, in_pieces: bool, may_lend: bool
 ) -> Adapter:
     """Return the adapter for one signature.
 

@@ -9,7 +9,7 @@ import ast
 import ctypes
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,6 @@ from pykernels.kernel.numba import adapter, copying, hooks, intrinsics, output_r
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.loop_math import LoopMath
 from pykernels.kernel.numba.numba_errors import reason_of
-from pykernels.kernel.numba.slower import find_slower
 from pykernels.kernel.numba.target import kernel_target
 from pykernels.kernel.numba.types import check_results, is_in_pieces, type_kernel
 from pykernels.kernel.read.signature import Signature
@@ -39,6 +38,13 @@ from pykernels.kernel.read.source import KernelFunction
 # The limit on LLVM instructions in a kernel with all that it calls, before optimisation. This many take some 15 s; the
 # time grows with the square of their number.
 _MOST_INSTRUCTIONS = 60_000
+# The numbers of elements from which NumPy is faster, although calling it takes some ten microseconds. Measured on one
+# thread: numba takes up to 2.5 times as long for the first, up to 4 times for the others.
+_LARGE, _LARGER = 1 << 14, 1 << 18
+_FUNCTIONS = {
+    **dict.fromkeys(("sort", "argsort", "partition", "argpartition", "unique"), _LARGE),
+    **dict.fromkeys(("percentile", "quantile", "nonzero", "flatnonzero", "argwhere", "cross"), _LARGER),
+}
 
 
 def compile_kernel(
@@ -83,7 +89,7 @@ def compile_kernel(
     parts = ["kernel_runtime", *(["copying"] if copying.COPY in undefined else [])]
     linking.link(code, parts, libraries, output, kernel.where)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
-    slower, slower_from = find_slower(kernel) if form == WHOLE_ARRAY else ("", 0)
+    slower, slower_from = _find_slower(kernel) if form == WHOLE_ARRAY else ("", 0)
     uses_blas = any("numba_xx" in name for name in undefined)
     return (
         Facts(
@@ -105,6 +111,35 @@ def compile_kernel(
 def _has_loop(function: Any) -> bool:
     definition = promotion.definition_of(function)
     return definition is not None and any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(definition))
+
+
+def _find_slower(kernel: KernelFunction) -> tuple[str, int]:
+    """Find what NumPy does faster on large arrays in a kernel or in the functions that it may call.
+
+    Returns
+    -------
+    what : str
+        ``file:line: what``; empty if there is nothing.
+    elements : int
+        The number of elements of the kernel's largest array from which NumPy is faster.
+    """
+    functions: list[Callable[..., Any]] = [kernel.function, *kernel.helpers]
+    found = []
+    for function in functions:
+        definition = promotion.definition_of(function)
+        for node in ast.walk(definition) if definition else ():
+            what, elements = _slower(node)
+            if what:
+                found.append((f"{kernel.path.name}:{getattr(node, 'lineno', 0)}: {what}", elements))
+    return min(found, key=lambda each: each[1], default=("", 0))
+
+
+def _slower(node: ast.AST) -> tuple[str, int]:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return "", 0
+    name = node.func.attr
+    finds_places = name == "where" and len(node.args) == 1
+    return name if finds_places or name in _FUNCTIONS else "", _LARGER if finds_places else _FUNCTIONS.get(name, 0)
 
 
 _POINTERS = map(nb.CPointer, (nb.voidptr, nb.int64, nb.int64, nb.float64, nb.int64))
@@ -165,9 +200,7 @@ def _entry(compiled: Any, *, lends: bool) -> ir.Module:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     convention = context.call_conv
     adapted = ir.Function(
-        module,
-        convention.get_function_type(descriptor.restype, descriptor.argtypes),
-        descriptor.llvm_func_name,
+        module, convention.get_function_type(descriptor.restype, descriptor.argtypes), descriptor.llvm_func_name
     )
     _, buffers, sizes, scalars, begin, end, details = function.args
     arguments = [buffers, sizes, scalars, builder.bitcast(scalars, reals), details, begin, end]

@@ -70,8 +70,7 @@ def emit_copy(
             builder.store(number, cgutils.gep_inbounds(builder, place, 0, at))
     to_strides, from_strides, sizes = (builder.bitcast(place, _I64.as_pointer()) for place in room)
     type_ = ir.FunctionType(
-        ir.IntType(32),
-        [byte, _I64.as_pointer(), byte, _I64.as_pointer(), _I64.as_pointer(), ir.IntType(32), _I64],
+        ir.IntType(32), [byte, _I64.as_pointer(), byte, _I64.as_pointer(), _I64.as_pointer(), ir.IntType(32), _I64]
     )
     function = cgutils.get_or_insert_function(builder.module, type_, COPY)
     item = context.get_abi_sizeof(context.get_data_type(array.dtype))

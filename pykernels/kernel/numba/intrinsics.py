@@ -18,7 +18,7 @@ from pykernels.kernel.expression import promotion
 from pykernels.kernel.expression.operations import COMPARISONS
 from pykernels.kernel.numba import bounds, hooks, iterations, preparing, unbound
 from pykernels.kernel.numba.numpy_numbers import apply_numpy, compute, python_function, resolve
-from pykernels.kernel.numba.python_numbers import apply_python, check_fits
+from pykernels.kernel.numba.python_numbers import apply_python, convert_number
 from pykernels.kernel.numba.target import compile_function
 
 #: Divisions follow NumPy, and an index past the end raises, as it does in Python.
@@ -89,11 +89,8 @@ def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.T
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values = cgutils.unpack_tuple(builder, arguments[3])
-        for value, old, new in zip(values, operands, types):
-            if isinstance(new, nb.Integer) and isinstance(old, nb.Integer) and old != new:
-                check_fits(context, builder, value, old, new)
         # Convert to the weak type first, then to the type of the function's parameter, which may be wider.
-        weak_values = [context.cast(builder, *each) for each in zip(values, operands, types)]
+        weak_values = [convert_number(context, builder, *each) for each in zip(values, operands, types)]
         return compute(context, builder, function, found, returned, weak_values, types)
 
     return (found and returned(function, mask, like, nb.Tuple(operands))), generate
@@ -105,9 +102,7 @@ def like(typing_context: Any, number: nb.Type, array: nb.Type) -> Any:
     type_ = _weak_type(array.dtype, number) if isinstance(array, nb.Array) else number
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if isinstance(type_, nb.Integer) and isinstance(number, nb.Integer) and type_ != number:
-            check_fits(context, builder, arguments[0], number, type_)
-        return context.cast(builder, arguments[0], number, type_)
+        return convert_number(context, builder, arguments[0], number, type_)
 
     return type_(number, array), generate
 

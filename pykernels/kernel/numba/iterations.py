@@ -160,18 +160,10 @@ def cut(definition: ast.FunctionDef, namespace: Mapping[str, Any], *, in_pieces:
 
 def _piece(limits: Sequence[ast.expr]) -> list[ast.expr]:
     """Return the limits ``start + part(n, begin, total), start + part(n, end, total)`` for ``start, stop``."""
-    code = "part(n, piece[0], piece[2])", "part(n, piece[1], piece[2])"
+    begin, end, total = (ast.Subscript(ast.Name(PIECE, ast.Load()), ast.Constant(at), ast.Load()) for at in range(3))
     n: ast.expr = limits[-1] if len(limits) == 1 else ast.BinOp(limits[1], ast.Sub(), limits[0])
-    made: list[ast.expr] = []
-    for text in code:
-        call = ast.parse(text, mode="eval").body
-        assert isinstance(call, ast.Call)
-        call.func = ast.Name(PART, ast.Load())
-        call.args[0] = n
-        for argument in call.args[1:]:
-            argument.value = ast.Name(PIECE, ast.Load())  # type: ignore[attr-defined]
-        made.append(call if len(limits) == 1 else ast.BinOp(limits[0], ast.Add(), call))
-    return made
+    calls = [ast.Call(ast.Name(PART, ast.Load()), [n, at, total], []) for at in (begin, end)]
+    return [call if len(limits) == 1 else ast.BinOp(limits[0], ast.Add(), call) for call in calls]
 
 
 def _is_prange(node: ast.AST, namespace: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Compute a result directly in the output buffer, see ``kernel_runtime/loan.h``."""
+"""Compute a result directly in the output buffer, see ``kernel_runtime.cpp``."""
 
 from __future__ import annotations
 

@@ -10,27 +10,20 @@ from numba import types as nb
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numba.np.numpy_support import as_dtype
+from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from pykernels.kernel.numba.copying import copy, emit_copy, emit_view, parts
 from pykernels.kernel.numba.loop_functions import around, checked_axis, compiled
 from pykernels.kernel.numba.target import kernel_target
 
 
-@intrinsic
-def _with_length(typing_context: Any, lengths: nb.Type, at: nb.Type, length: nb.Type) -> Any:
-    """Return the lengths with another one inserted at a position."""
-    made = nb.UniTuple(nb.intp, len(lengths) + 1)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        old, (place, new) = cgutils.unpack_tuple(builder, arguments[0]), arguments[1:]
-        values = []
-        for i in range(len(old) + 1):
-            before, here = (builder.icmp_signed(sign, place.type(i), place) for sign in ("<", "=="))
-            other = old[i - 1] if i == len(old) else builder.select(before, old[i], old[max(i - 1, 0)])
-            values.append(builder.select(here, new, other))
-        return context.make_tuple(builder, made, values)
-
-    return made(lengths, nb.intp, nb.intp), generate
+@compiled
+def _with_length(lengths: Any, at: Any, length: Any, replaced: Any) -> Any:
+    """Return the lengths with another one at a position, in place of `replaced` of them."""
+    made = np.empty(len(lengths) + 1 - replaced, np.intp)
+    for i in range(made.size):
+        made[i] = length if i == at else lengths[i if i < at else i - 1 + replaced]
+    return made
 
 
 @intrinsic
@@ -74,7 +67,7 @@ def _typed_stack(arrays: Any, axis: Any = 0) -> Any:
 
     def stack(arrays: Any, axis: Any = 0) -> Any:
         at = checked_axis(axis, ndim)
-        made = np.empty(_with_length(arrays[0].shape, at, count), dtype)
+        made = np.empty(to_fixed_tuple(_with_length(arrays[0].shape, at, count, 0), ndim), dtype)
         _stack(made, at, arrays)
         return made
 
@@ -181,7 +174,7 @@ def _typed_take(a: Any, indices: Any, axis: Any = None) -> Any:
             if place < -n or place >= n:
                 raise IndexError("index is out of bounds")
             places[k] = place + n if place < 0 else place
-        made = np.empty(_replaced(a.shape, at, count), dtype)
+        made = np.empty(to_fixed_tuple(_with_length(a.shape, at, count, 1), ndim), dtype)
         source, target = np.ascontiguousarray(a).reshape((rows, n, inner)), made.reshape((rows, count, inner))
         for i in range(rows):
             for k in range(count):
@@ -191,20 +184,6 @@ def _typed_take(a: Any, indices: Any, axis: Any = None) -> Any:
         return made
 
     return take
-
-
-@intrinsic
-def _replaced(typing_context: Any, lengths: nb.Type, at: nb.Type, length: nb.Type) -> Any:
-    """Return the lengths with the one at a position replaced."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        old, (place, new) = cgutils.unpack_tuple(builder, arguments[0]), arguments[1:]
-        values = [
-            builder.select(builder.icmp_signed("==", place, place.type(i)), new, each) for i, each in enumerate(old)
-        ]
-        return context.make_tuple(builder, lengths, values)
-
-    return lengths(lengths, nb.intp, nb.intp), generate
 
 
 def _is_number(type_: Any) -> bool:

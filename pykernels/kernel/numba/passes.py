@@ -24,12 +24,11 @@ def optimise(module: Any, *, is_fast: bool) -> tuple[Any, LoopMath]:
     _hide(module)
     math = LoopMath()
     _simplify(module)
-    rewrites = {"counting": counting.let_inline, "reductions": reductions.mark, "fast_math": fast_math.mark}
-    if not is_fast:
-        del rewrites["fast_math"]
     code = str(module)
+    rewrites = {"counting": counting.let_inline, "reductions": reductions.mark, "fast_math": fast_math.mark}
     for name, rewrite in {**rewrites, "loop_math": math.name}.items():
-        code = rewrite(code) if hooks.is_on(name) else code
+        if hooks.is_on(name) and (is_fast or name != "fast_math"):
+            code = rewrite(code)
     module = llvm.parse_assembly(code)
     target.optimise(module)
     code, bodies = math.define(str(module))

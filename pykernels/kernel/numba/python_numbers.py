@@ -60,8 +60,10 @@ def apply_python(typing_context: Any, function: nb.Type, *operands: nb.Type) -> 
     return (found and found.return_type(function, nb.Tuple(operands))), generate
 
 
-def check_fits(context: Any, builder: Any, number: Any, type_: nb.Integer, dtype: nb.Integer) -> None:
-    """Raise `OverflowError` unless `dtype` can represent a Python integer."""
-    wide = context.cast(builder, number, type_, nb.int64)
-    with cgutils.if_unlikely(builder, builder.not_(fits(builder, wide, as_dtype(dtype)))):
-        context.call_conv.return_user_exc(builder, OverflowError, ())
+def convert_number(context: Any, builder: Any, number: Any, type_: nb.Type, new: nb.Type) -> Any:
+    """Emit a Python number in another type; raise `OverflowError` if it is an integer that `new` cannot represent."""
+    if isinstance(new, nb.Integer) and isinstance(type_, nb.Integer) and type_ != new:
+        wide = context.cast(builder, number, type_, nb.int64)
+        with cgutils.if_unlikely(builder, builder.not_(fits(builder, wide, as_dtype(new)))):
+            context.call_conv.return_user_exc(builder, OverflowError, ())
+    return context.cast(builder, number, type_, new)

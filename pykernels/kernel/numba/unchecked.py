@@ -72,7 +72,8 @@ def load(typing_context: Any, array: nb.Type, index: nb.Type, wraps: nb.Type, ax
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array_, index_, wraps_, _ = arguments
         if _is_element(array, index) and is_checked:
-            return _element(context, builder, array, array_, index, index_, wraps_, axes.literal_value)[1]()
+            pointer = _pointer(context, builder, array, array_, index, index_, wraps_, axes.literal_value)
+            return arrayobj.load_item(context, builder, array, pointer)
         return _call(context, builder, operator.getitem, found, signature.args[:2], arguments[:2], is_checked)
 
     return (found and found.return_type(array, index, wraps, axes)), generate
@@ -88,7 +89,8 @@ def store(typing_context: Any, array: nb.Type, index: nb.Type, value: nb.Type, w
         array_, index_, value_, wraps_, _ = arguments
         if _is_element(array, index) and array.mutable and is_checked:
             value_ = context.cast(builder, value_, value, array.dtype)
-            _element(context, builder, array, array_, index, index_, wraps_, axes.literal_value)[0](value_)
+            pointer = _pointer(context, builder, array, array_, index, index_, wraps_, axes.literal_value)
+            arrayobj.store_item(context, builder, array, value_, pointer)
         else:
             _call(context, builder, operator.setitem, found, signature.args[:3], arguments[:3], is_checked)
         return context.get_dummy_value()
@@ -102,13 +104,10 @@ def _is_checked(index: nb.Type, axes: int) -> bool:
     return all(nb.unliteral(type_) == nb.intp for at, type_ in enumerate(types) if axes >> COMPUTED + at & 1)
 
 
-def _element(
+def _pointer(
     context: Any, builder: Any, array: nb.Array, value: Any, index_type: nb.Type, index: Any, wraps: Any, axes: int
-) -> tuple[Any, Any]:
-    """Return functions that emit a store to an element of an array, and a load of it.
-
-    If `wraps`, the negative indices of `axes` count from the end.
-    """
+) -> Any:
+    """Emit the address of an element of an array; if `wraps`, the negative indices of `axes` count from the end."""
     data, sizes, strides = parts(context, builder, array, value)
     indices = [
         builder.select(builder.and_(wraps, builder.icmp_signed("<", i, i.type(0))), builder.add(i, size), i)
@@ -116,11 +115,7 @@ def _element(
         else i
         for at, (i, size) in enumerate(zip(_whole_numbers(context, builder, index_type, index), sizes))
     ]
-    pointer = cgutils.get_item_pointer2(context, builder, data, sizes, strides, array.layout, indices)
-    return (
-        lambda new: arrayobj.store_item(context, builder, array, new, pointer),
-        lambda: arrayobj.load_item(context, builder, array, pointer),
-    )
+    return cgutils.get_item_pointer2(context, builder, data, sizes, strides, array.layout, indices)
 
 
 def _whole_numbers(context: Any, builder: Any, type_: nb.Type, index: Any) -> list[Any]:

@@ -33,13 +33,13 @@ class Placer:
         self._stages = stages
         self._made_in = made_in
         self._blocked = blocked
-        fused = graph.fused
-        self._arrays = [Array(at, dtype, self._classes_of_tensor(at)) for at, dtype in enumerate(fused.dtypes)]
+        signature = graph.fused.signature
+        self._arrays = [Array(at, t.dtype, self._classes_of_tensor(at)) for at, t in enumerate(signature.tensors)]
         self._views = self._find_views()
         self._arrays += sorted(self._views.values(), key=lambda array: isinstance(array.view, Counted))
         self._targets: dict[Node, list[Array]] = {}
         for at, output in enumerate(graph.outputs):
-            self._targets.setdefault(output, []).append(self._arrays[fused.n_inputs + at])
+            self._targets.setdefault(output, []).append(self._arrays[signature.n_inputs + at])
         self._held: dict[Node, Array] = {}
         self._lent: set[Array] = set()
 
@@ -99,7 +99,7 @@ class Placer:
                     stage.stores.append((root, self._held[root]))
 
     def _classes_of_tensor(self, at: int) -> frozenset[int]:
-        output = at - self._graph.fused.n_inputs
+        output = at - self._graph.fused.signature.n_inputs
         if output >= 0:
             return self._graph.classes[self._graph.outputs[output]]
         found = (self._graph.axes.class_of(next(iter(axis))) for axis in self._graph.fused.tensors[at])

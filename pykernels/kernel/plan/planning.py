@@ -20,22 +20,13 @@ from pykernels.kernel.plan.placing import Placer
 from pykernels.kernel.plan.stages import Plan, Stage
 
 
-def make_plan(fused: Fused) -> Plan:
-    """Plan a kernel.
+class Planner:
+    """Plans a kernel; raises the errors of `Graph`."""
 
-    Raises
-    ------
-    NotExpressible
-        Arrays have axes in different orders, or too many of them.
-    """
-    return _Planner(Graph(fused)).plan()
-
-
-class _Planner:
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._nodes = graph.nodes
-        self._classes = graph.classes
+    def __init__(self, fused: Fused) -> None:
+        self._graph = Graph(fused)
+        self._nodes = self._graph.nodes
+        self._classes = self._graph.classes
         self._level: dict[Node, int] = {}
         self._kept: set[Node] = set()
 
@@ -101,6 +92,7 @@ class _Planner:
         return tuple(sorted(chosen))
 
     def plan(self) -> Plan:
+        """Return the plan; raise `NotExpressible` if the kernel needs too many arrays."""
         self._assign_levels()
         self._keep_costly()
         reductions = [node for node in self._nodes if isinstance(node, Reduction)]

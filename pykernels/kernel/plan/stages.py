@@ -87,8 +87,7 @@ class Plan:
 
 def arguments_of(stage: Stage) -> list[Array]:
     """Return the arrays that a stage takes, in order."""
-    found = [*stage.reads.values(), *(a for _, a in stage.stores), *(a for _, a in stage.folds)]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([*stage.reads.values(), *(array for _, array in (*stage.stores, *stage.folds))]))
 
 
 def nodes_of(stage: Stage) -> list[Node]:

@@ -118,12 +118,10 @@ inline void SendSbp(int32_t number, const pk_instance& instance, pk_sbp_sink sin
 inline int32_t Infer(int32_t op, pk_instance* instance, char* error, size_t size) {
   return Guarded(error, size, [&] { InferInstance(op, instance); });
 }
-
-inline int32_t PlanGradient(int32_t gradient, const pk_instance* forward, const pk_plan_sink* sink,
-                            char* error, size_t size) {
+inline int32_t PlanGradient(int32_t gradient, const pk_instance* forward, const pk_plan_sink* sink, char* error,
+                            size_t size) {
   return Guarded(error, size, [&] { SendGradient(gradient, *forward, *sink); });
 }
-
 inline int32_t ListSbp(int32_t op, const pk_instance* instance, pk_sbp_sink sink, void* user, char* error,
                        size_t size) {
   return Guarded(error, size, [&] { SendSbp(op, *instance, sink, user); });

@@ -7,29 +7,11 @@
 
 namespace oneflow {
 
+/* In the order of OneFlow's numbers, from 0. */
 enum DataType : int {
-  kInvalidDataType = 0,
-  kChar = 1,
-  kFloat = 2,
-  kDouble = 3,
-  kInt8 = 4,
-  kInt32 = 5,
-  kInt64 = 6,
-  kUInt8 = 7,
-  kOFRecord = 8,
-  kFloat16 = 9,
-  kTensorBuffer = 10,
-  kBFloat16 = 11,
-  kBool = 12,
-  kUInt16 = 13,
-  kUInt32 = 14,
-  kUInt64 = 15,
-  kUInt128 = 16,
-  kInt16 = 17,
-  kInt128 = 18,
-  kComplex32 = 19,
-  kComplex64 = 20,
-  kComplex128 = 21
+  kInvalidDataType, kChar, kFloat, kDouble, kInt8, kInt32, kInt64, kUInt8,
+  kOFRecord, kFloat16, kTensorBuffer, kBFloat16, kBool, kUInt16, kUInt32, kUInt64,
+  kUInt128, kInt16, kInt128, kComplex32, kComplex64, kComplex128
 };
 
 enum DeviceType : int { kInvalidDevice = 0, kCPU = 1, kGPU = 2, kCUDA = 2 };

@@ -10,21 +10,10 @@
 
 namespace oneflow {
 
+/* In the order of pk_attr_type. */
 enum AttrType : int {
-  kAtInt32 = PK_ATTR_INT32,
-  kAtInt64 = PK_ATTR_INT64,
-  kAtBool = PK_ATTR_BOOL,
-  kAtFloat = PK_ATTR_FLOAT,
-  kAtDouble = PK_ATTR_DOUBLE,
-  kAtString = PK_ATTR_STRING,
-  kAtShape = PK_ATTR_SHAPE,
-  kAtDataType = PK_ATTR_DTYPE,
-  kAtListInt32 = PK_ATTR_LIST_INT32,
-  kAtListInt64 = PK_ATTR_LIST_INT64,
-  kAtListFloat = PK_ATTR_LIST_FLOAT,
-  kAtListDataType = PK_ATTR_LIST_DTYPE,
-  kAtListShape = PK_ATTR_LIST_SHAPE,
-  kAtListString = PK_ATTR_LIST_STRING
+  kAtInt32 = PK_ATTR_INT32, kAtInt64, kAtBool, kAtFloat, kAtDouble, kAtString, kAtShape,
+  kAtDataType, kAtListInt32, kAtListInt64, kAtListFloat, kAtListDataType, kAtListShape, kAtListString
 };
 using UserOpAttrType = AttrType;
 

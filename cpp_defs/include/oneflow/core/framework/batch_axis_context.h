@@ -2,7 +2,7 @@
  * outputs, and how often an output is produced. Definitions with such functions compile, but nothing calls them. */
 #pragma once
 
-#include "pykernels/definition/op_context.h"
+#include "oneflow/core/framework/sbp_context.h"
 
 namespace oneflow {
 
@@ -18,14 +18,10 @@ inline bool operator==(const OptInt64&, const OptInt64&) { return true; }
 
 namespace user_op {
 
-class BatchAxisContext : public pykernels::OpContext {
+class BatchAxisContext : public SbpContextBase {
  public:
-  using OpContext::OpContext;
+  using SbpContextBase::SbpContextBase;
 
-  const TensorDesc& LogicalTensorDesc4InputArgNameAndIndex(
-      const std::string& name, int32_t index, pykernels::Where at = pykernels::Where::Here()) const {
-    return Tensor(name, index, at);
-  }
   OptInt64* BatchAxis4ArgNameAndIndex(const std::string&, int32_t) { return &axis_; }
 
  private:
