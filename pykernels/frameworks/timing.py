@@ -8,7 +8,7 @@ import math
 import statistics
 import time
 import timeit
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from pykernels.base.errors import KernelError
 from pykernels.base.paths import CPP_DEFS
 from pykernels.build import toolchain
 from pykernels.call.arrays import ArrayCall
+from pykernels.define.definition import OpDef
 
 #: Returns the seconds that a number of calls take.
 Timer = Callable[[int], float]
@@ -102,6 +103,22 @@ def time_pending(function: Callable[[], Any], wait: Callable[[], Any]) -> Timer:
         return time.perf_counter() - start
 
     return timer
+
+
+def gradient_call(
+    library: Any, function: Callable[..., Any], op: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]
+) -> Callable[[], Any] | None:
+    """Return a call of the gradient of `function` on tensors of PyTorch or OneFlow; None if `op` has no gradient."""
+    leaves = [
+        tensor.clone().requires_grad_() if tensor.dtype.is_floating_point and not argument.mutable else tensor
+        for tensor, argument in zip(inputs, op.inputs)
+    ]
+    wanted = [tensor for tensor in leaves if tensor.requires_grad]
+    if op.gradient is None or not wanted:
+        return None
+    result = function(library, *leaves, **attributes)
+    head = library.ones_like(result)
+    return lambda: library.autograd.grad(result, wanted, head, retain_graph=True)
 
 
 def _calibrate(timer: Timer) -> tuple[int, float]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.define.definition import OpDef
-from pykernels.frameworks.timing import Timer, time_pending
+from pykernels.frameworks.timing import Timer, gradient_call, time_pending
 
 #: ``(flow, *inputs, **attributes) -> output``.
 OPS: dict[str, Callable[..., Any]] = {
@@ -40,23 +40,14 @@ def timers(
     """Return timers of an op and of its gradient."""
     flow = _import()
     inputs = [flow.tensor(array) for array in arrays]
-
     wait = flow._oneflow_internal.eager.Sync
 
     def forward(calls: int) -> float:
         with flow.no_grad():
             return time_pending(lambda: function(flow, *inputs, **attributes), wait)(calls)
 
-    leaves = [
-        tensor.clone().requires_grad_() if tensor.dtype.is_floating_point and not argument.mutable else tensor
-        for tensor, argument in zip(inputs, op.inputs)
-    ]
-    wanted = [tensor for tensor in leaves if tensor.requires_grad]
-    if op.gradient is None or not wanted:
-        return forward, None
-    result = function(flow, *leaves, **attributes)
-    head = flow.ones_like(result)
-    return forward, time_pending(lambda: flow.autograd.grad(result, wanted, head, retain_graph=True), wait)
+    backward = gradient_call(flow, function, op, inputs, attributes)
+    return forward, time_pending(backward, wait) if backward else None
 
 
 def _import() -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.define.definition import OpDef
-from pykernels.frameworks.timing import Timer
+from pykernels.frameworks.timing import Timer, gradient_call
 
 #: ``(torch, *inputs, **attributes) -> output``.
 OPS: dict[str, Callable[..., Any]] = {
@@ -42,13 +42,5 @@ def timers(
         with torch.no_grad():
             return timeit.timeit(lambda: function(torch, *inputs, **attributes), number=calls)
 
-    leaves = [
-        tensor.clone().requires_grad_() if tensor.is_floating_point() and not argument.mutable else tensor
-        for tensor, argument in zip(inputs, op.inputs)
-    ]
-    wanted = [tensor for tensor in leaves if tensor.requires_grad]
-    if op.gradient is None or not wanted:
-        return forward, None
-    result = function(torch, *leaves, **attributes)
-    head = torch.ones_like(result)
-    return forward, timeit.Timer(lambda: torch.autograd.grad(result, wanted, head, retain_graph=True)).timeit
+    backward = gradient_call(torch, function, op, inputs, attributes)
+    return forward, timeit.Timer(backward).timeit if backward else None

@@ -15,11 +15,12 @@ import torch
 
 from pykernels.base import fork, locks
 from pykernels.base.errors import BuildError, KernelError, LoadError, PykernelsError, PykernelsWarning
-from pykernels.base.refusals import MissingName
+from pykernels.base.refusals import MissingName, RefusedCall
 from pykernels.frameworks.registrar_libraries import build_library
-from pykernels.frameworks.torch import fake, python, registrar, training, vmap
+from pykernels.frameworks.torch import fake, python, registrar, vmap
 from pykernels.frameworks.torch.layout import Layout
 from pykernels.frameworks.torch.namespace import Namespace
+from pykernels.frameworks.training import mode_of_module
 from pykernels.kernel import service
 from pykernels.load import requests
 from pykernels.load.module import OpModule
@@ -252,7 +253,28 @@ def bind(
             raise KernelError(f"op {op_type!r} is called in a kernel; combine ops in the API file")
         given = iter(tensors)
         groups = [list(itertools.islice(given, size)) for size in sizes]
-        is_train = layout.takes_is_train and training.is_training(tensors)
+        is_train = layout.takes_is_train and _is_training(tensors)
         return layout.unpack(operator(**layout.write(groups, attributes, counts, is_train)))
 
     return call
+
+
+def _is_training(tensors: Sequence[Any]) -> bool:
+    """Whether a call on `tensors` is part of a training pass.
+
+    In the ``forward`` of a module, the mode of the module decides (``module.train()``, ``module.eval()``), as with
+    PyTorch's own layers. Elsewhere a call is part of a training pass if it is recorded for gradients.
+
+    Raises
+    ------
+    RefusedCall
+        The call is being compiled, and a compiler cannot see frames.
+    """
+    if torch.compiler.is_dynamo_compiling():
+        raise RefusedCall(
+            "what is compiled cannot see whether it is part of training: call the operator of torch.ops with is_train="
+        )
+    mode = mode_of_module(sys._getframe(1), torch.nn.Module)
+    if mode is not None:
+        return mode
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
