@@ -35,19 +35,9 @@ def type_name(type_: AttrType) -> str:
 
 
 def parse_value(type_: AttrType, value: Any) -> Any:
-    """Convert `value` to an attribute value of type `type_`.
+    """Convert a Python or NumPy value, or the string into which a framework converted one, to an attribute type.
 
-    Parameters
-    ----------
-    type_ : AttrType
-        The type that the definition declares.
-    value : object
-        A Python or NumPy value, or the string into which a framework converted one.
-
-    Raises
-    ------
-    ValueError
-        The value does not have that type; the message says why.
+    This raises `ValueError` if the value does not have that type; the message says why.
     """
     if type_ in ITEMS:
         return _parse_list(type_, value)

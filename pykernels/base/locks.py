@@ -34,12 +34,8 @@ _locks: weakref.WeakSet[Lock] = weakref.WeakSet()
 class Lock:
     """A reentrant lock for ``with``.
 
-    Parameters
-    ----------
-    purpose : str
-        What its holder does, for messages: "building kernels".
-    others : callable, optional
-        Returns locks of other packages that a holder takes; forks wait for these as well.
+    `purpose` is what its holder does, for messages: "building kernels". `others` returns locks of other packages that a
+    holder takes; forks wait for these as well.
     """
 
     def __init__(self, purpose: str, others: Callable[[], Iterable[Any]] = tuple) -> None:

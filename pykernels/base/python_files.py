@@ -24,12 +24,8 @@ _LONGEST = 120.0
 def execute(path: Path) -> types.ModuleType:
     """Execute a Python file of an op folder as a module with a unique name.
 
-    The file can import the files beside it by their plain names; others cannot.
-
-    Raises
-    ------
-    LoadError
-        The file is missing, has a syntax error, raises, names ``os._exit``, or runs for more than two minutes.
+    The file can import the files beside it by their plain names; others cannot. This raises `LoadError` if the file is
+    missing, has a syntax error, raises, names ``os._exit``, or runs for more than two minutes.
     """
     try:
         source = path.read_bytes()

@@ -46,10 +46,7 @@ class Entry:
 def directory() -> Path:
     """Return the cache directory: ``$PYKERNELS_CACHE``, else ``pykernels`` in the user's cache directory.
 
-    Raises
-    ------
-    CacheError
-        The user has no home directory.
+    This raises `CacheError` if the user has no home directory.
     """
     chosen = os.environ.get("PYKERNELS_CACHE")
     if chosen:

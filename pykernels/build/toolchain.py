@@ -31,10 +31,7 @@ _COMMON_FLAGS = (
 def compiler() -> tuple[str, ...]:
     """Return the command of the C++ compiler: ``$CXX``, else the first of g++, c++ and clang++ on the PATH.
 
-    Raises
-    ------
-    BuildError
-        There is none, or it does not run.
+    This raises `BuildError` if none is installed, or it does not run.
     """
     return _find(os.environ.get("CXX", ""), os.environ.get("PATH", ""))
 

@@ -23,17 +23,9 @@ _NAP = 0.2
 
 
 class ModuleProcess:
-    """A process that runs a module; the end of its ``with`` block kills it.
+    """A process that runs a module with arguments and environment variables; the end of its ``with`` block kills it.
 
-    Parameters
-    ----------
-    module : str
-    *arguments : str
-        Its arguments on the command line.
-    variables : mapping of str to str, optional
-        Environment variables to set.
-    leads_group : bool
-        Whether the processes that it starts are killed with it.
+    If it `leads_group`, the processes that it starts are killed with it.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ def _check_steps(subject: Subject, steps: list[Step]) -> None:
     done = run_child(lambda report: _touch(subject, steps, report))
     if done.code == 0:
         return
-    activity = done.lines[-1] if done.lines else steps[0].op.name
+    activity = done.last or steps[0].op.name
     if -done.code in (signal.SIGSEGV, signal.SIGBUS):
         raise Wrong(f"{activity} of an array, where it crashes")
     raise Wrong(activity if done.code == 1 else f"{activity} of an array; the process {done.how}")

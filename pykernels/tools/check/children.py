@@ -18,8 +18,8 @@ _Work = Callable[[Callable[[str], None]], None]
 class Ended:
     """How a process ended, and what it reported."""
 
-    #: The lines that it reported.
-    lines: list[str]
+    #: The last line that it reported; empty if it has reported none.
+    last: str
     #: Its exit code, or the negative number of the signal that ended it.
     code: int
     #: How it ended, in words.
@@ -36,17 +36,17 @@ def run_child(work: _Work, limit: float = 30) -> Ended:
     child = context.Process(target=_run, args=(work, sender))
     child.start()
     sender.close()
-    lines, end, how = [], time.monotonic() + limit, ""
+    last, end, how = "", time.monotonic() + limit, ""
     try:
         while receiver.poll(max(0.0, end - time.monotonic())):
-            lines.append(receiver.recv())
+            last = receiver.recv()
         child.kill()
         how = "does not finish in time"
     except (EOFError, OSError):  # it has ended
         pass
     child.join()
     code = child.exitcode or 0
-    return Ended(lines, code, how or describe_end(code))
+    return Ended(last, code, how or describe_end(code))
 
 
 def _run(work: _Work, sender: Connection) -> None:

@@ -48,8 +48,7 @@ def _fork(step: Step, busy: Step) -> None:
         for _ in range(_FORKS):
             done = run_child(call_again, _LIMIT)
             if done.code:
-                problem = done.lines[-1] if done.lines else done.how
-                raise Wrong(f"{step.op.name}: in a forked process, the kernel {problem}")
+                raise Wrong(f"{step.op.name}: in a forked process, the kernel {done.last or done.how}")
     finally:
         is_over.set()
         caller.join(_LIMIT)

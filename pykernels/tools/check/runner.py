@@ -1,7 +1,7 @@
 """Run checks in a separate process, so that a crash or hang is a finding and the other checks continue.
 
-The process, ``python -m pykernels.tools.check.runner``, receives a `_Request` and sends a message at the beginning and
-at the end of each check.
+The process, ``python -m pykernels.tools.check.runner``, receives what `_main` takes and sends a message at the beginning
+and at the end of each check.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +29,6 @@ from pykernels.tools.process import ModuleProcess, receive, sending
 
 #: How long one check of one op may take, in seconds.
 LIMIT = 300
-
-
-@dataclass(frozen=True)
-class _Request:
-    """What to check: a folder, the names of checks, and the calls (arguments by name).
-
-    Without calls, the checks generate calls with `arguments`.
-    """
-
-    folder: str
-    checks: tuple[str, ...]
-    calls: list[dict[str, Any]] | None
-    arguments: Arguments
 
 
 def choose(names: Sequence[str] | None) -> tuple[str, ...]:
@@ -80,7 +66,7 @@ def run_checks(
             # Hypothesis must leave nothing in the working directory.
             variables = {**ONE_THREAD, "HYPOTHESIS_STORAGE_DIRECTORY": scratch}
             with ModuleProcess("pykernels.tools.check.runner", variables=variables, leads_group=True) as worker:
-                worker.send(_Request(str(folder), tuple(remaining), given, arguments or Arguments()))
+                worker.send((folder, remaining, given, arguments or Arguments()))
                 for message in worker.messages(limit, is_stopped):
                     if "begins" in message:
                         running = message["begins"]
@@ -109,22 +95,25 @@ def _need_hypothesis() -> None:
         ) from None
 
 
-def _main(request: _Request, report: Callable[[dict[str, Any]], None]) -> None:
+def _main(
+    request: tuple[Path, Sequence[str], Sequence[Mapping[str, Any]] | None, Arguments],
+    report: Callable[[dict[str, Any]], None],
+) -> None:
     """Run the checks one after the other; report the beginning and the result of each."""
+    folder, checks, given, arguments = request
     # A kernel that runs as Python is not an error.
     warnings.simplefilter("ignore", PykernelsWarning)
-    folder = Path(request.folder)
     module = open_folder(folder)
     calls, refused = None, None
-    if request.calls is not None:
+    if given is not None:
         try:
-            calls = [read_sample(module, each) for each in request.calls]
+            calls = [read_sample(module, each) for each in given]
         except PykernelsError as error:
             refused = str(error)
     # Frameworks take long to load, so they load while other checks run.
-    hosts = frameworks.start_hosts(folder) if "frameworks" in request.checks and not refused else {}
-    subject = Subject(module, calls, request.arguments, hosts)
-    for name in request.checks:
+    hosts = frameworks.start_hosts(folder) if "frameworks" in checks and not refused else {}
+    subject = Subject(module, calls, arguments, hosts)
+    for name in checks:
         report({"begins": name})
         start = time.perf_counter()
         result = Result(module.name, name, FAILED, refused) if refused else _check(subject, name)

@@ -32,7 +32,7 @@ WORKS, NOTE, ABSENT, FAILS = "works", "note", "absent", "fails"
 
 # With less free space, in bytes, a build may fail.
 _LITTLE_ROOM = 500 << 20
-_PYTHONS = ("python3.10", "python3.11")
+_PYTHONS = {"python3.10": "MXNet and OneFlow run on it", "python3.11": "a current PyTorch runs on it"}
 _DEFINITION = paths.OPS / "relu" / "relu_cpp_def.cpp"
 
 
@@ -96,16 +96,17 @@ def _python() -> Iterator[_Finding]:
 
 def _interpreters() -> Iterator[_Finding]:
     """Look for the other interpreters that frameworks need: 3.10 for MXNet and OneFlow, 3.11 for a current PyTorch."""
-    for name in _PYTHONS:
+    for name, why in _PYTHONS.items():
         if name == f"python{sys.version_info[0]}.{sys.version_info[1]}":
             continue
         # Run it, because a pyenv shim exists even without the interpreter behind it.
         works = False
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             works = subprocess.run([name, "-c", "import venv"], capture_output=True, timeout=30).returncode == 0
-        state = WORKS if works else ABSENT
-        why = "MXNet and OneFlow run on it" if name == "python3.10" else "a current PyTorch runs on it"
-        yield _Finding(name, state, shutil.which(name) or "" if works else "not found", "" if works else f"{why}")
+        if works:
+            yield _Finding(name, WORKS, shutil.which(name) or "")
+        else:
+            yield _Finding(name, ABSENT, "not found", why)
 
 
 def _numba() -> Iterator[_Finding]:
@@ -143,12 +144,11 @@ def _compiler() -> Iterator[_Finding]:
 
 def _binutils() -> Iterator[_Finding]:
     found = shutil.which("objcopy")
-    yield _Finding(
-        "objcopy",
-        WORKS if found else ABSENT,
-        found or "not found",
-        "" if found else "apt install binutils (Debian, Ubuntu), for python -m pykernels build",
-    )
+    if found:
+        yield _Finding("objcopy", WORKS, found)
+    else:
+        cure = "apt install binutils (Debian, Ubuntu), for python -m pykernels build"
+        yield _Finding("objcopy", ABSENT, "not found", cure)
 
 
 def _vector_math() -> Iterator[_Finding]:
