@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pykernels.base.abi import AttrType
 from pykernels.base.attributes import ITEMS
 from pykernels.base.errors import LoadError
-from pykernels.define.declared import Argument
+from pykernels.define.declared import Argument, Attribute
 from pykernels.load.folders import PY_API
 from pykernels.load.module import OpModule
 
@@ -80,15 +80,13 @@ class StubOp:
     #: The text of its API file.
     api: str
     inputs: Sequence[Argument]
-    #: The type of each attribute.
-    attributes: Mapping[str, AttrType]
+    attributes: Sequence[Attribute]
 
 
 def describe_module(module: OpModule) -> StubOp:
     """Return what a stub needs of an op folder; this builds its definition."""
-    op = module.forward
     api = module.files[PY_API].read_text(encoding="utf-8")
-    return StubOp(module.name, api, op.inputs, {each.name: each.type for each in op.attributes})
+    return StubOp(module.name, api, module.forward.inputs, module.forward.attributes)
 
 
 def write_stubs(file: Path, ops: Iterable[StubOp]) -> None:
@@ -128,7 +126,7 @@ class _Api:
     def __init__(self, op: StubOp) -> None:
         self.name = op.name
         self.imports: set[str] = set()
-        self._types = {name: _attribute_type(type_) for name, type_ in op.attributes.items()}
+        self._types = {each.name: _attribute_type(each.type) for each in op.attributes}
         self._types.update((each.name, _input_type(each)) for each in op.inputs)
         tree = ast.parse(op.api)
         self._imported = dict(_imports(tree))

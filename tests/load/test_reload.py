@@ -151,14 +151,15 @@ def test_frameworks_see_an_edited_definition(framework: str, tmp_path: Path) -> 
         import pykernels
         from pathlib import Path
         from pykernels.tools.new.definition import definition_text
-        from pykernels.tools.new.sketch import SketchAttribute, sketch
+        from pykernels.define.declared import Attribute
+        from pykernels.tools.new.sketch import sketch
         from pykernels.base.abi import AttrType
 
         module = pykernels.load_ops(watch=True)["gain"]
         make = {{"mxnet": lambda a: framework.nd.array(a)}}.get("{framework}", lambda a: framework.tensor(a))
         x = make(np.full(3, 2, np.float32))
         assert module.api.gain(x).sum() == 12
-        other = sketch("gain", attributes=[SketchAttribute("scale", AttrType.DOUBLE, 5.0)])
+        other = sketch("gain", attributes=[Attribute("scale", AttrType.DOUBLE, 5.0)])
         Path("ops/gain/gain_cpp_def.cpp").write_text(definition_text(other))
         Path("ops/gain/gain_py_api.py").write_text(Path("ops/gain/gain_py_api.py").read_text().replace("1.0", "5.0"))
         end = time.monotonic() + 60

@@ -12,7 +12,7 @@ import pytest
 from process import CHECKOUT, run
 
 from pykernels.base.abi import AttrType
-from pykernels.define.declared import Argument
+from pykernels.define.declared import Argument, Attribute
 from pykernels.tools import cli, stubs
 
 pytest.importorskip("mypy")
@@ -181,8 +181,9 @@ def test_a_package_has_types_of_itself(place: Path) -> None:
 
 def test_all_that_an_api_file_may_have() -> None:
     types = {"axes": AttrType.SHAPE, "dtype": AttrType.DTYPE, "weights": AttrType.LIST_FLOAT}
+    attributes = [Attribute(name, type_) for name, type_ in types.items()]
     inputs = [Argument("a"), Argument("b"), Argument("xs", 2, True), Argument("maybe", optional=True)]
-    text = stubs.stub_text([stubs.StubOp("many", textwrap.dedent(API), inputs, types)])
+    text = stubs.stub_text([stubs.StubOp("many", textwrap.dedent(API), inputs, attributes)])
     assert text.partition("class ManyApi(Protocol):")[2].partition("\nclass Ops")[0] == MEMBERS.format(
         weights="Sequence[float] | None"
     )

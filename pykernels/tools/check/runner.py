@@ -1,7 +1,7 @@
 """Run checks in a separate process, so that a crash or hang is a finding and the other checks continue.
 
-The process, ``python -m pykernels.tools.check.runner``, receives what `_main` takes and sends a message at the beginning
-and at the end of each check.
+The process, ``python -m pykernels.tools.check.runner``, receives what `_main` takes, and sends a message at the
+beginning and at the end of each check.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pykernels.base.abi import AttrType
+from pykernels.define.declared import Attribute
 from pykernels.tools.new.kernel import formula
-from pykernels.tools.new.sketch import Sketch, SketchAttribute
+from pykernels.tools.new.sketch import Sketch
 
 _SHAPES = {
     "elementwise": "(elements,)",
@@ -46,17 +47,17 @@ def api_text(sketch: Sketch) -> str:
     return "\n".join(lines) + "\n"
 
 
-def example_value(attribute: SketchAttribute) -> object:
+def example_value(attribute: Attribute) -> object:
     """Return the default of an attribute, or a suitable value if it has none."""
-    if attribute.has_default:
+    if not attribute.required:
         return attribute.default
     return {AttrType.BOOL: True, AttrType.STRING: "text"}.get(attribute.type, 2)
 
 
 def _parameters(sketch: Sketch) -> Iterator[str]:
     yield from sketch.inputs
-    yield from (each.name for each in sketch.attributes if not each.has_default)
-    yield from (f"{each.name}={each.default!r}" for each in sketch.attributes if each.has_default)
+    yield from (each.name for each in sketch.attributes if each.required)
+    yield from (f"{each.name}={each.default!r}" for each in sketch.attributes if not each.required)
 
 
 def _docstring(sketch: Sketch) -> Iterator[str]:
@@ -68,13 +69,13 @@ def _docstring(sketch: Sketch) -> Iterator[str]:
     for each in sketch.attributes:
         python = {AttrType.BOOL: "bool", AttrType.STRING: "str", AttrType.INT32: "int", AttrType.INT64: "int"}
         yield f"    {each.name} : {python.get(each.type, 'float')}"
-        yield "        A factor." if each.is_number else "        Not used yet."
+        yield "        A factor." if each.name in sketch.factors else "        Not used yet."
     yield from ("", "    Returns", "    -------", *(f"    {name} : tensor" for name in sketch.outputs), '    """')
 
 
 def _needs_sample(sketch: Sketch) -> bool:
     """Return whether checks cannot generate arguments from the definition alone."""
-    return sketch.kind == "matmul" or any(not each.has_default for each in sketch.attributes)
+    return sketch.kind == "matmul" or any(each.required for each in sketch.attributes)
 
 
 def _sample(sketch: Sketch) -> Iterator[str]:
@@ -85,6 +86,6 @@ def _sample(sketch: Sketch) -> Iterator[str]:
     yield "    return {"
     yield from (f'        "{name}": rng.uniform(0.5, 2, shape).astype(dtype),' for name in sketch.inputs)
     for each in sketch.attributes:
-        if not each.has_default:
+        if each.required:
             yield f'        "{each.name}": {example_value(each)!r},'
     yield "    }"

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from pykernels.base.abi import AttrType
-from pykernels.tools.new.sketch import Sketch, SketchAttribute
+from pykernels.define.declared import Attribute
+from pykernels.tools.new.sketch import Sketch
 
 _TYPES = {
     AttrType.FLOAT: "float",
@@ -95,9 +96,9 @@ def _lines(lines: Sequence[str] | Iterator[str], indent: int) -> str:
     return "\n".join(" " * indent + line for line in lines)
 
 
-def _attribute(attribute: SketchAttribute) -> str:
+def _attribute(attribute: Attribute) -> str:
     type_, value = _TYPES[attribute.type], attribute.default
-    if not isinstance(value, (bool, int, float, str)):
+    if attribute.required:
         return f'.Attr<{type_}>("{attribute.name}")'
     literal = json.dumps(value) if isinstance(value, (bool, str)) else repr(value)
     return f'.Attr<{type_}>("{attribute.name}", {literal})'

@@ -6,13 +6,12 @@ import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pykernels.base import paths
 from pykernels.base.abi import AttrType
 from pykernels.base.attributes import parse_value, type_name
 from pykernels.base.errors import CallError, LoadError
-from pykernels.define.declared import REQUIRED
+from pykernels.define.declared import Attribute
 
 #: The kinds of ops, each with its default inputs and outputs.
 KINDS = {
@@ -33,25 +32,6 @@ _MODULES = frozenset({"np", "pykernels", "pytest", "opcheck", "Path"})
 
 
 @dataclass(frozen=True)
-class SketchAttribute:
-    """An attribute of a new op; `default` is `REQUIRED` if it has none."""
-
-    name: str
-    type: AttrType
-    default: Any = REQUIRED
-
-    @property
-    def has_default(self) -> bool:
-        """Whether calls may leave the attribute out."""
-        return self.default is not REQUIRED
-
-    @property
-    def is_number(self) -> bool:
-        """Whether the op multiplies its result by the attribute."""
-        return self.type not in (AttrType.BOOL, AttrType.STRING)
-
-
-@dataclass(frozen=True)
 class Sketch:
     """A new op."""
 
@@ -60,16 +40,16 @@ class Sketch:
     kind: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attributes: tuple[SketchAttribute, ...]
+    attributes: tuple[Attribute, ...]
 
     @property
     def factors(self) -> list[str]:
         """The attributes that the op multiplies its result by."""
-        return [each.name for each in self.attributes if each.is_number]
+        return [each.name for each in self.attributes if each.type not in (AttrType.BOOL, AttrType.STRING)]
 
     def call(self, function: str) -> str:
         """Return a statement that calls `function` with the required arguments."""
-        given = [*self.inputs, *(each.name for each in self.attributes if not each.has_default)]
+        given = [*self.inputs, *(each.name for each in self.attributes if each.required)]
         return f"{', '.join(self.outputs)} = {function}({', '.join(given)})"
 
 
@@ -78,7 +58,7 @@ def sketch(
     kind: str = "elementwise",
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
-    attributes: Sequence[SketchAttribute] | None = None,
+    attributes: Sequence[Attribute] | None = None,
 ) -> Sketch:
     """Return a new op with defaults for missing parts; by default, an elementwise op has an attribute ``scale``.
 
@@ -87,7 +67,7 @@ def sketch(
     """
     _check_name(name)
     if attributes is None:
-        attributes = [SketchAttribute("scale", AttrType.DOUBLE, 1.0)] if kind == "elementwise" else []
+        attributes = [Attribute("scale", AttrType.DOUBLE, 1.0)] if kind == "elementwise" else []
     given = Sketch(name, kind, tuple(inputs or KINDS[kind][0]), tuple(outputs or KINDS[kind][1]), tuple(attributes))
     if kind in ("loss", "matmul"):
         for what, names, wanted in (("inputs", given.inputs, 2), ("outputs", given.outputs, 1)):
@@ -97,7 +77,7 @@ def sketch(
     return given
 
 
-def read_attribute(text: str) -> SketchAttribute:
+def read_attribute(text: str) -> Attribute:
     """Read an attribute written as ``alpha:float=0.01``; by default the type is float, and the attribute is required.
 
     This raises `CallError` if the text has another form.
@@ -112,14 +92,14 @@ def read_attribute(text: str) -> SketchAttribute:
         )
     type_ = ATTRIBUTE_TYPES[given]
     if found["default"] is None:
-        return SketchAttribute(found["name"], type_)
+        return Attribute(found["name"], type_)
     try:
         default = parse_value(type_, found["default"])
     except ValueError as error:
         raise CallError(f"{text!r}: the default is not of type {given}: {error}") from None
     if default in (float("inf"), float("-inf")) or default != default:
         raise CallError(f"{text!r}: the default must be finite")
-    return SketchAttribute(found["name"], type_, default)
+    return Attribute(found["name"], type_, default)
 
 
 def _check_name(name: str) -> None:

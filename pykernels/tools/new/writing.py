@@ -118,13 +118,14 @@ def write_package(name: str, op: Sketch, folder: Path) -> dict[Path, str]:
     if root.exists():
         raise LoadError(f"{root} already exists; choose another name, or remove it first")
     ops = _op_texts(op, root / name)
+    stub = stubs.StubOp(op.name, api_text(op), [Argument(each) for each in op.inputs], op.attributes)
     values = {"name": name, "op": op.name, "version": __version__, "call": op.call(f"{name}.{op.name}")}
     texts = {
         root / "pyproject.toml": (_PROJECT.format(**values), "what pip needs to know, and where the ops are"),
         root / "README.md": (_README.format(**values), "how to build and use it"),
         root / name / "__init__.py": (_INIT.format(**values), "the functions of the ops"),
         root / name / "py.typed": ("", "marks the package as typed, for type checkers"),
-        root / name / stubs.FILE: (stubs.stub_text([_stub(op)]), "the types, for editors"),
+        root / name / stubs.FILE: (stubs.stub_text([stub]), "the types, for editors"),
         **ops,
         root / "tests" / f"test_{op.name}.py": (
             test_text(op, f'Path(__file__).parent.parent / "{name}" / "{op.name}"'),
@@ -132,12 +133,6 @@ def write_package(name: str, op: Sketch, folder: Path) -> dict[Path, str]:
         ),
     }
     return _write(texts, f"the package {root}")
-
-
-def _stub(op: Sketch) -> stubs.StubOp:
-    return stubs.StubOp(
-        op.name, api_text(op), [Argument(name) for name in op.inputs], {each.name: each.type for each in op.attributes}
-    )
 
 
 def is_package(folder: Path) -> bool:
