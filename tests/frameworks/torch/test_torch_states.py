@@ -134,7 +134,7 @@ def test_states_that_cannot_be(ops: Any) -> None:
         torch.func.vmap(ops.batch_norm, in_dims=(0, None, None, None, None))(x.detach()[None], *arguments()[1:])
 
 
-def test_the_api_is_reported_by_modules_and_gradients() -> None:
+def test_api_functions_learn_of_training_from_modules_and_gradients() -> None:
     pykernels.load_ops()
     batch_norm = pykernels.list_ops()["batch_norm"].api.batch_norm
 
