@@ -16,15 +16,23 @@ enum DataType : int {
 
 enum DeviceType : int { kInvalidDevice = 0, kCPU = 1, kGPU = 2, kCUDA = 2 };
 
-/* The data type's NumPy name, if it has one. */
-inline const char* DataTypeName(DataType type) {
-  static const char* const kNames[] = {
-      "unknown",  "char",    "float32",      "float64",   "int8",      "int32",     "int64",  "uint8",
-      "OFRecord", "float16", "TensorBuffer", "bfloat16",  "bool",      "uint16",    "uint32", "uint64",
-      "uint128",  "int16",   "int128",       "complex32", "complex64", "complex128"};
+/* A data type's NumPy name, if it has one, and the size of an element in bytes, 0 if it has none. */
+struct DataTypeFacts {
+  const char* name;
+  size_t size;
+};
+
+inline const DataTypeFacts& FactsOf(DataType type) {
+  static const DataTypeFacts kFacts[] = {
+      {"unknown", 0}, {"char", 1}, {"float32", 4}, {"float64", 8}, {"int8", 1}, {"int32", 4},
+      {"int64", 8}, {"uint8", 1}, {"OFRecord", 0}, {"float16", 2}, {"TensorBuffer", 0},
+      {"bfloat16", 2}, {"bool", 1}, {"uint16", 2}, {"uint32", 4}, {"uint64", 8}, {"uint128", 16},
+      {"int16", 2}, {"int128", 16}, {"complex32", 4}, {"complex64", 8}, {"complex128", 16}};
   const size_t index = static_cast<size_t>(type);
-  return index < sizeof(kNames) / sizeof(kNames[0]) ? kNames[index] : "unknown";
+  return kFacts[index < sizeof(kFacts) / sizeof(kFacts[0]) ? index : 0];
 }
+
+inline const char* DataTypeName(DataType type) { return FactsOf(type).name; }
 inline std::string DataType_Name(DataType type) { return DataTypeName(type); }
 inline std::ostream& operator<<(std::ostream& out, DataType type) { return out << DataTypeName(type); }
 
@@ -43,9 +51,7 @@ inline bool IsIntegralDataType(DataType type) {
 inline bool IsIndexDataType(DataType type) { return type == kInt32 || type == kInt64; }
 
 inline size_t GetSizeOfDataType(DataType type) {
-  static const size_t kSizes[] = {0, 1, 4, 8, 1, 4, 8, 1, 0, 2, 0, 2, 1, 2, 4, 8, 16, 2, 16, 4, 8, 16};
-  const size_t index = static_cast<size_t>(type);
-  if (index < sizeof(kSizes) / sizeof(kSizes[0]) && kSizes[index] != 0) { return kSizes[index]; }
+  if (const size_t size = FactsOf(type).size) { return size; }
   UNIMPLEMENTED() << "the size of data type " << type;
 }
 
