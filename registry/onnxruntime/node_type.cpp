@@ -89,7 +89,7 @@ PK_EXPORT OrtStatus* RegisterCustomOps(OrtSessionOptions* options, const OrtApiB
     // Requesting a newer version than the library has would print to the console, so use its own version.
     unsigned minor = kOrtVersion;
     std::sscanf(base->GetVersionString(), "1.%u", &minor);
-    SetOrtVersion(minor);
+    the_ort_version = minor;
     OpsByDomain ops;
     for (const NodeType* type : OfferedTypes()) {
       for (const auto& variant : type->variants()) ops[type->domain()].push_back(variant.get());

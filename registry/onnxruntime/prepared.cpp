@@ -149,7 +149,7 @@ std::shared_ptr<const Instance> PreparedTable::FindInstance(const std::vector<in
 
 std::vector<ShapeCheck> PreparedTable::MakeChecks(const Inputs& inputs) const {
   std::vector<ShapeCheck> checks;
-  if (OrtVersion() < kOrtVersionWithSize || OrtVersion() >= kOrtVersionWithShapeReference) return checks;
+  if (the_ort_version < kOrtVersionWithSize || the_ort_version >= kOrtVersionWithShapeReference) return checks;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Inputs::Input& input = inputs[i];
     const bool has_elements = std::find(input.dims, input.dims + input.ndim, 0) == input.dims + input.ndim;

@@ -13,13 +13,7 @@ void RequireAxes(size_t ndim) {
   if (ndim > PK_MAX_NDIM) Fail(kCallError, "a tensor has ", ndim, " axes; ops take at most ", PK_MAX_NDIM);
 }
 
-uint32_t the_version = 0;
-
 }  // namespace
-
-void SetOrtVersion(uint32_t minor) { the_version = minor; }
-
-uint32_t OrtVersion() { return the_version; }
 
 void Check(const OrtApi& api, OrtStatus* status) {
   if (!status) return;
@@ -29,7 +23,7 @@ void Check(const OrtApi& api, OrtStatus* status) {
 }
 
 Inputs::Inputs(const OrtApi& api, const OrtKernelContext* context, size_t n_slots) {
-  const bool has_references = OrtVersion() >= kOrtVersionWithShapeReference;
+  const bool has_references = the_ort_version >= kOrtVersionWithShapeReference;
   Check(api, api.KernelContext_GetInputCount(context, &size_));
   size_ = std::min(size_, n_slots);
   for (size_t i = 0; i < size_; ++i) {

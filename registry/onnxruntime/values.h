@@ -12,8 +12,7 @@ namespace pykernels::onnxruntime {
 void Check(const OrtApi& api, OrtStatus* status);
 
 // The minor version of ONNX Runtime 1.x, set by RegisterCustomOps.
-void SetOrtVersion(uint32_t minor);
-uint32_t OrtVersion();
+inline uint32_t the_ort_version = 0;
 
 // The inputs of a node in their slots, read without allocations of our own, each of which would take as long as a small
 // node.
