@@ -142,7 +142,7 @@ def _bindings(node: ast.AST) -> list[tuple[str, _Bound]]:
         return _bind(node.target, node.value)
     if isinstance(node, (ast.For, ast.comprehension)):
         counts = isinstance(node.iter, ast.Call) and _name(node.iter.func) in ("range", "prange", "ndindex")
-        return [(n, counts) for n in _names(node.target)]
+        return [(n, counts) for n in names_in(node.target)]
     return []
 
 
@@ -152,12 +152,13 @@ def _bind(target: ast.expr, value: ast.expr) -> list[tuple[str, _Bound]]:
     if isinstance(target, (ast.Tuple, ast.List)):
         if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
             return [pair for t, v in zip(target.elts, value.elts) for pair in _bind(t, v)]
-        return [(n, _is_shape(value)) for n in _names(target)]
+        return [(n, _is_shape(value)) for n in names_in(target)]
     return []
 
 
-def _names(target: ast.expr) -> list[str]:
-    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name)]
+def names_in(tree: ast.AST) -> list[str]:
+    """Return the names in an expression."""
+    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
 
 
 def _name(function: ast.expr) -> str:

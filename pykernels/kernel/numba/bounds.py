@@ -23,7 +23,7 @@ import copy
 import types
 from collections.abc import Mapping, Sequence, Set
 
-from pykernels.kernel.expression.promotion import COPY, LIMIT
+from pykernels.kernel.expression.promotion import COPY, LIMIT, names_in
 from pykernels.kernel.numba.iterations import PART
 
 #: Names in the rewritten code. If there are any iterations, ``fits(start, stop, array, first, last, ...)`` raises
@@ -81,7 +81,7 @@ class _Hoister(ast.NodeTransformer):
         start, stop, last, own = (f"{LIMIT}{what}_{self._count}__" for what in ("start", "stop", "last", "counter"))
         begins, ends = (ast.Name(name, ast.Load()) for name in (start, stop))
         wraps = ast.Name(f"__pykernels_wraps_{self._count}__", ast.Load())
-        used = {name for access in proven.values() for name in _names(access.slice)}
+        used = {name for access in proven.values() for name in names_in(access.slice)}
         copies = {name: f"{COPY}{self._count}_{name}" for name in sorted(used & self._local - {counter})}
         places: list[ast.expr] = []
         for access in proven.values():
@@ -90,7 +90,7 @@ class _Hoister(ast.NodeTransformer):
         copied = {name: _assign(new, ast.Name(name, ast.Load())) for name, new in copies.items()}
         late = [copied.pop(name) for name in copies if name in self._uncertain]
         check: list[ast.stmt] = [*late, _assign(wraps.id, _call(FITS, begins, ends, *places))]
-        if self._uncertain & {name for access in proven.values() for name in _names(access)} or any(
+        if self._uncertain & {name for access in proven.values() for name in names_in(access)} or any(
             _is_computed(index, {counter}) for access in proven.values() for index in _indices(access.slice)
         ):
             # Check only if there are iterations: otherwise computing with NumPy's numbers may raise, and reading a
@@ -289,11 +289,7 @@ def _is_natural(index: ast.expr, names: set[str]) -> bool:
 
 def _is_computed(index: ast.expr, counters: set[str]) -> bool:
     """Whether an index is computed from numbers other than a counter and literals."""
-    return isinstance(index, ast.BinOp) and not _names(index) <= counters
-
-
-def _names(node: ast.AST) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return isinstance(index, ast.BinOp) and not counters.issuperset(names_in(index))
 
 
 def _renamed(access: ast.Subscript, names: Mapping[str, str]) -> ast.Subscript:
