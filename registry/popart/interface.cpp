@@ -1,7 +1,6 @@
 #include "interface.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "../host/error.h"
 #include "dtype.h"
@@ -37,8 +36,7 @@ int Answer(char* text, std::size_t size, const Body& body) {
     answer = body();
     if (answer.size() >= size) throw popart::error("the answer of {} bytes is too long", answer.size());
   });
-  std::strncpy(text, problem.value_or(answer).c_str(), size - 1);
-  text[size - 1] = '\0';
+  pykernels::WriteText(problem.value_or(answer), text, size);
   return problem ? -1 : 0;
 }
 
