@@ -19,6 +19,7 @@ class TensorSpec(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: dtype
+    meta_shape: tuple[int, ...] = ()
 
 
 Operator = Callable[["Tensor", Any], "Tensor"]
@@ -197,7 +198,14 @@ class TensorByRef:
     """The annotation of a parameter whose changes in place also change the caller's tensor."""
 
 
-def variable(data: Any, dtype: dtype | None = None, name: str | None = None, downcast: bool = True) -> Variable:
+def variable(
+    data: Any,
+    dtype: dtype | None = None,
+    name: str | None = None,
+    downcast: bool = True,
+    replica_grouping: None = None,
+    retrieval_mode: str | None = None,
+) -> Variable:
     """Return a new variable of the main graph.
 
     Parameters
@@ -209,6 +217,8 @@ def variable(data: Any, dtype: dtype | None = None, name: str | None = None, dow
     name : str, optional
     downcast : bool
         Whether to convert 64-bit types to 32-bit ones if no `dtype` is given.
+    replica_grouping, retrieval_mode
+        Since there is one replica, `replica_grouping` must be None, and `retrieval_mode` None or "one_per_group".
 
     Raises
     ------
@@ -221,6 +231,8 @@ def variable(data: Any, dtype: dtype | None = None, name: str | None = None, dow
             f"popxl.variable: the current graph is {graph!r}, and variables can be made in the main graph only. Give "
             "the graph an input for it (popxl.graph_input, or a parameter), or use popxl.constant"
         )
+    if replica_grouping is not None or retrieval_mode not in (None, "one_per_group"):
+        raise CallError("popxl.variable: there is one replica, so that replica_grouping cannot be given")
     made: Variable = graph._add(Variable(graph, graph._create_tensor_id(name), to_numpy(data, dtype, downcast)))
     return made
 
@@ -232,7 +244,13 @@ def constant(data: Any, dtype: dtype | None = None, name: str | None = None, dow
     return made
 
 
-def graph_input(shape: Iterable[int], dtype: dtype, name: str | None = None, by_ref: bool = False) -> Tensor:
+def graph_input(
+    shape: Iterable[int],
+    dtype: dtype,
+    name: str | None = None,
+    by_ref: bool = False,
+    meta_shape: Iterable[int] | None = None,
+) -> Tensor:
     """Return a new input of the current graph.
 
     Parameters
@@ -242,6 +260,8 @@ def graph_input(shape: Iterable[int], dtype: dtype, name: str | None = None, by_
     name : str, optional
     by_ref : bool
         Whether changes in place also change the caller's tensor.
+    meta_shape
+        Must be None, since there is one replica.
 
     Raises
     ------
@@ -251,6 +271,8 @@ def graph_input(shape: Iterable[int], dtype: dtype, name: str | None = None, by_
     graph = get_current_context().graph
     if graph is graph.ir.main_graph:
         raise CallError("popxl.graph_input: the main graph has no inputs; load what it needs with ops.host_load")
+    if meta_shape:
+        raise CallError("popxl.graph_input: there is one replica, so that meta_shape cannot be given")
     check_dtype("popxl.graph_input", dtype)
     made: Tensor = graph._add(Tensor(graph, graph._create_tensor_id(name), tuple(shape), dtype))
     graph._inputs.append(made)

@@ -126,8 +126,16 @@ def split(t: Tensor, splits: int | list[int], axis: int = 0) -> tuple[Tensor, ..
 
 
 @op_debug_context
-def gather(t: Tensor, indices: Tensor, axis: int = 0, available_memory_proportion: float | None = None) -> Tensor:
+def gather(
+    t: Tensor,
+    indices: Tensor,
+    axis: int = 0,
+    available_memory_proportion: float | None = None,
+    zero_OOR: bool = False,  # noqa: N803
+) -> Tensor:
     """Select elements by index along an axis, as ``numpy.take`` does; an index out of range makes the run fail."""
+    if zero_OOR:
+        raise CallError("gather: zero_OOR=True is not provided by pykernels.vendors.popxl")
     get_current_context().graph.check_holds(t=t, indices=indices)
     # ONNX accepts only signed indices of 32 or 64 bits.
     at = indices if indices.dtype.name in ("int32", "int64") else node("Cast", indices, to=7)
@@ -144,11 +152,19 @@ def onehot(t: Tensor, num_classes: Tensor, values: Tensor, axis: int) -> Tensor:
 
 
 @op_debug_context
-def init(shape: Iterable[int], dtype: dtype, name: str | None = None, init_type: str = "zero") -> Tensor:
+def init(
+    shape: Iterable[int],
+    dtype: dtype,
+    name: str | None = None,
+    init_type: str = "zero",
+    meta_shape: Iterable[int] | None = None,
+) -> Tensor:
     """Return a tensor of zeros that ops can change in place; "undef" also means zeros."""
     check_dtype("init", dtype)
-    if init_type not in ("zero", "undef"):
-        raise CallError(f"init: init_type is {init_type!r}; it must be 'zero' or 'undef'")
+    if init_type not in ("zero", "undef") or meta_shape:
+        raise CallError(
+            f"init: init_type is {init_type!r}, meta_shape {meta_shape!r}; give 'zero' or 'undef', and none"
+        )
     return node("Expand", constant(0, dtype), integers(*shape), name=name or "init")
 
 
