@@ -18,26 +18,17 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a call.
-
-    Attributes
-    ----------
-    outputs : list of ndarray
-    gradients : dict
-        The gradients of the sum of all outputs times their seeds, by input (argument, index); empty if none are
-        computed.
-    is_train : bool
-        Whether it is the result of a training pass.
-    states : list of ndarray or None
-        The states after the call; None if they are not visible.
-    tolerance : float or None
-        By how much gradients that are obtained indirectly may differ; None for what their dtypes allow.
-    """
+    """The result of a call."""
 
     outputs: list[np.ndarray]
+    #: The gradients of the sum of all outputs times their seeds, by input (argument, index); empty if none are
+    #: computed.
     gradients: dict[Place, np.ndarray]
+    #: Whether it is the result of a training pass.
     is_train: bool
+    #: The states after the call; None if they are not visible.
     states: list[np.ndarray] | None = None
+    #: By how much gradients that are obtained indirectly may differ; None for what their dtypes allow.
     tolerance: float | None = None
 
 
@@ -54,46 +45,30 @@ class NodeCase:
 
 @dataclass(frozen=True)
 class Case:
-    """A call.
-
-    Attributes
-    ----------
-    op_type : str
-    inputs : dict
-        The arrays of each input argument.
-    attributes : dict
-        The attributes whose values differ from the definition's defaults.
-    counts : dict
-        The number of tensors of each output argument.
-    seeds : list of ndarray
-        The gradients of the outputs.
-    places : list of (str, int)
-        The inputs that have a gradient.
-    states : list of str
-        The input arguments that the op changes.
-    expected : dict
-        The results in training (True) and outside of it (False).
-    nodes : list of NodeCase
-        The op and the ops of its gradient.
-    function : tuple of str
-        The parameters of the API file's function, if the case calls that instead of the op.
-    is_strided : bool
-        Whether tensors are not contiguous.
-    in_graphs : bool
-        Whether it is also called in graphs, which takes longer.
-    """
+    """A call."""
 
     op_type: str
+    #: The arrays of each input argument.
     inputs: dict[str, list[np.ndarray]]
+    #: The attributes whose values differ from the definition's defaults.
     attributes: dict[str, Any]
+    #: The number of tensors of each output argument.
     counts: dict[str, int]
+    #: The gradients of the outputs.
     seeds: list[np.ndarray]
+    #: The inputs that have a gradient.
     places: list[Place]
+    #: The input arguments that the op changes.
     states: list[str]
+    #: The results in training (True) and outside of it (False).
     expected: dict[bool, Outcome]
+    #: The op and the ops of its gradient.
     nodes: list[NodeCase] = field(default_factory=list)
+    #: The parameters of the API file's function, if the case calls that instead of the op.
     function: tuple[str, ...] = ()
+    #: Whether tensors are not contiguous.
     is_strided: bool = False
+    #: Whether it is also called in graphs, which takes longer.
     in_graphs: bool = True
 
     @property

@@ -11,21 +11,15 @@ from pykernels.base.frameworks import FRAMEWORKS
 
 @dataclass(frozen=True)
 class Installed:
-    """An installed or missing framework.
+    """An installed or missing framework."""
 
-    Attributes
-    ----------
-    package, title : str
-        ``torch``, ``PyTorch``.
-    version : str or None
-        None if it is not installed.
-    note : str
-        A remark on this version, or on the missing framework.
-    """
-
+    #: Such as ``torch``.
     package: str
+    #: Such as ``PyTorch``.
     title: str
+    #: None if it is not installed.
     version: str | None
+    #: A remark on this version, or on the missing framework.
     note: str = ""
 
 

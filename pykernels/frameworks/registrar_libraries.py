@@ -24,19 +24,12 @@ _SOURCES, _MACHINE, _LIBC = _COMMON = ("sources", "machine", "libc")
 
 @dataclass(frozen=True)
 class RegistrarLibrary:
-    """A registrar that is built here.
+    """A registrar that is built here."""
 
-    Attributes
-    ----------
-    framework : str
-        The framework's package, such as ``oneflow``.
-    path : Path
-    made_for : dict of str to str
-        The versions that it fits, by name, and what all registrars depend on.
-    """
-
+    #: The framework's package, such as ``oneflow``.
     framework: str
     path: Path
+    #: The versions that it fits, by name, and what all registrars depend on.
     made_for: dict[str, str]
 
     def __str__(self) -> str:

@@ -22,47 +22,31 @@ PYTHON = "Python"
 
 @dataclass(frozen=True)
 class Facts:
-    """The record kept beside a compiled kernel in the cache.
+    """The record kept beside a compiled kernel in the cache."""
 
-    Attributes
-    ----------
-    form : str
-        ``"elementwise"``, ``"fused"``, ``"loops"``, ``"whole-array"`` or ``"Python"``.
-    reason : str
-        Why it has no faster form; empty if it is elementwise.
-    vector_math : tuple of str
-        The C math functions that it computes in vectors, by their C names (``"expf"``).
-    scalar_math : tuple of str
-        The functions that it calls lane by lane, since this machine has no vector version.
-    instruction_set : str
-        The target of the code: ``"avx512"``, ``"avx2"``, ``"sse2"`` or another; empty if it runs as Python.
-    blas : bool
-        Whether it calls matrix products.
-    in_pieces : bool
-        Whether a framework may distribute its iterations (`pykernels.prange`) over threads.
-    stages : int
-        The number of passes, if it is fused.
-    slower : str
-        What NumPy does faster on large arrays, so that it runs there instead; empty if nothing.
-    slower_from : int
-        The number of elements from which NumPy runs.
-    fast_math : bool
-        Whether its arithmetic may be regrouped (`KernelFunction.fast_math`).
-    specialize_on : tuple of str
-        If it is not fused, the numbers on which it may be specialized to become fused (`Signature`).
-    """
-
+    #: ``"elementwise"``, ``"fused"``, ``"loops"``, ``"whole-array"`` or ``"Python"``.
     form: str
+    #: Why it has no faster form; empty if it is elementwise.
     reason: str = ""
+    #: The C math functions that it computes in vectors, by their C names (``"expf"``).
     vector_math: tuple[str, ...] = ()
+    #: The functions that it calls lane by lane, since this machine has no vector version.
     scalar_math: tuple[str, ...] = ()
+    #: The target of the code: ``"avx512"``, ``"avx2"``, ``"sse2"`` or another; empty if it runs as Python.
     instruction_set: str = ""
+    #: Whether it calls matrix products.
     blas: bool = False
+    #: Whether a framework may distribute its iterations (`pykernels.prange`) over threads.
     in_pieces: bool = False
+    #: The number of passes, if it is fused.
     stages: int = 0
+    #: What NumPy does faster on large arrays, so that it runs there instead; empty if nothing.
     slower: str = ""
+    #: The number of elements from which NumPy runs.
     slower_from: int = 0
+    #: Whether its arithmetic may be regrouped (`KernelFunction.fast_math`).
     fast_math: bool = False
+    #: If it is not fused, the numbers on which it may be specialized to become fused (`Signature`).
     specialize_on: tuple[str, ...] = ()
 
     @property

@@ -13,17 +13,12 @@ from pykernels.kernel.read.ownership import is_foreign
 
 @dataclass(frozen=True)
 class RegisteredClass:
-    """A class with the name and the place (``file:line``) of its registration.
-
-    Attributes
-    ----------
-    is_np : bool
-        Whether it receives ``mx.np`` arrays and runs as under ``mx.npx.set_np``, instead of receiving NDArrays.
-    """
+    """A class with the name and the place (``file:line``) of its registration."""
 
     op: str
     cls: type
     where: str
+    #: Whether it receives ``mx.np`` arrays and runs as under ``mx.npx.set_np``, instead of receiving NDArrays.
     is_np: bool
 
     def run(self, owner: object, method: str, *arguments: Any, **keywords: Any) -> Any:

@@ -26,15 +26,9 @@ Infer = Callable[[Sequence[int]], "tuple[int, ...] | None"]
 
 @dataclass(frozen=True)
 class Term:
-    """``(symbol + offset) // divisor``.
+    """``(symbol + offset) // divisor``."""
 
-    Attributes
-    ----------
-    symbol : int
-        The position of the symbol.
-    offset, divisor : int
-    """
-
+    #: The position of the symbol.
     symbol: int
     offset: int = 0
     divisor: int = 1
@@ -48,20 +42,12 @@ class Term:
 
 @dataclass(frozen=True)
 class Formula:
-    """``constant + sum(factor * term) + scale * product(terms)``.
-
-    Attributes
-    ----------
-    constant : int
-    terms : tuple of (Term, int)
-        The terms of the sum and their factors.
-    product : tuple of Term
-        The terms of the product; empty if there is none.
-    scale : int
-    """
+    """``constant + sum(factor * term) + scale * product(terms)``."""
 
     constant: int
+    #: The terms of the sum and their factors.
     terms: tuple[tuple[Term, int], ...] = ()
+    #: The terms of the product; empty if there is none.
     product: tuple[Term, ...] = ()
     scale: int = 0
 
@@ -82,20 +68,13 @@ def _times(factor: int, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Shapes:
-    """The result of the analysis.
+    """The result of the analysis."""
 
-    Attributes
-    ----------
-    equal : tuple of (int, int)
-        Pairs of symbols that must be equal.
-    fixed : tuple of int
-        Symbols that must have the value of the example.
-    outputs : tuple of Formula
-        The dimensions of the outputs.
-    """
-
+    #: Pairs of symbols that must be equal.
     equal: tuple[tuple[int, int], ...]
+    #: Symbols that must have the value of the example.
     fixed: tuple[int, ...]
+    #: The dimensions of the outputs.
     outputs: tuple[Formula, ...]
 
 

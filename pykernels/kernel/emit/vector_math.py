@@ -17,21 +17,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class InstructionSet:
-    """An instruction set.
-
-    Attributes
-    ----------
-    register : int
-        The size of its widest vectors, in bytes.
-    letters : mapping of int to str
-        Its letters in the names of libmvec, by the size of a vector in bytes.
-    has_fma : bool
-        Whether it has fused multiply-add.
-    """
+    """An instruction set."""
 
     name: str
+    #: The size of its widest vectors, in bytes.
     register: int
+    #: Its letters in the names of libmvec, by the size of a vector in bytes.
     letters: Mapping[int, str]
+    #: Whether it has fused multiply-add.
     has_fma: bool
 
 

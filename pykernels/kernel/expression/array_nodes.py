@@ -12,23 +12,15 @@ from pykernels.kernel.expression.nodes import Keyword, Node, NotExpressible, Ope
 
 @dataclass(frozen=True, eq=False)
 class Reduction(Node):
-    """The elements of an array folded along axes.
+    """The elements of an array folded along axes."""
 
-    Attributes
-    ----------
-    name : str
-        ``"add"``, ``"multiply"``, ``"maximum"`` or ``"minimum"``.
-    operand : Node
-        The array; it has the dtype of the result.
-    folded : tuple of Axis
-        The axes that the result lacks, or has with length 1.
-    may_be_empty : bool
-        Whether there may be no elements to fold.
-    """
-
+    #: ``"add"``, ``"multiply"``, ``"maximum"`` or ``"minimum"``.
     name: str = ""
+    #: The array; it has the dtype of the result.
     operand: Node = field(default_factory=lambda: Node(0))
+    #: The axes that the result lacks, or has with length 1.
     folded: Shape = ()
+    #: Whether there may be no elements to fold.
     may_be_empty: bool = True
 
 
@@ -48,16 +40,11 @@ class Reshaped(Node):
 
 @dataclass(frozen=True, eq=False)
 class Sliced(Node):
-    """A part of an input.
-
-    Attributes
-    ----------
-    parts : tuple of (int, int, int)
-        For every axis of the input: the position of an axis whose length is the part's first index, or -1 for 0; the
-        step; the position of the part's own axis, or -1 if it has none.
-    """
+    """A part of an input."""
 
     operand: Node = field(default_factory=lambda: Node(0))
+    #: For every axis of the input: the position of an axis whose length is the part's first index, or -1 for 0; the
+    #: step; the position of the part's own axis, or -1 if it has none.
     parts: tuple[tuple[int, int, int], ...] = ()
 
 

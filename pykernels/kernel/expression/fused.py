@@ -17,22 +17,14 @@ _MAX_TENSORS = 32
 
 @dataclass(frozen=True)
 class Fused:
-    """What a fused kernel computes.
-
-    Attributes
-    ----------
-    outputs : tuple of Node
-    axes : Axes
-        The shapes of all nodes.
-    tensors : tuple of Shape
-        The axes of every tensor, inputs first.
-    signature : Signature
-        What it is compiled for.
-    """
+    """What a fused kernel computes."""
 
     outputs: tuple[Node, ...]
+    #: The shapes of all nodes.
     axes: Axes
+    #: The axes of every tensor, inputs first.
     tensors: tuple[Shape, ...]
+    #: What it is compiled for.
     signature: Signature
 
     @property

@@ -45,17 +45,11 @@ class NotExpressible(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A value that is known only at run time.
+    """A value that is known only at run time."""
 
-    Attributes
-    ----------
-    sample : ndarray of shape (1,), or number
-        An array stands for an array of any rank; a Python or NumPy number for a number of this type.
-    order : int
-        Greater than that of every operand.
-    """
-
+    #: An array stands for an array of any rank; a Python or NumPy number for a number of this type.
     sample: Any
+    #: Greater than that of every operand.
     order: int = field(default_factory=_numbers.__next__)
 
 

@@ -52,51 +52,31 @@ class Loops(enum.Enum):
 
 @dataclass(frozen=True)
 class Function:
-    """A function or operator, and the operation for which it stands.
+    """A function or operator, and the operation for which it stands."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the operation.
-    function : callable
-        NumPy's or Python's function, which determines the dtype of the result.
-    computed_in : callable or None
-        Takes samples of the operands and returns the dtype to compute in; None for the dtype of the result.
-    """
-
+    #: The name of the operation.
     name: str
+    #: NumPy's or Python's function, which determines the dtype of the result.
     function: Callable[..., Any]
+    #: Takes samples of the operands and returns the dtype to compute in; None for the dtype of the result.
     computed_in: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True)
 class Properties:
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the operation and of its NumPy function.
-    aliases : tuple of str
-        Further functions for it.
-    module : str
-        The module of these functions; empty for operations that only expressions have.
-    python : tuple of (type of ast.AST, callable), optional
-        Python's operator, in the syntax tree and as a function.
-    c : str
-        The function for it in C's ``math.h`` and Python's `math`; empty if there is none.
-    computed_in : callable, optional
-        As in `Function`.
-    cost : Cost
-    raises : Raises, optional
-    loops : Loops
-    """
-
+    #: The name of the operation and of its NumPy function.
     name: str
+    #: Further functions for it.
     aliases: tuple[str, ...] = ()
+    #: The module of these functions; empty for operations that only expressions have.
     module: str = "numpy"
+    #: Python's operator, in the syntax tree and as a function.
     python: tuple[type[ast.AST], Callable[..., Any]] | None = None
+    #: The function for it in C's ``math.h`` and Python's `math`; empty if there is none.
     c: str = ""
+    #: As in `Function`.
     computed_in: Callable[..., Any] | None = None
     cost: Cost = Cost.LOW
     raises: Raises | None = None
@@ -195,20 +175,13 @@ OPERATIONS: Mapping[str, Properties] = {
 
 @dataclass(frozen=True)
 class Folding:
-    """A reduction.
+    """A reduction."""
 
-    Attributes
-    ----------
-    operation : str
-        The operation that folds the elements.
-    has_dtype : bool
-        Whether its second parameter is a dtype.
-    options : tuple of str
-        Its further keywords beside ``keepdims``.
-    """
-
+    #: The operation that folds the elements.
     operation: str
+    #: Whether its second parameter is a dtype.
     has_dtype: bool = False
+    #: Its further keywords beside ``keepdims``.
     options: tuple[str, ...] = ()
 
 

@@ -33,23 +33,15 @@ class NotNative(Exception):
 
 @dataclass(frozen=True)
 class Hook:
-    """A hook, implemented by the module of the same name in this package.
+    """A hook, implemented by the module of the same name in this package."""
 
-    Attributes
-    ----------
-    does : str
-        What the hook does for a kernel.
-    relies_on : str
-        What the hook expects of numba or LLVM.
-    names : tuple of str
-        The private names that it uses; the hook is off if one is missing.
-    is_required : bool
-        Whether kernels would be wrong or unsafe without the hook, so that they run as Python.
-    """
-
+    #: What the hook does for a kernel.
     does: str
+    #: What the hook expects of numba or LLVM.
     relies_on: str
+    #: The private names that it uses; the hook is off if one is missing.
     names: tuple[str, ...] = ()
+    #: Whether kernels would be wrong or unsafe without the hook, so that they run as Python.
     is_required: bool = False
 
 

@@ -14,74 +14,49 @@ from pykernels.kernel.plan.graph import Graph, within
 
 @dataclass(eq=False)
 class Array:
-    """An array in memory: a tensor, or an intermediate result.
+    """An array in memory: a tensor, or an intermediate result."""
 
-    Attributes
-    ----------
-    tensor : int
-        The position of the tensor, or -1.
-    storage : dtype
-        The dtype of its elements in memory.
-    classes : frozenset of int
-        The classes along which it has elements.
-    is_local : bool
-        Whether it holds the elements of one block at a time.
-    view : Node or None
-        The reshaped tensor that it is, or what it counts.
-    """
-
+    #: The position of the tensor, or -1.
     tensor: int
+    #: The dtype of its elements in memory.
     storage: np.dtype
+    #: The classes along which it has elements.
     classes: frozenset[int]
+    #: Whether it holds the elements of one block at a time.
     is_local: bool = False
+    #: The reshaped tensor that it is, or what it counts.
     view: Node | None = None
 
 
 @dataclass(eq=False)
 class Stage:
-    """One pass.
-
-    Attributes
-    ----------
-    domain : tuple of int
-        The classes over whose elements it iterates.
-    reads : dict of Node to Array
-    stores : list of (Node, Array)
-        The nodes that it writes, element by element.
-    folds : list of (Reduction, Array)
-        The reductions that it accumulates.
-    """
+    """One pass."""
 
     phase: int
     in_block: bool
     level: int
+    #: The classes over whose elements it iterates.
     domain: tuple[int, ...]
     roots: list[Node] = field(default_factory=list)
     reads: dict[Node, Array] = field(default_factory=dict)
+    #: The nodes that it writes, element by element.
     stores: list[tuple[Node, Array]] = field(default_factory=list)
+    #: The reductions that it accumulates.
     folds: list[tuple[Reduction, Array]] = field(default_factory=list)
 
 
 @dataclass(eq=False)
 class Plan:
-    """A fused kernel as stages.
-
-    Attributes
-    ----------
-    graph : Graph
-    blocked : tuple of int
-        The classes that are cut into blocks.
-    groups : tuple of int
-        For every class, the first of the adjacent classes that all arrays share with it.
-    in_pieces : bool
-        Whether the blocks are independent.
-    """
+    """A fused kernel as stages."""
 
     graph: Graph
     arrays: list[Array]
     stages: list[Stage]
+    #: The classes that are cut into blocks.
     blocked: tuple[int, ...]
+    #: For every class, the first of the adjacent classes that all arrays share with it.
     groups: tuple[int, ...]
+    #: Whether the blocks are independent.
     in_pieces: bool
 
 

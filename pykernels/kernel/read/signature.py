@@ -45,30 +45,21 @@ class Signature:
     depends on the value of a number, such as an axis or a bool that it branches on, the kernel is *specialized* on it:
     the number becomes a constant, and each value gets its own kernel. The recogniser finds the names of such numbers;
     `Facts.specialize_on` passes them to `specialize`.
-
-    Attributes
-    ----------
-    inputs, outputs : tuple of Group
-        One for each argument of the definition.
-    scalars : tuple of (str, int)
-        The keywords passed at run time, each with its position among the definition's attributes, or
-        ``abi.SCALAR_IS_TRAIN``.
-    reals : frozenset of str
-        The scalars that are floating-point numbers.
-    flags : frozenset of str
-        The scalars that are bools.
-    constants : tuple of (str, value)
-        The keywords that are compiled in.
-    specialized : tuple of str
-        The constants that are numbers.
     """
 
+    #: The tensors of each input and each output of the definition.
     inputs: tuple[Group, ...]
     outputs: tuple[Group, ...]
+    #: The keywords passed at run time, each with its position among the definition's attributes, or
+    #: ``abi.SCALAR_IS_TRAIN``.
     scalars: tuple[tuple[str, int], ...] = ()
+    #: The scalars that are floating-point numbers.
     reals: frozenset[str] = frozenset()
+    #: The scalars that are bools.
     flags: frozenset[str] = frozenset()
+    #: The keywords that are compiled in.
     constants: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+    #: The constants that are numbers.
     specialized: tuple[str, ...] = ()
     # Compared as text, since -0.0 equals 0.0, and NaN does not equal itself.
     _constants_as_text: str = field(init=False, repr=False)

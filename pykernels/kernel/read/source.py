@@ -23,33 +23,23 @@ _DEEPEST = 150
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """One function of a kernel file, such as ``forward``.
-
-    Attributes
-    ----------
-    function : function
-        The plain Python function, which NumPy runs.
-    takes_outs : bool
-        Whether it writes into ``outs`` instead of returning the outputs.
-    keywords : tuple of str
-        Its keyword-only parameters: attributes, or ``is_train``.
-    fingerprint : tuple of (str or bytes)
-        Everything that its behaviour depends on: its file, the files of imported helpers, and the values at their top
-        level.
-    helpers : tuple of callable
-        The user's plain functions that it may call.
-    fast_math : bool
-        Whether the file sets ``FAST_MATH = True``: results may differ from NumPy's in their last digits.
-    """
+    """One function of a kernel file, such as ``forward``."""
 
     name: str
+    #: The plain Python function, which NumPy runs.
     function: types.FunctionType
     path: Path
     line: int
+    #: Whether it writes into ``outs`` instead of returning the outputs.
     takes_outs: bool
+    #: Its keyword-only parameters: attributes, or ``is_train``.
     keywords: tuple[str, ...]
+    #: Everything that its behaviour depends on: its file, the files of imported helpers, and the values at their top
+    #: level.
     fingerprint: tuple[str | bytes, ...]
+    #: The user's plain functions that it may call.
     helpers: tuple[Callable[..., Any], ...]
+    #: Whether the file sets ``FAST_MATH = True``: results may differ from NumPy's in their last digits.
     fast_math: bool
 
     @property
