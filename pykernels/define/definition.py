@@ -189,6 +189,9 @@ class OpDef(Declaration):
         if status:
             raise CallError(f"op {self.name}: {message}")
 
+    def _help(self) -> str:
+        return f"{self.schema()}\n\nDefined in {self.file}:{self.line}."
+
 
 def _run(function: Callable[..., int], *args: Any) -> tuple[int, str]:
     """Call a function of a definition, and return its status and error message."""
@@ -196,4 +199,4 @@ def _run(function: Callable[..., int], *args: Any) -> tuple[int, str]:
     return function(*args, ctypes.addressof(error), abi.ERROR_SIZE), error.value.decode(errors="replace")
 
 
-OpDef.__doc__ = InstanceHelp(OpDef.__doc__, lambda op: f"{op.schema()}\n\nDefined in {op.file}:{op.line}.")  # type: ignore[assignment]
+OpDef.__doc__ = InstanceHelp(OpDef.__doc__, OpDef._help)  # type: ignore[assignment]
