@@ -1,6 +1,5 @@
 // 16-bit floats (IEEE 754 binary16), converted without branches so that loops vectorize.
-#ifndef PYKERNELS_REGISTRY_HOST_HALF_H_
-#define PYKERNELS_REGISTRY_HOST_HALF_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -41,5 +40,3 @@ inline uint16_t FloatToHalf(float value) {
 }
 
 }  // namespace pykernels
-
-#endif  // PYKERNELS_REGISTRY_HOST_HALF_H_
