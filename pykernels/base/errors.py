@@ -14,6 +14,19 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+__all__ = [
+    "BuildError",
+    "CacheError",
+    "CallError",
+    "ClashError",
+    "CompileFailed",
+    "DefinitionError",
+    "KernelError",
+    "LoadError",
+    "PackageError",
+    "PykernelsError",
+    "PykernelsWarning",
+]
 _CODE = re.compile(r" \[PK\d{3}\]")
 
 

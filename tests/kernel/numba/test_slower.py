@@ -39,7 +39,7 @@ def test_what_is_left_to_numpy(tmp_path: Path, body: str, what: str, elements: i
     assert (built.facts.slower, built.facts.slower_from) == (what and f"op_py_kernel.py:{what}", elements)
     assert run(built, [x, m, k], [made]) is None
     np.testing.assert_array_equal(made, wanted)
-    told = dict(_lines(built.facts)).get("large arrays")
+    told = dict(_lines(kernel, built.facts)).get("large arrays")
     wanted_text = f"run as Python from {elements:,} elements, which is faster: op_py_kernel.py:{what}"
     assert told == (wanted_text if what else None)
 
