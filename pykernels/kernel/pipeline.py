@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,8 @@ def compile_kernel(
         return found
     reasons = []
     for given in (signature.without_ranks(), signature):
-        entry, specialized = _fused_entry(function, given, values, filename)
+        build = functools.partial(_write_fused, function)
+        entry, specialized = _entry(function, given, values, filename, ("fused",), build)
         facts = Facts.from_json(entry.facts)
         if facts.form != NOT_FUSED:
             break
@@ -72,12 +73,8 @@ def compile_kernel(
     if facts.form == FUSED:
         signature = specialized
     elif facts.form == NOT_FUSED:
-        entry = cache.build(
-            "kernels",
-            kernel_key(function, signature, filename, "numba", *output_names),
-            filename,
-            lambda path: _compile(function, op_name, signature, output_names, shapes, path).to_json(),
-        )
+        build = functools.partial(_compile, function, op_name, output_names, shapes)
+        entry, signature = _entry(function, signature, values, filename, ("numba", *output_names), build)
         facts = Facts.from_json(entry.facts)
     reason = facts.reason if facts.form == PYTHON else "; ".join(dict.fromkeys(reasons))
     facts = dataclasses.replace(facts, reason=reason.replace(_FOLDER, str(function.path.parent)))
@@ -89,20 +86,29 @@ def _reason(error: Exception, function: KernelFunction) -> str:
     return str(error).replace(str(function.path.parent), _FOLDER)
 
 
-def _fused_entry(
-    function: KernelFunction, signature: Signature, values: Mapping[str, Any], filename: str
+def _entry(
+    function: KernelFunction,
+    signature: Signature,
+    values: Mapping[str, Any],
+    filename: str,
+    form: Sequence[str],
+    write: Callable[[Signature, Path], Facts],
 ) -> tuple[cache.Entry, Signature]:
-    """Return the fused kernel for a signature, specialized on the numbers that it depends on; or why there is none."""
+    """Return a form of a kernel, or why there is none, and the signature with the numbers that it depends on."""
     while True:
-        key = kernel_key(function, signature, filename, "fused")
-        entry = cache.build("kernels", key, filename, functools.partial(_write_fused, function, signature))
+        key = kernel_key(function, signature, filename, *form)
+        entry = cache.build("kernels", key, filename, functools.partial(_to_json, write, signature))
         names = Facts.from_json(entry.facts).specialize_on
         if not names or not values.keys() >= set(names):
             return entry, signature
         signature = signature.specialize(names, values)
 
 
-def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> dict[str, Any]:
+def _to_json(write: Callable[[Signature, Path], Facts], signature: Signature, path: Path) -> dict[str, Any]:
+    return write(signature, path).to_json()
+
+
+def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> Facts:
     """Write the shared object, or an empty file for a kernel that is not fused."""
     from pykernels.kernel.expression import fused, nodes
 
@@ -111,18 +117,18 @@ def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> 
         toolchain.compiler()
         from pykernels.kernel.emit import fused_code
 
-        return fused_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math).to_json()
+        return fused_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math)
     except nodes.NotExpressible as refusal:
         path.write_bytes(b"")
-        return Facts(NOT_FUSED, _reason(refusal, function), specialize_on=refusal.specialize_on).to_json()
+        return Facts(NOT_FUSED, _reason(refusal, function), specialize_on=refusal.specialize_on)
 
 
 def _compile(
     function: KernelFunction,
     op_name: str,
-    signature: Signature,
     output_names: Sequence[str],
     shapes: Sequence[tuple[int, ...]],
+    signature: Signature,
     path: Path,
 ) -> Facts:
     """Write the shared object, or an empty file for a kernel that must run as Python, so that numba tries it once."""
@@ -132,6 +138,9 @@ def _compile(
             from pykernels.kernel.numba import compiler
 
             facts, is_widened = compiler.compile_kernel(function, signature, output_names, path)
+    except hooks.Unspecialized:
+        path.write_bytes(b"")
+        return Facts(PYTHON, "it depends on attributes", specialize_on=tuple(sorted(signature.specializable)))
     except hooks.NotNative as error:
         path.write_bytes(b"")
         return Facts(PYTHON, _reason(error, function))

@@ -29,6 +29,8 @@ LIKE = "__pykernels_like__"
 APART = "__pykernels_apart__"
 #: The prefix of the names of a loop's limits and counter, which are Python numbers.
 LIMIT = "__pykernels_limit_"
+#: The prefix of the names of constants, which are Python numbers.
+NUMBER = "__pykernels_number_"
 #: The prefix of the names of values that a loop uses, before a number and the name in the kernel.
 COPY = "__pykernels_copy_"
 
@@ -177,7 +179,7 @@ def _is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
         return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
     if isinstance(node, ast.Name):
         name = node.id.removeprefix(COPY).partition("_")[2] if node.id.startswith(COPY) else node.id
-        return name in weak or name.startswith(LIMIT)
+        return name in weak or name.startswith((LIMIT, NUMBER))
     if isinstance(node, ast.UnaryOp):
         return not isinstance(node.op, ast.Not) and _is_weak(node.operand, weak)
     if isinstance(node, ast.BinOp):

@@ -33,7 +33,7 @@ class NotNative(Exception):
 
 @dataclass(frozen=True)
 class Hook:
-    """A hook, implemented by the module of the same name in this package."""
+    """A hook, implemented by the module or package of the same name here."""
 
     #: What the hook does for a kernel.
     does: str
@@ -43,6 +43,10 @@ class Hook:
     names: tuple[str, ...] = ()
     #: Whether kernels would be wrong or unsafe without the hook, so that they run as Python.
     is_required: bool = False
+
+
+class Unspecialized(BaseException):
+    """The kernel has to be compiled for the values of its attributes. No error of numba's, which goes on after one."""
 
 
 def _required(does: str, relies_on: str, *names: str) -> Hook:
@@ -123,8 +127,8 @@ HOOKS: Mapping[str, Hook] = {
         *_of("core.typing.Context", "resolve_function_type"),
         *_of("np.numpy_support", "as_dtype from_dtype"),
     ),
-    "loop_functions": _required(
-        "``argmax``, ``median``, ``convolve`` and others give NumPy's values, also for NaN and large integers",
+    "functions": _required(
+        "``argmax``, ``median``, ``stack`` and others compile, and give NumPy's values",
         "an overload for our target is found before numba's own",
         *_of("np.unsafe.ndarray", "to_fixed_tuple"),
     ),
@@ -181,10 +185,6 @@ HOOKS: Mapping[str, Hook] = {
         "numba looks them up as ``setitem``, and works out the part of the array in one function",
         *_of("core.types.misc", "SliceType"),
         *_of("np.arrayobj", "basic_indexing normalize_indices raise_with_shape_context setitem_array"),
-    ),
-    "overloads": _optional(
-        "``np.stack``, ``np.flip``, ``np.roll`` and ``np.take`` move whole runs, along any axis",
-        "an overload for our target is found before numba's own",
     ),
     "broadcasting": _optional(
         "operations on arrays of 3 and more axes compile in a fraction of the time, and run faster",

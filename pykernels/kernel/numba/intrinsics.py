@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import llvmlite.ir as ir
@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.expression.operations import COMPARISONS
-from pykernels.kernel.numba import bounds, hooks, iterations, preparing, unbound
+from pykernels.kernel.numba import bounds, constants, hooks, iterations, preparing, unbound
 from pykernels.kernel.numba.numpy_numbers import apply_numpy, compute, python_function, resolve
 from pykernels.kernel.numba.python_numbers import apply_python, convert_number
 from pykernels.kernel.numba.target import compile_function
@@ -25,7 +25,7 @@ from pykernels.kernel.numba.target import compile_function
 OPTIONS = {"error_model": "numpy", "boundscheck": True}
 
 # Loading these hooks registers their overloads with numba.
-for _name in ("assignments", "loop_functions", "overloads"):
+for _name in ("assignments", "functions"):
     hooks.load(_name)
 
 _part = compile_function(error_model="numpy", boundscheck=False)(iterations.part)
@@ -41,20 +41,22 @@ def make_callable(helper: Any) -> None:
         return compiled()
 
 
-def rewritten(function: Any, numbers: Sequence[str], *, in_pieces: bool = False) -> Any:
+def rewritten(function: Any, numbers: Sequence[str], values: Mapping[str, Any] = {}, *, in_pieces: bool = False) -> Any:
     """Return a user's function rewritten for numba.
 
     Parameters
     ----------
     numbers : sequence of str
         The parameters that are Python numbers.
+    values : mapping
+        The values of parameters that are compiled in.
     in_pieces : bool
         Whether the function runs one piece of its `prange`, a further argument (`iterations.PIECE`).
     """
 
     def prepare(definition: ast.FunctionDef) -> ast.FunctionDef:
         iterations.cut(definition, function.__globals__, in_pieces=in_pieces)
-        return preparing.prepare(definition, function.__globals__)
+        return constants.expose(preparing.prepare(definition, function.__globals__), values)
 
     names = {iterations.PART: _part, promotion.APART: apart}
     names |= {promotion.PYTHON: apply_python, promotion.NUMPY: apply_numpy, promotion.LIKE: like}

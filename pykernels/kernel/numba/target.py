@@ -167,6 +167,11 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
                 return found
             fn = nb.Dispatcher(_compiled_again(fn.dispatcher))
             fn.dispatcher.compile(sig.args)
+        overloaded = getattr(fn.template, "_overload_func", None) if isinstance(fn, nb.BoundFunction) else None
+        if overloaded is not None:
+            # numba finds a method's function by its name, of whichever target declared it last.
+            fn, sig = self.typing_context.resolve_value_type(overloaded), sig.as_function()
+            sig = fn.get_call_type(self.typing_context, sig.args, {})
         key = fn.get_impl_key(sig) if isinstance(fn, nb.Callable) else fn
         if isinstance(getattr(key, "__self__", None), _dynfunc._Closure):
             # numba shares a function's type between targets, and may have compiled the function for its own target

@@ -21,6 +21,7 @@ from pykernels.kernel.expression import promotion
 from pykernels.kernel.numba import intrinsics, iterations
 from pykernels.kernel.numba.adapter import Result, computed_in
 from pykernels.kernel.numba.hooks import NotNative
+from pykernels.kernel.numba.implementing import specializable
 from pykernels.kernel.numba.numba_errors import line_of, reason_of
 from pykernels.kernel.numba.target import compile_function
 from pykernels.kernel.read.plain import uses
@@ -51,9 +52,10 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     pieces = [nb.UniTuple(nb.int64, 3)] if in_pieces else []
     try:
         argument_types = (_group_type(signature.inputs, writable=False), *outs, *keywords, *pieces)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), specializable(bool(signature.specializable)):
             warnings.simplefilter("ignore", errors.NumbaWarning)
-            function = intrinsics.rewritten(kernel.function, kernel.keywords, in_pieces=in_pieces)
+            values = dict(signature.constants)
+            function = intrinsics.rewritten(kernel.function, kernel.keywords, values, in_pieces=in_pieces)
             dispatcher = compile_function(**intrinsics.OPTIONS)(function)
             dispatcher.compile(argument_types)
     except errors.NumbaError as error:
@@ -126,7 +128,8 @@ def _keyword_type(keyword: str, signature: Signature) -> nb.Type:
         return nb.float64
     if any(name == keyword for name, _ in signature.scalars):
         return nb.int64
-    return numba.typeof(dict(signature.constants)[keyword])
+    value = dict(signature.constants)[keyword]
+    return nb.literal(value) if isinstance(value, (bool, int, str)) else numba.typeof(value)
 
 
 def check_results(

@@ -1,4 +1,4 @@
-"""Replace numba's versions of NumPy functions that are many times slower, or return other values."""
+"""The places of extrema: several times as fast as numba's, and NumPy's also where there are NaN."""
 
 from __future__ import annotations
 
@@ -13,36 +13,15 @@ from numba.extending import overload, overload_method
 from numba.np.numpy_support import as_dtype
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from pykernels.kernel.numba.target import compile_function, kernel_target
+from pykernels.kernel.numba.functions.along import around, checked_axis
+from pykernels.kernel.numba.implementing import compiled
+from pykernels.kernel.numba.target import kernel_target
 
-#: Compiles functions that overloads call.
-compiled = compile_function(error_model="numpy", boundscheck=False)
 # The number of elements that are used again while they are in the first-level cache.
 _BLOCK = 2048
 # The numbers of elements that are searched at once: a vectorised loop of known length has no scalar remainder. At the
 # end of a row some elements are searched twice.
 _FEW, _MANY = 32, 128
-
-
-@compiled
-def checked_axis(axis: Any, ndim: Any) -> Any:
-    """Return the position of an axis, counted from the first."""
-    at = axis + ndim if axis < 0 else axis
-    if at < 0 or at >= ndim:
-        raise ValueError("there is no such axis")
-    return at
-
-
-@compiled
-def around(lengths: Any, at: Any) -> Any:
-    """Return the products of the lengths before and after an axis."""
-    before, after = 1, 1
-    for i in range(len(lengths)):
-        if i < at:
-            before *= lengths[i]
-        if i > at:
-            after *= lengths[i]
-    return before, after
 
 
 def _place_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
@@ -212,91 +191,3 @@ def _define_extremum(function: Any, is_better: Callable[[Any, Any], Any]) -> Non
 
 _define_extremum(np.argmax, operator.gt)
 _define_extremum(np.argmin, operator.lt)
-
-
-@compiled
-def _convolved(a: Any, v: Any, begin: Any, end: Any, dtype: Any) -> Any:
-    """Return the elements from `begin` to `end` of the full convolution."""
-    made = np.zeros(end - begin, dtype)
-    for first in range(begin, end, _BLOCK):
-        last = min(first + _BLOCK, end)
-        for j in range(v.size):
-            low, high, factor = max(first, j), min(last, j + a.size), v[j]
-            target, source = made[low - begin : high - begin], a[low - j : high - j]
-            for k in range(target.size):
-                target[k] += source[k] * factor
-    return made
-
-
-@compiled
-def _convolve(a: Any, v: Any, mode: Any, dtype: Any) -> Any:
-    if a.size == 0 or v.size == 0:
-        raise ValueError("a convolution of an empty array")
-    n, fewer = max(a.size, v.size), min(a.size, v.size)
-    if mode == "full":
-        begin, end = 0, n + fewer - 1
-    elif mode == "same":
-        begin, end = (fewer - 1) // 2, (fewer - 1) // 2 + n
-    elif mode == "valid":
-        begin, end = fewer - 1, n
-    else:
-        raise ValueError("mode must be 'full', 'same' or 'valid'")
-    if a.size < v.size:
-        return _convolved(v, a, begin, end, dtype)
-    return _convolved(a, v, begin, end, dtype)
-
-
-def _common_dtype(a: Any, v: Any) -> Any:
-    """Return the dtype of a convolution; None to leave it to numba."""
-    is_array = all(isinstance(x, nb.Array) and x.ndim == 1 for x in (a, v))
-    if not is_array or not all(isinstance(x.dtype, (nb.Integer, nb.Float)) for x in (a, v)):
-        return None
-    return np.promote_types(as_dtype(a.dtype), as_dtype(v.dtype))
-
-
-def _typed_convolve(a: Any, v: Any, mode: Any = "full") -> Any:
-    dtype = _common_dtype(a, v)
-    if dtype is None:
-        return None
-
-    def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
-        return _convolve(np.ascontiguousarray(a), np.ascontiguousarray(v), mode, dtype)
-
-    return convolve
-
-
-def _typed_correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
-    dtype = _common_dtype(a, v)
-    if dtype is None:
-        return None
-
-    def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
-        if a.size < v.size:
-            turned = _convolve(np.ascontiguousarray(v), np.ascontiguousarray(a[::-1]), mode, dtype)
-            return np.ascontiguousarray(turned[::-1])
-        return _convolve(np.ascontiguousarray(a), np.ascontiguousarray(v[::-1]), mode, dtype)
-
-    return correlate
-
-
-overload(np.convolve, target=kernel_target.name)(_typed_convolve)
-overload(np.correlate, target=kernel_target.name)(_typed_correlate)
-
-
-def _typed_median(a: Any) -> Any:
-    def median(a: Any) -> Any:
-        return np.nan if np.isnan(a).any() else np.nanmedian(a)
-
-    return median if isinstance(a, nb.Array) and isinstance(a.dtype, (nb.Integer, nb.Float)) else None
-
-
-def _typed_nanmedian(a: Any) -> Any:
-    def of_integers(a: Any) -> Any:
-        # The mean of integers may not fit their dtype.
-        return np.nanmedian(a.astype(np.float64))
-
-    return of_integers if isinstance(a, nb.Array) and isinstance(a.dtype, nb.Integer) else None
-
-
-overload(np.median, target=kernel_target.name)(_typed_median)
-overload(np.nanmedian, target=kernel_target.name)(_typed_nanmedian)

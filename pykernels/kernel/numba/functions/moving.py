@@ -13,7 +13,8 @@ from numba.np.numpy_support import as_dtype
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from pykernels.kernel.numba.copying import copy, emit_copy, emit_view, parts
-from pykernels.kernel.numba.loop_functions import around, checked_axis, compiled
+from pykernels.kernel.numba.functions.along import around, checked_axis
+from pykernels.kernel.numba.implementing import compiled
 from pykernels.kernel.numba.target import kernel_target
 
 

@@ -1,0 +1,85 @@
+"""Convolution and correlation of vectors, with NumPy's dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types as nb
+from numba.extending import overload
+from numba.np.numpy_support import as_dtype
+
+from pykernels.kernel.numba.implementing import compiled
+from pykernels.kernel.numba.target import kernel_target
+
+# The number of elements that are used again while they are in the first-level cache.
+_BLOCK = 2048
+
+
+@compiled
+def _convolved(a: Any, v: Any, begin: Any, end: Any, dtype: Any) -> Any:
+    """Return the elements from `begin` to `end` of the full convolution."""
+    made = np.zeros(end - begin, dtype)
+    for first in range(begin, end, _BLOCK):
+        last = min(first + _BLOCK, end)
+        for j in range(v.size):
+            low, high, factor = max(first, j), min(last, j + a.size), v[j]
+            target, source = made[low - begin : high - begin], a[low - j : high - j]
+            for k in range(target.size):
+                target[k] += source[k] * factor
+    return made
+
+
+@compiled
+def _convolve(a: Any, v: Any, mode: Any, dtype: Any) -> Any:
+    if a.size == 0 or v.size == 0:
+        raise ValueError("a convolution of an empty array")
+    n, fewer = max(a.size, v.size), min(a.size, v.size)
+    if mode == "full":
+        begin, end = 0, n + fewer - 1
+    elif mode == "same":
+        begin, end = (fewer - 1) // 2, (fewer - 1) // 2 + n
+    elif mode == "valid":
+        begin, end = fewer - 1, n
+    else:
+        raise ValueError("mode must be 'full', 'same' or 'valid'")
+    if a.size < v.size:
+        return _convolved(v, a, begin, end, dtype)
+    return _convolved(a, v, begin, end, dtype)
+
+
+def _common_dtype(a: Any, v: Any) -> Any:
+    """Return the dtype of a convolution; None to leave it to numba."""
+    is_array = all(isinstance(x, nb.Array) and x.ndim == 1 for x in (a, v))
+    if not is_array or not all(isinstance(x.dtype, (nb.Integer, nb.Float)) for x in (a, v)):
+        return None
+    return np.promote_types(as_dtype(a.dtype), as_dtype(v.dtype))
+
+
+def _typed_convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    dtype = _common_dtype(a, v)
+    if dtype is None:
+        return None
+
+    def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+        return _convolve(np.ascontiguousarray(a), np.ascontiguousarray(v), mode, dtype)
+
+    return convolve
+
+
+def _typed_correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    dtype = _common_dtype(a, v)
+    if dtype is None:
+        return None
+
+    def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+        if a.size < v.size:
+            turned = _convolve(np.ascontiguousarray(v), np.ascontiguousarray(a[::-1]), mode, dtype)
+            return np.ascontiguousarray(turned[::-1])
+        return _convolve(np.ascontiguousarray(a), np.ascontiguousarray(v[::-1]), mode, dtype)
+
+    return correlate
+
+
+overload(np.convolve, target=kernel_target.name)(_typed_convolve)
+overload(np.correlate, target=kernel_target.name)(_typed_correlate)

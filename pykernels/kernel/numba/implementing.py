@@ -1,0 +1,144 @@
+"""Compile a NumPy function by a function of ours, chosen for the types of its arguments.
+
+::
+
+    @implements(np.flipud)
+    def flipud(m):
+        if not is_array(m):
+            return None
+        return lambda m: m[::-1]
+
+The decorated function has NumPy's parameters. It gets values that are known while compiling, such as ``axis=-1``,
+``dtype=np.float32``, ``None`` or ``(0, 1)``, as themselves, and everything else as numba's type. It returns the
+implementation, a function of those parameters that it needs at run time; or None, if another implementation, numba's
+or Python's, is to compute the call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numba import types as nb
+from numba.core import errors
+from numba.extending import overload, overload_method
+from numba.np.numpy_support import as_dtype
+
+from pykernels.kernel.numba.hooks import Unspecialized
+from pykernels.kernel.numba.target import compile_function, kernel_target
+
+#: Compiles functions whose indices are right by construction.
+compiled = compile_function(error_model="numpy", boundscheck=False)
+
+_Typing = Callable[..., "Callable[..., Any] | None"]
+# Whether attributes of the op are passed at run time, and could be compiled in.
+_may_specialize = contextvars.ContextVar("_may_specialize", default=False)
+
+
+def implements(*functions: Callable[..., Any], method: str = "") -> Callable[[_Typing], _Typing]:
+    """Let kernels compile NumPy functions, and a method of arrays, by what the decorated function returns."""
+
+    def register(typing: _Typing) -> _Typing:
+        signature = inspect.signature(typing)
+
+        def typed(*args: Any, **kwargs: Any) -> Any:
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError:
+                return None
+            bound.apply_defaults()
+            for name, value in bound.arguments.items():
+                is_several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+                bound.arguments[name] = tuple(map(known, _separate(value))) if is_several else known(value)
+            implementation = typing(*bound.args, **bound.kwargs)
+            return implementation and _with_parameters(implementation, signature)
+
+        typed.__signature__ = signature  # type: ignore[attr-defined]
+        options = {"target": kernel_target.name, "strict": False, "prefer_literal": True}
+        for function in functions:
+            overload(function, **options)(typed)
+        if method:
+            overload_method(nb.Array, method, **options)(typed)
+        return typing
+
+    return register
+
+
+def _with_parameters(implementation: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:
+    """Return the implementation with all parameters of a signature, most of which it ignores."""
+    parameters = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    defaults = {f"default_{each.name}": each.default for each in parameters if each.default is not each.empty}
+    declared = ", ".join(
+        f"{'*' * (each.kind is each.VAR_POSITIONAL)}{each.name}"
+        + ("" if each.default is each.empty else f"=default_{each.name}")
+        for each in parameters
+    )
+    passed = ", ".join(inspect.signature(implementation).parameters)
+    namespace: dict[str, Any] = {"implementation": compiled(implementation), **defaults}
+    exec(f"def call({declared}):\n    return implementation({passed})", namespace)
+    call: Callable[..., Any] = namespace["call"]
+    return call
+
+
+def _separate(arguments: Sequence[Any]) -> Iterator[Any]:
+    """Yield arguments, also those that numba has put into one tuple before it looks up a method's function."""
+    for argument in arguments:
+        yield from argument if isinstance(argument, (nb.StarArgTuple, nb.StarArgUniTuple)) else (argument,)
+
+
+def known(value: Any) -> Any:
+    """Return the value of an argument, if numba knows it while compiling, and its type otherwise."""
+    if isinstance(value, nb.Omitted):
+        return value.value
+    if isinstance(value, (nb.NoneType, type(None))):
+        return None
+    if isinstance(value, nb.Literal):
+        return value.literal_value
+    if isinstance(value, (nb.NumberClass, nb.DType)):
+        return as_dtype(value.dtype)
+    if isinstance(value, nb.Function) and value.typing_key in (bool, int, float, complex):
+        return np.dtype(value.typing_key)
+    if isinstance(value, nb.BaseTuple):
+        members = tuple(map(known, value))
+        return value if any(isinstance(member, nb.Type) for member in members) else members
+    return value
+
+
+def require_known(value: Any, what: str) -> None:
+    """Raise unless a value is known while compiling.
+
+    Raises
+    ------
+    Unspecialized
+        The kernel may be compiled again with the values of its attributes, and one of them may be the value.
+    TypingError
+        The value is known at run time only. numba's error, with the reason.
+    """
+    if isinstance(value, nb.Type):
+        if _may_specialize.get():
+            raise Unspecialized
+        raise errors.TypingError(f"{what} depends on values that are known at run time only")
+
+
+@contextlib.contextmanager
+def specializable(may_specialize: bool) -> Iterator[None]:
+    """Have `require_known` raise `Unspecialized` for a kernel that may be specialized."""
+    token = _may_specialize.set(may_specialize)
+    try:
+        yield
+    finally:
+        _may_specialize.reset(token)
+
+
+def is_array(type_: Any) -> bool:
+    """Whether a type is that of an array of real numbers or booleans."""
+    return isinstance(type_, nb.Array) and isinstance(type_.dtype, (nb.Boolean, nb.Integer, nb.Float))
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is a known whole number, or the type of one."""
+    return isinstance(value, (int, np.integer, nb.Integer)) and not isinstance(value, bool)
