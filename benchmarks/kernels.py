@@ -3,8 +3,7 @@
 Run it with ``python benchmarks/kernels.py``. It times forward passes and gradients in float32 on one thread, kernel and
 NumPy in turn, round after round, and takes medians. It prints only slower kernels, and a summary. A kernel that seems
 slower is measured again with more rounds before it counts, since machines are noisy. If the function is a Python loop
-that takes a hundred times as long, larger sizes are left out once it takes too long. ``--users`` measures kernels as
-users write them instead (``user_kernels.py``), for which NumPy writes into an existing array, as in frameworks.
+that takes a hundred times as long, larger sizes are left out once it takes too long.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
-import user_kernels
 from rich.console import Console
 from rich.table import Table
 
@@ -56,13 +54,6 @@ def measure(name: str, rounds: int, largest: int) -> Iterator[dict[str, object]]
             yield {"kernel": f"{name} {step.name}", "elements": step.elements, "ratio": found}
 
 
-def measure_users(rounds: int, largest: int) -> Iterator[dict[str, object]]:
-    """Like `measure`, for kernels as users write them."""
-    for size in (size for size in SIZES if size <= largest):
-        for name, timers in user_kernels.timers(size):
-            yield {"kernel": name, "elements": size, "ratio": _ratio(timers, rounds)[0]}
-
-
 def _ratio(timers: dict[str, timing.Timer], rounds: int) -> tuple[float, float]:
     """Return the ratio of our time to NumPy's, and NumPy's time."""
     for tried in (rounds, 3 * rounds, 9 * rounds):
@@ -77,19 +68,15 @@ def main() -> None:
     parser.add_argument("ops", nargs="*", help="names of shipped ops (default: all)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of which the median counts (5)")
     parser.add_argument("--largest", type=int, default=SIZES[-1], help="the largest size to measure (10000000)")
-    parser.add_argument("--users", action="store_true", help="measure kernels as users write them")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         name, rounds, largest = options.ops[0], options.rounds, options.largest
-        for row in measure_users(rounds, largest) if options.users else measure(name, rounds, largest):
+        for row in measure(name, rounds, largest):
             print(json.dumps(row), flush=True)
         return
-    names = (
-        ["users"]
-        if options.users
-        else options.ops
-        or sorted(path.name for path in paths.OPS.iterdir() if (path / f"{path.name}_py_api.py").exists())
+    names = options.ops or sorted(
+        path.name for path in paths.OPS.iterdir() if (path / f"{path.name}_py_api.py").exists()
     )
     table = Table("kernel", title="slower than plain NumPy")
     table.add_column("elements", justify="right")
@@ -105,7 +92,6 @@ def main() -> None:
             str(options.rounds),
             "--largest",
             str(options.largest),
-            *(["--users"] if options.users else []),
         ]
         environment = {**os.environ, **ONE_THREAD}
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:

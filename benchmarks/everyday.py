@@ -1,0 +1,109 @@
+"""Measure bodies of kernels that people write every day (``bodies.py``): their forms, compile times, and speed.
+
+Run it with ``python benchmarks/everyday.py``. It compiles each body anew, then times kernel and plain NumPy in turn, on
+one thread, round after round, and takes medians; NumPy writes into an existing array, as in frameworks. A body that
+seems slower than NumPy is measured again with more rounds before it counts, since machines are noisy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from bodies import ALL, BODIES, Body
+from rich.console import Console
+from rich.table import Table
+
+from pykernels.base.errors import PykernelsWarning
+from pykernels.frameworks import timing
+from pykernels.tools.bench.measure import ONE_THREAD
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+#: The factor by which a median must differ to count.
+TOLERANCE = 1.05
+
+
+def measure(body: Body, rounds: int, sizes: list[int]) -> dict[str, object]:
+    """Return a body's form, the processor time of its compilation in seconds, and its time over NumPy's by size."""
+    with tempfile.TemporaryDirectory() as folder:
+        begin = _processor_time()
+        call, _, _ = body.call(Path(folder), 100)
+        row = {"body": body.name, "form": call.kernel.facts.form, "compile": _processor_time() - begin, "ratios": {}}
+        for size in sizes:
+            call, made, _ = body.call(Path(folder), size)
+            numpy_timer = timing.time_python(functools.partial(_store, call.plain(), made.copy()))
+            timers = {"ours": timing.time_kernel(call), "NumPy": numpy_timer}
+            for tried in (rounds, 3 * rounds, 9 * rounds):
+                seconds = timing.medians(timers, tried)
+                if seconds["ours"] <= TOLERANCE * seconds["NumPy"]:
+                    break
+            row["ratios"][str(size)] = seconds["ours"] / seconds["NumPy"]
+    return row
+
+
+def _store(compute: Callable[[], np.ndarray], made: np.ndarray) -> None:
+    made[...] = compute()
+
+
+def _processor_time() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + used.ru_utime + used.ru_stime
+
+
+def rows(options: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """Yield what `measure` returns for each body, from one process for each group, with a cache of its own."""
+    for group in options.groups or BODIES:
+        command = [sys.executable, __file__, group, "--child", "--rounds", str(options.rounds)]
+        command += ["--sizes", *map(str, options.sizes)]
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, **ONE_THREAD, "PYKERNELS_CACHE": cache}
+            with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
+                assert child.stdout is not None
+                yield from map(json.loads, child.stdout)
+        if child.returncode:
+            sys.exit(f"{group}: the process that measures ended with exit code {child.returncode}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("groups", nargs="*", metavar="group", help=f"of {', '.join(BODIES)} (default: all)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of which the median counts (5)")
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="numbers of elements")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if unknown := set(options.groups) - set(BODIES):
+        parser.error(f"unknown group {', '.join(sorted(unknown))}; the groups are {', '.join(BODIES)}")
+    if options.child:
+        warnings.simplefilter("ignore", PykernelsWarning)
+        for body in ALL:
+            if body.group in options.groups:
+                print(json.dumps(measure(body, options.rounds, options.sizes)), flush=True)
+        return
+    table = Table("body", "form", title="kernel's time over plain NumPy's")
+    table.add_column("compiles in", justify="right")
+    for size in options.sizes:
+        table.add_column(f"{size:,}", justify="right")
+    found = list(rows(options))
+    for row in found:
+        ratios = (f"[red]{ratio:.2f}" if ratio > TOLERANCE else f"{ratio:.2f}" for ratio in row["ratios"].values())
+        table.add_row(row["body"], row["form"], f"{row['compile']:.1f} s", *ratios)
+    console = Console()
+    console.print(table)
+    slower = sum(any(ratio > TOLERANCE for ratio in row["ratios"].values()) for row in found)
+    compiled = sum(row["form"] != "Python" for row in found)
+    console.print(f"{compiled} of {len(found)} compile, {slower} are slower than NumPy at a size")
+
+
+if __name__ == "__main__":
+    main()
