@@ -1,4 +1,4 @@
-"""Show progress bars of long work, only at a terminal."""
+"""Show the progress of long work, only at a terminal."""
 
 from __future__ import annotations
 
@@ -48,6 +48,21 @@ def bar(what: str, total: int) -> Iterator[Bar]:
             yield Bar(progress, progress.add_task(what, total=total))
     finally:
         _shown.release()
+
+
+@contextlib.contextmanager
+def line(what: str, after: float = 2.0) -> Iterator[None]:
+    """Print a line on standard error, a terminal, if the block takes longer than `after` seconds."""
+    if not sys.stderr.isatty() or _shown.locked():
+        yield
+        return
+    timer = threading.Timer(after, print, [f"pykernels: {what} ..."], {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def be_silent() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.base import progress
 from pykernels.base.errors import KernelError
 from pykernels.build import cache, linking, toolchain
 from pykernels.kernel import reference
@@ -97,7 +98,8 @@ def _entry(
     """Return a form of a kernel, or why there is none, and the signature with the numbers that it depends on."""
     while True:
         key = kernel_key(function, signature, filename, *form)
-        entry = cache.build("kernels", key, filename, functools.partial(_to_json, write, signature))
+        with progress.line(f"compiling {function.name} of {function.path.name} for {signature}"):
+            entry = cache.build("kernels", key, filename, functools.partial(_to_json, write, signature))
         names = Facts.from_json(entry.facts).specialize_on
         if not names or not values.keys() >= set(names):
             return entry, signature

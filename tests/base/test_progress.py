@@ -65,6 +65,13 @@ def test_the_first_build_of_a_registrar(tmp_path: Path, colours: bool) -> None:
     assert at_terminal(["-c", textwrap.dedent(TWO_SOURCES)], tmp_path, **cache)[1] == ""
 
 
+def test_a_long_compilation(tmp_path: Path) -> None:
+    wait = "with progress.line('compiling it', {}):\n    time.sleep(0.5)\n"
+    program = f"import time\nfrom pykernels.base import progress\n{wait}"
+    assert at_terminal(["-c", program.format(0.1)], tmp_path) == ("", "pykernels: compiling it ...\r\n")
+    assert at_terminal(["-c", program.format(30)], tmp_path) == ("", "")
+
+
 @pytest.mark.thorough
 def test_a_library_and_a_wheel(tmp_path: Path) -> None:
     assert cli.main(["new", "gain", "--package", "bar_ops", "--path", str(tmp_path)]) == 0
