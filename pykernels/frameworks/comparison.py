@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 #: The relative tolerance of results, by the size in bytes of a real number.
 TOLERANCES = {2: 3e-3, 4: 3e-6, 8: 1e-13}
-# How many times the distance between plain NumPy's result and the exact one another result may have.
+# How many times the distance between plain NumPy's result and the exact one, and how many times the rounding errors,
+# the distance of another result may be.
 _FARTHER = 8
 
 
@@ -17,7 +20,7 @@ def difference(
     exact: np.ndarray | None = None,
     *,
     allowed: float | None = None,
-    moved: np.ndarray | None = None,
+    errors: np.ndarray | None = None,
     is_elementwise: bool = False,
 ) -> str | None:
     """Return a message about the difference of two results; None if there is none.
@@ -32,8 +35,9 @@ def difference(
         in one order but not in another.
     allowed : float, optional
         By how much each number may differ; by default the tolerance of its dtype in `TOLERANCES`.
-    moved : ndarray, optional
-        `exact` for inputs that differ in their last digits: results may differ by more than `moved` does from `exact`.
+    errors : ndarray, optional
+        How far rounding errors may move `exact`: results may differ by a multiple of it, and in any way where it is
+        infinite.
     is_elementwise : bool
         Whether each number is computed independently. Otherwise a small number may be the difference of large ones,
         with few correct digits.
@@ -42,7 +46,7 @@ def difference(
         return f"{name} is {found.dtype}{list(found.shape)} instead of {expected.dtype}{list(expected.shape)}"
     if not found.size:
         return None
-    is_wrong = ~_alike(found, expected, exact, allowed, moved, is_elementwise)
+    is_wrong = ~_alike(found, expected, exact, allowed, errors, is_elementwise)
     if not is_wrong.any():
         return None
     at = np.unravel_index(int(np.argmax(is_wrong)), is_wrong.shape)
@@ -56,7 +60,7 @@ def _alike(
     expected: np.ndarray,
     exact: np.ndarray | None,
     allowed: float | None,
-    moved: np.ndarray | None,
+    errors: np.ndarray | None,
     is_elementwise: bool,
 ) -> np.ndarray:
     same = _equal(found, expected)
@@ -66,7 +70,7 @@ def _alike(
     wide = np.clongdouble if expected.dtype.kind == "c" else np.longdouble
     with np.errstate(all="ignore"):
         ours, theirs = found.astype(wide), expected.astype(wide)
-        limit = allowed
+        limit: Any = allowed
         if limit is None:
             # Treat numbers close to the smallest normal number as 0, since they have few digits.
             size = np.abs(theirs)
@@ -76,8 +80,9 @@ def _alike(
         if exact is None or exact.shape != expected.shape:
             return np.asarray(same | (np.abs(ours - theirs) <= limit))
         truth = exact.astype(wide)
-        if moved is not None:
-            limit = limit + np.nan_to_num(_FARTHER * np.abs(moved.astype(wide) - truth), posinf=0, neginf=0)
+        if errors is not None:
+            same |= np.isinf(errors)
+            limit = limit + _FARTHER * errors
         close = np.abs(ours - theirs) <= limit
         # Ignore an `expected` that is not finite where the exact result is.
         is_lost = ~np.isfinite(theirs) & np.isfinite(truth)

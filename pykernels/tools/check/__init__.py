@@ -9,6 +9,7 @@ from __future__ import annotations
 #: The module of each check in this package, by the name of the check, in the order of reports.
 CHECKS = {
     "definition": "definition",
+    "dtypes": "dtypes",
     "shapes": "shapes",
     "compiled": "compiled",
     "overflow": "overflow",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dis
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -14,8 +14,13 @@ import numpy as np
 from pykernels.base.errors import KernelError
 from pykernels.call.steps import Step
 from pykernels.define.definition import OpDef
-from pykernels.kernel import reference
-from pykernels.kernel.read.signature import group_shapes, leaves
+from pykernels.define.instance import make_instance, specs_of
+from pykernels.kernel import reference, service
+from pykernels.kernel.read.signature import Signature, group_shapes, leaves, signature_of
+from pykernels.kernel.read.source import KernelFunction
+from pykernels.load.module import OpModule
+from pykernels.load.samples import Sample
+from pykernels.tools.check.rounding import inexact
 
 #: The byte that fills the outputs before a kernel runs, which no kernel is likely to write.
 _FILL = 0xA5
@@ -71,22 +76,49 @@ def run_plain(step: Step, fill: int = _FILL) -> list[np.ndarray]:
     kernel = step.call.kernel
     outputs = [filled(np.empty_like(array), fill) for array in _outputs(step)]
     arguments, _, keywords = step.call.arguments()
-    outs = group_shapes(kernel.signature.outputs, iter(outputs))
-    mutable = kernel.signature.mutable
     with _kept(_states(step.op, step.inputs)) as states:
-        try:
-            reference.run(kernel.function, step.op.name, arguments, outs, kernel.output_names, keywords, mutable)
-        except KernelError as error:
-            if isinstance(error.__cause__, Exception):
-                raise Refused(str(error)) from error.__cause__
-            raise
+        _run(kernel.function, step.op.name, kernel.signature, arguments, outputs, kernel.output_names, keywords)
         return [*outputs, *(array.copy() for array in states)]
 
 
-def run_exact(step: Step, *, is_moved: bool = False) -> list[np.ndarray] | None:
-    """Return what plain NumPy computes in wider dtypes, for the same or slightly moved numbers; None if it fails."""
+def run_function(module: OpModule, sample: Sample) -> None:
+    """Run the function of a forward pass in plain NumPy, without compiling it; raise the errors of `run_plain`."""
+    op, function = module.forward, module.kernel(module.forward.name)
+    inferred = op.infer(specs_of(sample.inputs), sample.attributes)
+    instance = make_instance(op, specs_of(sample.inputs), inferred, sample.attributes)
+    signature = signature_of(op, function, instance)
+    arguments = group_shapes(signature.inputs, (array.copy() for array in chain(*sample.inputs)))
+    outputs = [np.zeros(spec.shape or (), spec.dtype) for spec in chain(*inferred)]
+    values = {name: True if at < 0 else sample.attributes[name] for name, at in signature.scalars}
+    names = service.output_names(op, instance)
+    _run(function, op.name, signature, arguments, outputs, names, {**dict(signature.constants), **values})
+
+
+def _run(
+    function: KernelFunction,
+    op_name: str,
+    signature: Signature,
+    arguments: tuple[Any, ...],
+    outputs: Sequence[np.ndarray],
+    names: Sequence[str],
+    keywords: Mapping[str, Any],
+) -> None:
+    outs = group_shapes(signature.outputs, iter(outputs))
+    try:
+        reference.run(function, op_name, arguments, outs, names, keywords, signature.mutable)
+    except KernelError as error:
+        if isinstance(error.__cause__, Exception):
+            raise Refused(str(error)) from error.__cause__
+        raise
+
+
+def run_exact(step: Step, rng: np.random.Generator | None = None) -> list[np.ndarray] | None:
+    """Return what plain NumPy computes in wider dtypes; None if it fails.
+
+    With `rng`, the numbers and operations have random errors in the last digits of the step's own dtypes.
+    """
     signature, function = step.call.kernel.signature, step.call.kernel.function
-    wider = [[_widen(array, is_moved=is_moved) for array in group] for group in step.inputs]
+    wider = [[_widen(array, rng) for array in group] for group in step.inputs]
     outs = [_widen(np.zeros_like(array)) for array in _outputs(step)]
     arguments = group_shapes(signature.inputs, chain(*wider))
     results = group_shapes(signature.outputs, iter(outs))
@@ -134,11 +166,9 @@ def _kept(arrays: Sequence[np.ndarray]) -> Iterator[Sequence[np.ndarray]]:
             array[...] = value
 
 
-def _widen(array: np.ndarray, *, is_moved: bool = False) -> np.ndarray:
+def _widen(array: np.ndarray, rng: np.random.Generator | None = None) -> np.ndarray:
     wide = array.astype(_WIDER.get(array.dtype.type, array.dtype))
-    if is_moved:
-        move(wide, array.dtype)
-    return wide
+    return wide if rng is None else inexact(wide, array.dtype, rng)
 
 
 def move(array: np.ndarray, dtype: np.dtype) -> None:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.base.errors import PykernelsError
+from pykernels.base.errors import KernelError, PykernelsError
 from pykernels.call.steps import Step, forward_step, gradient
 from pykernels.frameworks.case import Case
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample
-from pykernels.tools.check.execution import Refused, run_compiled, run_plain
+from pykernels.tools.check.execution import Refused, run_compiled, run_function, run_plain
 from pykernels.tools.check.findings import Skipped, Wrong
 from pykernels.tools.check.forms import Arguments, Form, form_of, forms_of
 from pykernels.tools.check.values import Kind, draw_sample, sample_strategy
@@ -67,11 +67,43 @@ class Subject:
     _too_long: int = field(default=0, init=False)
 
     @cached_property
-    def forms(self) -> list[Form]:
+    def accepted(self) -> list[Form]:
         """The forms of the given calls, or else of calls that the definition accepts."""
         if self.given is not None:
             return [form_of(self.module, each) for each in self.given]
         return forms_of(self.module, self.arguments)
+
+    @cached_property
+    def refused(self) -> dict[np.dtype, tuple[Sample, Exception]]:
+        """The dtypes in which the kernel takes no call that the definition accepts: one such call, and why."""
+        calls = self.given or [draw_sample(form, [Kind.OWN], 0) for form in self.accepted]
+        reasons: dict[np.dtype, list[tuple[Sample, Exception]]] = {}
+        taken = set()
+        for form, sample in zip(self.accepted, calls):
+            reason = None if form.dtype in taken else self._refusal(sample)
+            if reason is None:
+                taken.add(form.dtype)
+            else:
+                reasons.setdefault(form.dtype, []).append((sample, reason))
+        return {dtype: found[0] for dtype, found in reasons.items() if dtype not in taken}
+
+    def _refusal(self, sample: Sample) -> Exception | None:
+        """Return why the kernel does not take the dtypes of a call; other checks report other errors."""
+        try:
+            with self.limited():
+                run_function(self.module, sample)
+        except (KernelError, Refused) as error:
+            if isinstance(error, KernelError) or error.is_deliberate or isinstance(error.__cause__, TypeError):
+                return error
+        except TooLong:
+            pass
+        return None
+
+    @cached_property
+    def forms(self) -> list[Form]:
+        """The forms in the dtypes that the kernel takes; all of them if it takes none or calls are given."""
+        found = [form for form in self.accepted if form.dtype not in self.refused] if self.given is None else []
+        return found or self.accepted
 
     @cached_property
     def long(self) -> list[Form]:

@@ -69,7 +69,7 @@ def test_what_there_is_not(tmp_path: Path) -> None:
     plant(tmp_path)
     done = python("-m", "pykernels", "check", "planted", "--only", "everything", cwd=tmp_path)
     assert done.returncode == 1
-    assert "check 'everything' does not exist; the checks are definition, shapes, " in done.stderr
+    assert "check 'everything' does not exist; the checks are definition, dtypes, " in done.stderr
     with pytest.raises(CallError, match="check 'everything' does not exist"):
         opcheck(tmp_path / "planted", checks=["everything"])
     with pytest.raises(LoadError, match="op 'nothing' does not exist"):
