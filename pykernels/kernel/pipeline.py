@@ -112,14 +112,20 @@ def _to_json(write: Callable[[Signature, Path], Facts], signature: Signature, pa
 
 def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> Facts:
     """Write the shared object, or an empty file for a kernel that is not fused."""
-    from pykernels.kernel.expression import fused, nodes
+    from pykernels.kernel.expression import axes, fused, nodes
 
-    try:
-        expression = fused.recognise(function, signature)
+    def compiled(*, separates_views: bool) -> Facts:
+        expression = fused.recognise(function, signature, separates_views=separates_views)
         toolchain.compiler()
         from pykernels.kernel.emit import fused_code
 
         return fused_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math)
+
+    try:
+        try:
+            return compiled(separates_views=False)
+        except axes.SharedAxes:
+            return compiled(separates_views=True)
     except nodes.NotExpressible as refusal:
         path.write_bytes(b"")
         return Facts(NOT_FUSED, _reason(refusal, function), specialize_on=refusal.specialize_on)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 #include "placing.h"
 #include "tables.h"
@@ -166,7 +167,8 @@ class Passes : public Placing {
       if (is_input && n_copies < kMostCopies) {
         copy_of[i] = n_copies++;
         // If they lie in the same cache lines, these are still cached for the next array.
-        most = std::min(most, std::max(kCopiedFrom / std::max(array.strides[pass.column], int64_t{1}), kFewestCopied));
+        const int64_t stride = std::max(std::abs(array.strides[pass.column]), int64_t{1});
+        most = std::min(most, std::max(kCopiedFrom / stride, kFewestCopied));
       } else {
         most = 1;
       }

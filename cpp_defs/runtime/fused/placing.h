@@ -80,10 +80,8 @@ class Placing : public Sizes {
   }
 
   void PlaceTensors(const pk_kernel* kernel) {
-    int64_t starts[kMaxArrays];  // the index of each tensor's first axis
     int64_t position = 0;
     for (int i = 0; i < pk_counts[kInputs] + pk_counts[kOutputs]; ++i) {
-      starts[i] = position;
       Array* const array = Open(i);
       int64_t stride = array->item;
       for (int32_t axis = kernel->ranks[i] - 1; axis >= 0; --axis) {
@@ -98,23 +96,14 @@ class Placing : public Sizes {
       Array* const array = Open(i);
       const int32_t* const first = view + 1;
       view = first + *view;
-      const bool is_part = view - first == 3 * kernel->ranks[array->tensor] && pk_arrays[i][kIsLocal];
-      const int64_t* const whole = dims_ + starts[array->tensor];
       int64_t stride = array->item;
-      bool is_void = false, is_even = true;
-      int64_t even = 0;  // the stride of an axis whose rows are contiguous
-      for (const int32_t* axis = view - 3; axis >= first; axis -= 3) {
+      bool is_void = false;
+      for (const int32_t* axis = view - 4; axis >= first; axis -= 4) {
         if (axis[0] >= 0) array->offset += dims_[axis[0]] * stride;
         if (axis[2] >= 0) PlaceAxis(array, axis[2], stride * axis[1]);
         is_void |= axis[2] >= 0 && dims_[axis[2]] == 0;
-        if (axis[2] >= 0 && dims_[axis[2]] != 1) {
-          is_even &= even == 0 || stride * axis[1] == even;
-          even = stride * axis[1] * dims_[axis[2]];
-        }
-        stride *= is_part ? whole[(axis - first) / 3] : dims_[axis[2]];
+        stride *= dims_[axis[3]];
       }
-      // The rows of a part need not be contiguous.
-      if (is_part && !is_even) uneven_ |= array->classes;
       if (is_void && lost_ != 0) Detach(array);
     }
   }
@@ -143,10 +132,20 @@ class Placing : public Sizes {
     if (dims_[place] != sizes_[c]) uneven_ |= int32_t{1} << c;
   }
 
+  // Returns whether the elements of every part along class c - 1 are as far apart as those along class c together.
+  bool FollowEachOther(int c) const {
+    if (sizes_[c - 1] == 1 || sizes_[c] == 1) return true;
+    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < n_given_; ++i) {
+      const int64_t* const stride = arrays_[i].strides + c;
+      if (Has(arrays_[i].classes, c) && stride[-1] != stride[0] * sizes_[c]) return false;
+    }
+    return true;
+  }
+
   // Merges neighboring classes that occur in the same arrays.
   void Merge() {
     for (int c = 1; c < n_classes_; ++c) {
-      if (pk_groups[c] != pk_groups[c - 1] || uneven_ >> (c - 1) & 3) continue;
+      if (pk_groups[c] != pk_groups[c - 1] || uneven_ >> (c - 1) & 3 || !FollowEachOther(c)) continue;
       if (sizes_[c] == 1) {
         for (int i = 0; i < n_given_; ++i) { arrays_[i].strides[c] = arrays_[i].strides[c - 1]; }
       }

@@ -12,7 +12,7 @@ extern const int32_t pk_counts[13];
 extern const int32_t pk_blocked[1];      // the classes that are divided into blocks
 extern const int32_t pk_groups[];        // for every class, the first neighbour that always occurs together with it
 extern const int32_t pk_classes[];       // for every axis of every tensor, its class or -1
-// Tensor or -1, bytes of an element, classes, whether it holds one block only (of a view: whether it is a part).
+// Tensor or -1, bytes of an element, classes, whether it holds one block only.
 extern const int32_t pk_arrays[][4];
 extern const int32_t pk_stage_table[][6];
 extern const int32_t pk_arguments[];     // for every stage, its arrays
@@ -21,8 +21,9 @@ extern const int64_t pk_identities[];    // for each of these, the bits of an el
 extern const int32_t pk_members[];       // for every class, a list of its axes
 extern const int32_t pk_output_shapes[]; // for every axis of every output, a list
 extern const int32_t pk_lengths[];       // for every axis of a reshaped array, the steps that compute its length
-// For every reshaped input and every part of one, a list with three numbers for each axis along which it runs: the
-// position of the number that is its first index there, or -1 for 0; its step; the position of its own axis, or -1.
+// For every reshaped input and every part of an input, a list with four numbers for each axis of the input or reshaped
+// input: the position of the number that is its first index there, or -1 for 0; its step; the position of its own axis,
+// or -1; the position of the axis itself.
 extern const int32_t pk_views[];
 extern const int32_t pk_reshaped[];      // for every reshaped array, its shape before and after
 extern const int32_t pk_counted[];       // for every counting array (0, 1, ...), its shape
@@ -39,7 +40,7 @@ int32_t pk_accepts(const int64_t* numbers);
 
 namespace {
 
-constexpr int kMaxClasses = 24, kMaxArrays = 64, kMaxStages = 64, kMaxNumbers = 96, kMaxAxes = 512, kMaxSteps = 64;
+constexpr int kMaxClasses = 24, kMaxArrays = 64, kMaxStages = 64, kMaxNumbers = 96, kMaxAxes = 512, kMaxSteps = 256;
 // Of pk_counts:
 enum {
   kInputs, kOutputs, kArrays, kStages, kClasses, kScalars, kExtents, kReductions,

@@ -18,7 +18,7 @@ from pykernels.build import linking
 from pykernels.kernel.emit import folds, number_checks, target, vector_math
 from pykernels.kernel.emit.stage_code import StageCode
 from pykernels.kernel.emit.vector_writer import FAST_MATH, Writer
-from pykernels.kernel.expression.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced
+from pykernels.kernel.expression.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced, Strides
 from pykernels.kernel.expression.axes import Shape, encoded
 from pykernels.kernel.expression.fused import Fused
 from pykernels.kernel.expression.nodes import NotExpressible, dtype_of
@@ -158,8 +158,9 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
     arguments = [arguments_of(stage) for stage in plan.stages]
     at_array = {array: at for at, array in enumerate(plan.arrays)}
     views = [array.view for array in plan.arrays if isinstance(array.view, (Reshaped, Sliced))]
+    sources = (view.operand if isinstance(view, Sliced) else view for view in views)
     results = (within(output) for output, is_packed in zip(fused.outputs, plan.graph.packed) if is_packed)
-    reshaped = [node for node in (*views, *results) if isinstance(node, Reshaped)]
+    reshaped = dict.fromkeys(node for node in (*sources, *results) if isinstance(node, Reshaped))
     shape_of = fused.axes.shape_of
     reductions = [node for stage in plan.stages for node, _ in stage.folds]
     position_class = _classes_of_positions(plan)
@@ -181,10 +182,7 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
         "pk_arrays": [
             number
             for array in plan.arrays
-            for number in (
-                *(array.tensor, array.storage.itemsize, _mask(array.classes)),
-                array.is_local or isinstance(array.view, Sliced),
-            )
+            for number in (array.tensor, array.storage.itemsize, _mask(array.classes), array.is_local)
         ],
         "pk_stage_table": [
             number
@@ -242,9 +240,8 @@ def _reduction(node: Reduction) -> list[int]:
 
 
 def _view(view: Reshaped | Sliced, shape: Shape) -> list[int]:
-    if isinstance(view, Sliced):
-        return [number for part in view.parts for number in part]
-    return [number for (axis,) in shape for number in (-1, 1, axis)]
+    strides = view.strides if isinstance(view, Sliced) else [Strides(-1, 1, axis, axis) for (axis,) in shape]
+    return [number for each in strides for number in (each.first, each.step, each.own, each.whole)]
 
 
 def _shapes(shapes: Sequence[Shape]) -> list[int]:

@@ -39,13 +39,32 @@ class Reshaped(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Part(View):
+    """A part of `base`, or all of it with its axes in another order: `operand` computes the same elements."""
+
+    base: Node = field(default_factory=lambda: Node(0))
+
+
+@dataclass(frozen=True)
+class Strides:
+    """How an array runs along an axis of the array that it is a part of; every number is a position in `Axes`."""
+
+    #: An axis whose length is the first index, or -1 for 0.
+    first: int
+    step: int
+    #: The part's own axis, or -1 if it has none.
+    own: int
+    #: The axis itself.
+    whole: int
+
+
+@dataclass(frozen=True, eq=False)
 class Sliced(Node):
-    """A part of an input."""
+    """A part of an input, or of a reshaped input; its axes may have another order."""
 
     operand: Node = field(default_factory=lambda: Node(0))
-    #: For every axis of the input: the position of an axis whose length is the part's first index, or -1 for 0; the
-    #: step; the position of the part's own axis, or -1 if it has none.
-    parts: tuple[tuple[int, int, int], ...] = ()
+    #: For every axis of the operand.
+    strides: tuple[Strides, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

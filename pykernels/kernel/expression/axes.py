@@ -29,6 +29,10 @@ def encoded(shape: Shape) -> list[int]:
     return [len(shape), *(number for axis in shape for number in (len(axis), *sorted(axis)))]
 
 
+class SharedAxes(NotExpressible):
+    """An array needs an axis twice, or axes in several orders; views with axes of their own may not."""
+
+
 class Axes:
     """The shapes of the nodes of an expression.
 
@@ -45,11 +49,14 @@ class Axes:
     has_ranks : bool
         Whether the ranks of tensors are known. Otherwise each tensor has a single axis, which stands for all of its
         axes, and the nodes are expressions of single elements.
+    separates_views : bool
+        Whether views have axes of their own, which need not lie in memory in the order of the array's: `SharedAxes`.
     """
 
-    def __init__(self, n_positions: int, *, has_ranks: bool) -> None:
+    def __init__(self, n_positions: int, *, has_ranks: bool, separates_views: bool) -> None:
         self.n_positions = n_positions
         self.has_ranks = has_ranks
+        self.separates_views = separates_views
         self.lengths: list[list[int]] = []
         self._shapes: dict[int, Shape] = {}
         self._parents: dict[int, int] = {}
@@ -119,10 +126,10 @@ class Axes:
 
         Raises
         ------
-        NotExpressible
-            Two axes belong to the same class, as in ``x + x.T``.
+        SharedAxes
+            Two axes belong to the same class, as in ``x[:, None] - x``.
         """
         found = tuple(self.class_of(next(iter(axis))) for axis in shape if axis)
         if len(set(found)) != len(found):
-            raise NotExpressible("two axes of one array are broadcast together")
+            raise SharedAxes("two axes of one array are broadcast together")
         return found

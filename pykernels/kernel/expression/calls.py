@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from pykernels.kernel.expression import operations, reductions, substitutes, views
+from pykernels.kernel.expression import operations, reductions, slicing, substitutes, views
 from pykernels.kernel.expression.array_nodes import Extent, require_known
 from pykernels.kernel.expression.axes import Axes
 from pykernels.kernel.expression.construction import apply, compute, convert
@@ -45,20 +46,42 @@ class Call:
 
 # Functions that take the array, then the other arguments of a call.
 _OfArray: TypeAlias = Callable[[Axes, Node, list[Any], dict[str, Any]], Any]
+
+
+def _with_arguments(function: Callable[..., Any]) -> _OfArray:
+    """Let a function take the other arguments of a call as its own."""
+    signature = inspect.signature(function)
+
+    def call(axes: Axes, value: Node, positional: list[Any], keywords: dict[str, Any]) -> Any:
+        try:
+            signature.bind(axes, value, *positional, **keywords)
+        except TypeError as error:
+            raise NotExpressible(f"a call of {function.__name__}: {error}") from None
+        return function(axes, value, *positional, **keywords)
+
+    return call
+
+
 # Those for arrays with a shape.
 _ARRAY_METHODS: Mapping[str, _OfArray] = {
     **{name: functools.partial(reductions.reduce, name) for name in REDUCTIONS},
-    **{name: functools.partial(views.flatten, name) for name in ("ravel", "flatten", "transpose")},
+    **{name: functools.partial(views.flatten, name) for name in ("ravel", "flatten")},
     "reshape": views.reshape,
     "squeeze": views.squeeze,
+    "swapaxes": _with_arguments(slicing.swapaxes),
+    "transpose": _with_arguments(slicing.transpose_method),
 }
 _ARRAY_FUNCTIONS: Mapping[Any, _OfArray] = {
     **{getattr(np, name): _ARRAY_METHODS[name] for name in REDUCTIONS},
     np.amax: _ARRAY_METHODS["max"],
     np.amin: _ARRAY_METHODS["min"],
-    np.expand_dims: views.expand_dims,
+    np.expand_dims: _with_arguments(slicing.expand_dims),
+    np.flip: _with_arguments(slicing.flip),
+    np.moveaxis: _with_arguments(slicing.moveaxis),
     np.reshape: views.reshape,
     np.squeeze: views.squeeze,
+    np.swapaxes: _ARRAY_METHODS["swapaxes"],
+    np.transpose: _with_arguments(slicing.transpose),
 }
 
 

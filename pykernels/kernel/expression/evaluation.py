@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.kernel.expression import calls, operations, promotion, views
+from pykernels.kernel.expression import calls, operations, promotion, slicing, views
 from pykernels.kernel.expression.array_nodes import require_known
 from pykernels.kernel.expression.axes import Axes, Shape
 from pykernels.kernel.expression.construction import apply, compute, convert, power_operator
@@ -295,8 +295,8 @@ class _Evaluation:
             if self._axes.is_ranked(owner):
                 if name in views.ATTRIBUTES:
                     return views.ATTRIBUTES[name](self._axes, owner)
-                if name == "T" and len(self._axes.shape_of(owner)) < 2:
-                    return owner
+                if name == "T":
+                    return slicing.transpose(self._axes, owner)
             raise NotExpressible(f"the attribute {name!r} of an array")
         if isinstance(owner, (types.ModuleType, np.dtype, np.finfo, np.iinfo, *_NUMBERS)):
             return compute(getattr, (owner, name))
@@ -305,7 +305,7 @@ class _Evaluation:
     def _member(self, node: ast.Subscript) -> Any:
         owner, index = self._value(node.value), self._index(node.slice)
         if self._axes.is_ranked(owner):
-            return views.index(self._axes, owner, index if isinstance(index, tuple) else (index,))
+            return slicing.index(self._axes, owner, index if isinstance(index, tuple) else (index,))
         bounds = (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)
         if not isinstance(owner, tuple) or not all(bound is None or isinstance(bound, int) for bound in bounds):
             raise NotExpressible("an index")

@@ -33,18 +33,25 @@ class Fused:
         return not self.signature.has_ranks
 
 
-def recognise(kernel: KernelFunction, signature: Signature) -> Fused:
+def recognise(kernel: KernelFunction, signature: Signature, *, separates_views: bool = False) -> Fused:
     """Return the expression that a kernel computes for a signature; it must be elementwise if there are no ranks.
+
+    Parameters
+    ----------
+    separates_views : bool
+        As for `Axes`.
 
     Raises
     ------
+    SharedAxes
+        It needs `separates_views`, if that is not set.
     NotExpressible
         The kernel has no such expression, or its results are not what the signature says.
     """
     where = kernel.place
     if not signature.has_ranks and len(signature.tensors) > _MAX_TENSORS:
         raise NotExpressible(f"it has more than {_MAX_TENSORS} tensors", where)
-    axes, tensors = _axes_of(signature)
+    axes, tensors = _axes_of(signature, separates_views)
     outputs = evaluate(kernel, signature, axes, tensors)
     for tensor, output in zip(signature.tensors[signature.n_inputs :], outputs):
         if not axes.has(output):
@@ -56,12 +63,12 @@ def recognise(kernel: KernelFunction, signature: Signature) -> Fused:
     return Fused(outputs, axes, tensors, signature)
 
 
-def _axes_of(signature: Signature) -> tuple[Axes, tuple[Shape, ...]]:
+def _axes_of(signature: Signature, separates_views: bool) -> tuple[Axes, tuple[Shape, ...]]:
     """Return the axes of every tensor: one that is broadcast with all others, if their ranks are unknown."""
     positions = itertools.count()
     ranks = [each.ndim if signature.has_ranks else 1 for each in signature.tensors]
     tensors = tuple(tuple(frozenset({next(positions)}) for _ in range(rank)) for rank in ranks)
-    axes = Axes(sum(ranks), has_ranks=signature.has_ranks)
+    axes = Axes(sum(ranks), has_ranks=signature.has_ranks, separates_views=separates_views)
     if not signature.has_ranks:
         axes.broadcast(tensors)
     return axes, tensors

@@ -14,6 +14,7 @@ from pykernels.kernel.expression.axes import UNIT, Axes, Shape
 from pykernels.kernel.expression.construction import apply, compute, convert
 from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of, operation
 from pykernels.kernel.expression.operations import BINARY, REDUCTIONS, Function, find
+from pykernels.kernel.expression.selection import view
 
 _DIVIDE = Function("divide", operator.truediv)
 
@@ -32,7 +33,7 @@ def reduce(name: str, axes: Axes, value: Node, positional: list[Any], keywords: 
     at = views.places_of(given.get("axis"), len(shape))
     made = _folded(axes, name, value, at, given)
     left = tuple(UNIT if i in at else axis for i, axis in enumerate(shape))
-    return views.view(axes, made, left if keeps else tuple(axis for i, axis in enumerate(shape) if i not in at))
+    return view(axes, made, left if keeps else tuple(axis for i, axis in enumerate(shape) if i not in at))
 
 
 def _folded(axes: Axes, name: str, value: Node, at: frozenset[int], given: dict[str, Any]) -> Node:

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from pykernels.kernel.expression.array_nodes import Reduction, Reshaped, View, operands_of
-from pykernels.kernel.expression.axes import Shape
+from pykernels.kernel.expression.axes import Shape, SharedAxes
 from pykernels.kernel.expression.fused import Fused
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, in_order
 
 #: As in fused/tables.h.
-MAX_CLASSES, MAX_AXES, MAX_STEPS = 24, 512, 64
+MAX_CLASSES, MAX_AXES, MAX_STEPS = 24, 512, 256
 
 
 class Graph:
@@ -72,7 +72,7 @@ class Graph:
         while len(numbers) < len(after):
             ready = [each for each in after if each not in numbers and after[each] <= numbers.keys()]
             if not ready:
-                raise NotExpressible("it has arrays with the same axes in different orders")
+                raise SharedAxes("it has arrays with the same axes in different orders")
             # Consecutive axes of an array stay neighbours.
             ready.sort(key=lambda each: not (after[each] & set(list(numbers)[-1:])))
             numbers[ready[0]] = len(numbers)

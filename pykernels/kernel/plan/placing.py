@@ -8,6 +8,7 @@ import numpy as np
 
 from pykernels.kernel.expression.array_nodes import Counted, Reduction, Reshaped, Sliced
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, dtype_of
+from pykernels.kernel.expression.views import base_of
 from pykernels.kernel.plan.graph import Graph, within
 from pykernels.kernel.plan.stages import Array, Plan, Stage
 
@@ -47,7 +48,7 @@ class Placer:
         views: dict[Node, Array] = {}
         for node in self._graph.nodes:
             if isinstance(node, (Reshaped, Sliced)):
-                source = within(node.operand)
+                source = base_of(node)
                 assert isinstance(source, Input)  # `Graph` refuses other sources
                 views[node] = Array(source.position, dtype_of(node), self._graph.classes[node], view=node)
             elif isinstance(node, Counted):

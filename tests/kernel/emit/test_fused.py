@@ -467,7 +467,6 @@ def test_operands_are_evaluated_once(tmp_path: Path) -> None:
     ("body", "reason"),
     [
         ("x + x.sum(axis=1)", "two axes of one array are broadcast together"),
-        ("x[::-1] + x.sum()", "a slice that steps backwards"),
         ("(x + 1).reshape(x.size) + x.sum()", "it computes with what it reshapes after computing it"),
         ("np.cumsum(x, axis=0)", "a call of np.cumsum"),
     ],
