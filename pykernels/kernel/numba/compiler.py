@@ -42,7 +42,7 @@ _MOST_INSTRUCTIONS = 60_000
 # thread: numba takes up to 2.5 times as long for the first, up to 4 times for the others.
 _LARGE, _LARGER = 1 << 14, 1 << 18
 _FUNCTIONS = {
-    **dict.fromkeys(("sort", "argsort", "partition", "argpartition", "unique"), _LARGE),
+    **dict.fromkeys(("sort", "partition", "argpartition", "unique"), _LARGE),
     **dict.fromkeys(("percentile", "quantile", "nonzero", "flatnonzero", "argwhere", "cross"), _LARGER),
 }
 
@@ -86,7 +86,7 @@ def compile_kernel(
     if foreign:
         raise NotNative(f"it needs {', '.join(foreign)} at run time")
     libraries = [str(vector_math.path()), "-lm"] if math.needs_library else ["-lm"]
-    parts = ["kernel_runtime", *(["copying"] if copying.COPY in undefined else [])]
+    parts = sorted({"kernel_runtime", *(_runtime_parts()[name] for name in undefined if name in _runtime_parts())})
     linking.link(code, parts, libraries, output, kernel.where)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
     slower, slower_from = _find_slower(kernel) if form == WHOLE_ARRAY else ("", 0)
@@ -214,13 +214,17 @@ def _entry(compiled: Any, *, lends: bool) -> ir.Module:
 
 
 @functools.lru_cache(maxsize=1)
-def _runtime_names() -> frozenset[str]:
-    texts = (linking.RUNTIME[part][0].read_text() for part in ("kernel_runtime", "copying"))
-    return frozenset(re.findall(r"\b((?:NRT_|numba_|pk_|Py)\w+)[(;]", "".join(texts)))
+def _runtime_parts() -> dict[str, str]:
+    """Return the part of the runtime that defines each function which numba and our own code call."""
+    return {
+        name: part
+        for part in ("kernel_runtime", "copying", "ordering")
+        for name in re.findall(r"\b((?:NRT_|numba_|pk_|Py)\w+)[(;]", linking.RUNTIME[part][0].read_text())
+    }
 
 
 def _is_provided(name: str) -> bool:
-    return name.startswith("_ZGV") or name in _runtime_names() or hasattr(_c_library(), name)
+    return name.startswith("_ZGV") or name in _runtime_parts() or hasattr(_c_library(), name)
 
 
 @functools.cache

@@ -1,0 +1,96 @@
+"""Functions that order elements, in kernels that numba compiles: their values are NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled import build, kernel_of, plain, run
+
+RNG = np.random.default_rng(3)
+
+
+def check(folder: Path, lines: Sequence[str], inputs: Sequence[np.ndarray], wanted: Sequence[Any] = ()) -> None:
+    """Compare what a compiled kernel returns, each line of it, with what NumPy does."""
+    names = "".join(f"{name}, " for name, _ in zip("xyz", inputs))
+    body = "".join(f"    r{i} = {line}\n" for i, line in enumerate(lines))
+    returned = "".join(f"r{i}, " for i in range(len(lines)))
+    kernel = kernel_of(folder, f"def forward(args):\n    {names}= args\n{body}    return {returned}\n")
+    expected = [np.asarray(each) for each in kernel.function(tuple(inputs))]
+    made = [np.full(each.shape, 7, each.dtype) for each in expected]
+    built = build(kernel, inputs, made)
+    assert built.facts.form == "whole-array", built.facts.reason
+    assert run(built, inputs, made) is None
+    for line, one, other in zip(lines, made, expected):
+        np.testing.assert_array_equal(one, other, err_msg=line)
+
+
+def example(dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+    x = (RNG.standard_normal(shape) * 20).astype(dtype)
+    if x.dtype.kind == "f" and x.size > 9:
+        x.reshape(-1)[[1, 3, 5, 7]] = np.nan, -0.0, np.inf, -np.nan
+    return x
+
+
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.int64, marks=pytest.mark.thorough)])
+def test_sorting(tmp_path: Path, dtype: type) -> None:
+    x, y = example(dtype, (3, 40, 5)), example(dtype, (1000,))
+    lines = [
+        "np.sort(x)",
+        "np.sort(x, 0)",
+        "np.sort(x, axis=-2, kind='stable')",
+        "np.sort(x, None)",
+        "np.sort(y[::-2])",
+    ]
+    lines += ["np.argsort(x, -2, 'stable')", "np.argsort(y, kind='mergesort')", "x.argsort(axis=None, kind='stable')"]
+    lines += ["np.sort(x[:0])", "np.lexsort((y, y[::-1] > 0, y > 0))", "np.argsort(y * 2, kind='stable')[..., :3]"]
+    check(tmp_path, lines, [x, y])
+
+
+@pytest.mark.parametrize("dtype", [np.int16, *(pytest.param(d, marks=pytest.mark.thorough) for d in "?Bd")])
+def test_equal_elements_lie_where_numpy_puts_them(tmp_path: Path, dtype: Any) -> None:
+    x, y = example(dtype, (17, 40)), example(dtype, (1000,))
+    if np.dtype(dtype).itemsize > 2 and np.lib.NumpyVersion(np.__version__) >= "1.25.0":
+        pytest.skip("NumPy sorts such numbers in vectors")
+    check(tmp_path, ["np.argsort(x)", "x.argsort(0)", "np.argsort(y)", "np.argsort(np.argsort(x, axis=None))"], [x, y])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.uint8, marks=pytest.mark.thorough)])
+def test_partitions(tmp_path: Path, dtype: type) -> None:
+    x, y = example(dtype, (3, 200, 4)), example(dtype, (1000,))
+    lines = ["np.partition(x, 150, axis=1)[:, 150]", "np.sort(np.partition(x, (-150, 20), 1)[:, 20:50], 1)"]
+    lines += ["np.sort(y[np.argpartition(y, -9)[-9:]])", "np.partition(x, np.array([7, 2400 - 1]), None)[7::2392]"]
+    lines += ["np.sort(np.argpartition(x, 2), axis=2)", "np.sort(y[y.argpartition([3, 500])[:500]])[3:]"]
+    check(tmp_path, lines, [x, y])
+
+
+def test_ordering_in_place(tmp_path: Path) -> None:
+    text = """
+    def forward(args):
+        x, = args
+        y, z, w = x.copy(), x.copy(), x.copy()
+        y.sort(axis=0)
+        z[1:, ::2].sort()
+        w[0].partition(3)
+        return y, z, w[0, 3:4]
+    """
+    x = example(np.float64, (6, 9))
+    made = [np.empty_like(x), np.empty_like(x), np.empty(1)]
+    kernel = kernel_of(tmp_path, text)
+    built = build(kernel, [x], made)
+    assert built.facts.form == "whole-array", built.facts.reason
+    assert run(built, [x], made) is None
+    for one, other in zip(made, plain(kernel, [x], made)):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("call", ["np.sort(x, axis=2)", "np.partition(x, 9, 1)", "np.argpartition(x, -7)"])
+def test_axes_and_ranks_that_do_not_exist(tmp_path: Path, call: str) -> None:
+    kernel = kernel_of(tmp_path, f"def forward(args):\n    x, = args\n    return {call} * 1.0\n")
+    x = example(np.float64, (4, 6))
+    built = build(kernel, [x], [x.copy()])
+    assert built.facts.form == "whole-array", built.facts.reason
+    assert "out of bounds" in str(run(built, [x], [x.copy()]))
