@@ -130,6 +130,8 @@ HOOKS: Mapping[str, Hook] = {
     "functions": _required(
         "``argmax``, ``median``, ``stack`` and others compile, and give NumPy's values",
         "an overload for our target is found before numba's own",
+        *_of("core.types.misc", "SliceType"),
+        *_of("np.arrayobj", "load_item store_item"),
         *_of("np.unsafe.ndarray", "to_fixed_tuple"),
     ),
     "inlining": _required(

@@ -132,7 +132,8 @@ def _call(context: Any, builder: Any, function: Any, found: Any, types: Any, arg
     if _is_plain(*types[:2]) and is_checked:
         context = context.subtarget(enable_boundscheck=False)
     cast = [context.cast(builder, argument, old, new) for argument, old, new in zip(arguments, types, found.args)]
-    return context.get_function(function, found)(builder, cast)
+    called = context.typing_context.resolve_value_type(function)
+    return context.get_function(called, found)(builder, cast)
 
 
 def _is_plain(array: nb.Type, index: nb.Type) -> bool:
