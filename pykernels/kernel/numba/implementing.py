@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -25,7 +26,8 @@ from typing import Any
 import numpy as np
 from numba import types as nb
 from numba.core import errors
-from numba.extending import overload, overload_method
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, lower_getattr_generic, overload, overload_method
 from numba.np.numpy_support import as_dtype
 
 from pykernels.kernel.numba.hooks import Unspecialized
@@ -66,6 +68,49 @@ def implements(*functions: Callable[..., Any], method: str = "") -> Callable[[_T
         return typing
 
     return register
+
+
+#: Decorated functions of methods of universal functions, by the method's name.
+_ufunc_methods: dict[str, _Typing] = {}
+
+
+def implements_of_ufuncs(method: str) -> Callable[[_Typing], _Typing]:
+    """Let kernels compile a method of universal functions; the decorated function gets the function first."""
+
+    def register(typing: _Typing) -> _Typing:
+        _ufunc_methods[method] = typing
+        return typing
+
+    return register
+
+
+@functools.cache
+def _method_of(ufunc: np.ufunc, method: str) -> Callable[..., Any]:
+    """Return a function that stands for the method of one universal function in what numba compiles."""
+
+    def function() -> None:
+        pass
+
+    function.__name__ = f"{ufunc.__name__}.{method}"
+    implements(function)(functools.partial(_ufunc_methods[method], ufunc))
+    return function
+
+
+@infer_getattr
+class _UfuncMethods(AttributeTemplate):  # type: ignore[misc]
+    key = nb.Function
+
+    def generic_resolve(self, function: nb.Function, name: str) -> Any:
+        if name not in _ufunc_methods or not isinstance(function.typing_key, np.ufunc):
+            return None
+        method = _method_of(function.typing_key, name)
+        self.context.refresh()
+        return self.context.resolve_value_type(method)
+
+
+@lower_getattr_generic(nb.Function)
+def _emit_method(context: Any, builder: Any, type_: Any, value: Any, name: str) -> Any:
+    return context.get_dummy_value()
 
 
 def _with_parameters(implementation: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:

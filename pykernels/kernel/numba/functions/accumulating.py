@@ -1,0 +1,122 @@
+"""Cumulative sums and products, and other functions accumulated along an axis."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types as nb
+from numba.core import errors
+from numba.np.numpy_support import as_dtype
+
+from pykernels.kernel.numba.copying import copy
+from pykernels.kernel.numba.functions.along import around, checked_axis
+from pykernels.kernel.numba.implementing import compiled, implements, implements_of_ufuncs, is_array, is_integer
+
+
+@functools.cache
+def _accumulator(function: Any, dtype: np.dtype, in_place_of_nan: float | None) -> Any:
+    """Return a function that accumulates along an axis of contiguous arrays, given as vectors."""
+    convert = dtype.type
+
+    @compiled
+    def converted(x: Any) -> Any:
+        return convert(x if in_place_of_nan is None or x == x else in_place_of_nan)
+
+    @compiled
+    def accumulate(source: Any, made: Any, n: Any, inner: Any) -> None:
+        for begin in range(0, source.size, n * inner or 1):
+            end = begin + n * inner
+            if inner == 1:
+                total = converted(source[begin])
+                made[begin] = total
+                for at in range(begin + 1, end):
+                    total = convert(function(total, converted(source[at])))
+                    made[at] = total
+                continue
+            for at in range(begin, begin + inner):
+                made[at] = converted(source[at])
+            for row in range(begin + inner, end, inner):
+                for at in range(row, row + inner):
+                    made[at] = convert(function(made[at - inner], converted(source[at])))
+
+    return accumulate
+
+
+def accumulating(
+    function: Any, a: Any, axis: Any, dtype: np.dtype, out: Any = None, in_place_of_nan: float | None = None
+) -> Callable[..., Any] | None:
+    """Return an implementation of ``(a, axis, out)`` that accumulates a function of two numbers.
+
+    Parameters
+    ----------
+    dtype : np.dtype
+        The dtype of the result, in which the function is computed.
+    in_place_of_nan : float or None
+        What NaN count as; None for what the function makes of them.
+    """
+    if not is_array(a) or not (axis is None or (a.ndim > 0 and is_integer(axis))) or dtype.kind not in "biuf":
+        return None
+    is_given = isinstance(out, nb.Array)
+    if (out is not None and not is_given) or (is_given and as_dtype(out.dtype) != dtype):
+        raise errors.TypingError(f"an accumulation of {dtype} into another dtype")
+    accumulate = _accumulator(function, dtype, in_place_of_nan)
+
+    def accumulated(a: Any, axis: Any) -> Any:
+        if axis is None:
+            made, n, inner = np.empty(a.size, dtype), a.size, 1
+        else:
+            at = checked_axis(axis, a.ndim)
+            made, n, inner = np.empty(a.shape, dtype), a.shape[at], around(a.shape, at)[1]
+        accumulate(np.ascontiguousarray(a).reshape(a.size), made.reshape(made.size), n, inner)
+        return made
+
+    compute = compiled(accumulated)
+
+    def accumulated_into(a: Any, axis: Any, out: Any) -> Any:
+        made = compute(a, axis)
+        if made.shape != out.shape:
+            raise ValueError("the output has another shape")
+        copy(out, made)
+        return out
+
+    return accumulated_into if is_given else accumulated
+
+
+def _result_dtype(ufunc: np.ufunc, a: Any, dtype: Any) -> np.dtype:
+    """Return the dtype that NumPy gives an accumulation."""
+    try:
+        result: np.dtype = ufunc.accumulate(np.ones(1, as_dtype(a.dtype)), dtype=dtype).dtype
+    except (TypeError, ValueError) as error:
+        raise errors.TypingError(str(error)) from error
+    return result
+
+
+def _define_cumulative(name: str, ufunc: np.ufunc, identity: float) -> None:
+    def typed(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return accumulating(ufunc, a, axis, _result_dtype(ufunc, a, dtype), out) if is_array(a) else None
+
+    def without_nan(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return accumulating(ufunc, a, axis, _result_dtype(ufunc, a, dtype), out, identity) if is_array(a) else None
+
+    implements(getattr(np, name), method=name)(typed)
+    implements(getattr(np, f"nan{name}"))(without_nan)
+
+
+_define_cumulative("cumsum", np.add, 0.0)
+_define_cumulative("cumprod", np.multiply, 1.0)
+
+
+@implements_of_ufuncs("accumulate")
+def _accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Any:
+    if (ufunc.nin, ufunc.nout) != (2, 1) or axis is None or not is_array(array):
+        return None
+    accumulate = accumulating(ufunc, array, axis, _result_dtype(ufunc, array, dtype), out)
+    if accumulate is None:
+        return None
+    compute = compiled(accumulate)
+    if out is None:
+        return lambda array, axis: compute(array, axis)
+    return lambda array, axis, out: compute(array, axis, out)

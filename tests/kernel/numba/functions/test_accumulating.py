@@ -1,0 +1,37 @@
+"""Functions that accumulate along an axis, in kernels that numba compiles: their values are NumPy's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from compared import check, example
+from compiled import build, kernel_of, run
+
+
+@pytest.mark.parametrize("dtype", [np.float32, *(pytest.param(d, marks=pytest.mark.thorough) for d in "?b")])
+def test_accumulations(tmp_path: Path, dtype: Any) -> None:
+    x, y = example(dtype, (4, 5, 6)), example(dtype, (50,))
+    lines = ["np.cumsum(x)", "np.cumsum(x, 0)", "x.cumsum(axis=-1)", "np.cumprod(x, axis=1)", "np.nancumsum(x, axis=2)"]
+    lines += [
+        "np.cumsum(y[::-1])",
+        "np.cumsum(x, axis=1, dtype=np.float64)",
+        "np.nancumprod(y)",
+        "np.cumsum(x[:, :0], 1)",
+    ]
+    lines += ["np.maximum.accumulate(x, axis=1)", "np.add.accumulate(y)", "np.logical_or.accumulate(y, 0)"]
+    lines += ["np.minimum.accumulate(x)"]
+    check(tmp_path, lines, [x, y])
+
+
+def test_accumulations_into_an_array(tmp_path: Path) -> None:
+    x = example(np.float64, (4, 6))
+    kernel = kernel_of(tmp_path, "def forward(args, outs):\n    np.cumsum(args[0], axis=1, out=outs[0])\n")
+    made = np.zeros_like(x)
+    built = build(kernel, [x], [made])
+    assert built.facts.form == "whole-array", built.facts.reason
+    assert run(built, [x], [made]) is None
+    np.testing.assert_array_equal(made, np.cumsum(x, axis=1))
+    assert run(built, [x], [made[:3].copy()]) is not None
