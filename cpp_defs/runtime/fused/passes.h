@@ -150,9 +150,9 @@ class Passes : public Placing {
   }
 
   // Runs one row in which some array has a single element for all columns, or elements that are not contiguous: packs
-  // these first.
+  // these first, and unpacks results.
   void ComputeSpread(int s, const Pass& pass, void* const* data) const {
-    alignas(kAlignment) char copies[kMostCopies][kCopied * 8];
+    alignas(kAlignment) char copies[kMostCopies * kCopied * 8];
     char* part[kMaxArrays];
     int copy_of[kMaxArrays];
     int n_copies = 0;
@@ -162,9 +162,8 @@ class Passes : public Placing {
       part[i] = static_cast<char*>(data[i]);
       copy_of[i] = -1;
       if (!Has(array.classes, pass.column) || array.strides[pass.column] == array.item) continue;
-      const bool is_input = pk_arrays[pass.given[i]][kTensor] >= 0 &&
-                            pk_arrays[pass.given[i]][kTensor] < pk_counts[kInputs];
-      if (is_input && n_copies < kMostCopies) {
+      const int32_t tensor = pk_arrays[pass.given[i]][kTensor];
+      if (tensor >= 0 && (tensor < pk_counts[kInputs] || !IsRead(s, i))) {
         copy_of[i] = n_copies++;
         // If they lie in the same cache lines, these are still cached for the next array.
         const int64_t stride = std::max(std::abs(array.strides[pass.column]), int64_t{1});
@@ -173,47 +172,59 @@ class Passes : public Placing {
         most = 1;
       }
     }
+    const int64_t room = n_copies > kMostCopies ? kMostCopies * kCopied / n_copies : kCopied;
+    most = std::min(most, room);
     for (int64_t at = 0; at < pass.columns; at += most) {
       const int64_t n = std::min(most, pass.columns - at);
       void* given[kMaxArrays];
       for (int i = 0; i < pass.n; ++i) {
-        const Array& array = arrays_[pass.given[i]];
-        const int64_t stride = Has(array.classes, pass.column) ? array.strides[pass.column] : 0;
         given[i] = part[i];
-        if (copy_of[i] >= 0) {
-          if (at == 0 || stride != 0) Collect(copies[copy_of[i]], part[i], array.item, stride, n);
-          given[i] = copies[copy_of[i]];
-        }
-        part[i] += n * stride;
+        if (copy_of[i] < 0) continue;
+        const Array& array = arrays_[pass.given[i]];
+        const int64_t stride = array.strides[pass.column];
+        given[i] = copies + copy_of[i] * room * 8;
+        if (IsRead(s, i) && (at == 0 || stride != 0)) Copy(given[i], array.item, part[i], stride, array.item, n);
       }
       pk_stages[s][pass.code](given, pass.steps, numbers_, 1, n);
+      for (int i = 0; i < pass.n; ++i) {
+        const Array& array = arrays_[pass.given[i]];
+        const int64_t stride = Has(array.classes, pass.column) ? array.strides[pass.column] : 0;
+        if (copy_of[i] >= 0 && !IsRead(s, i)) Copy(part[i], stride, given[i], array.item, array.item, n);
+        part[i] += n * stride;
+      }
     }
   }
 
-  template <int64_t kStep>
-  static void CollectEvery(void* to, const void* from, int64_t item, int64_t step, int64_t n) {
-    const auto collect = [&](auto element) {
-      using T = decltype(element);
-      auto* const target = static_cast<T*>(to);
-      const auto* const source = static_cast<const T*>(from);
-      // A step that is a compile-time constant is vectorized.
-      for (int64_t i = 0; i < n; ++i) target[i] = source[i * (kStep != 0 ? kStep : step)];
-    };
+  static bool IsRead(int s, int argument) { return argument < pk_stage_table[s][kReads]; }
+
+  // Copies elements of one size; their steps are in elements. Steps that are compile-time constants are vectorized.
+  template <typename T, int64_t kTo, int64_t kFrom>
+  static void CopyEvery(void* to, int64_t to_step, const void* from, int64_t from_step, int64_t n) {
+    auto* const target = static_cast<T*>(to);
+    const auto* const source = static_cast<const T*>(from);
+    for (int64_t i = 0; i < n; ++i) {
+      target[i * (kTo != 0 ? kTo : to_step)] = source[i * (kFrom != 0 ? kFrom : from_step)];
+    }
+  }
+
+  template <typename T>
+  static void CopyElements(void* to, int64_t to_step, const void* from, int64_t from_step, int64_t n) {
+    if (to_step == 1 && from_step == 2) return CopyEvery<T, 1, 2>(to, 1, from, 2, n);
+    if (to_step == 1 && from_step == 3) return CopyEvery<T, 1, 3>(to, 1, from, 3, n);
+    if (to_step == 1 && from_step == 4) return CopyEvery<T, 1, 4>(to, 1, from, 4, n);
+    if (to_step == 1 && from_step == -1) return CopyEvery<T, 1, -1>(to, 1, from, -1, n);
+    if (to_step == 1) return CopyEvery<T, 1, 0>(to, 1, from, from_step, n);
+    CopyEvery<T, 0, 1>(to, to_step, from, 1, n);
+  }
+
+  // Copies elements to or from a contiguous array, given the bytes from one to the next.
+  static void Copy(void* to, int64_t to_stride, const void* from, int64_t from_stride, int64_t item, int64_t n) {
+    const int64_t to_step = to_stride / item, from_step = from_stride / item;
     switch (item) {
-      case 1: return collect(uint8_t{});
-      case 2: return collect(uint16_t{});
-      case 4: return collect(uint32_t{});
-      default: return collect(uint64_t{});
-    }
-  }
-
-  static void Collect(void* to, const void* from, int64_t item, int64_t stride, int64_t n) {
-    const int64_t step = stride / item;
-    switch (step) {
-      case 2: return CollectEvery<2>(to, from, item, step, n);
-      case 3: return CollectEvery<3>(to, from, item, step, n);
-      case 4: return CollectEvery<4>(to, from, item, step, n);
-      default: return CollectEvery<0>(to, from, item, step, n);
+      case 1: return CopyElements<uint8_t>(to, to_step, from, from_step, n);
+      case 2: return CopyElements<uint16_t>(to, to_step, from, from_step, n);
+      case 4: return CopyElements<uint32_t>(to, to_step, from, from_step, n);
+      default: return CopyElements<uint64_t>(to, to_step, from, from_step, n);
     }
   }
 };

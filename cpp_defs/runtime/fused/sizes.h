@@ -46,7 +46,7 @@ int64_t Calculate(int32_t step, int64_t a, int64_t b) {
   }
 }
 
-// Appends the lengths of the axes of reshaped arrays to those of tensors. Returns whether these lengths exist.
+// Appends the lengths of the axes of views to those of tensors. Returns whether these lengths exist and fit.
 bool FindLengths(int64_t* dims) {
   const int32_t* at = pk_lengths;
   for (int i = 0; i < pk_counts[kLengths]; ++i) {
@@ -67,8 +67,8 @@ bool FindLengths(int64_t* dims) {
     dims[pk_counts[kAxes] + i] = stack[0];
     if (stack[0] < 0) return false;
   }
-  at = pk_reshaped;
-  for (int i = 0; i < pk_counts[kReshaped]; ++i) {
+  at = pk_equal;
+  for (int i = 0; i < pk_counts[kEqual]; ++i) {
     const int64_t before = ReadCount(at, dims);
     if (before != ReadCount(at, dims)) return false;
   }

@@ -14,18 +14,18 @@ extern const int32_t pk_groups[];        // for every class, the first neighbour
 extern const int32_t pk_classes[];       // for every axis of every tensor, its class or -1
 // Tensor or -1, bytes of an element, classes, whether it holds one block only.
 extern const int32_t pk_arrays[][4];
-extern const int32_t pk_stage_table[][6];
-extern const int32_t pk_arguments[];     // for every stage, its arrays
+extern const int32_t pk_stage_table[][7];
+extern const int32_t pk_arguments[];     // for every stage, its arrays; first the kReads that it reads
 extern const int32_t pk_folds[];         // for every stage, the arrays that it accumulates into
 extern const int64_t pk_identities[];    // for each of these, the bits of an element's initial value
 extern const int32_t pk_members[];       // for every class, a list of its axes
 extern const int32_t pk_output_shapes[]; // for every axis of every output, a list
 extern const int32_t pk_lengths[];       // for every axis of a reshaped array, the steps that compute its length
-// For every reshaped input and every part of an input, a list with four numbers for each axis of the input or reshaped
-// input: the position of the number that is its first index there, or -1 for 0; its step; the position of its own axis,
-// or -1; the position of the axis itself.
+// For every reshaped input and every part of a tensor, a list with four numbers for each axis of the tensor or reshaped
+// tensor: the position of the number that is its first index there, or -1 for 0; its step; the position of its own
+// axis, or -1; the position of the axis itself.
 extern const int32_t pk_views[];
-extern const int32_t pk_reshaped[];      // for every reshaped array, its shape before and after
+extern const int32_t pk_equal[];         // pairs of shapes with equally many elements, as before and after a reshape
 extern const int32_t pk_counted[];       // for every counting array (0, 1, ...), its shape
 extern const int32_t pk_packed[];        // for every output, whether its elements have other axes than the output
 extern const int32_t pk_extents[];       // for every number after the scalars, a shape with that number of elements
@@ -46,8 +46,8 @@ enum {
   kInputs, kOutputs, kArrays, kStages, kClasses, kScalars, kExtents, kReductions,
   kAxes,      // of tensors
   kLengths,   // axes of reshaped arrays, which follow those
-  kViews,     // reshaped inputs, which come after the tensors in pk_arrays
-  kReshaped,  // views and reshaped results
+  kViews,     // of tensors, which come after these in pk_arrays
+  kEqual,     // pairs of shapes
   kCounted    // the counting arrays (0, 1, ...), which follow the views
 };
 // Of pk_lengths:
@@ -55,7 +55,7 @@ enum { kNumber, kCount, kMultiply, kFloorDivide, kAdd, kSubtract, kMaximum, kMin
 // Of pk_arrays:
 enum { kTensor, kItemSize, kArrayClasses, kIsLocal };
 // Of pk_stage_table:
-enum { kPhase, kInBlock, kDomain, kArguments, kFolds, kAddsRows };
+enum { kPhase, kInBlock, kDomain, kArguments, kFolds, kAddsRows, kReads };
 // The variants of a stage in pk_stages; all but the first may be null:
 // - for any number of rows;
 // - for a multiple of kTogether rows, if kAddsRows;

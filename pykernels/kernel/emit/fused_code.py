@@ -159,9 +159,9 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
     at_array = {array: at for at, array in enumerate(plan.arrays)}
     views = [array.view for array in plan.arrays if isinstance(array.view, (Reshaped, Sliced))]
     sources = (view.operand if isinstance(view, Sliced) else view for view in views)
-    results = (within(output) for output, is_packed in zip(fused.outputs, plan.graph.packed) if is_packed)
-    reshaped = dict.fromkeys(node for node in (*sources, *results) if isinstance(node, Reshaped))
+    reshaped = dict.fromkeys(node for node in (*sources, *map(within, fused.outputs)) if isinstance(node, Reshaped))
     shape_of = fused.axes.shape_of
+    equal = [*((shape_of(node.operand), shape_of(node)) for node in reshaped), *fused.axes.equal]
     reductions = [node for stage in plan.stages for node, _ in stage.folds]
     position_class = _classes_of_positions(plan)
     members: list[list[int]] = [[] for _ in plan.graph.numbers]
@@ -173,7 +173,7 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
         "pk_counts": [
             *(n_inputs, len(fused.tensors) - n_inputs, len(plan.arrays), len(plan.stages)),
             *(len(plan.graph.numbers), len(fused.signature.scalars), len(extents), len(reductions)),
-            *(sum(map(len, fused.tensors)), len(fused.axes.lengths), len(views), len(reshaped)),
+            *(sum(map(len, fused.tensors)), len(fused.axes.lengths), len(views), len(equal)),
             sum(isinstance(array.view, Counted) for array in plan.arrays),
         ],
         "pk_blocked": [_mask(plan.blocked)],
@@ -189,7 +189,7 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
             for stage, given in zip(plan.stages, arguments)
             for number in (
                 *(stage.phase, stage.in_block, _mask(stage.domain), len(given), len(stage.folds)),
-                adds_rows(stage),
+                *(adds_rows(stage), len(set(stage.reads.values()))),
             )
         ],
         "pk_arguments": [at_array[array] for given in arguments for array in given],
@@ -199,7 +199,7 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
         "pk_extents": _shapes([extent.shape for extent in extents]),
         "pk_lengths": _lists(fused.axes.lengths),
         "pk_views": _lists([_view(view, shape_of(view)) for view in views]),
-        "pk_reshaped": _shapes([shape for node in reshaped for shape in (shape_of(node.operand), shape_of(node))]),
+        "pk_equal": _shapes([shape for pair in equal for shape in pair]),
         "pk_counted": _shapes([shape_of(array.view) for array in plan.arrays if isinstance(array.view, Counted)]),
         "pk_packed": list(plan.graph.packed),
         "pk_reductions": [number for node in reductions for number in _reduction(node)],
@@ -221,9 +221,9 @@ def _classes_of_positions(plan: Plan) -> list[int]:
     fused = plan.graph.fused
     found = [plan.graph.numbers.get(fused.axes.class_of(position), -1) for position in range(fused.axes.n_positions)]
     at = sum(map(len, fused.tensors[: fused.signature.n_inputs]))
-    for output, is_packed in zip(fused.outputs, plan.graph.packed):
+    for output, is_packed, is_joined in zip(fused.outputs, plan.graph.packed, plan.graph.joined):
         for axis in fused.axes.shape_of(output):
-            (found[at],) = plan.graph.classes_of((axis,)) if axis and not is_packed else (-1,)
+            (found[at],) = plan.graph.classes_of((axis,)) if axis and not (is_packed or is_joined) else (-1,)
             at += 1
     return found
 

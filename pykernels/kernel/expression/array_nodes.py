@@ -68,6 +68,17 @@ class Sliced(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Joined(Node):
+    """Arrays joined along an axis: a result, or a result before a final reshape; operations take its parts instead."""
+
+    parts: tuple[Node, ...] = ()
+    #: Counted from the end, -1 for the last.
+    axis: int = -1
+    #: For every part, the position in `Axes` of an axis whose length is its first index.
+    firsts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
 class Counted(Node):
     """The numbers 0, 1, ... along an axis."""
 
@@ -85,6 +96,8 @@ def operands_of(node: Operand) -> Iterator[Node]:
         yield from (operand for operand in node.operands if isinstance(operand, Node))
     elif isinstance(node, (Reduction, Reshaped, View)):
         yield node.operand
+    elif isinstance(node, Joined):
+        yield from node.parts
 
 
 def require_known(value: Any) -> None:

@@ -44,6 +44,8 @@ class Axes:
         The length of each axis of a reshaped array, as a program for a stack machine. A step is ``NUMBER n``,
         ``COUNT`` and a shape as `encoded` gives it, or a value of `CALCULATIONS`. The positions of these axes follow
         those of tensors.
+    equal : list of (Shape, Shape)
+        Shapes that must have equally many elements.
     n_positions : int
         The number of axes of all tensors and reshaped arrays.
     has_ranks : bool
@@ -58,6 +60,7 @@ class Axes:
         self.has_ranks = has_ranks
         self.separates_views = separates_views
         self.lengths: list[list[int]] = []
+        self.equal: list[tuple[Shape, Shape]] = []
         self._shapes: dict[int, Shape] = {}
         self._parents: dict[int, int] = {}
         self._made: dict[Any, Node] = {}

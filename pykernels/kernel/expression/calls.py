@@ -13,7 +13,8 @@ import numpy as np
 from pykernels.kernel.expression import operations, reductions, slicing, substitutes, views
 from pykernels.kernel.expression.array_nodes import Extent, require_known
 from pykernels.kernel.expression.axes import Axes
-from pykernels.kernel.expression.construction import apply, compute, convert
+from pykernels.kernel.expression.construction import compute
+from pykernels.kernel.expression.distribution import apply, convert
 from pykernels.kernel.expression.nodes import Node, NotExpressible, Operation, dtype_of, is_array
 from pykernels.kernel.expression.operations import REDUCTIONS, Function
 
@@ -45,14 +46,14 @@ class Call:
 
 
 # Functions that take the array, then the other arguments of a call.
-_OfArray: TypeAlias = Callable[[Axes, Node, list[Any], dict[str, Any]], Any]
+_OfArray: TypeAlias = Callable[[Axes, Any, list[Any], dict[str, Any]], Any]
 
 
 def _with_arguments(function: Callable[..., Any]) -> _OfArray:
     """Let a function take the other arguments of a call as its own."""
     signature = inspect.signature(function)
 
-    def call(axes: Axes, value: Node, positional: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(axes: Axes, value: Any, positional: list[Any], keywords: dict[str, Any]) -> Any:
         try:
             signature.bind(axes, value, *positional, **keywords)
         except TypeError as error:
@@ -85,6 +86,15 @@ _ARRAY_FUNCTIONS: Mapping[Any, _OfArray] = {
 }
 
 
+# Functions that join the arrays of a tuple.
+_JOINING: Mapping[Any, _OfArray] = {
+    np.concatenate: _with_arguments(slicing.concatenate),
+    np.hstack: _with_arguments(slicing.hstack),
+    np.stack: _with_arguments(slicing.stack),
+    np.vstack: _with_arguments(slicing.vstack),
+}
+
+
 def call_function(called: Any, call: Call) -> Any:
     """Return the value or expression that a call of a function of Python's or of a package's gives."""
     positional, keywords, axes = call.positional, call.keywords, call.axes
@@ -93,6 +103,9 @@ def call_function(called: Any, call: Call) -> Any:
         of_array = operations.look_up(_ARRAY_FUNCTIONS, called)
         if of_array is not None and positional and axes.has(positional[0]):
             return of_array(axes, positional[0], positional[1:], keywords)
+        joining = operations.look_up(_JOINING, called)
+        if joining is not None and positional and isinstance(positional[0], tuple):
+            return joining(axes, positional[0], positional[1:], keywords)
         if called is len and positional and axes.shape_of(positional[0]):
             return views.lengths(axes, positional[0])[0]
         if function is None and not is_like:

@@ -16,7 +16,8 @@ import numpy as np
 from pykernels.kernel.expression import calls, operations, promotion, slicing, views
 from pykernels.kernel.expression.array_nodes import require_known
 from pykernels.kernel.expression.axes import Axes, Shape
-from pykernels.kernel.expression.construction import apply, compute, convert, power_operator
+from pykernels.kernel.expression.construction import compute, power_operator
+from pykernels.kernel.expression.distribution import apply, convert
 from pykernels.kernel.expression.nodes import Input, Keyword, Node, NotExpressible, dtype_of, is_array
 from pykernels.kernel.expression.number_rules import is_chosen_safely
 from pykernels.kernel.expression.operations import Function
@@ -69,11 +70,17 @@ def evaluate(kernel: KernelFunction, signature: Signature, axes: Axes, shapes: S
         keywords[name] = Keyword(signature.example(name), slot=slot, name=name, is_specializable=is_specializable)
     args = group_shapes(signature.inputs, iter(inputs))
     result = _Evaluation(kernel.function, kernel.helpers, axes, itertools.count(1)).run([args], keywords)
+    if isinstance(result, _List):
+        raise NotExpressible("it returns a list", where)
     outputs = result if isinstance(result, tuple) else (result,)
     expected = len(signature.tensors) - signature.n_inputs
     if len(outputs) != expected:
         raise NotExpressible(f"it returns {len(outputs)} results for {expected} outputs", where)
     return outputs
+
+
+class _List(tuple[Any, ...]):
+    """The members of a list that the kernel does not change."""
 
 
 class _Evaluation:
@@ -216,8 +223,8 @@ class _Evaluation:
                 return node.value
             if isinstance(node, ast.Name):
                 return self._lookup(node)
-            if isinstance(node, ast.Tuple):
-                return tuple(map(self._value, node.elts))
+            if isinstance(node, (ast.Tuple, ast.List)):
+                return (tuple if isinstance(node, ast.Tuple) else _List)(map(self._value, node.elts))
             if isinstance(node, ast.BinOp):
                 return self._binary(node.op, self._value(node.left), self._value(node.right))
             if isinstance(node, ast.UnaryOp):
@@ -304,6 +311,8 @@ class _Evaluation:
 
     def _member(self, node: ast.Subscript) -> Any:
         owner, index = self._value(node.value), self._index(node.slice)
+        if isinstance(index, _List):
+            raise NotExpressible("an index")
         if self._axes.is_ranked(owner):
             return slicing.index(self._axes, owner, index if isinstance(index, tuple) else (index,))
         bounds = (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)
@@ -322,9 +331,14 @@ class _Evaluation:
         return self._value(node)
 
     def _call(self, node: ast.Call) -> Any:
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            raise NotExpressible("a call with a star")
-        positional = list(map(self._value, node.args))
+        if any(k.arg is None for k in node.keywords):
+            raise NotExpressible("a call with two stars")
+        positional: list[Any] = []
+        for each in node.args:
+            value = self._value(each.value if isinstance(each, ast.Starred) else each)
+            if isinstance(each, ast.Starred) and not isinstance(value, tuple):
+                raise NotExpressible("a star before what is no tuple")
+            positional += value if isinstance(each, ast.Starred) else (value,)
         keywords = {keyword.arg: self._value(keyword.value) for keyword in node.keywords if keyword.arg}
         call = calls.Call(ast.unparse(node.func), positional, keywords, self._axes, self._nested)
         if isinstance(node.func, ast.Attribute):

@@ -9,9 +9,12 @@ from typing import Any, cast
 import numpy as np
 
 from pykernels.kernel.expression import views
-from pykernels.kernel.expression.array_nodes import Reduction, require_known
-from pykernels.kernel.expression.axes import UNIT, Axes, Shape
-from pykernels.kernel.expression.construction import apply, compute, convert
+from pykernels.kernel.expression.array_nodes import Joined, Reduction, require_known
+from pykernels.kernel.expression.axes import COUNT, NUMBER, UNIT, Axes, Shape, encoded
+from pykernels.kernel.expression.construction import compute
+from pykernels.kernel.expression.distribution import apply, convert
+from pykernels.kernel.expression.joining import join
+from pykernels.kernel.expression.lengths import SUBTRACT
 from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of, operation
 from pykernels.kernel.expression.operations import BINARY, REDUCTIONS, Function, find
 from pykernels.kernel.expression.selection import view
@@ -79,6 +82,8 @@ def _lost(axes: Axes, value: Node, at: frozenset[int]) -> Shape:
 
 
 def _fold(axes: Axes, value: Node, name: str, at: frozenset[int], *, may_be_empty: bool = True) -> Node:
+    if isinstance(value, Joined):
+        return _fold_joined(axes, value, name, at, may_be_empty=may_be_empty)
     made = Reduction(
         np.ones(1, dtype_of(value)),
         name=REDUCTIONS[name].operation,
@@ -88,3 +93,18 @@ def _fold(axes: Axes, value: Node, name: str, at: frozenset[int], *, may_be_empt
     )
     axes.note(made, tuple(UNIT if i in at else axis for i, axis in enumerate(axes.shape_of(value))))
     return axes.once(made, made.name, value, sorted(at), may_be_empty)
+
+
+def _fold_joined(axes: Axes, value: Joined, name: str, at: frozenset[int], *, may_be_empty: bool) -> Node:
+    shape = axes.shape_of(value)
+    if len(shape) + value.axis not in at:
+        return join(axes, [_fold(axes, part, name, at, may_be_empty=may_be_empty) for part in value.parts], value.axis)
+    combine = find(getattr(np, REDUCTIONS[name].operation))
+    assert combine is not None
+    folded, *others = (_fold(axes, part, name, at) for part in value.parts)
+    if not may_be_empty:
+        # Some of the parts may be, but not all: a negative length is an error.
+        axes.add([[COUNT, *encoded(tuple(shape[i] for i in at)), NUMBER, 1, SUBTRACT]])
+    for other in others:
+        folded = apply(combine, [folded, other], axes)
+    return folded

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pykernels.kernel.expression.array_nodes import Counted, Extent, Part, Reduction, Reshaped, Sliced, Strides, View
+from pykernels.kernel.expression import array_nodes
+from pykernels.kernel.expression.array_nodes import Counted, Joined, Part, Reduction, Reshaped, Sliced, Strides, View
 from pykernels.kernel.expression.axes import NUMBER, UNIT, Axes, Axis, Shape
 from pykernels.kernel.expression.construction import apply
+from pykernels.kernel.expression.joining import join
 from pykernels.kernel.expression.lengths import ADD, MAXIMUM, MINIMUM, MULTIPLY, SUBTRACT, length_of
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, Operand, Operation
 from pykernels.kernel.expression.operations import BINARY
@@ -30,6 +32,8 @@ class Pick:
 
 def view(axes: Axes, value: Node, shape: Shape) -> Node:
     """Return the same elements with axes of length 1 added or removed."""
+    if isinstance(value, Joined):
+        return _view_of_joined(axes, value, shape)
     # A 0-d result of an operation is a NumPy number.
     dtype = np.asarray(value.sample).dtype
     made = View(np.ones(1, dtype) if shape else dtype.type(1), operand=value)
@@ -55,11 +59,23 @@ def rearrange(axes: Axes, value: Node, order: Sequence[int], picks: Mapping[int,
         The array cannot be computed in another order.
     """
     made = _Rearrangement(axes, moves_axes and axes.separates_views).of(value, tuple(order), dict(picks))
-    if made is value:
-        return value
+    # An array whose view is joined is joined itself, and never changed in place.
+    if made is value or isinstance(made, Joined):
+        return made
     part = Part(made.sample, operand=made, base=value)
     axes.note(part, axes.shape_of(made))
     return part
+
+
+def _view_of_joined(axes: Axes, value: Joined, shape: Shape) -> Node:
+    own = axes.shape_of(value)
+    places = [at for at, axis in enumerate(own) if axis]
+    moved = dict(zip(places, (at for at, axis in enumerate(shape) if axis)))
+    parts = []
+    for part in value.parts:
+        found = {moved[at]: axis for at, axis in enumerate(axes.shape_of(part)) if at in moved}
+        parts.append(view(axes, part, tuple(found.get(at, UNIT) for at in range(len(shape)))))
+    return join(axes, parts, moved[len(own) + value.axis] - len(shape))
 
 
 class _Rearrangement:
@@ -92,8 +108,10 @@ class _Rearrangement:
             return self._operation(value, order, picks)
         if isinstance(value, Reduction):
             return self._reduction(value, order, picks)
+        if isinstance(value, Joined):
+            return self._joined(value, order, picks)
         if isinstance(value, Counted):
-            return self._counted(value, picks[0])
+            return self._counted(value, picks)
         if isinstance(value, (Input, Sliced)) or (isinstance(value, Reshaped) and isinstance(value.operand, Input)):
             return self._read(value, order, picks)
         raise NotExpressible("a part of what is reshaped after it is computed")
@@ -164,13 +182,23 @@ class _Rearrangement:
         self._axes.note(made, tuple(UNIT if place in gone else axis for place, axis in enumerate(found)))
         return self._axes.once(made, made.name, operand, gone, made.may_be_empty)
 
-    def _counted(self, value: Counted, pick: Pick) -> Node:
+    def _joined(self, value: Joined, order: tuple[int, ...], picks: dict[int, Pick]) -> Node:
+        at = len(order) + value.axis
+        if at in picks:
+            raise NotExpressible("a part of what is joined along that axis")
+        parts = [self.of(part, order, picks) for part in value.parts]
+        return join(self._axes, parts, order.index(at) - len(order))
+
+    def _counted(self, value: Counted, picks: dict[int, Pick]) -> Node:
         (axis,) = self._axes.shape_of(value)
+        made = Counted(value.sample)
+        self._axes.note(made, self._shape((axis,), (0,), picks))
+        if not picks:
+            return made
+        (pick,) = picks.values()
         if axis != pick.axis:
             raise NotExpressible("a part of a range that is broadcast")
-        made = Counted(value.sample)
-        self._axes.note(made, self._shape((axis,), (0,), {0: pick}))
-        first = Extent(1, shape=(frozenset({pick.first}),))
+        first = array_nodes.Extent(1, shape=(frozenset({pick.first}),))
         multiple = apply(BINARY[ast.Mult], [made, pick.step], self._axes)
         return apply(BINARY[ast.Add], [multiple, first], self._axes)  # type: ignore[no-any-return]
 

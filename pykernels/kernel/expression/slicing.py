@@ -7,6 +7,7 @@ from typing import Any
 
 from pykernels.kernel.expression.array_nodes import require_known
 from pykernels.kernel.expression.axes import NUMBER, UNIT, Axes, Axis
+from pykernels.kernel.expression.joining import join
 from pykernels.kernel.expression.lengths import ADD, FLOOR_DIVIDE, MAXIMUM, SUBTRACT, bound, length_of, position
 from pykernels.kernel.expression.nodes import Node, NotExpressible
 from pykernels.kernel.expression.selection import Pick, rearrange, view
@@ -136,3 +137,33 @@ def _place(axis: Any, rank: int) -> int:
 
 def _several(axis: Any) -> tuple[Any, ...]:
     return axis if isinstance(axis, tuple) else (axis,)
+
+
+# ---- functions that join arrays
+
+
+def concatenate(space: Axes, arrays: tuple[Any, ...], axis: Any = 0) -> Node:
+    """Return arrays joined along an axis that they have."""
+    if not all(map(space.has, arrays)) or axis is None:
+        raise NotExpressible("joined values that are no arrays")
+    rank = len(space.shape_of(arrays[0]))
+    return join(space, arrays, _place(axis, rank) - rank)
+
+
+def stack(space: Axes, arrays: tuple[Any, ...], axis: Any = 0) -> Node:
+    """Return arrays joined along a new axis."""
+    if not all(map(space.has, arrays)):
+        raise NotExpressible("stacked values that are no arrays")
+    return concatenate(space, tuple(expand_dims(space, each, axis) for each in arrays), axis)
+
+
+def hstack(space: Axes, tup: tuple[Any, ...]) -> Node:
+    """Return arrays joined along the second axis, or the only one."""
+    ranks = {len(space.shape_of(each)) for each in tup}
+    return concatenate(space, tup, 0 if ranks == {1} else 1)
+
+
+def vstack(space: Axes, tup: tuple[Any, ...]) -> Node:
+    """Return arrays joined along the first axis, as rows if they have one axis."""
+    rows = (expand_dims(space, each, 0) if len(space.shape_of(each)) == 1 else each for each in tup)
+    return concatenate(space, tuple(rows), 0)

@@ -6,7 +6,8 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from pykernels.kernel.expression.array_nodes import Reduction, Reshaped, View, operands_of
+from pykernels.kernel.expression import joining
+from pykernels.kernel.expression.array_nodes import Joined, Reduction, Reshaped, Sliced, View, operands_of
 from pykernels.kernel.expression.axes import Shape, SharedAxes
 from pykernels.kernel.expression.fused import Fused
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, in_order
@@ -23,9 +24,11 @@ class Graph:
     fused : Fused
     axes : Axes
     outputs : list of Node
-        The results before a final reshape.
-    packed : tuple of bool
-        For every output, whether it is reshaped at the end.
+        The results before a final reshape, and the parts of those that are joined.
+    targets : list of (int, Sliced or None)
+        For each of these, the position of its output, and where it lies in that as a part.
+    packed, joined : tuple of bool
+        For every output, whether it is reshaped at the end, and whether it is joined.
     nodes : list of Node
         All nodes with a shape, each after its operands.
     numbers : dict of int to int
@@ -44,22 +47,39 @@ class Graph:
         self.axes = fused.axes
         # A reshape of a returned result does not move elements in memory.
         results = [within(output) for output in fused.outputs]
-        self.outputs = [
+        bases = [
             within(output.operand) if isinstance(output, Reshaped) and not isinstance(output.operand, Input) else output
             for output in results
         ]
+        self.joined = tuple(isinstance(base, Joined) for base in bases)
+        self.packed = tuple(base is not output and not isinstance(base, Joined) for base, output in zip(bases, results))
+        self.outputs: list[Node] = []
+        self.targets: list[tuple[int, Sliced | None]] = []
+        for at, (base, output) in enumerate(zip(bases, results)):
+            pieces = self._pieces(at, base, is_reshaped=base is not output)
+            self.outputs += [node for node, _ in pieces]
+            self.targets += [(at, place) for _, place in pieces]
         self.nodes = [node for node in in_order(self.outputs, _operands) if self.axes.has(node)]
-        for output, result in zip(self.outputs, results):
-            if output is not result and not self.is_full(output):
+        for base, is_packed in zip(bases, self.packed):
+            if is_packed and not self.is_full(base):
                 raise NotExpressible("it reshapes what may be broadcast")
         for node in self.nodes:
             if isinstance(node, Reshaped) and not isinstance(within(node.operand), Input):
                 raise NotExpressible("it computes with what it reshapes after computing it")
-        self.packed = tuple(output is not result for output, result in zip(self.outputs, results))
         if self.axes.n_positions > MAX_AXES or any(len(steps) > MAX_STEPS for steps in self.axes.lengths):
             raise NotExpressible("it reshapes too much")
         self.numbers = self._order()
         self.classes = {node: frozenset(self.classes_of(self.axes.shape_of(node))) for node in self.nodes}
+
+    def _pieces(self, at: int, base: Node, *, is_reshaped: bool) -> list[tuple[Node, Sliced | None]]:
+        """Return what is computed for an output, and where each part lies."""
+        if not isinstance(base, Joined):
+            return [(base, None)]
+        if is_reshaped:
+            whole = joining.positions_of(self.axes, self.axes.shape_of(base))
+        else:
+            whole = [position for (position,) in self.fused.tensors[self.fused.signature.n_inputs + at]]
+        return [(within(node), place) for node, place in joining.pieces_of(self.axes, base, whole)]
 
     def _order(self) -> dict[int, int]:
         """Number the classes so that the numbers of every node increase from its first axis to its last."""

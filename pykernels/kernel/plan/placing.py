@@ -37,10 +37,14 @@ class Placer:
         signature = graph.fused.signature
         self._arrays = [Array(at, t.dtype, self._classes_of_tensor(at)) for at, t in enumerate(signature.tensors)]
         self._views = self._find_views()
-        self._arrays += sorted(self._views.values(), key=lambda array: isinstance(array.view, Counted))
         self._targets: dict[Node, list[Array]] = {}
-        for at, output in enumerate(graph.outputs):
-            self._targets.setdefault(output, []).append(self._arrays[signature.n_inputs + at])
+        for output, (at, place) in zip(graph.outputs, graph.targets):
+            array = self._arrays[signature.n_inputs + at]
+            if place is not None:
+                array = Array(array.tensor, array.storage, graph.classes[output], view=place)
+                self._arrays.append(array)
+            self._targets.setdefault(output, []).append(array)
+        self._arrays += sorted(self._views.values(), key=lambda array: isinstance(array.view, Counted))
         self._held: dict[Node, Array] = {}
         self._lent: set[Array] = set()
 
@@ -74,7 +78,7 @@ class Placer:
             for node in self._needed(stage):
                 readers.setdefault(node, []).append(stage)
         for node, stage in self._made_in.items():
-            if not isinstance(node, Reduction) and (node in self._targets or node not in readers):
+            if not isinstance(node, Reduction) and (self._whole_target(node) or node not in readers):
                 continue
             users = readers.get(node, [])
             array = self._borrowed(node, users) or Array(-1, _storage(node), self._graph.classes[node])
@@ -90,7 +94,9 @@ class Placer:
                 stage.reads[node] = self._arrays[node.position]
             else:
                 found = self._views.get(node) or self._held.get(node)
-                stage.reads[node] = found or self._targets[node][0]
+                found = found or self._whole_target(node)
+                assert found is not None
+                stage.reads[node] = found
         for root in stage.roots:
             if isinstance(root, Reduction) and self._made_in[root] is stage:
                 stage.folds.append((root, self._held[root]))
@@ -99,12 +105,18 @@ class Placer:
                 if root in self._held and not isinstance(root, Reduction):
                     stage.stores.append((root, self._held[root]))
 
+    def _whole_target(self, node: Node) -> Array | None:
+        """Return an output that holds a node and nothing else."""
+        return next((array for array in self._targets.get(node, []) if array.view is None), None)
+
     def _classes_of_tensor(self, at: int) -> frozenset[int]:
         output = at - self._graph.fused.signature.n_inputs
         if output >= 0:
-            return self._graph.classes[self._graph.outputs[output]]
-        found = (self._graph.axes.class_of(next(iter(axis))) for axis in self._graph.fused.tensors[at])
-        return frozenset(self._graph.numbers[each] for each in found if each in self._graph.numbers)
+            if self._graph.joined[output]:
+                return frozenset()
+            return self._graph.classes[self._graph.outputs[self._graph.targets.index((output, None))]]
+        axes = (self._graph.axes.class_of(next(iter(axis))) for axis in self._graph.fused.tensors[at])
+        return frozenset(self._graph.numbers[each] for each in axes if each in self._graph.numbers)
 
     def _needed(self, stage: Stage) -> list[Node]:
         """Find what a stage reads from memory."""
@@ -138,6 +150,7 @@ class Placer:
             maker = self._made_in.get(output)
             if (
                 maker is None
+                or array.view is not None
                 or array in self._lent
                 or array.storage != _storage(node)
                 or not self._graph.is_full(output)

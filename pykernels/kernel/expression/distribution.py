@@ -1,0 +1,63 @@
+"""Apply elementwise functions to what is joined: to each of its parts, and to the elements of others that meet it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.kernel.expression import construction
+from pykernels.kernel.expression.array_nodes import Joined
+from pykernels.kernel.expression.axes import Axes
+from pykernels.kernel.expression.joining import converted, join
+from pykernels.kernel.expression.lengths import length_of
+from pykernels.kernel.expression.nodes import Node, NotExpressible
+from pykernels.kernel.expression.operations import Function
+from pykernels.kernel.expression.selection import Pick, rearrange
+
+
+def apply(function: Function, operands: Sequence[Any], axes: Axes) -> Any:
+    """Apply an elementwise function, as `construction.apply` does."""
+    joined = next((operand for operand in operands if isinstance(operand, Joined)), None)
+    if joined is None:
+        return construction.apply(function, operands, axes)
+    split = zip(*(_split(axes, operand, joined) for operand in operands))
+    return join(axes, [apply(function, each, axes) for each in split], joined.axis)
+
+
+def convert(value: Node, sample: Any, axes: Axes) -> Node:
+    """Convert a value to the type of the sample."""
+    if isinstance(value, Joined):
+        return converted(axes, value, np.asarray(sample).dtype)
+    return construction.convert(value, sample, axes)
+
+
+def _split(axes: Axes, operand: Any, joined: Joined) -> list[Any]:
+    """Return what meets each part of what is joined."""
+    if isinstance(operand, Joined) and operand.axis == joined.axis:
+        return _paired(axes, operand, joined)
+    shape = axes.shape_of(operand)
+    at = len(shape) + joined.axis
+    if at < 0 or not shape[at]:
+        return [operand] * len(joined.parts)
+    whole = axes.shape_of(joined)[joined.axis]
+    # What is joined is not broadcast, so that its parts are not either.
+    axes.equal.append(((whole,), (whole | shape[at],)))
+    found = []
+    for part, first in zip(joined.parts, joined.firsts):
+        ((own,),) = axes.add([length_of(*axes.shape_of(part)[joined.axis])])
+        pick = Pick(whole | shape[at], first, 1, own)
+        found.append(rearrange(axes, operand, range(len(shape)), {at: pick}, moves_axes=False))
+    return found
+
+
+def _paired(axes: Axes, operand: Joined, joined: Joined) -> list[Any]:
+    """Return the parts of an array that is joined from parts of the same lengths."""
+    if len(operand.parts) != len(joined.parts):
+        raise NotExpressible("arrays that are joined at different places")
+    for parts in zip(operand.parts, joined.parts):
+        own, other = (axes.shape_of(part)[joined.axis] for part in parts)
+        if own != other:
+            axes.equal.append(((own,), (other,)))
+    return list(operand.parts)

@@ -1,0 +1,93 @@
+"""Fused kernels of joined arrays, beside NumPy."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pykernels.base.errors import PykernelsWarning
+from tests.helpers.compiled import build, kernel_of, run
+from tests.kernel.emit.test_views import check, numbers
+
+HALVES = """
+(x, cos, sin) = args
+half = x.shape[-1] // 2
+x1, x2 = x[..., :half], x[..., half:]
+return np.concatenate((x1 * cos - x2 * sin, x2 * cos + x1 * sin), axis=-1)
+"""
+INTERLEAVED = """
+(x, cos, sin) = args
+x1, x2 = x[..., ::2], x[..., 1::2]
+return np.stack((x1 * cos - x2 * sin, x2 * cos + x1 * sin), axis=-1).reshape(*x.shape[:-1], -1)
+"""
+ROTATED = """
+(x, cos, sin) = args
+half = x.shape[-1] // 2
+cos, sin = np.concatenate((cos, cos), -1), np.concatenate((sin, sin), -1)
+return x * cos + np.concatenate((-x[..., half:], x[..., :half]), axis=-1) * sin
+"""
+
+
+@pytest.mark.parametrize("body", [HALVES, INTERLEAVED, ROTATED])
+def test_rotary_embeddings(tmp_path: Path, body: str) -> None:
+    for shape in ((2, 3, 20, 16), (40, 2), (3, 1, 1800)):
+        half = (shape[-2], shape[-1] // 2)
+        check(tmp_path, body, numbers(*shape), numbers(*half), numbers(*half))
+
+
+@pytest.mark.parametrize("shapes", [((5, 7), (5, 3)), ((70, 400), (70, 33)), ((1, 1), (1, 4)), ((3, 4), (3, 0))])
+def test_operations_on_what_is_joined(tmp_path: Path, shapes: tuple[tuple[int, int], ...]) -> None:
+    body = """
+(x, y) = args
+j = np.concatenate((x, y), axis=1)
+e = np.exp(j - j.max(axis=1, keepdims=True))
+return (
+    e / e.sum(axis=-1, keepdims=True), j.sum(axis=0), j.T + 1, j[::-1] * x[:, :1], j[:, None] > 0, j.mean(),
+    np.where(np.arange(x.shape[0])[:, None] > 1, j, np.zeros_like(j)), (j * np.concatenate([x, y], axis=-1)).std(0),
+)
+"""
+    check(tmp_path, body, *(numbers(*shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("dtypes", [(np.float32, np.float64), (np.int32, np.int8), (np.bool_, np.float16)])
+def test_functions_that_join(tmp_path: Path, dtypes: tuple[type, ...]) -> None:
+    body = """
+(x, y) = args
+return (
+    np.stack((x, y)), np.stack((x, y), axis=1), np.vstack([x, y]), np.hstack([x, y, x]), np.stack((x.max(), y.max())),
+    np.concatenate((np.concatenate((y, x), axis=1), np.concatenate((x, x), axis=1))), np.stack((x[0], y[1]), -1),
+)
+"""
+    check(tmp_path, body, *(numbers(6, 5, dtype=dtype) for dtype in dtypes))
+
+
+def test_pieces_of_what_is_joined(tmp_path: Path) -> None:
+    function = kernel_of(tmp_path, "def forward(args):\n    x, y = args\n    return np.concatenate((x * 2, y), axis=1)")
+    x, y = numbers(90, 50), numbers(90, 7)
+    made = np.zeros((90, 57), np.float32)
+    built = build(function, [x, y], [made])
+    for begin in range(0, made.size, 700):
+        assert run(built, [x, y], [made], elements=(begin, min(begin + 700, made.size))) is None
+    np.testing.assert_array_equal(made, function.function((x, y)))
+
+
+def test_arrays_that_cannot_be_joined(tmp_path: Path) -> None:
+    function = kernel_of(tmp_path, "def forward(args):\n    x, y = args\n    return np.concatenate((x * 2, y), axis=1)")
+    built = build(function, [numbers(3, 4), numbers(3, 4)], [numbers(3, 8)])
+    assert built.facts.form == "fused"
+    assert "must match exactly" in (run(built, [numbers(3, 4), numbers(1, 4)], [numbers(3, 8)]) or "")
+
+
+@pytest.mark.parametrize("body", ["x[[1, 0]]", "np.concatenate((x, x))[1:]"])
+def test_what_cannot_be_expressed_is_right(tmp_path: Path, body: str) -> None:
+    function = kernel_of(tmp_path, f"def forward(args):\n    (x,) = args\n    return {body} + x.sum()")
+    x = numbers(4, 3)
+    made = np.zeros_like(function.function((x,)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PykernelsWarning)
+        built = build(function, [x], [made])
+    assert (built.facts.form != "fused", run(built, [x], [made])) == (True, None)
+    np.testing.assert_allclose(made, function.function((x,)), rtol=1e-4)
