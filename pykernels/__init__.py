@@ -19,6 +19,7 @@ from pykernels.base.errors import (
 from pykernels.base.version import __version__
 from pykernels.call.builder import user_op_builder
 from pykernels.define.prop import CustomOpProp
+from pykernels.kernel.build import require_compiled
 from pykernels.kernel.numba.iterations import prange
 from pykernels.load.discovery import list_ops, load_ops, reload, unload_ops
 from pykernels.load.module import OpModule, custom_op_module
@@ -47,6 +48,7 @@ __all__ = [
     "prange",
     "register",
     "reload",
+    "require_compiled",
     "unload_ops",
     "user_op_builder",
 ]

@@ -34,7 +34,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 # The folders of op folders from which ops have been loaded, in order.
 _collections: dict[Path, None] = {}
 # Increased with every change of the manifest's format, which includes the facts of kernels.
-_FORMAT = 3
+_FORMAT = 4
 
 
 @dataclass(frozen=True)

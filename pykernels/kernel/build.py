@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,13 +11,24 @@ from typing import Any
 from pykernels.base import abi
 from pykernels.base.errors import BuildError, CompileFailed, PykernelsWarning
 from pykernels.build import linking
-from pykernels.kernel import blas, python_form
+from pykernels.kernel import blas, python_calls, python_form
 from pykernels.kernel.facts import ELEMENTWISE, PYTHON, Facts
 from pykernels.kernel.pipeline import compile_kernel
 from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
 
 _FLAGS = {ELEMENTWISE: abi.KernelFlag.ELEMENTWISE, PYTHON: abi.KernelFlag.PYTHON}
+# The environment variable of `require_compiled`, which programs that this one starts inherit.
+_REQUIRE = "PYKERNELS_REQUIRE_COMPILED"
+
+
+def require_compiled(required: bool = True) -> None:
+    """Make it an error if a kernel, or a call in a kernel, would run as Python: for tests and continuous integration.
+
+    A kernel that is built from now on, here or in programs that this one starts, then raises `BuildError` with the
+    reason instead of a warning. ``PYKERNELS_REQUIRE_COMPILED=1`` in the environment does the same.
+    """
+    os.environ[_REQUIRE] = "1" if required else "0"
 
 
 class BuiltKernel:
@@ -48,7 +60,8 @@ class BuiltKernel:
         positions = [position for _, position in signature.scalars]
         self.struct = abi.Kernel(
             run=ctypes.cast(entry, ctypes.c_void_p),
-            flags=_FLAGS.get(facts.form, 0) | (abi.KernelFlag.ITERATIONS if facts.in_pieces else 0),
+            flags=_FLAGS.get(facts.form, abi.KernelFlag.PYTHON if facts.python_calls else 0)
+            | (abi.KernelFlag.ITERATIONS if facts.in_pieces else 0),
             n_scalars=len(positions),
             scalars=(ctypes.c_int32 * max(1, len(positions)))(*positions),
             ranks=(ctypes.c_int32 * max(1, len(signature.tensors)))(*(tensor.ndim for tensor in signature.tensors)),
@@ -85,6 +98,8 @@ def build_kernel(
     ------
     KernelError
         The kernel is wrong.
+    BuildError
+        It would run as Python, or call Python, and `require_compiled` forbids it.
     CacheError
         The compiled kernel cannot be stored.
     """
@@ -95,22 +110,33 @@ def build_kernel(
     except BuildError as error:
         # A missing compiler is a temporary state of this machine, not a fact about the kernel, so it is not cached.
         facts = Facts(PYTHON, str(error))
+    in_python = _in_python(function, facts)
+    is_required = os.environ.get(_REQUIRE, "0") not in ("", "0")
+    if in_python and is_required:
+        raise BuildError(f"op {op_name!r}: {in_python}. {_REQUIRE} or pykernels.require_compiled forbids it")
+    if in_python:
+        warnings.warn(f"op {op_name!r}: {in_python}", PykernelsWarning, stacklevel=2)
     if facts.form == PYTHON:
-        warnings.warn(
-            f"op {op_name!r}: {function.name} runs as Python, which is slower and holds the GIL, because "
-            f"{facts.reason}",
-            PykernelsWarning,
-            stacklevel=2,
-        )
         wrapped = python_form.wrap(function, op_name, signature, output_names)
         return BuiltKernel(function, op_name, signature, output_names, wrapped, facts)
     library = ctypes.CDLL(str(path))
     if facts.blas:
         blas.attach(library)
     run: Any = library[linking.ENTRY]
-    if facts.slower:
+    if facts.python_calls:
+        python_calls.attach(library, facts.python_calls)
+    if facts.slower and not is_required:
         plain = python_form.wrap(function, op_name, signature, output_names)
         library.pk_kernel_hand_over(plain, ctypes.c_int32(len(signature.tensors)), ctypes.c_int64(facts.slower_from))
         run = library["pk_kernel_run_small"]
         run.plain = plain  # lives as long as its caller
     return BuiltKernel(function, op_name, signature, output_names, run, facts)
+
+
+def _in_python(function: KernelFunction, facts: Facts) -> str:
+    """Return what of a kernel runs as Python, and why; empty if nothing does."""
+    if facts.form == PYTHON:
+        return f"{function.name} runs as Python, which is slower and holds the GIL, because {facts.reason}"
+    calls = (f"{function.path.parent / call.where}: {call.name}: {call.reason}" for call in facts.python_calls)
+    made = "; ".join(dict.fromkeys(calls))
+    return f"{function.name} is compiled, but for calls of Python, which hold the GIL: {made}" if made else ""

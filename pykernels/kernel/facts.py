@@ -21,6 +21,32 @@ PYTHON = "Python"
 
 
 @dataclass(frozen=True)
+class PythonCall:
+    """A call that a compiled kernel leaves to Python."""
+
+    #: The function, such as ``"numpy.fft:fft"``.
+    function: str
+    #: The descriptions of its positional arguments, and pairs of a keyword and a description, as Python writes them.
+    arguments: str
+    #: The description of its result, as Python writes it.
+    result: str
+    #: ``file:line``, within the op's folder if it lies there.
+    where: str
+    #: Why it is not compiled, and what to write instead.
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """The name of the function, as users write it."""
+        return name_of(self.function)
+
+
+def name_of(path: str) -> str:
+    """Return the name of a function as users write it: ``"np.fft.fft"`` for ``"numpy.fft:fft"``."""
+    return path.replace(":ndarray.", ":").replace(":", ".").replace("numpy.", "np.", 1)
+
+
+@dataclass(frozen=True)
 class Facts:
     """The record kept beside a compiled kernel in the cache."""
 
@@ -48,6 +74,8 @@ class Facts:
     fast_math: bool = False
     #: If it is not fused, the numbers on which it may be specialized to become fused (`Signature`).
     specialize_on: tuple[str, ...] = ()
+    #: The calls that its machine code leaves to Python.
+    python_calls: tuple[PythonCall, ...] = ()
 
     @property
     def vectorised(self) -> bool:
@@ -62,4 +90,5 @@ class Facts:
     def from_json(cls, values: Mapping[str, Any]) -> Facts:
         """Return the facts that `to_json` wrote."""
         known: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        known["python_calls"] = tuple(PythonCall(**call) for call in known.get("python_calls", ()))
         return cls(**known)

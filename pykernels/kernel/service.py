@@ -12,7 +12,7 @@ from pykernels.base import abi, callbacks, locks
 from pykernels.base.errors import KernelError
 from pykernels.define.definition import OpDef
 from pykernels.define.instance import new_outputs, read_tensors
-from pykernels.kernel import python_form, reference
+from pykernels.kernel import python_calls, python_form, reference
 from pykernels.kernel.build import BuiltKernel, build_kernel
 from pykernels.kernel.numba.compiler_locks import locks_of_compilers
 from pykernels.kernel.read.signature import Signature, leaves, read_shapes, signature_of
@@ -92,6 +92,8 @@ def explain(kernel: BuiltKernel, status: int, data: Any, dims: Any, scalars: int
     """
     function, name = kernel.function, kernel.op_name
     failure = python_form.take_failure()
+    if kernel.facts.python_calls:
+        failure = python_calls.take_failure(function, name) or failure
     if failure or kernel.reason:
         return failure or f"op {name!r}: {function.where}: {function.name} failed"
     if status == abi.Status.WRONG_SHAPE:

@@ -25,8 +25,8 @@ from pykernels.base.errors import KernelError
 from pykernels.build import linking
 from pykernels.kernel.emit import target, vector_math
 from pykernels.kernel.expression import promotion
-from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts
-from pykernels.kernel.numba import adapter, copying, hooks, intrinsics, output_reuse, passes
+from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts, PythonCall
+from pykernels.kernel.numba import adapter, copying, hooks, intrinsics, output_reuse, passes, python_calls
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.loop_math import LoopMath
 from pykernels.kernel.numba.numba_errors import reason_of
@@ -81,7 +81,7 @@ def compile_kernel(
     written = adapter.write(
         signature, kernel.keywords, results, in_pieces=in_pieces, may_lend=hooks.is_on("output_reuse")
     )
-    code, undefined, math = _object_code(written, dispatcher, kernel.fast_math)
+    code, undefined, math, calls = _object_code(written, dispatcher, kernel)
     foreign = sorted(name for name in undefined if not _is_provided(name))
     if foreign:
         raise NotNative(f"it needs {', '.join(foreign)} at run time")
@@ -101,8 +101,10 @@ def compile_kernel(
             slower=slower,
             slower_from=slower_from,
             # float16 results are computed in separate arrays, and then written to the outputs as a whole.
-            in_pieces=in_pieces and all(tensor.dtype != np.float16 for tensor in signature.tensors),
+            # Python is called once in a run.
+            in_pieces=in_pieces and not calls and all(tensor.dtype != np.float16 for tensor in signature.tensors),
             fast_math=kernel.fast_math and hooks.is_on("fast_math"),
+            python_calls=calls,
         ),
         is_widened,
     )
@@ -146,8 +148,10 @@ _POINTERS = map(nb.CPointer, (nb.voidptr, nb.int64, nb.int64, nb.float64, nb.int
 _ADAPTER_TYPES = (*_POINTERS, nb.int64, nb.int64)
 
 
-def _object_code(written: adapter.Adapter, dispatcher: Any, is_fast: bool) -> tuple[bytes, list[str], LoopMath]:
-    """Return machine code for this processor, the functions that it leaves undefined, and its mathematics."""
+def _object_code(
+    written: adapter.Adapter, dispatcher: Any, kernel: KernelFunction
+) -> tuple[bytes, list[str], LoopMath, tuple[PythonCall, ...]]:
+    """Return machine code for this processor, the functions that it leaves undefined, its math and calls of Python."""
     names = {
         "np": np,
         "carray": numba.carray,
@@ -179,10 +183,11 @@ def _object_code(written: adapter.Adapter, dispatcher: Any, is_fast: bool) -> tu
             f"it is long: {instructions:,} instructions of LLVM, and at most {_MOST_INSTRUCTIONS:,} are compiled"
         )
     module.link_in(llvm.parse_assembly(str(_entry(compiled, lends=written.lends))))
-    module, math = passes.optimise(module, is_fast=is_fast)
+    calls = python_calls.number(module, kernel.path.parent)
+    module, math = passes.optimise(module, is_fast=kernel.fast_math)
     undefined = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
     undefined += [v.name for v in module.global_variables if v.is_declaration]
-    return target.machine().emit_object(module), undefined, math
+    return target.machine().emit_object(module), undefined, math, calls
 
 
 def _entry(compiled: Any, *, lends: bool) -> ir.Module:
@@ -218,7 +223,7 @@ def _runtime_parts() -> dict[str, str]:
     """Return the part of the runtime that defines each function which numba and our own code call."""
     return {
         name: part
-        for part in ("kernel_runtime", "copying", "ordering")
+        for part in ("python_calls", "kernel_runtime", "copying", "ordering")
         for name in re.findall(r"\b((?:NRT_|numba_|pk_|Py)\w+)[(;]", linking.RUNTIME[part][0].read_text())
     }
 

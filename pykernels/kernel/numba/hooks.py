@@ -134,6 +134,15 @@ HOOKS: Mapping[str, Hook] = {
         *_of("np.arrayobj", "load_item store_item"),
         *_of("np.unsafe.ndarray", "to_fixed_tuple"),
     ),
+    "python_calls": _required(
+        "a function that is not compiled is called as Python, and the rest of its kernel is compiled",
+        "numba asks its context for the signature of a call, and emits what the context has for that signature",
+        *_of("core.imputils", "impl_ret_new_ref"),
+        *_of("core.typing.Context", "resolve_function_type resolve_getattr resolve_value_type"),
+        *_of("core.typing.templates", "AbstractTemplate Signature"),
+        *_of("np.arrayobj", "populate_array"),
+        *_of("np.numpy_support", "as_dtype from_dtype"),
+    ),
     "inlining": _required(
         "stores and errors beside a function within a kernel stay",
         "numba drops assignments without a use when it inlines, but for classes that are registered",

@@ -36,6 +36,9 @@ from pykernels.kernel.numba.target import compile_function, kernel_target
 #: Compiles functions whose indices are right by construction.
 compiled = compile_function(error_model="numpy", boundscheck=False)
 
+#: The functions and methods with implementations of ours.
+implemented: set[Any] = set()
+
 _Typing = Callable[..., "Callable[..., Any] | None"]
 # Whether attributes of the op are passed at run time, and could be compiled in.
 _may_specialize = contextvars.ContextVar("_may_specialize", default=False)
@@ -63,7 +66,9 @@ def implements(*functions: Callable[..., Any], method: str = "") -> Callable[[_T
         options = {"target": kernel_target.name, "strict": False, "prefer_literal": True}
         for function in functions:
             overload(function, **options)(typed)
+        implemented.update(functions)
         if method:
+            implemented.add(getattr(np.ndarray, method, None))
             overload_method(nb.Array, method, **options)(typed)
         return typing
 
@@ -164,9 +169,14 @@ def require_known(value: Any, what: str) -> None:
         The value is known at run time only. numba's error, with the reason.
     """
     if isinstance(value, nb.Type):
-        if _may_specialize.get():
+        if may_specialize():
             raise Unspecialized
         raise errors.TypingError(f"{what} depends on values that are known at run time only")
+
+
+def may_specialize() -> bool:
+    """Whether attributes of the op are passed at run time, and could be compiled in."""
+    return _may_specialize.get()
 
 
 @contextlib.contextmanager

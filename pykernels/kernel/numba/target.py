@@ -99,10 +99,30 @@ class _TypingContext(typing.Context):  # type: ignore[misc]
 
     _known = -1
 
+    @functools.cached_property
+    def _calls_of_python(self) -> Any:
+        return hooks.load("python_calls").Typing(self)
+
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
             super().refresh()
             self._known = _count_declarations(self)
+
+    def resolve_value_type(self, value: Any) -> Any:
+        try:
+            return super().resolve_value_type(value)
+        except ValueError:
+            found = self._calls_of_python.function_type(value)
+            if found is None:
+                raise
+            return found
+
+    def resolve_getattr(self, type_: Any, name: str) -> Any:
+        return super().resolve_getattr(type_, name) or self._calls_of_python.method_type(type_, name)
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        resolve = functools.partial(super().resolve_function_type, func, args, kws)
+        return self._calls_of_python.resolve(func, args, kws, resolve)
 
 
 class _CallConvention(callconv.CPUCallConv):  # type: ignore[misc]
@@ -159,6 +179,8 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
         return numpy_operations.ufunc_loops(ufunc_key)
 
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        if hasattr(sig, "emit_call_of_python"):
+            return functools.partial(sig.emit_call_of_python, self)
         if isinstance(fn, nb.Dispatcher) and fn.dispatcher.targetdescr is cpu_target:
             # The function is compiled by `numba.njit`, like some of numba's own functions and maybe the user's helpers.
             if fn.dispatcher.py_func.__module__ in memory_safety.TRUSTED:

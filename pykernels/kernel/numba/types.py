@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numba
-import numpy as np
 from numba import types as nb
 from numba.core import errors
 from numba.core.dispatcher import Dispatcher
@@ -23,6 +22,7 @@ from pykernels.kernel.numba.adapter import Result, computed_in
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.implementing import specializable
 from pykernels.kernel.numba.numba_errors import line_of, reason_of
+from pykernels.kernel.numba.python_calls import allowed_in
 from pykernels.kernel.numba.target import compile_function
 from pykernels.kernel.read.plain import uses
 from pykernels.kernel.read.signature import Group, Signature, group_shapes, leaves
@@ -30,10 +30,6 @@ from pykernels.kernel.read.source import KernelFunction
 
 # What a kernel may use from numba besides its types and `numba.njit`.
 _OF_NUMBA = (numba.prange, numba.literal_unroll)
-# For large integers, numba's versions compute in floating point in another order than NumPy.
-_OTHER_FOR_INTEGERS = (np.histogram, np.unwrap, np.round, np.around)
-# numba's versions refuse arrays of one row and vectors of two elements, or accept a leading negative number.
-_OTHER = (np.cov, np.corrcoef, np.cross, np.bincount)
 # The limit on bytecode instructions in a function; a line has about ten. The time that numba takes grows with the
 # square of their number: some 10 s for this many.
 _MOST_STEPS = 4000
@@ -42,17 +38,18 @@ _MOST_STEPS = 4000
 def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.Type]:
     """Return the kernel compiled by numba for the signature, and its return type."""
     for function in (kernel.function, *kernel.helpers):
-        _check_uses(function, signature)
+        _check_uses(function)
         _check_length(function)
     for helper in kernel.helpers:
         intrinsics.make_callable(helper)
+    files = {str(kernel.path), *(helper.__code__.co_filename for helper in kernel.helpers)}
     in_pieces = is_in_pieces(kernel)
     outs = [_group_type(signature.outputs, writable=True)] if kernel.takes_outs else []
     keywords = [_keyword_type(keyword, signature) for keyword in kernel.keywords]
     pieces = [nb.UniTuple(nb.int64, 3)] if in_pieces else []
     try:
         argument_types = (_group_type(signature.inputs, writable=False), *outs, *keywords, *pieces)
-        with warnings.catch_warnings(), specializable(bool(signature.specializable)):
+        with warnings.catch_warnings(), specializable(bool(signature.specializable)), allowed_in(frozenset(files)):
             warnings.simplefilter("ignore", errors.NumbaWarning)
             values = dict(signature.constants)
             function = intrinsics.rewritten(kernel.function, kernel.keywords, values, in_pieces=in_pieces)
@@ -70,20 +67,15 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     return dispatcher, dispatcher.overloads[argument_types].signature.return_type
 
 
-def _check_uses(function: Any, signature: Signature) -> None:
-    """Raise `NotNative` if a function uses what must not be compiled in, or what numba computes differently.
+def _check_uses(function: Any) -> None:
+    """Raise `NotNative` if a function uses what must not be compiled in.
 
     The address of a C function differs between processes, and numba's tools make arrays of any memory.
     """
-    has_integers = any(tensor.dtype.kind in "iu" for tensor in signature.tensors)
     for name, value, line in uses(inspect.unwrap(function)):
         where = f"{function.__code__.co_filename}:{line}"
         if isinstance(value, CFuncPtr) or type(value).__module__ == "_cffi_backend":
             raise NotNative(f"{where}: {name} lies elsewhere in each process")
-        if has_integers and any(value is each for each in _OTHER_FOR_INTEGERS):
-            raise NotNative(f"{where}: numba's {name} is not NumPy's for integers")
-        if any(value is each for each in _OTHER):
-            raise NotNative(f"{where}: numba's {name} is not NumPy's for all arrays")
         is_numbas = callable(value) and str(getattr(value, "__module__", "")).partition(".")[0] == "numba"
         if is_numbas and not isinstance(value, (nb.Type, Dispatcher)) and value not in _OF_NUMBA:
             raise NotNative(f"{where}: {name} is not for kernels")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pykernels.base import progress
+from pykernels.kernel.build import require_compiled
 from pykernels.tools.commands import arguments
 from pykernels.tools.commands.processes import stopping
 
@@ -35,6 +36,9 @@ def add(commands: Any) -> None:
     )
     arguments.add_inputs(parser)
     arguments.add_jobs(parser, "ops to check at once")
+    parser.add_argument(
+        "--require-compiled", action="store_true", help="fail where a kernel, or a call in one, runs as Python"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=_run)
 
@@ -45,6 +49,8 @@ def _run(options: argparse.Namespace) -> int:
     from pykernels.tools.check.findings import FAILED
     from pykernels.tools.check.forms import Arguments
 
+    if options.require_compiled:
+        require_compiled()  # of the processes that check, too
     folders = arguments.find_folders(options.ops)
     checks = runner.choose(options.only)
     stopped = threading.Event()

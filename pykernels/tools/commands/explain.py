@@ -65,6 +65,8 @@ def _lines(function: KernelFunction, facts: Facts) -> Iterator[tuple[str, str]]:
     yield "form", f"{facts.form}: {_MEANINGS[facts.form]}"
     if facts.reason:
         yield "because", facts.reason
+    for call in facts.python_calls:
+        yield "calls Python", f"{paths.shown(function.path.parent / call.where)}: {call.name}: {call.reason}"
     if facts.slower:
         yield "large arrays", f"run as Python from {facts.slower_from:,} elements, which is faster: {facts.slower}"
     if facts.form in (ELEMENTWISE, FUSED):

@@ -154,10 +154,12 @@ class _Collected:
         path, facts, signature = compile_kernel(
             function, op.name, given, names, shapes, values, filename=self._filename
         )
-        if facts.form == PYTHON:
-            raise BuildError(
-                f"op {op.name!r}: {function.where}: {function.name} needs Python at run time: {facts.reason}"
-            )
+        if facts.form == PYTHON or facts.python_calls:
+            where, reason = function.where, facts.reason
+            if facts.python_calls:
+                call = facts.python_calls[0]
+                where, reason = str(function.path.parent / call.where), f"it calls {call.name}: {call.reason}"
+            raise BuildError(f"op {op.name!r}: {where}: {function.name} needs Python at run time: {reason}")
         return LibraryKernel(op, function, instance, given, signature, path, facts)
 
 

@@ -161,7 +161,10 @@ def test_facts_of_each_form(tmp_path: Path) -> None:
     assert (whole.form, whole.reason) == ("whole-array", "op_py_kernel.py:5: a call of np.median")
     assert not whole.vectorised
     with pytest.warns(UserWarning, match="runs as Python"):
-        python = facts("np.einsum('ij->ij', x)")
-    assert python.form == "Python" and "einsum" in python.reason
-    for each in (plain, curved, fused, whole, python):
+        python = facts("eval('x')")
+    assert python.form == "Python" and "eval" in python.reason
+    with pytest.warns(UserWarning, match="calls of Python"):
+        called = facts("np.fft.fft(x).real.astype(np.float32)")
+    assert [call.name for call in called.python_calls] == ["np.fft.fft"]
+    for each in (plain, curved, fused, whole, python, called):
         assert Facts.from_json(each.to_json()) == each

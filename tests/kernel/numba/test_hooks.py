@@ -113,6 +113,11 @@ def test_functions(needs: Callable[..., None]) -> None:
     needs(LOOP + "for i in range(40):\n        y[i] = np.argmax(x[i])", "numba.np.unsafe.ndarray.to_fixed_tuple")
 
 
+@pytest.mark.filterwarnings("ignore:.*calls of Python:pykernels.PykernelsWarning")
+def test_python_calls(needs: Callable[..., None]) -> None:
+    needs(WHOLE + "np.linalg.inv(x[:, :40])[:, :1] * x", "numba.core.typing.templates.AbstractTemplate")
+
+
 def test_inlining(needs: Callable[..., None]) -> None:
     body = "parts = [i * 2 for i in range(len(x))]\n    (z,) = outs\n    z[:] = len(parts)"
     needs(LOOP + body, "numba.core.ir_utils.remove_dead_extensions")

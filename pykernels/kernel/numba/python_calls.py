@@ -1,0 +1,295 @@
+"""Leave calls of NumPy's and SciPy's functions that numba does not compile to Python, call by call.
+
+The type of such a call's result is found by running the function on samples. The machine code passes the addresses of
+the arguments to the process, which makes the call (`pykernels.kernel.python_calls`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import llvmlite.ir as ir
+import numpy as np
+from numba import types as nb
+from numba.core import cgutils, errors
+from numba.core.imputils import impl_ret_new_ref
+from numba.core.typing.templates import AbstractTemplate, Signature
+from numba.np import arrayobj
+from numba.np.numpy_support import as_dtype, from_dtype
+
+from pykernels.kernel.facts import PythonCall, name_of
+from pykernels.kernel.numba import cures, implementing
+from pykernels.kernel.numba.copying import parts
+from pykernels.kernel.numba.hooks import Unspecialized
+from pykernels.kernel.numba.sampling import Refused, result_of
+from pykernels.kernel.python_calls import Description
+
+#: The function of the runtime that calls Python, and the beginning of the names of one function for each call.
+_CALL, _PREFIX = "pk_call_python", "pk_python_"
+_I64, _I32 = ir.IntType(64), ir.IntType(32)
+# The calls that have been emitted in this process, in the order of the numbers in their functions' names.
+_emitted: list[PythonCall] = []
+# The files whose calls may be left to Python: those of the kernel and its helpers.
+_files: contextvars.ContextVar[frozenset[str]] = contextvars.ContextVar("_files", default=frozenset())
+
+
+@contextlib.contextmanager
+def allowed_in(files: frozenset[str]) -> Iterator[None]:
+    """Leave calls in these files to Python."""
+    token = _files.set(files)
+    try:
+        yield
+    finally:
+        _files.reset(token)
+
+
+class CallOfPython(Signature):  # type: ignore[misc]
+    """numba's signature of a call that is left to Python."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, returned: nb.Type, types: Sequence[nb.Type], this: Any, names: Sequence[str], call: Any) -> None:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        positional = [f"argument_{at}" for at in range(len(types) - len(names))]
+        parameters = [inspect.Parameter(name, kind) for name in (*positional, *names)]
+        super().__init__(returned, tuple(types), this, inspect.Signature(parameters))
+        self.call: PythonCall = call
+
+    def emit_call_of_python(self, context: Any, builder: Any, arguments: Sequence[Any], loc: Any) -> Any:
+        """Emit the call, which stands at the line `loc`."""
+        return _emit(context, builder, self, arguments, replace(self.call, where=f"{loc.filename}:{loc.line}"))
+
+
+class Typing:
+    """Types what numba cannot, as calls of Python; part of a typing context."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        # The functions whose calls are being typed: numba looks up other functions meanwhile.
+        self._active: set[int] = set()
+
+    def function_type(self, value: Any) -> Any:
+        """Return numba's type of a function that may be left to Python; None for anything else."""
+        path = path_of(value) if self._is_users() else ""
+        return nb.Function(_template(path)) if path else None
+
+    def method_type(self, array: nb.Type, name: str) -> Any:
+        """Return numba's type of a method of an array that may be left to Python; None for anything else."""
+        is_method = isinstance(array, nb.Array) and self._is_users() and path_of(getattr(np.ndarray, name, None))
+        return nb.BoundFunction(_template(f"array.{name}"), array) if is_method else None
+
+    def _is_users(self) -> bool:
+        """Whether the function that numba is typing is the user's."""
+        stack = self._context.callstack
+        return bool(stack) and stack[0].func_id.filename in _files.get()
+
+    def resolve(
+        self, func: Any, types: Sequence[nb.Type], keywords: Mapping[str, nb.Type], resolve: Callable[[], Any]
+    ) -> Any:
+        """Return numba's signature of a call, or if there is none, that of a call of Python."""
+        path = _path(func) if self._is_users() else ""
+        frame = id(self._context.callstack[0]) if path else 0
+        if not path or frame in self._active:
+            return resolve()
+        self._active.add(frame)
+        try:
+            found, problem = None, None
+            if not _is_left(func) and not cures.is_other(path, _arguments(func, types, keywords)):
+                try:
+                    found = resolve()
+                except errors.TypingError as error:
+                    problem = error
+            return found or self._left(path, func, types, dict(keywords), problem)
+        finally:
+            self._active.discard(frame)
+
+    def _left(self, path: str, func: Any, types: Sequence[nb.Type], keywords: Any, problem: Exception | None) -> Any:
+        try:
+            given = tuple(map(_describe, _arguments(func, types, {})))
+            named = tuple((name, _describe(type_)) for name, type_ in keywords.items())
+            if implementing.may_specialize() and any(map(_has_number, (*given, *(each for _, each in named)))):
+                raise Unspecialized
+            arrays = [each for each in _arguments(func, types, keywords) if isinstance(each, nb.Array)]
+            result = result_of(path, given, named, may_share=not any(each.mutable for each in arrays))
+            returned = _type_of(result)
+        except Refused as refusal:
+            if problem:
+                raise problem from None
+            raise errors.TypingError(f"{name_of(path)} is not compiled{refusal}") from None
+        this = func.this if isinstance(func, nb.BoundFunction) else None
+        call = PythonCall(path, repr((given, named)), repr(result), "", cures.reason_for(path, problem))
+        return CallOfPython(returned, (*types, *keywords.values()), this, tuple(keywords), call)
+
+
+@functools.cache
+def _template(called: Any) -> Any:
+    return type("Left", (_Left,), {"key": called})
+
+
+class _Left(AbstractTemplate):  # type: ignore[misc]
+    """Declares a function that numba does not know."""
+
+    def generic(self, args: Any, kws: Any) -> None:
+        pass
+
+
+def _is_left(func: Any) -> bool:
+    templates = (func.template,) if isinstance(func, nb.BoundFunction) else func.templates
+    return any(issubclass(each, _Left) for each in templates)
+
+
+def _path(func: Any) -> str:
+    """Return where the function, or the method of arrays, is found that a type of numba stands for."""
+    key: Any = getattr(func, "typing_key", None)
+    if isinstance(func, nb.BoundFunction):
+        name = key.rpartition(".")[2] if isinstance(key, str) else key[-1]
+        return path_of(getattr(np.ndarray, name, None)) if isinstance(func.this, nb.Array) else ""
+    if not isinstance(func, nb.Function) or isinstance(key, np.ufunc):
+        return ""  # numba computes its own universal functions element by element
+    return key if _is_left(func) else path_of(key)
+
+
+def _arguments(func: Any, types: Sequence[nb.Type], keywords: Mapping[str, nb.Type]) -> list[nb.Type]:
+    this = [func.this] if isinstance(func, nb.BoundFunction) else []
+    return [*this, *types, *keywords.values()]
+
+
+@functools.cache
+def _path_of(function: Any) -> str:
+    return cures.find_path(function)
+
+
+def path_of(function: Any) -> str:
+    """Return where a function of NumPy or SciPy is found; empty for one that is not to be called."""
+    try:
+        return _path_of(function) if callable(function) and not isinstance(function, type) else ""
+    except TypeError:  # it has no hash
+        return ""
+
+
+def _describe(type_: nb.Type) -> Description:
+    value = implementing.known(type_)
+    if isinstance(value, np.dtype):
+        return ("dtype", value.name)
+    if not isinstance(value, nb.Type):
+        return ("value", value)
+    if isinstance(value, nb.Array) and isinstance(value.dtype, (nb.Number, nb.Boolean)):
+        return ("array", as_dtype(value.dtype).name, value.ndim)
+    if isinstance(value, (nb.Number, nb.Boolean)):
+        is_pythons = value in (nb.int64, nb.float64, nb.boolean, nb.complex128)
+        return ("python" if is_pythons else "number", as_dtype(value).name)
+    if isinstance(value, nb.BaseTuple):
+        return ("tuple", tuple(map(_describe, value)))
+    raise Refused(f", and takes {value} only in Python")
+
+
+def _has_number(description: Description) -> bool:
+    """Whether an argument has a whole number that is known at run time only."""
+    kind, content, *_ = description
+    if kind == "tuple":
+        return any(map(_has_number, content))
+    return kind in ("python", "number") and np.dtype(content).kind in "biu"
+
+
+def _type_of(description: Description) -> nb.Type:
+    kind, content, *rest = description
+    if kind == "tuple":
+        return nb.Tuple(tuple(map(_type_of, content)))
+    try:
+        dtype = from_dtype(np.dtype(content))
+    except (TypeError, errors.NumbaError):
+        dtype = None
+    if kind == "other" or not isinstance(dtype, (nb.Number, nb.Boolean)):
+        raise Refused(f", and returns {content}")
+    return nb.Array(dtype, rest[0], "C") if kind == "array" else dtype
+
+
+# ---- the machine code
+
+
+def _emit(context: Any, builder: Any, signature: CallOfPython, arguments: Sequence[Any], call: PythonCall) -> Any:
+    types = (signature.recvr, *signature.args) if signature.recvr else signature.args
+    number = len(_emitted)
+    _emitted.append(call)
+    words = [word for type_, value in zip(types, arguments) for word in _words(context, builder, type_, value)]
+    given = cgutils.alloca_once(builder, ir.ArrayType(_I64, max(1, len(words))))
+    for at, word in enumerate(words):
+        builder.store(word, cgutils.gep_inbounds(builder, given, 0, at))
+    made = cgutils.alloca_once(builder, ir.ArrayType(_I64, max(1, _size(signature.return_type))))
+    pointer = _I64.as_pointer()
+    type_ = ir.FunctionType(_I32, [pointer, pointer])
+    function = cgutils.get_or_insert_function(builder.module, type_, f"{_PREFIX}{number}")
+    is_done = builder.call(function, [builder.bitcast(given, pointer), builder.bitcast(made, pointer)])
+    with cgutils.if_unlikely(builder, builder.icmp_signed("==", is_done, _I32(0))):
+        context.call_conv.return_user_exc(builder, RuntimeError, ("a call of Python failed",))
+    places = (cgutils.gep_inbounds(builder, made, 0, at) for at in range(_size(signature.return_type)))
+    return _returned(context, builder, signature.return_type, places)
+
+
+def _words(context: Any, builder: Any, type_: nb.Type, value: Any) -> Iterator[Any]:
+    """Yield what the call gets of an argument."""
+    known = implementing.known(type_)
+    if not isinstance(known, nb.Type):
+        return
+    if isinstance(known, nb.BaseTuple):
+        for at, member in enumerate(known):
+            yield from _words(context, builder, member, builder.extract_value(value, at))
+    elif isinstance(known, nb.Array):
+        data, lengths, strides = parts(context, builder, known, value)
+        yield from (builder.ptrtoint(data, _I64), *lengths, *strides)
+    else:
+        stored = context.data_model_manager[known].as_data(builder, value)
+        place = cgutils.alloca_once(builder, stored.type)
+        builder.store(stored, place)
+        yield builder.ptrtoint(place, _I64)
+
+
+def _size(type_: nb.Type) -> int:
+    """Return the number of words of a result."""
+    if isinstance(type_, nb.BaseTuple):
+        return sum(map(_size, type_))
+    return 2 + (type_.ndim if isinstance(type_, nb.Array) else 0)
+
+
+def _returned(context: Any, builder: Any, type_: nb.Type, places: Iterator[Any]) -> Any:
+    if isinstance(type_, nb.BaseTuple):
+        return context.make_tuple(builder, type_, [_returned(context, builder, each, places) for each in type_])
+    if not isinstance(type_, nb.Array):
+        place, _ = next(places), next(places)
+        model = context.data_model_manager[type_]
+        return model.from_data(builder, builder.load(builder.bitcast(place, model.get_data_type().as_pointer())))
+    block, data, *lengths = (builder.load(next(places)) for _ in range(2 + type_.ndim))
+    array = context.make_array(type_)(context, builder)
+    item = _I64(context.get_abi_sizeof(context.get_data_type(type_.dtype)))
+    strides = [item]
+    for length in lengths[:0:-1]:
+        strides.append(builder.mul(strides[-1], length))
+    arrayobj.populate_array(
+        array,
+        data=builder.inttoptr(data, array.data.type),
+        shape=lengths,
+        strides=strides[: type_.ndim][::-1],
+        itemsize=item,
+        meminfo=builder.inttoptr(block, array.meminfo.type),
+    )
+    return impl_ret_new_ref(context, builder, type_, array._getvalue())
+
+
+def number(module: Any, folder: Path) -> tuple[PythonCall, ...]:
+    """Number the calls of Python that a linked module makes, and return them with their places within `folder`."""
+    names = sorted(f.name for f in module.functions if f.is_declaration and f.name.startswith(_PREFIX))
+    lines = [f"declare i32 @{_CALL}(i64, ptr, ptr)"] if names else []
+    for at, name in enumerate(names):
+        lines.append(f"define hidden i32 @{name}(ptr %a, ptr %r) {{")
+        lines.append(f"  %done = call i32 @{_CALL}(i64 {at}, ptr %a, ptr %r)\n  ret i32 %done\n}}")
+    module.link_in(llvm.parse_assembly("\n".join(lines)))
+    found = (_emitted[int(name.removeprefix(_PREFIX))] for name in names)
+    return tuple(replace(call, where=call.where.removeprefix(f"{folder}/")) for call in found)

@@ -1,0 +1,170 @@
+"""Call Python from compiled kernels, for the functions of NumPy and SciPy that are not compiled.
+
+A description of an argument or a result is a tuple of plain values: ``("array", "float64", 2)``, ``("number",
+"float32")``, ``("python", "int64")`` for a number of Python, ``("tuple", (...))``, and for what is known while
+compiling ``("value", -1)`` or ``("dtype", "float32")``.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import pkgutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pykernels.base import fork
+from pykernels.kernel.facts import PythonCall
+from pykernels.kernel.read.source import KernelFunction
+
+Description: TypeAlias = "tuple[Any, ...]"
+
+_Callback = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64)
+)
+# The line of the last call that failed in each thread, and its error. The key is the thread's id, as in `python_form`.
+_failures: dict[int, tuple[str, str]] = {}
+# The callbacks of loaded kernels, by the handles of their libraries.
+_callbacks: dict[int, Any] = {}
+
+
+def attach(library: ctypes.CDLL, calls: Sequence[PythonCall]) -> None:
+    """Let a loaded kernel make its calls of Python. Ops with the same kernel share the library, which stays loaded."""
+    if library._handle in _callbacks:
+        return
+    allocate = library.pk_kernel_allocate
+    allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_int64, ctypes.c_void_p]
+    library.pk_kernel_release.argtypes = [ctypes.c_void_p]
+    prepared = [_Prepared(call, library) for call in calls]
+
+    def make(number: int, arguments: Any, results: Any) -> int:
+        thread = threading.get_ident()
+        _failures.pop(thread, None)
+        try:
+            with fork.forbidden(), np.errstate(all="ignore"):
+                prepared[number](arguments, results)
+        except BaseException as error:
+            # No exception, not even an interrupt, may pass through the kernel's frames.
+            _failures[thread] = (calls[number].where, f"{type(error).__name__}: {error}")
+            return 0
+        return 1
+
+    _callbacks[library._handle] = callback = _Callback(make)
+    library.pk_kernel_set_python(callback)
+
+
+def take_failure(kernel: KernelFunction, op_name: str) -> str | None:
+    """Return the message for the last call of Python in this thread, if it failed, and forget it."""
+    where, problem = _failures.pop(threading.get_ident(), ("", ""))
+    return f"op {op_name!r}: {kernel.path.parent / where}: {kernel.name} raised {problem}" if problem else None
+
+
+class _Prepared:
+    """A call whose function has been found."""
+
+    def __init__(self, call: PythonCall, library: ctypes.CDLL) -> None:
+        self._name = call.name
+        self._function: Callable[..., Any] = pkgutil.resolve_name(call.function)
+        self._positional, self._keywords = ast.literal_eval(call.arguments)
+        self._result: Description = ast.literal_eval(call.result)
+        self._library = library
+
+    def __call__(self, arguments: Any, results: Any) -> None:
+        words = (arguments[at] for at in range(1 << 30))
+        positional = [_read(each, words) for each in self._positional]
+        keywords = {name: _read(each, words) for name, each in self._keywords}
+        returned = self._function(*positional, **keywords)
+        if describe(returned) != self._result:
+            raise TypeError(
+                f"{self._name} returned {_text(describe(returned))}, and the kernel is compiled for "
+                f"{_text(self._result)}, since that is what it returns for most arguments"
+            )
+        made: list[int] = []
+        try:
+            at = 0
+            for value in _leaves(returned):
+                at = self._store(value, results, at, made)
+        except BaseException:
+            for block in made:
+                self._library.pk_kernel_release(block)
+            raise
+
+    def _store(self, value: Any, results: Any, at: int, made: list[int]) -> int:
+        """Hand a result over to the kernel, and return where the next one goes."""
+        if not isinstance(value, np.ndarray):
+            array = np.asarray(value)
+            ctypes.memmove(ctypes.byref(results.contents, 8 * at), array.ctypes.data, array.nbytes)
+            return at + 2
+        data = ctypes.c_void_p()
+        block = self._library.pk_kernel_allocate(value.nbytes, ctypes.byref(data))
+        if not block:
+            raise MemoryError(f"no memory for the result of {self._name}")
+        made.append(block)
+        if value.nbytes:
+            np.copyto(np.asarray(_Memory(data.value or 0, value.dtype.str, value.shape)), value)
+        for place, word in enumerate((block, data.value or 0, *value.shape), at):
+            results[place] = word
+        return at + 2 + value.ndim
+
+
+class _Memory:
+    """Memory of a kernel, for `numpy.asarray`: of an argument, with its strides, or of a new result."""
+
+    def __init__(
+        self, address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
+    ) -> None:
+        is_read_only = strides is not None
+        self.__array_interface__ = {
+            "data": (address, is_read_only),
+            "typestr": np.dtype(dtype).str,
+            "shape": shape,
+            "strides": strides,
+            "version": 3,
+        }
+
+
+def _read(description: Description, words: Iterator[int]) -> Any:
+    kind, content, *rest = description
+    if kind == "value":
+        return content
+    if kind == "dtype":
+        return np.dtype(content)
+    if kind == "tuple":
+        return tuple(_read(each, words) for each in content)
+    ndim = rest[0] if kind == "array" else 0
+    address = next(words)
+    shape, strides = (tuple(islice(words, ndim)) for _ in range(2))
+    array = np.asarray(_Memory(address, content, shape, strides))
+    return array if kind == "array" else array.item() if kind == "python" else array[()]
+
+
+def describe(value: Any) -> Description:
+    """Return the description of a result."""
+    if type(value) is np.ndarray:
+        return ("array", value.dtype.name, value.ndim)
+    if isinstance(value, (np.generic, bool)):
+        return ("number", np.asarray(value).dtype.name)
+    if isinstance(value, (tuple, list)):
+        return ("tuple", tuple(map(describe, value)))
+    return ("other", "None" if value is None else f"a {type(value).__name__}")
+
+
+def _text(description: Description) -> str:
+    kind, content, *rest = description
+    if kind == "tuple":
+        return f"({', '.join(map(_text, content))})"
+    if kind == "array":
+        return f"{content}[{', '.join(':' * rest[0])}]"
+    return str(content)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _leaves(each)
+    else:
+        yield value
