@@ -132,6 +132,7 @@ HOOKS: Mapping[str, Hook] = {
         "an overload for our target is found before numba's own",
         *_of("core.types.misc", "SliceType"),
         *_of("np.arrayobj", "load_item store_item"),
+        *_of("core.typing.templates", "AttributeTemplate"),
         *_of("np.unsafe.ndarray", "to_fixed_tuple"),
     ),
     "python_calls": _required(
