@@ -16,7 +16,7 @@ _FOLDER = CPP_DEFS / "runtime"
 #: The parts of the runtime: the file of each to compile, and the headers that it includes.
 RUNTIME = {
     name: (_FOLDER / f"{name}.cpp", *sorted((_FOLDER / name).glob("*.h")))
-    for name in ("copying", "elementwise", "fused", "kernel_runtime", "ordering", "python_calls")
+    for name in ("contraction", "copying", "elementwise", "fused", "kernel_runtime", "ordering", "python_calls")
 }
 
 _INCLUDE = CPP_DEFS / "include"

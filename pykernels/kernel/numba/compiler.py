@@ -86,11 +86,13 @@ def compile_kernel(
     if foreign:
         raise NotNative(f"it needs {', '.join(foreign)} at run time")
     libraries = [str(vector_math.path()), "-lm"] if math.needs_library else ["-lm"]
-    parts = sorted({"kernel_runtime", *(_runtime_parts()[name] for name in undefined if name in _runtime_parts())})
-    linking.link(code, parts, libraries, output, kernel.where)
+    parts = {"kernel_runtime", *(_runtime_parts()[name] for name in undefined if name in _runtime_parts())}
+    if "contraction" in parts:
+        parts.add("copying")  # of operands, for BLAS
+    linking.link(code, sorted(parts), libraries, output, kernel.where)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
     slower, slower_from = _find_slower(kernel) if form == WHOLE_ARRAY else ("", 0)
-    uses_blas = any("numba_xx" in name for name in undefined)
+    uses_blas = any("numba_xx" in name or name == "pk_contract_reals" for name in undefined)
     return (
         Facts(
             form,
@@ -220,10 +222,13 @@ def _entry(compiled: Any, *, lends: bool) -> ir.Module:
 
 @functools.lru_cache(maxsize=1)
 def _runtime_parts() -> dict[str, str]:
-    """Return the part of the runtime that defines each function which numba and our own code call."""
+    """Return the part of the runtime that defines each function which numba and our own code call.
+
+    The first part also declares functions of the others.
+    """
     return {
         name: part
-        for part in ("python_calls", "kernel_runtime", "copying", "ordering")
+        for part in ("contraction", "python_calls", "kernel_runtime", "copying", "ordering")
         for name in re.findall(r"\b((?:NRT_|numba_|pk_|Py)\w+)[(;]", linking.RUNTIME[part][0].read_text())
     }
 

@@ -20,7 +20,7 @@ from pykernels.kernel.numba.numpy_numbers import IN_PLACE, python_function
 def checked(context: Any, function: Any, signature: Any, found: Any) -> Any:
     """Return numba's implementation of a call, with a check of shapes before it if it writes to given arrays."""
     called, types = python_function(function) or function, signature.args
-    if isinstance(called, np.ufunc) and len(types) > called.nin:
+    if isinstance(called, np.ufunc) and called.signature is None and len(types) > called.nin:
         return _Checked(context, found, types, slice(0, called.nin), slice(called.nin, None))
     if isinstance(called, type(operator.iadd)) and called in IN_PLACE and not isinstance(types[0], nb.Number):
         return _Checked(context, found, types, slice(1, None), slice(0, 1))

@@ -6,6 +6,8 @@ does not support the user's classes.
 
 Of ``x[1:] += x[:-1]``, NumPy computes as if the operand had been copied before; numba works element by element. So the
 compiled code copies an operand that turns out to be a view of the changed array.
+
+``np.matmul(x, y)`` becomes ``x @ y``: numba computes other calls of universal functions element by element.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ import ast
 import builtins
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from pykernels.kernel.expression.promotion import APART
 
@@ -41,7 +45,19 @@ class _Preparer(ast.NodeTransformer):
         node.msg = None
         return node
 
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        called = node.func
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+            function = getattr(self._namespace.get(called.value.id), called.attr, None)
+        else:
+            function = self._namespace.get(called.id) if isinstance(called, ast.Name) else None
+        if function is not np.matmul or len(node.args) != 2 or node.keywords:
+            return node
+        return ast.copy_location(ast.BinOp(node.args[0], ast.MatMult(), node.args[1]), node)
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
         root: ast.AST = node.target
         while isinstance(root, (ast.Subscript, ast.Attribute)):
             root = root.value

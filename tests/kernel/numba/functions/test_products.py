@@ -1,0 +1,104 @@
+"""Matrix products, and inner, outer and other products: the values, shapes and dtypes are NumPy's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compiled import build, kernel_of, run
+from quick import thorough
+
+RNG = np.random.default_rng(5)
+
+
+def check(folder: Path, body: str, *cases: tuple[np.ndarray, ...]) -> None:
+    """Compare a kernel of `x`, `y` and `z` with its plain run, on arrays of the same dtypes and ranks."""
+    names = "".join(f"{name}, " for name, _ in zip("xyz", cases[0]))
+    kernel = kernel_of(folder, f"def forward(args):\n    {names}= args\n    {body}\n")
+    built = None
+    for inputs in cases:
+        found = kernel.function(inputs)
+        wanted = [np.asarray(each) for each in (found if isinstance(found, tuple) else (found,))]
+        made = [np.full(each.shape, 7, each.dtype) for each in wanted]
+        built = built or build(kernel, inputs, made)
+        assert built.facts.form == "whole-array", built.facts.reason
+        assert run(built, inputs, made) is None
+        for each, other in zip(made, wanted):
+            tolerance = {4: 1e-5, 8: 1e-12}.get(other.itemsize, 0) * (other.dtype.kind == "f")
+            size = 1 + np.abs(np.nan_to_num(other.astype(float), posinf=0, neginf=0)).max(initial=0)
+            np.testing.assert_allclose(each, other, rtol=tolerance, atol=tolerance * size)
+
+
+def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Numbers of any size that a dtype has, or flags."""
+    if np.dtype(dtype).kind == "f":
+        return RNG.standard_normal(shape).astype(dtype)
+    whole = RNG.integers(-(2**62), 2**62, shape)
+    return (whole % 3 == 0) if dtype == "?" else whole.astype(dtype)
+
+
+MATMUL = (
+    "x[0, 0] @ y[0, 0, :, 0], x @ y[0, 0, :, 0], x[0, 0] @ y, x[0] @ y[0, 0], "
+    "np.matmul(x[:, ::-1], y[:, :1, :, ::2]), x.T[:3] @ x[:, 1:]"
+)
+OTHERS = (
+    "np.dot(x, y), x.dot(y[0, 0]), np.inner(x[0], x), np.vdot(x[0].T, x[1]), np.outer(x[0], y[0, :, 0]), "
+    "np.kron(x[0], y[0])"
+)
+SUMS = (
+    "np.kron(x[0], y[0, 0, 0]), np.tensordot(x, y[0, 0], 1), np.tensordot(x[0], y[0, 0], 0), "
+    "np.tensordot(x, y, ((0, 2), (1, -2))), np.tensordot(x, x, 3), np.tensordot(y, x, (2, -1))"
+)
+MIXED = "x @ y, np.tensordot(x, y, ((0, 2), (1, -2))), np.kron(x[0], y[0])"
+
+
+@pytest.mark.parametrize("body", [MATMUL, *thorough(OTHERS, SUMS)])
+def test_all_products(tmp_path: Path, body: str) -> None:
+    check(tmp_path, f"return {body}", (numbers((3, 4, 5), "f4"), numbers((2, 3, 5, 20), "f4")))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("dtypes", [("f8", "i4"), ("i2", "u2"), ("u1", "?"), ("?", "?")])
+def test_products_of_all_dtypes(tmp_path: Path, dtypes: tuple[str, str]) -> None:
+    check(tmp_path, f"return {MIXED}", (numbers((3, 4, 5), dtypes[0]), numbers((2, 3, 5, 20), dtypes[1])))
+
+
+@pytest.mark.parametrize("dtype", ["f8", *thorough("f4", "i8", "i1")])
+def test_products_of_all_shapes(tmp_path: Path, dtype: str) -> None:
+    """Matrices of a few elements and of many, empty ones, rows and columns, and stacks that are broadcast."""
+    sizes = [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (1, 300, 70), (70, 300, 1), (3, 3, 3), (40, 20, 50)]
+    sizes += [(9, 700, 33), (65, 33, 1), (2, 2, 600)]
+    shapes = [((a, m, k), (b, k, n)) for m, k, n in sizes for a, b in ((1, 1), (3, 3), (3, 1), (1, 2), (0, 1))]
+    cases = [(numbers(left, dtype), numbers(right, dtype)) for left, right in shapes]
+    cases.append((np.full((2, 3, 4), np.inf).astype(dtype), numbers((1, 4, 5), dtype)))
+    with np.errstate(all="ignore"):
+        check(tmp_path, "z = y.transpose((0, 2, 1)); return x @ y, z @ x.transpose((0, 2, 1))", *cases)
+
+
+@pytest.mark.thorough
+def test_products_that_are_no_matrices_in_memory(tmp_path: Path) -> None:
+    x, y = numbers((12, 20, 16), "f4"), numbers((20, 16, 30), "f4")
+    check(
+        tmp_path,
+        "return (np.tensordot(x.T, y, ((1, 0), (0, 1))), x[::-2, :, ::2] @ y[:16:2, 0], "
+        "np.tensordot(x[:, ::2], x[:, 1::2], ((0, 2), (0, 2))), np.dot(y.T[:, ::3, 2:][..., ::-1], x[0, :18]))",
+        (x, y),
+    )
+
+
+def test_given_outputs(tmp_path: Path) -> None:
+    body = "z = np.zeros((20, 40)); w = z[:, ::2]; np.matmul(x, y, out=w); return z, np.dot(x, y, np.ones((20, 20)))"
+    check(tmp_path, body, (numbers((20, 30), "f8"), numbers((30, 20), "f8")))
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["x @ y", *thorough("np.dot(x, y.T[:2])", "np.matmul(x, y.T, out=np.ones((3, 4)))", "np.inner(x, y[:, 1:])")],
+)
+def test_shapes_that_do_not_fit(tmp_path: Path, body: str) -> None:
+    kernel = kernel_of(tmp_path, f"def forward(args):\n    x, y = args\n    return {body}\n")
+    x = numbers((3, 4), "f8")
+    built = build(kernel, [x, x], [x])
+    assert built.facts.form == "whole-array"
+    assert "ValueError" in str(run(built, [x, x], [x.copy()]))
