@@ -8,19 +8,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from pykernels.base.errors import KernelError, PykernelsError
 from pykernels.call.steps import Step, forward_step, gradient
+from pykernels.define.instance import specs_of
 from pykernels.frameworks.case import Case
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import Refused, run_compiled, run_function, run_plain
 from pykernels.tools.check.findings import Skipped, Wrong
 from pykernels.tools.check.forms import Arguments, Form, form_of, forms_of
+from pykernels.tools.check.shrinking import measure, shrink
 from pykernels.tools.check.values import Kind, draw_sample, sample_strategy
 from pykernels.tools.process import ModuleProcess
 
@@ -31,7 +32,7 @@ Judge = Callable[[Sample], None]
 LIMIT, _TOO_LONG = 2.0, 3
 # The approximate numbers of elements of longer calls.
 _LONG = (300, 2000)
-# How long to search for calls, in seconds.
+# How long to search for calls, and then to shrink one, in seconds.
 _BUDGET = 20.0
 
 
@@ -189,14 +190,11 @@ def search(
         if kind is Kind.OWN or subject.is_patient():
             trial(draw_sample(form, [kind], seed))
         if trial.wrong is not None:
-            smaller = [each for each in forms if each.size <= form.size]
-            # Hypothesis does not shrink from one kind of numbers to another.
-            for each in kinds if count else ():
-                _draw(subject, trial, smaller, [each], count)
             break
     else:
         if forms and count and subject.is_patient():
             _draw(subject, trial, forms, kinds, count)
+    trial.shrink(subject)
     trial.conclude()
     if not trial.tried and forms:
         raise Wrong(
@@ -212,6 +210,7 @@ def search_long(subject: Subject, judge: Judge, kinds: Sequence[Kind]) -> int:
     for form in subject.long if subject.is_patient() else ():
         for kind in kinds:
             trial(draw_sample(form, [kind], 0))
+    trial.shrink(subject)
     trial.conclude()
     return trial.tried
 
@@ -240,9 +239,26 @@ class _Trial:
         else:
             self.tried += 1
             return False
-        if self.wrong is None or _measure(sample) < _measure(self.wrong.sample):
+        if self.wrong is None or self.wrong.sample is None or measure(sample) <= measure(self.wrong.sample):
             self.wrong = Wrong(message, sample)
         return True
+
+    def shrink(self, subject: Subject) -> None:
+        """Look for a smaller call that shows an error, if one does."""
+        if self.wrong is None or self.wrong.sample is None:
+            return
+        op, end = subject.module.forward, time.monotonic() + _BUDGET
+
+        def shows(sample: Sample) -> bool:
+            try:
+                op.infer(specs_of(sample.inputs), sample.attributes)
+            except PykernelsError:
+                return False
+            return time.monotonic() < end and self(sample)
+
+        form = subject.forms[0]
+        # Samples may have the only numbers that the op takes.
+        shrink(self.wrong.sample, form.attributes, all(values is None for values in form.values), shows)
 
     def conclude(self) -> None:
         if self.wrong is not None:
@@ -250,14 +266,14 @@ class _Trial:
 
 
 def _draw(subject: Subject, trial: _Trial, forms: Sequence[Form], kinds: Sequence[Kind], examples: int) -> None:
-    """Let hypothesis search for smaller calls than the one that `trial` keeps."""
+    """Let hypothesis draw calls until one shows an error."""
     from hypothesis import HealthCheck, Phase, Verbosity, errors, given, settings
 
     end = time.monotonic() + _BUDGET
 
     @settings(
         max_examples=examples,
-        phases=[Phase.generate, Phase.shrink],
+        phases=[Phase.generate],
         database=None,
         derandomize=True,
         deadline=None,
@@ -273,10 +289,3 @@ def _draw(subject: Subject, trial: _Trial, forms: Sequence[Form], kinds: Sequenc
     # Hypothesis reports a call that fails only sometimes as flaky; `trial` already has it.
     with contextlib.suppress(AssertionError, errors.Flaky):
         attempt()
-
-
-def _measure(sample: Sample | None) -> tuple[int, int]:
-    """Return a measure that is smaller for calls that are easier to read."""
-    assert sample is not None
-    arrays = list(chain(*sample.inputs))
-    return sum(array.size for array in arrays), sum(len(str(array.tolist())) for array in arrays)
