@@ -6,6 +6,8 @@ import numpy as np
 
 import pykernels
 
+TAKES_NAN = True
+
 _box_clip = pykernels.user_op_builder("box_clip").Op("box_clip_forward").Output("y").Function("boxes")
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pykernels
 
+TAKES_NAN = True
+
 _leaky_relu = pykernels.user_op_builder("leaky_relu").Op("leaky_relu_forward").Output("y").Function("x")
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pykernels
 
+TAKES_NAN = True
+
 _relu = pykernels.user_op_builder("relu").Op("relu_forward").Output("y").Function("x")
 
 

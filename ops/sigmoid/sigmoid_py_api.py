@@ -4,6 +4,8 @@ from typing import Any
 
 import pykernels
 
+TAKES_NAN = True
+
 _sigmoid = pykernels.user_op_builder("sigmoid").Op("sigmoid_forward").Output("y").Function("x")
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pykernels
 
+TAKES_NAN = True
+
 _smooth_l1 = pykernels.user_op_builder("smooth_l1").Op("smooth_l1_forward").Output("y").Function("x")
 
 

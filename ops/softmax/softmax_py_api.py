@@ -7,6 +7,8 @@ import numpy as np
 
 import pykernels
 
+TAKES_NAN = True
+
 _softmax = pykernels.user_op_builder("softmax").Op("softmax_forward").Output("y").Function("x")
 
 

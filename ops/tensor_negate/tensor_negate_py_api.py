@@ -4,6 +4,8 @@ from typing import Any
 
 import pykernels
 
+TAKES_NAN = True
+
 _tensor_negate = pykernels.user_op_builder("tensor_negate").Op("tensor_negate_forward").Output("y").Function("x")
 
 

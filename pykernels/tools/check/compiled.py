@@ -33,7 +33,7 @@ def check(subject: Subject) -> str:
                 for step in gradient(subject.module, forward).steps:
                     _compare(subject, step)
 
-    tried = search(subject, judge, subject.forms, [Kind.OWN, Kind.ORDINARY, Kind.EXTREME])
+    tried = search(subject, judge, subject.forms, [Kind.OWN, Kind.ORDINARY, Kind.EXTREME, *subject.kinds])
     tried += search_long(subject, judge, [Kind.OWN, Kind.ORDINARY])
     return f"{tried} calls, {', '.join(dict.fromkeys(str(form.dtype) for form in subject.forms))}"
 

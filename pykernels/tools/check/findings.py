@@ -93,7 +93,10 @@ def _items(module: OpModule, sample: Sample) -> Iterator[tuple[str, str]]:
 def _literal(array: np.ndarray) -> str:
     if array.size == 0 and array.ndim > 0:
         return f"np.empty({array.shape}, np.{_dtype(array)})"
-    values = _values(array.tolist())
+    # In float32, 0.7 is 0.699999988079071.
+    is_narrow = array.dtype.kind == "f" and array.dtype.itemsize < 8
+    shown = np.reshape([float(str(value)) for value in array.ravel()], array.shape) if is_narrow else array
+    values = _values(shown.tolist())
     return f"np.array({values}, np.{_dtype(array)})"
 
 

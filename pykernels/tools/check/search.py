@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +31,12 @@ Judge = Callable[[Sample], None]
 
 #: How long plain NumPy may take for one call, in seconds, and how many calls may take longer.
 LIMIT, _TOO_LONG = 2.0, 3
+#: The name of a constant in an op's API file: whether inputs may be NaN.
+TAKES_NAN = "TAKES_NAN"
 # The approximate numbers of elements of longer calls.
 _LONG = (300, 2000)
+# The parts of a message that depend on the call.
+_NUMBERS = re.compile(r", and \d+ more of \d+|e[+-]\d+|nan|inf|[\d.,()\[\] -]+")
 # How long to search for calls, and then to shrink one, in seconds.
 _BUDGET = 20.0
 
@@ -126,6 +131,11 @@ class Subject:
         usual = self.forms[0].attributes
         return any(value == 0 and usual[name] != 0 for name, value in attributes.items() if type(value) is float)
 
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of numbers beside those that all ops take: the op's API file says whether it takes NaN."""
+        return [Kind.NAN] if getattr(self.module.api, TAKES_NAN, False) else []
+
     def is_patient(self) -> bool:
         """Return whether generated numbers are worth trying, since the kernel does not take too long for them."""
         return self._too_long < _TOO_LONG
@@ -215,50 +225,65 @@ def search_long(subject: Subject, judge: Judge, kinds: Sequence[Kind]) -> int:
     return trial.tried
 
 
+class _Found(Wrong):
+    """An error with the call that shows it."""
+
+    sample: Sample
+
+
 class _Trial:
     """Tries calls, and keeps the smallest that shows an error."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
         self.tried = 0
-        self.wrong: Wrong | None = None
+        self.wrong: _Found | None = None
         self.refusal = "none was drawn"
 
     def __call__(self, sample: Sample, *, may_refuse: bool = True) -> bool:
         """Return whether the call shows an error."""
+        message = self._message(sample, may_refuse=may_refuse)
+        if message and (self.wrong is None or measure(sample) < measure(self.wrong.sample)):
+            self.wrong = _Found(message, sample)
+        return bool(message)
+
+    def _message(self, sample: Sample, *, may_refuse: bool = True) -> str | None:
+        """Return what is wrong with a call, or None."""
         try:
             self._judge(sample)
         except TooLong:
             self.refusal = f"it takes more than {LIMIT:g} s"
-            return False
+            return None
         except (Wrong, Refused, PykernelsError) as error:
             message = str(error)
             if may_refuse and isinstance(error, Refused):
                 self.refusal = message
-                return False
-        else:
-            self.tried += 1
-            return False
-        if self.wrong is None or self.wrong.sample is None or measure(sample) <= measure(self.wrong.sample):
-            self.wrong = Wrong(message, sample)
-        return True
+                return None
+            return message
+        self.tried += 1
+        return None
 
     def shrink(self, subject: Subject) -> None:
-        """Look for a smaller call that shows an error, if one does."""
-        if self.wrong is None or self.wrong.sample is None:
+        """Look for a smaller call that shows the same error, if one was found."""
+        if self.wrong is None or subject.given is not None:
             return
-        op, end = subject.module.forward, time.monotonic() + _BUDGET
+        op, error, end = subject.module.forward, _NUMBERS.sub("", str(self.wrong)), time.monotonic() + _BUDGET
 
         def shows(sample: Sample) -> bool:
             try:
                 op.infer(specs_of(sample.inputs), sample.attributes)
             except PykernelsError:
                 return False
-            return time.monotonic() < end and self(sample)
+            message = self._message(sample) if time.monotonic() < end else None
+            if message is None or _NUMBERS.sub("", message) != error:
+                return False
+            self.wrong = _Found(message, sample)
+            return True
 
         form = subject.forms[0]
-        # Samples may have the only numbers that the op takes.
-        shrink(self.wrong.sample, form.attributes, all(values is None for values in form.values), shows)
+        # An op with samples may take only such numbers.
+        ranges = [None if values is None or not values.size else (values.min(), values.max()) for values in form.values]
+        shrink(self.wrong.sample, form.attributes, ranges, shows)
 
     def conclude(self) -> None:
         if self.wrong is not None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
+from pykernels.base.errors import KernelError
 from pykernels.call.steps import Step, forward_step, gradient
 from pykernels.define.instance import described, specs_of
 from pykernels.load.samples import Sample
@@ -28,7 +31,7 @@ def check(subject: Subject) -> str:
             _check_outputs(subject, forward)
         except Refused as error:
             # A kernel may refuse numbers, but the definition decides which shapes are valid.
-            if not error.is_deliberate or not _numbers(forward):
+            if not (error.is_deliberate or _is_index(error, subject, sample)) or not _numbers(forward):
                 raise Wrong(_disagreement(forward, error)) from error
             refusals.append(str(error))
             raise
@@ -55,6 +58,19 @@ def check(subject: Subject) -> str:
 
 def _numbers(step: Step) -> int:
     return sum(array.size for group in step.inputs for array in group)
+
+
+def _is_index(error: Refused, subject: Subject, sample: Sample) -> bool:
+    """Return whether the kernel refuses numbers that it uses as indices: it takes the same call with zeros."""
+    indices = [array for array in chain(*sample.inputs) if array.dtype.kind in "iu"]
+    if not indices or not isinstance(error.__cause__, IndexError):
+        return False
+    zeros = [[a if a.dtype.kind not in "iu" else np.zeros_like(a) for a in group] for group in sample.inputs]
+    try:
+        _run_plain(subject, forward_step(subject.module, Sample(zeros, sample.attributes)))
+    except (Refused, KernelError):
+        return False
+    return True
 
 
 def _disagreement(step: Step, error: Refused) -> str:
@@ -89,8 +105,9 @@ def _check_outputs(subject: Subject, step: Step) -> None:
         untouched = (kept[0] & kept[1]).all(axis=1)
         if untouched.any():
             at = np.unravel_index(int(np.argmax(untouched)), first.shape)
+            place = f"[{', '.join(map(str, at))}]" if at else ""
             raise Wrong(
-                f"{step.op.name}: the kernel does not write {name}[{', '.join(map(str, at))}] "
+                f"{step.op.name}: the kernel does not write {name}{place} "
                 f"({untouched.sum()} of {first.size} elements), which the definition infers"
             )
 

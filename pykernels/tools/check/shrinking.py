@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pykernels.load.samples import Sample
+
+#: The smallest and the largest number.
+Range: TypeAlias = "tuple[float, float] | None"
 
 # Into how many pieces to cut an axis at most, and how many numbers to simplify one by one.
 _PIECES, _FEW = 16, 12
@@ -17,20 +20,20 @@ _PIECES, _FEW = 16, 12
 _SIMPLE = (1.0, 2.0, -1.0, 0.5)
 
 
-def shrink(sample: Sample, usual: Mapping[str, Any], simplifies: bool, shows: Callable[[Sample], bool]) -> None:
+def shrink(sample: Sample, usual: Mapping[str, Any], ranges: Sequence[Range], shows: Callable[[Sample], bool]) -> None:
     """Replace `sample` by a smaller call again and again, as long as `shows` returns whether one shows the error.
 
     Parameters
     ----------
     usual : mapping
         The usual values of all attributes.
-    simplifies : bool
-        Whether numbers may become others than those of the sample.
+    ranges : sequence of Range
+        For each input argument, the smallest and largest number that it may have; None if any will do.
     """
     found: Sample | None = sample
     while found is not None:
         sample = found
-        found = next((each for each in _smaller(sample, usual, simplifies) if shows(each)), None)
+        found = next((each for each in _smaller(sample, usual, ranges) if shows(each)), None)
 
 
 def measure(sample: Sample) -> tuple[int, int, int]:
@@ -39,11 +42,11 @@ def measure(sample: Sample) -> tuple[int, int, int]:
     return (
         sum(array.size for array in arrays),
         sum(array.ndim for array in arrays),
-        sum(len(str(array.tolist())) for array in arrays),
+        sum(len(str(value)) for array in arrays for value in array.ravel()),
     )
 
 
-def _smaller(sample: Sample, usual: Mapping[str, Any], simplifies: bool) -> Iterator[Sample]:
+def _smaller(sample: Sample, usual: Mapping[str, Any], ranges: Sequence[Range]) -> Iterator[Sample]:
     """Yield calls that may be easier to read, the smallest first; the definition may refuse them."""
     for axes in _groups(sample):
         length = _length(sample, axes)
@@ -59,8 +62,7 @@ def _smaller(sample: Sample, usual: Mapping[str, Any], simplifies: bool) -> Iter
             yield _mapped(sample, partial(_without_axis, most, axis))
     if dict(usual) != dict(sample.attributes):
         yield Sample(sample.inputs, dict(usual))
-    if simplifies:
-        yield from _simpler(sample)
+    yield from _simpler(sample, ranges)
 
 
 def _groups(sample: Sample) -> Iterator[tuple[tuple[int, int], ...]]:
@@ -95,25 +97,30 @@ def _without_axis(most: int, axis: int, array: np.ndarray) -> np.ndarray:
     return array.take(0, axis) if array.ndim == most else array
 
 
-def _simpler(sample: Sample) -> Iterator[Sample]:
+def _simpler(sample: Sample, ranges: Sequence[Range]) -> Iterator[Sample]:
     """Yield calls with simpler floating-point numbers: all of an array at once, then one by one."""
-    for number, array in enumerate(chain(*sample.inputs)):
-        if array.dtype.kind != "f":
-            continue
-        changes = [np.full_like(array, value) for value in _SIMPLE] if array.size > 1 else []
-        for at in np.ndindex(array.shape) if array.size <= _FEW else ():
-            value = float(array[at])
-            for simple in (*_SIMPLE, *(round(value, digits) for digits in (0, 1, 2) if np.isfinite(value))):
-                if simple:
-                    changed = array.copy()
-                    changed[at] = simple
-                    changes.append(changed)
-        for changed in changes:
-            arrays = [changed if i == number else each for i, each in enumerate(chain(*sample.inputs))]
-            groups = iter(arrays)
-            other = Sample([[next(groups) for _ in group] for group in sample.inputs], sample.attributes)
-            if measure(other) < measure(sample):
-                yield other
+    for i, (group, within) in enumerate(zip(sample.inputs, ranges)):
+        for j, array in enumerate(group):
+            for changed in _changes(array, within) if array.dtype.kind == "f" else ():
+                inputs = [list(each) for each in sample.inputs]
+                inputs[i][j] = changed
+                other = Sample(inputs, sample.attributes)
+                if measure(other) < measure(sample):
+                    yield other
+
+
+def _changes(array: np.ndarray, within: Range) -> Iterator[np.ndarray]:
+    if array.size > 1 and within is None:
+        yield from (np.full_like(array, value) for value in _SIMPLE)
+    for at in np.ndindex(array.shape) if array.size <= _FEW else ():
+        value = float(array[at])
+        rounded = [round(value, digits) for digits in (0, 1, 2)] if np.isfinite(value) else []
+        low, high = within or (-np.inf, np.inf)
+        for simple in [*(_SIMPLE if within is None else ()), *rounded]:
+            if simple and low <= simple <= high:
+                changed = array.copy()
+                changed[at] = simple
+                yield changed
 
 
 def _mapped(sample: Sample, change: Callable[[np.ndarray], np.ndarray]) -> Sample:

@@ -1,4 +1,4 @@
-"""Choose numbers for the arrays of a form: from the op's samples, ordinary, large, or at the limits of a dtype."""
+"""Choose numbers for the arrays of a form: from the op's samples, ordinary, large, at the limits of a dtype, or NaN."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Kind(Enum):
     ORDINARY = "ordinary"
     LARGE = "large"
     EXTREME = "extreme"
+    NAN = "NaN among others"
 
 
 def draw_sample(form: Form, kinds: Sequence[Kind], seed: int) -> Sample:
@@ -60,6 +61,8 @@ def _choices(dtype: np.dtype, kind: Kind, values: np.ndarray | None) -> np.ndarr
         # 0, where kinks are, and numbers whose squares the dtype can hold, but not their exponentials.
         most = 1000.0 if dtype.itemsize >= 8 else 100.0
         return np.array([0.0, *(sign * size for size in (1.0, 20.0, most) for sign in (1, -1))], dtype)
+    if kind is Kind.NAN and dtype.kind in "fc":
+        return np.array([np.nan, 0.0, 1.0, -2.0, np.inf], dtype)
     return np.array(_extremes(dtype), dtype) if kind is Kind.EXTREME else None
 
 
@@ -72,7 +75,7 @@ def _extremes(dtype: np.dtype) -> list[Any]:
         return [0, 1, limits.max, limits.min, limits.max - 1]
     real = np.finfo(dtype)
     ends = [0.0, real.tiny, real.smallest_subnormal, real.eps, real.max, float(real.max) ** 0.5, 100, np.inf]
-    return [*ends, *(-end for end in ends), np.nan]
+    return [*ends, *(-end for end in ends)]
 
 
 def _possible(kinds: Sequence[Kind], values: np.ndarray | None) -> list[Kind]:

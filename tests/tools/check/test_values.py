@@ -99,7 +99,7 @@ FLAT = """
         (
             instead("scale * x", "(scale * x)[..., None]", WRITES),
             DEFINITION,
-            r"accepts x float32\[1, 3\] and infers y float32\[1, 3\], but the kernel does not: .*could not broadcast",
+            r"accepts x float32\[2\] and infers y float32\[2\], but the kernel does not: .*could not broadcast",
         ),
         (FLAT, SHORTER, r"accepts x float32\[1\] and infers y float32\[0\], but the kernel does not: .* out of bounds"),
         (
@@ -107,7 +107,7 @@ FLAT = """
                 "backward(args", "backward(args, outs"
             ),
             DEFINITION,
-            r"planted_backward: the definition accepts dy float32.* infers dx float32\[1, 3\], but .* not broadcast",
+            r"planted_backward: the definition accepts dy float32.* infers dx float32\[2\], but .* not broadcast",
         ),
     ],
     ids=["an axis more", "an element less", "the gradient"],
@@ -174,7 +174,7 @@ def test_elements_that_are_not_written(tmp_path: Path) -> None:
     kernel = instead("forward(args, *, scale)", "forward(args, outs, *, scale)")
     kernel = instead("return scale * x", "outs[0].reshape(-1)[1:] = scale * x.reshape(-1)[1:]", kernel)
     result = failure(plant(tmp_path, kernel=kernel), "shapes")
-    assert "the kernel does not write y[0] (1 of 1 elements)" in result.message
+    assert "the kernel does not write y (1 of 1 elements)" in result.message
 
 
 @pytest.mark.thorough
@@ -319,7 +319,7 @@ def test_a_gradient_that_is_wrong_now_and_then(line: str, inputs: str, tmp_path:
     [
         ("scale * dy[: x.size] * (w.size > 0)", "gradient", "the gradient of x[0] is 0, but finite differences"),
         ("scale * dy[: x.size] + 0 * np.mean(w)", "gradient", "the gradient of x[0] is nan, but finite differences"),
-        ("scale * dy[: -w.size]", "shapes", "returned shape (0,) for output 'dx', but the definition infers (6,)"),
+        ("scale * dy[: -w.size]", "shapes", "returned shape (0,) for output 'dx', but the definition infers (1,)"),
         (
             "scale * dy[: x.size] + 0 * w.max()",
             "shapes",
