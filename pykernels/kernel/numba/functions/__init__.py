@@ -6,10 +6,12 @@ from pykernels.kernel.numba.functions import (
     convolution,
     extrema,
     indexing,
+    moments,
     moving,
     ordering,
     products,
     quantiles,
+    reducing,
 )
 
 __all__ = [
@@ -18,8 +20,10 @@ __all__ = [
     "convolution",
     "extrema",
     "indexing",
+    "moments",
     "moving",
     "ordering",
     "products",
     "quantiles",
+    "reducing",
 ]

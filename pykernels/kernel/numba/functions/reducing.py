@@ -1,0 +1,296 @@
+"""Sums, products, extrema and tests of all elements, along any axes and with NumPy's parameters."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numba import types as nb
+from numba.core import errors
+
+from pykernels.kernel.numba.copying import copy
+from pykernels.kernel.numba.functions.along import checked_axis
+from pykernels.kernel.numba.functions.folding import Axes, blocks, dtype_of, folder, lengths_left
+from pykernels.kernel.numba.implementing import compiled, implements, is_array, require_known
+
+
+def _lowest(dtype: np.dtype) -> Any:
+    return False if dtype.kind == "b" else -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype) -> Any:
+    return True if dtype.kind == "b" else np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+#: The number of a dtype that changes no other one, by the ufunc that combines them.
+NEUTRAL: Mapping[np.ufunc, Callable[[np.dtype], Any]] = {
+    np.add: lambda dtype: 0,
+    np.multiply: lambda dtype: 1,
+    np.maximum: _lowest,
+    np.minimum: _highest,
+    np.fmax: lambda dtype: np.nan if dtype.kind == "f" else _lowest(dtype),
+    np.fmin: lambda dtype: np.nan if dtype.kind == "f" else _highest(dtype),
+    np.logical_or: lambda dtype: False,
+    np.logical_and: lambda dtype: True,
+    np.logical_xor: lambda dtype: False,
+    np.bitwise_or: lambda dtype: 0,
+    np.bitwise_xor: lambda dtype: 0,
+    np.bitwise_and: lambda dtype: True if dtype.kind == "b" else np.invert(dtype.type(0)),
+}
+
+
+# Which elements count, of an array and a mask.
+def _is_in_mask(x: Any, other: Any) -> Any:
+    return other
+
+
+def _is_number(x: Any, other: Any) -> Any:
+    return x == x
+
+
+def _is_number_in_mask(x: Any, other: Any) -> Any:
+    return (x == x) & other
+
+
+#: By whether there is a mask, and whether NaN is left out.
+COUNTS = {(True, False): _is_in_mask, (False, True): _is_number, (True, True): _is_number_in_mask}
+
+
+def fold_by(
+    ufunc: np.ufunc,
+    dtype: np.dtype,
+    term: Any = None,
+    finish: Any = None,
+    counts: Any = None,
+    *,
+    may_be_empty: Any = False,
+) -> Any:
+    """Return `folder` for a ufunc's `reduce` over the elements that count, by a function in `COUNTS`."""
+    kind = dtype.type
+    neutral = kind(NEUTRAL[ufunc](dtype))
+    needs_elements = ufunc.identity is None and not may_be_empty
+    if counts is not None:
+        plain, is_counted = compiled(term or (lambda x, other, center: x)), compiled(counts)
+
+        def term(x: Any, other: Any, center: Any) -> Any:
+            return kind(plain(x, other, center)) if is_counted(x, other) else neutral
+
+    return folder(ufunc, neutral, dtype, term, finish, needs_elements=needs_elements)
+
+
+class Call:
+    """A call that folds an array: what its arguments make of it.
+
+    Raises
+    ------
+    TypingError
+        NumPy is to compute it.
+    """
+
+    def __init__(
+        self, a: nb.Array, axis: Any, keepdims: Any, where: Any = True, out: Any = None, initial: Any = None
+    ) -> None:
+        if isinstance(axis, nb.BaseTuple):
+            require_known(axis, "the axis")
+        require_known(keepdims, "the number of axes")
+        self._array, self._axes = a, Axes(axis, a.ndim)
+        self._left = a.ndim if keepdims else self._axes.left
+        self.is_masked = where is not None and where is not True
+        if self.is_masked and not (isinstance(where, nb.Array) and where.dtype == nb.boolean and where.ndim <= a.ndim):
+            raise errors.TypingError("where= is no array of booleans")
+        self._out, self._needed = (
+            out,
+            {
+                "axis": not self._axes.is_known,
+                "where": self.is_masked,
+                "initial": initial is not None,
+                "out": out is not None,
+            },
+        )
+
+    def implementation(self, compute: Any, dtype: np.dtype, array: str = "a") -> Callable[..., Any]:
+        """Return a function of the array, under its name in NumPy's function, and what is needed at run time.
+
+        It calls ``compute(x, mask, initial, made)`` with `made`, an array of the dtype for the results; `x` and `mask`
+        are as `blocks` makes them.
+        """
+        out, left, limits, ndim = self._out, self._left, self._axes.limits, self._array.ndim
+        if out is not None and not (
+            isinstance(out, nb.Array) and out.mutable and out.ndim == left and dtype_of(out) == dtype
+        ):
+            raise errors.TypingError("out= has another dtype or number of axes than the result")
+        # numba leaves out what a known condition excludes.
+        is_known, is_masked = self._axes.is_known, self.is_masked
+        row_major = _itself if self._array.layout == "C" else _copied
+        is_given, is_number = out is not None, left == 0
+
+        @compiled
+        def run(a: Any, axis: Any, where: Any, initial: Any, out: Any) -> Any:
+            if is_known:
+                ends = limits
+            else:
+                at = checked_axis(axis, ndim)
+                ends = (at, at, at, at + 1)
+            x = blocks(row_major(a), ends)
+            made = np.empty(lengths_left(a, ends, left), dtype)
+            results = made.reshape((x.shape[0], x.shape[2], x.shape[4]))
+            if is_masked:
+                mask = np.empty(a.shape, np.bool_)
+                copy(mask, np.broadcast_to(where, a.shape))
+                compute(x, blocks(mask, ends), initial, results)
+            else:
+                compute(x, x, initial, results)
+            if is_given:
+                if out.shape != made.shape:
+                    raise ValueError("out= has another shape than the result")
+                copy(out, made)
+                return out
+            if is_number:
+                return made[()]
+            return made
+
+        names = [name for name, is_needed in self._needed.items() if is_needed]
+        passed = ", ".join(name if is_needed else "None" for name, is_needed in self._needed.items())
+        made: Callable[..., Any] = eval(f"lambda {', '.join([array, *names])}: run({array}, {passed})", {"run": run})
+        return made
+
+
+@compiled
+def _itself(array: Any) -> Any:
+    return array
+
+
+@compiled
+def _copied(array: Any) -> Any:
+    """Return a contiguous copy of an array."""
+    made = np.empty(array.shape, array.dtype)
+    copy(made, array)
+    return made
+
+
+def check_start(dtype: np.dtype, initial: Any) -> None:
+    """Raise `TypingError` unless ``initial=`` is a number that the dtype can represent, or None."""
+    if initial is None:
+        return
+    is_real = isinstance(initial, (float, nb.Float))
+    fits = dtype.kind == "f" or (not is_real and (dtype == np.int64 or not isinstance(initial, nb.Type)))
+    if isinstance(initial, int) and dtype.kind in "iu":
+        fits = np.iinfo(dtype).min <= initial <= np.iinfo(dtype).max
+    if not isinstance(initial, (int, float, nb.Integer, nb.Float)) or not fits:
+        raise errors.TypingError(f"initial= is no number of {dtype}")
+
+
+def result_dtype(ufunc: np.ufunc, a: nb.Array, dtype: Any) -> np.dtype:
+    """Return the dtype that NumPy's `reduce` gives the result."""
+    require_known(dtype, "the dtype")
+    given = dtype_of(a)
+    made: np.dtype = ufunc.reduce(np.ones(1, given), dtype=dtype).dtype
+    if given.kind == "f" and made.kind in "iu":
+        raise errors.TypingError(f"{given} as {made}")
+    if made.kind not in "biuf" or made == np.float16:
+        raise errors.TypingError(f"a result of {made}")
+    return made
+
+
+def reduce_by(
+    ufunc: np.ufunc,
+    a: nb.Array,
+    axis: Any,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+    *,
+    skips_nan: bool = False,
+) -> Any:
+    """Return the implementation of ``ufunc.reduce(a, ...)``, which has the parameters that it needs at run time."""
+    call, made = Call(a, axis, keepdims, where, out, initial), result_dtype(ufunc, a, dtype)
+    check_start(made, initial)
+    has_start, kind = initial is not None, made.type
+    neutral = kind(NEUTRAL[ufunc](made))
+    fold = fold_by(ufunc, made, counts=COUNTS.get((call.is_masked, skips_nan)), may_be_empty=initial is not None)
+
+    @compiled
+    def compute(x: Any, mask: Any, initial: Any, results: Any) -> None:
+        if has_start:
+            fold(x, mask, results, results, kind(initial), results)
+        else:
+            fold(x, mask, results, results, neutral, results)
+
+    return call.implementation(compute, made)
+
+
+def _define(ufunc: np.ufunc, *functions: Any, method: str = "", skips_nan: bool = False) -> None:
+    """Let functions of NumPy's, and a method, compute the `reduce` of a ufunc."""
+    has_dtype = "dtype" in inspect.signature(functions[0]).parameters
+
+    def with_dtype(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        return is_array(a) and reduce_by(ufunc, a, axis, dtype, out, keepdims, initial, where, skips_nan=skips_nan)
+
+    def without_dtype(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+    ) -> Any:
+        return with_dtype(a, axis, None, out, keepdims, initial, where)
+
+    def of_booleans(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, where: Any = True) -> Any:
+        return with_dtype(a, axis, None, out, keepdims, None, where)
+
+    has_initial = "initial" in inspect.signature(functions[0]).parameters
+    implements(*functions, method=method)(with_dtype if has_dtype else without_dtype if has_initial else of_booleans)
+
+
+_define(np.add, np.sum, method="sum")
+_define(np.multiply, np.prod, method="prod")
+_define(np.maximum, *{np.max, np.amax}, method="max")
+_define(np.minimum, *{np.min, np.amin}, method="min")
+_define(np.logical_or, np.any, method="any")
+_define(np.logical_and, np.all, method="all")
+_define(np.add, np.nansum, skips_nan=True)
+_define(np.multiply, np.nanprod, skips_nan=True)
+_define(np.fmax, np.nanmax)
+_define(np.fmin, np.nanmin)
+
+
+@implements(np.count_nonzero)
+def _count_nonzero(a: Any, axis: Any = None, keepdims: Any = False) -> Any:
+    if not is_array(a):
+        return None
+    fold = fold_by(np.add, np.dtype(np.intp), lambda x, other, center: x != 0)
+    compute = compiled(lambda x, mask, initial, made: fold(x, x, made, made, 0, made))
+    return Call(a, axis, keepdims).implementation(compute, np.dtype(np.intp))
+
+
+def _define_ptp() -> None:
+    def typed(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+        if not is_array(a) or a.dtype == nb.boolean:
+            return None
+        dtype = dtype_of(a)
+        kind = dtype.type
+        greatest = fold_by(np.maximum, dtype)
+        least = fold_by(np.minimum, dtype, finish=lambda number, n, highest: kind(highest - number))
+        lowest, highest = kind(_lowest(dtype)), kind(_highest(dtype))
+
+        @compiled
+        def compute(x: Any, mask: Any, initial: Any, made: Any) -> None:
+            tops = np.empty(made.shape, dtype)
+            greatest(x, x, tops, tops, lowest, tops)
+            least(x, x, tops, tops, highest, made)
+
+        return Call(a, axis, keepdims, True, out).implementation(compute, dtype)
+
+    # NumPy 2 has no such method.
+    implements(np.ptp, method="ptp" if hasattr(np.ndarray, "ptp") else "")(typed)
+
+
+_define_ptp()

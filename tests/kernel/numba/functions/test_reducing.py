@@ -1,0 +1,100 @@
+"""Functions that fold arrays along axes, in kernels that numba compiles: values and dtypes are NumPy's."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled import build, kernel_of, run
+
+RNG = np.random.default_rng(3)
+CUBE = RNG.standard_normal((3, 37, 6)).astype(np.float32)
+HOLES = np.where(RNG.random((40, 7)) < 0.2, np.nan, RNG.standard_normal((40, 7)))
+HOLES[:, 3], HOLES[5] = np.nan, np.nan
+BYTES = RNG.integers(-128, 128, (5, 300)).astype(np.int8)
+MASK = RNG.random((3, 37, 6)) < 0.7
+
+
+def check(
+    folder: Path,
+    expressions: Sequence[str],
+    arrays: Mapping[str, np.ndarray],
+    numbers: Mapping[str, Any] = {},
+    constants: Mapping[str, Any] = {},
+) -> None:
+    """Compare what numba's form of a kernel returns with NumPy's values and dtypes."""
+    names = {"np": np, **arrays, **numbers, **constants}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        wanted = [np.asarray(eval(expression, dict(names))) for expression in expressions]
+    keywords = "".join(f", {name}" for name in (*numbers, *constants))
+    lines = [f"def forward(args{', *' * bool(keywords)}{keywords}):", f"    {', '.join(arrays)}, = args"]
+    lines += ["    for _ in range(1):", "        pass"]  # which leaves the kernel to numba
+    lines += [f"    return {', '.join(expressions)}", ""]
+    inputs, made = list(arrays.values()), [np.full(each.shape, 7, each.dtype) for each in wanted]
+    kernel = kernel_of(folder, "\n".join(lines))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        built = build(kernel, inputs, made, numbers, constants)
+    assert built.facts.form == "loops", built.facts.reason
+    assert run(built, inputs, made, {name: numbers[name] for name, _ in built.signature.scalars}) is None
+    for expression, result, expected in zip(expressions, made, wanted):
+        tolerance = 2e-6 if expected.dtype == np.float32 else 1e-13
+        np.testing.assert_allclose(result, expected, tolerance, tolerance, err_msg=expression)
+
+
+def test_along_axes(tmp_path: Path) -> None:
+    folds = ["np.sum(x)", "x.sum(axis=1)", "x.max((0, -1))", "np.mean(x, axis=-1, keepdims=True)", "x.any(axis=0)"]
+    check(tmp_path, [*folds, "np.var(x, (0, 2), ddof=1)", "x[:, 1:].min(axis=axis)"], {"x": CUBE}, {"axis": -2})
+
+
+@pytest.mark.thorough
+def test_dtypes(tmp_path: Path) -> None:
+    folds = ["np.sum(x, 0)", "x.prod(axis=1)", "np.mean(x, 0)", "x.max()", "np.all(x, axis=1)"]
+    check(tmp_path / "bool", folds, {"x": BYTES > 50})
+    check(tmp_path / "int8", folds[:4], {"x": BYTES})
+    check(tmp_path / "uint64", [folds[0], "x.min(axis=0)"], {"x": BYTES.astype(np.uint64)})
+    others = ["np.count_nonzero(x, axis=0)", "x.sum(axis=1, dtype=np.float32)", "np.std(x, axis=-1)", "np.ptp(x, 1)"]
+    check(tmp_path / "others", others, {"x": BYTES.astype(np.int32)})
+
+
+@pytest.mark.thorough
+def test_masks_starts_and_outputs(tmp_path: Path) -> None:
+    arrays = {"x": CUBE, "m": MASK, "v": MASK[0, 0].copy(), "i": BYTES}
+    masked = ["np.sum(x, axis=1, where=m)", "x.max(axis=(0, 2), where=m, initial=-0.5)", "x.mean((0, 1), where=v)"]
+    masked += ["np.var(x, axis=1, where=m)", "np.all(x > -2, where=v, keepdims=True)", "np.min(i, 0, initial=-3)"]
+    masked += ["np.sum(x, 2, initial=start)", "np.prod(x, axis=1, out=np.empty((3, 6), np.float32))"]
+    check(tmp_path, masked, arrays, {"start": 2.5})
+
+
+@pytest.mark.thorough
+def test_nan(tmp_path: Path) -> None:
+    folds = ["np.max(x, 0)", "x.min(1)", "np.nansum(x, 1)", "np.nanmean(x, 0)", "np.nanmax(x, axis=1, keepdims=True)"]
+    folds += ["np.nanvar(x, 0, ddof=1)", "np.nanprod(x)", "np.nanmin(x)", "np.any(x)"]
+    check(tmp_path, folds, {"x": HOLES})
+    check(tmp_path / "integers", ["np.nansum(x, 0)", "np.nanmax(x)", "np.nanmean(x, 1)"], {"x": BYTES})
+
+
+@pytest.mark.thorough
+def test_no_elements(tmp_path: Path) -> None:
+    folds = ["x.sum(0)", "x.prod()", "np.var(x, 0)", "x.max(1)", "np.any(x)", "x.max(0, initial=4)"]
+    check(tmp_path, folds, {"x": CUBE[0, :0].copy()})
+    kernel = kernel_of(
+        tmp_path / "wrong", "def forward(args):\n    for _ in range(1):\n        y = args[0].max(0)\n    return y\n"
+    )
+    x, y = CUBE[0, :0].copy(), np.zeros(6, np.float32)
+    built = build(kernel, [x], [y])
+    assert built.facts.form == "loops"
+    assert "zero-size array to reduction operation maximum" in str(run(built, [x], [y]))
+
+
+@pytest.mark.thorough
+def test_lengths_and_precision(tmp_path: Path) -> None:
+    expressions = ["np.sum(x)", "x.max()", "x.reshape(-1, 1).sum(0)"]
+    for n in (1, 8, 9, 31, 32, 33, 127, 130, 2047, 2048, 2049, 100_003):
+        check(tmp_path, expressions, {"x": RNG.random(n)})
+    check(tmp_path / "float32", ["np.sum(x)"], {"x": RNG.random(1 << 22, np.float32)})
