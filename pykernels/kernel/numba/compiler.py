@@ -26,7 +26,7 @@ from pykernels.build import linking
 from pykernels.kernel.emit import target, vector_math
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts, PythonCall
-from pykernels.kernel.numba import adapter, copying, hooks, intrinsics, output_reuse, passes, python_calls
+from pykernels.kernel.numba import adapter, copying, cures, hooks, intrinsics, output_reuse, passes, python_calls
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.loop_math import LoopMath
 from pykernels.kernel.numba.numba_errors import reason_of
@@ -84,7 +84,7 @@ def compile_kernel(
     code, undefined, math, calls = _object_code(written, dispatcher, kernel)
     foreign = sorted(name for name in undefined if not _is_provided(name))
     if foreign:
-        raise NotNative(f"it needs {', '.join(foreign)} at run time")
+        raise NotNative(cures.in_our_words(f"it needs {', '.join(foreign)} at run time"))
     libraries = [str(vector_math.path()), "-lm"] if math.needs_library else ["-lm"]
     parts = {"kernel_runtime", *(_runtime_parts()[name] for name in undefined if name in _runtime_parts())}
     if "contraction" in parts:

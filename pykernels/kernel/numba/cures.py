@@ -1,85 +1,47 @@
-"""The functions that are left to Python, why, and what to write instead."""
+"""What to write instead of what is not compiled: one table for calls, one for other code."""
 
 from __future__ import annotations
 
-import pkgutil
-import sys
-from collections.abc import Sequence
-from itertools import product
-from typing import Any
+import re
 
-import numpy as np
-from numba import types as nb
-
-from pykernels.kernel.facts import name_of
-from pykernels.kernel.numba import implementing
-from pykernels.kernel.numba.numba_errors import reason_of
-
-# The packages whose functions may be called, and the names in them that read or write files or change settings.
-_PACKAGES = ("numpy", "scipy")
-_REFUSED_MODULES = ("numpy.testing", "numpy.ctypeslib", "numpy.f2py", "numpy.distutils", "scipy.io", "scipy.datasets")
-_REFUSED = {"load", "info", "lookfor", "source", "memmap", "test", "byte_bounds", "frombuffer", "getbufsize"}
-_REFUSED |= {"seed", "shuffle", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "show_config"}
-_REFUSED_BEGINNINGS = ("_", "save", "load", "set", "get_", "from", "gen", "open", "show", "print", "deprecate")
-# Methods that change their array, or return no array.
-_REFUSED_METHODS = {"byteswap", "dump", "dumps", "fill", "itemset", "newbyteorder", "partition", "put", "resize"}
-_REFUSED_METHODS |= {"setfield", "setflags", "sort", "tobytes", "tofile", "tolist", "tostring", "view"}
-
-# numba's versions refuse arrays of one row and vectors of two elements, or accept a leading negative number.
-_OTHER = {"numpy:cov", "numpy:corrcoef", "numpy:cross", "numpy:bincount"}
-# For large integers, numba's versions compute in floating point in another order than NumPy.
-_OTHER_FOR_INTEGERS = {"numpy:histogram", "numpy:unwrap", "numpy:round", "numpy:around", "numpy:ndarray.round"}
-# numba's versions need LAPACK, or have random numbers of their own.
-_OTHER_IN = ("numpy.linalg:", "numpy.random:")
-_OF_LAPACK = {"numpy:roots"}
-
-# What to write instead.
-_CURES = {
+# By the place of a function, or else by its module.
+_CALLS = {
     "numpy.random:": "draw the numbers in the API file and pass them as an input",
     "numpy.fft:": "no faster form is known; call it once for a whole batch",
     "scipy.fft:": "no faster form is known; call it once for a whole batch",
     "numpy.linalg:inv": "call it once for a whole batch, or np.linalg.solve for a product with the inverse",
     "numpy.linalg:": "call it once for a whole batch rather than in a loop",
     "scipy.linalg:": "call it once for a whole batch rather than in a loop",
+    "numpy:squeeze": "name the axes: np.squeeze(x, axis=0), or x[0]",
     "": "compute it from functions that are compiled (docs/fast_kernels.md), or call it once, not in a loop",
 }
+# What numba says, and in our words the cause and the cure.
+_CODE = (
+    (
+        r"The use of yield in a closure.*",
+        "a generator expression is not compiled; write a list or a loop",
+    ),
+    (r"Unsupported context manager.*", "`with` is not compiled; leave it out (compiled code gives no warnings)"),
+    (r"Illegal IR, del found at: (.*)", r"`\1` is not compiled; leave it out"),
+    (r"Use of unsupported opcode \(STORE_GLOBAL\).*", "a global name is assigned; return the value instead"),
+    (r"Use of unsupported opcode \(IMPORT_NAME\).*", "an import in a function is not compiled; import at the top"),
+    (r"(Cannot unify .* and .*) for .*", r"\1: a name has two types; give each value a name of its own"),
+    (r".*Exception matching is limited to.*", "compiled code cannot tell exceptions apart; write `except Exception`"),
+    (r"Use of unsupported NumPy function 'numpy.vectorize'.*", "np.vectorize is not compiled; write a loop"),
+    (r"Can't unify return type .*: (.*)", r"it returns \1; return the same kind of value everywhere"),
+    (r"Untyped global name 'object'.*", "arrays of objects are not compiled; use numbers"),
+    (r"it needs .*numba_dict_.*", "it makes a dict, which is not compiled; use names or a tuple"),
+)
 
 
-def find_path(function: Any) -> str:
-    """Return where a function of NumPy or SciPy is found (``"numpy.fft:fft"``); empty if it must not be called."""
-    name = getattr(function, "__name__", "")
-    if getattr(np.ndarray, name, None) is function:
-        return "" if name in _REFUSED_METHODS or name.startswith("_") else f"numpy:ndarray.{name}"
-    if not name or name in _REFUSED or name.startswith(_REFUSED_BEGINNINGS):
-        return ""
-    if isinstance(function, np.ufunc):
-        homes = ["numpy", "scipy.special"]
-    else:
-        home = getattr(function, "__module__", None) or ("numpy.random" if hasattr(function, "__self__") else "")
-        names = home.split(".")
-        homes = [".".join(names[:end]) for end in range(1, len(names) + 1)]
-    for module, shown in product(homes, (name.rstrip("_"), name)):  # NumPy 1 calls `round` ``round_``
-        is_of_ours = module.partition(".")[0] in _PACKAGES and not module.startswith(_REFUSED_MODULES)
-        # A method, such as `np.random.rand`, is made anew whenever it is looked up.
-        if is_of_ours and getattr(sys.modules.get(module), shown, None) in (function,):
-            return f"{module}:{shown}"
-    return ""
+def for_call(path: str) -> str:
+    """Return what to write instead of a call of a function of NumPy or SciPy."""
+    return next(_CALLS[key] for key in (path, path.partition(":")[0] + ":", "") if key in _CALLS)
 
 
-def is_other(path: str, types: Sequence[nb.Type]) -> bool:
-    """Whether numba's version of a function gives other values than NumPy, or needs what kernels lack."""
-    if pkgutil.resolve_name(path) in implementing.implemented:
-        return False
-    has_integers = any(isinstance(getattr(each, "dtype", each), nb.Integer) for each in types)
-    return path in _OTHER | _OF_LAPACK or path.startswith(_OTHER_IN) or (has_integers and path in _OTHER_FOR_INTEGERS)
-
-
-def reason_for(path: str, problem: Exception | None) -> str:
-    """Return why a call is left to Python, and what to write instead."""
-    module = path.partition(":")[0] + ":"
-    cure = next(_CURES[key] for key in (path, module, "") if key in _CURES)
-    if problem is not None:
-        return f"{reason_of(problem)}; {cure}"
-    if path in _OTHER or path in _OTHER_FOR_INTEGERS:
-        return f"numba's {name_of(path)} is not NumPy's for these arrays; {cure}"
-    return f"it is not compiled; {cure}"
+def in_our_words(reason: str) -> str:
+    """Return the cause and the cure for what numba says, or the same text if we know no better."""
+    for pattern, words in _CODE:
+        if re.fullmatch(pattern, reason):
+            return re.sub(pattern, words, reason)
+    return reason

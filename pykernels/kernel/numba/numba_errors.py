@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from pykernels.kernel.numba import cures
 from pykernels.kernel.read.source import KernelFunction
 
 # The beginnings of lines that only numba's developers can use.
@@ -43,7 +44,7 @@ def line_of(error: Exception, kernel: KernelFunction) -> str:
     for file, line in re.findall(r"(?m)^\s*During: .* at (\S.*) \((\d+)\)$", str(error)):
         if file in files:
             return f"{file}:{line}"
-    for name, line in re.findall(r'File "([^"]+)", line (\d+)', str(error)):
+    for name, line in re.findall(r'(?:File "|Raised from )([^"]+?)(?:", line | \()(\d+)', str(error)):
         for file in files:
             if Path(file).name == Path(name).name:
                 return f"{file}:{line}"
@@ -51,7 +52,7 @@ def line_of(error: Exception, kernel: KernelFunction) -> str:
 
 
 def _readable(text: str) -> str:
-    text = text.removesuffix(". Raised from None")
+    text = re.sub(r"\. Raised from (None|\S+ \(\d+\))$", "", text)
     text = re.sub(r"Literal\[str\]\((.*?)\)", r"'\1'", text)
     text = re.sub(r"Literal\[\w+\]\((.*?)\)", r"\1", text)
     text = re.sub(
@@ -59,4 +60,4 @@ def _readable(text: str) -> str:
         lambda found: f"{found[1]}[{', '.join(':' * int(found[2]))}]",
         text,
     )
-    return re.sub(r"Function\(<(?:built-in )?function (\w+)(?: at 0x\w+)?>\)", r"\1", text)
+    return cures.in_our_words(re.sub(r"Function\(<(?:built-in )?function (\w+)(?: at 0x\w+)?>\)", r"\1", text))

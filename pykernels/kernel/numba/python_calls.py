@@ -26,7 +26,7 @@ from numba.np import arrayobj
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from pykernels.kernel.facts import PythonCall, name_of
-from pykernels.kernel.numba import cures, implementing
+from pykernels.kernel.numba import called_functions, cures, implementing
 from pykernels.kernel.numba.copying import parts
 from pykernels.kernel.numba.hooks import Unspecialized
 from pykernels.kernel.numba.sampling import Refused, result_of
@@ -102,7 +102,7 @@ class Typing:
         self._active.add(frame)
         try:
             found, problem = None, None
-            if not _is_left(func) and not cures.is_other(path, _arguments(func, types, keywords)):
+            if not _is_left(func) and not called_functions.is_other(path, _arguments(func, types, keywords)):
                 try:
                     found = resolve()
                 except errors.TypingError as error:
@@ -123,9 +123,9 @@ class Typing:
         except Refused as refusal:
             if problem:
                 raise problem from None
-            raise errors.TypingError(f"{name_of(path)} is not compiled{refusal}") from None
+            raise errors.TypingError(f"{name_of(path)} is not compiled{refusal}; {cures.for_call(path)}") from None
         this = func.this if isinstance(func, nb.BoundFunction) else None
-        call = PythonCall(path, repr((given, named)), repr(result), "", cures.reason_for(path, problem))
+        call = PythonCall(path, repr((given, named)), repr(result), "", called_functions.reason_for(path, problem))
         return CallOfPython(returned, (*types, *keywords.values()), this, tuple(keywords), call)
 
 
@@ -164,7 +164,7 @@ def _arguments(func: Any, types: Sequence[nb.Type], keywords: Mapping[str, nb.Ty
 
 @functools.cache
 def _path_of(function: Any) -> str:
-    return cures.find_path(function)
+    return called_functions.find_path(function)
 
 
 def path_of(function: Any) -> str:

@@ -55,7 +55,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
             function = intrinsics.rewritten(kernel.function, kernel.keywords, values, in_pieces=in_pieces)
             dispatcher = compile_function(**intrinsics.OPTIONS)(function)
             dispatcher.compile(argument_types)
-    except errors.NumbaError as error:
+    except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
         if "readonly" in str(error).lower().replace("-", "") and "modify" in str(error).lower():
             raise KernelError(
                 f"{line_of(error, kernel)}: {kernel.name} writes to an input. Inputs belong to the framework; "

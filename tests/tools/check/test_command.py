@@ -43,6 +43,18 @@ def test_the_results_of_a_wrong_op_have_a_program_that_reproduces_it(tmp_path: P
 
 
 @pytest.mark.thorough
+def test_calls_of_python_fail_where_machine_code_is_required(tmp_path: Path) -> None:
+    plant(tmp_path, kernel=instead("return scale * x", "return np.fft.fft(x).real.astype(x.dtype)"))
+    arguments = ("-m", "pykernels", "check", "planted", "--only", "definition", "compiled", "--require-compiled")
+    done = python(*arguments, "--json", cwd=tmp_path)
+    definition, compiled = json.loads(done.stdout)
+    assert (done.returncode, definition["outcome"], compiled["outcome"]) == (1, "passed", "failed")
+    assert "planted_py_kernel.py:7: np.fft.fft: it is not compiled" in compiled["message"]
+    shown = python("-m", "pykernels", "explain", "planted", cwd=tmp_path).stdout
+    assert "    calls Python    planted/planted_py_kernel.py:7: np.fft.fft: it is not compiled; " in shown
+
+
+@pytest.mark.thorough
 def test_json_is_for_programs(tmp_path: Path) -> None:
     plant(tmp_path, kernel=WRONG)
     done = python("-m", "pykernels", "check", "planted", "--only", "shapes", "gradient", "--json", cwd=tmp_path)

@@ -262,6 +262,15 @@ def test_a_kernel_that_needs_python_is_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
+def test_a_kernel_that_calls_python_is_refused(tmp_path: Path) -> None:
+    message = refusal(
+        own(tmp_path, PYTHON.replace("np.vectorize(lambda value: value)(x)", "np.fft.fft(x).real.astype(x.dtype)")),
+        cwd=tmp_path,
+    )
+    assert "leaky_relu_py_kernel.py:6: forward needs Python at run time: it calls np.fft.fft: " in message
+
+
 def test_a_definition_in_python_is_refused(tmp_path: Path) -> None:
     message = refusal(paths.OPS / "batch_norm", cwd=tmp_path)
     assert "op 'batch_norm': its definition" in message and "is Python, which a library cannot contain" in message

@@ -1,0 +1,74 @@
+"""The functions of NumPy and SciPy that compiled kernels may call as Python, and those that they must."""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numba import types as nb
+
+from pykernels.kernel.facts import name_of
+from pykernels.kernel.numba import cures, implementing
+from pykernels.kernel.numba.numba_errors import reason_of
+
+# The packages whose functions may be called, and the names in them that read or write files or change settings.
+_PACKAGES = ("numpy", "scipy")
+_REFUSED_MODULES = ("numpy.testing", "numpy.ctypeslib", "numpy.f2py", "numpy.distutils", "scipy.io", "scipy.datasets")
+_REFUSED = {"load", "info", "lookfor", "source", "memmap", "test", "byte_bounds", "frombuffer", "getbufsize"}
+_REFUSED |= {"seed", "shuffle", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "show_config"}
+_REFUSED_BEGINNINGS = ("_", "save", "load", "set", "get_", "from", "gen", "open", "show", "print", "deprecate")
+# Methods that change their array, or return no array.
+_REFUSED_METHODS = {"byteswap", "dump", "dumps", "fill", "itemset", "newbyteorder", "partition", "put", "resize"}
+_REFUSED_METHODS |= {"setfield", "setflags", "sort", "tobytes", "tofile", "tolist", "tostring", "view"}
+
+# numba's versions refuse arrays of one row and vectors of two elements, or accept a leading negative number.
+_OTHER = {"numpy:cov", "numpy:corrcoef", "numpy:cross", "numpy:bincount"}
+# For large integers, numba's versions compute in floating point in another order than NumPy.
+_OTHER_FOR_INTEGERS = {"numpy:histogram", "numpy:unwrap", "numpy:round", "numpy:around", "numpy:ndarray.round"}
+# numba's versions need LAPACK, or have random numbers of their own.
+_OTHER_IN = ("numpy.linalg:", "numpy.random:")
+_OF_LAPACK = {"numpy:roots"}
+
+
+def find_path(function: Any) -> str:
+    """Return where a function of NumPy or SciPy is found (``"numpy.fft:fft"``); empty if it must not be called."""
+    name = getattr(function, "__name__", "")
+    if getattr(np.ndarray, name, None) is function:
+        return "" if name in _REFUSED_METHODS or name.startswith("_") else f"numpy:ndarray.{name}"
+    if not name or name in _REFUSED or name.startswith(_REFUSED_BEGINNINGS):
+        return ""
+    if isinstance(function, np.ufunc):
+        homes = ["numpy", "scipy.special"]
+    else:
+        home = getattr(function, "__module__", None) or ("numpy.random" if hasattr(function, "__self__") else "")
+        names = home.split(".")
+        homes = [".".join(names[:end]) for end in range(1, len(names) + 1)]
+    for module, shown in product(homes, (name.rstrip("_"), name)):  # NumPy 1 calls `round` ``round_``
+        is_of_ours = module.partition(".")[0] in _PACKAGES and not module.startswith(_REFUSED_MODULES)
+        # A method, such as `np.random.rand`, is made anew whenever it is looked up.
+        if is_of_ours and getattr(sys.modules.get(module), shown, None) in (function,):
+            return f"{module}:{shown}"
+    return ""
+
+
+def is_other(path: str, types: Sequence[nb.Type]) -> bool:
+    """Whether numba's version of a function gives other values than NumPy, or needs what kernels lack."""
+    if pkgutil.resolve_name(path) in implementing.implemented:
+        return False
+    has_integers = any(isinstance(getattr(each, "dtype", each), nb.Integer) for each in types)
+    return path in _OTHER | _OF_LAPACK or path.startswith(_OTHER_IN) or (has_integers and path in _OTHER_FOR_INTEGERS)
+
+
+def reason_for(path: str, problem: Exception | None) -> str:
+    """Return why a call is left to Python, and what to write instead."""
+    if problem is not None:
+        reason = reason_of(problem)
+    elif path in _OTHER or path in _OTHER_FOR_INTEGERS:
+        reason = f"numba's {name_of(path)} is not NumPy's for these arrays"
+    else:
+        reason = "it is not compiled"
+    return f"{reason}; {cures.for_call(path)}"
