@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from pykernels.base.errors import BuildError
 from pykernels.base.paths import CPP_DEFS
 from pykernels.build import cache, toolchain
 
@@ -22,7 +24,9 @@ RUNTIME = {
 _INCLUDE = CPP_DEFS / "include"
 
 
-def link(code: bytes, parts: Sequence[str], libraries: Sequence[str], output: Path, what: str) -> None:
+def link(
+    code: bytes, parts: Sequence[str], libraries: Sequence[str], output: Path, what: str, objects: Sequence[Path] = ()
+) -> None:
     """Link machine code, a relocatable object, with parts of the runtime, which are compiled once and cached.
 
     Parameters
@@ -35,17 +39,38 @@ def link(code: bytes, parts: Sequence[str], libraries: Sequence[str], output: Pa
         Its name is `LOADABLE` or `RELOCATABLE`; a relocatable file still needs the libraries.
     what : str
         What is linked, for the `CompileFailed` that this raises if the compiler or the linker fails.
+    objects : sequence of Path, optional
+        Further object files.
     """
     object_path = output.with_name("code.o")
     object_path.write_bytes(code)
     flags = ["-shared", "-Wl,--exclude-libs,ALL", *libraries]
     if output.name == RELOCATABLE:
         flags = ["-r", "-nostdlib"]
-    toolchain.run(
-        [*toolchain.compiler(), str(object_path), *(str(_compiled(part)) for part in parts), "-o", str(output), *flags],
-        what=what,
-    )
+    files = map(str, (object_path, *objects, *map(_compiled, parts)))
+    toolchain.run([*toolchain.compiler(), *files, "-o", str(output), *flags], what=what)
     object_path.unlink()
+
+
+def isolate(source: Path, target: Path, symbol: str, name: str) -> Path:
+    """Copy an object file; rename `symbol` to `name`, and make all other symbols local; return the copy.
+
+    Raises
+    ------
+    BuildError
+        There is no ``objcopy``, or a tool failed.
+    """
+    objcopy = shutil.which("objcopy")
+    if objcopy is None:
+        raise BuildError("objcopy is not on the PATH; install it (Debian, Ubuntu: apt install binutils)")
+    # Symbols distinguish groups of sections, but they become local.
+    merged = target.with_suffix(".merged.o")
+    flags = ["-r", "-nostdlib", "-Wl,--force-group-allocation"]
+    toolchain.run([*toolchain.compiler(), *flags, str(source), "-o", str(merged)], what=str(source))
+    renamed = [f"--redefine-sym={symbol}={name}", f"--keep-global-symbol={name}"]
+    toolchain.run([objcopy, *renamed, str(merged), str(target)], what=str(source))
+    merged.unlink()
+    return target
 
 
 def _compiled(part: str) -> Path:

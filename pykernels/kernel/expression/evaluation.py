@@ -69,7 +69,7 @@ def evaluate(kernel: KernelFunction, signature: Signature, axes: Axes, shapes: S
         is_specializable = name in signature.specializable
         keywords[name] = Keyword(signature.example(name), slot=slot, name=name, is_specializable=is_specializable)
     args = group_shapes(signature.inputs, iter(inputs))
-    result = _Evaluation(kernel.function, kernel.helpers, axes, itertools.count(1)).run([args], keywords)
+    result = Evaluation(kernel.function, kernel.helpers, axes, itertools.count(1)).run([args], keywords)
     if isinstance(result, _List):
         raise NotExpressible("it returns a list", where)
     outputs = result if isinstance(result, tuple) else (result,)
@@ -83,12 +83,17 @@ class _List(tuple[Any, ...]):
     """The members of a list that the kernel does not change."""
 
 
-class _Evaluation:
+class Evaluation:
     """The evaluation of one call of a function.
 
     A value is a `Node`, or a Python object that is known now: a number, None, a string, a dtype, a module, a function,
     or a tuple of values. Code that cannot be evaluated raises `NotExpressible`; the innermost statement or expression
     adds its place in the file.
+
+    Attributes
+    ----------
+    names : dict
+        The values of the function's variables.
     """
 
     def __init__(
@@ -106,7 +111,7 @@ class _Evaluation:
         self._axes = axes
         self._depth = depth
         self._evaluated = evaluated
-        self._names: dict[str, Any] = {}
+        self.names: dict[str, Any] = {}
         self._given: tuple[Any, ...] = ()
 
     def run(self, positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
@@ -121,6 +126,15 @@ class _Evaluation:
             raise
         return None if result is _NO_RETURN else result
 
+    def begin(self, values: dict[str, Any]) -> None:
+        """Set the values of names, which the statements must not change in place."""
+        self.names = dict(values)
+        self._given = tuple(values.values())
+
+    def execute(self, statement: ast.stmt) -> None:
+        """Evaluate an assignment."""
+        self._block([statement])
+
     def _locate(self, refusal: NotExpressible, node: ast.AST) -> None:
         """Add the place to a refusal that has none, and the expression as its reason if it has none."""
         if not refusal.where:
@@ -132,7 +146,7 @@ class _Evaluation:
 
     def _nested(self, function: Callable[..., Any], positional: Sequence[Any], keywords: dict[str, Any]) -> Any:
         """Return what another function returns."""
-        inner = _Evaluation(function, self._helpers, self._axes, self._evaluated, self._depth + 1)
+        inner = Evaluation(function, self._helpers, self._axes, self._evaluated, self._depth + 1)
         return inner.run(positional, keywords)
 
     def _bind_parameters(self, positional: Sequence[Any], keywords: dict[str, Any]) -> None:
@@ -141,11 +155,11 @@ class _Evaluation:
             raise NotExpressible(f"the parameters of {self._definition.name}")
         names = [parameter.arg for parameter in parameters.args]
         defaults, keyword_defaults = self._defaults
-        self._names = dict(zip(reversed(names), reversed(defaults))) | keyword_defaults | keywords
-        self._names |= dict(zip(names, positional))
+        self.names = dict(zip(reversed(names), reversed(defaults))) | keyword_defaults | keywords
+        self.names |= dict(zip(names, positional))
         self._given = (*positional, *keywords.values())
         wanted = {*names, *(parameter.arg for parameter in parameters.kwonlyargs)}
-        if len(positional) > len(names) or wanted != set(self._names) or {*names[: len(positional)]} & set(keywords):
+        if len(positional) > len(names) or wanted != set(self.names) or {*names[: len(positional)]} & set(keywords):
             raise NotExpressible(f"a call of {self._definition.name} that does not fit it")
 
     # ---- statements
@@ -188,7 +202,7 @@ class _Evaluation:
 
     def _assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
-            self._names[target.id] = value
+            self.names[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, tuple) and len(value) == len(target.elts):
             for part, member in zip(target.elts, value):
                 self._assign(part, member)
@@ -203,7 +217,7 @@ class _Evaluation:
         new = self._binary(statement.op, old, operand)
         if is_array(old):
             # The array itself changes: no other name may refer to it, and its dtype and shape stay.
-            others = [value for name, value in self._names.items() if name != target.id]
+            others = [value for name, value in self.names.items() if name != target.id]
             if any(_shares(value, old) for value in (*self._given, *others)):
                 raise NotExpressible("a change in place of what has another name")
             # The result of an operation on an array and others has the shape of that array.
@@ -211,7 +225,7 @@ class _Evaluation:
             if not fits or not np.can_cast(dtype_of(new), dtype_of(old), "same_kind"):
                 raise NotExpressible("a change in place that does not fit")
             new = convert(new, old.sample, self._axes)
-        self._names[target.id] = new
+        self.names[target.id] = new
 
     # ---- expressions
 
@@ -245,8 +259,8 @@ class _Evaluation:
             raise
 
     def _lookup(self, node: ast.Name) -> Any:
-        if node.id in self._names:
-            return self._names[node.id]
+        if node.id in self.names:
+            return self.names[node.id]
         for namespace in (self._globals, vars(builtins)):
             if node.id in namespace and node.id not in self._locals:
                 return namespace[node.id]

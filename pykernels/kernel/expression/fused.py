@@ -51,7 +51,7 @@ def recognise(kernel: KernelFunction, signature: Signature, *, separates_views: 
     where = kernel.place
     if not signature.has_ranks and len(signature.tensors) > _MAX_TENSORS:
         raise NotExpressible(f"it has more than {_MAX_TENSORS} tensors", where)
-    axes, tensors = _axes_of(signature, separates_views)
+    axes, tensors = axes_of(signature, separates_views=separates_views)
     outputs = evaluate(kernel, signature, axes, tensors)
     for tensor, output in zip(signature.tensors[signature.n_inputs :], outputs):
         if not axes.has(output):
@@ -63,7 +63,7 @@ def recognise(kernel: KernelFunction, signature: Signature, *, separates_views: 
     return Fused(outputs, axes, tensors, signature)
 
 
-def _axes_of(signature: Signature, separates_views: bool) -> tuple[Axes, tuple[Shape, ...]]:
+def axes_of(signature: Signature, *, separates_views: bool = False) -> tuple[Axes, tuple[Shape, ...]]:
     """Return the axes of every tensor: one that is broadcast with all others, if their ranks are unknown."""
     positions = itertools.count()
     ranks = [each.ndim if signature.has_ranks else 1 for each in signature.tensors]

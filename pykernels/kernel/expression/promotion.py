@@ -31,6 +31,8 @@ APART = "__pykernels_apart__"
 LIMIT = "__pykernels_limit_"
 #: The prefix of the names of constants, which are Python numbers.
 NUMBER = "__pykernels_number_"
+#: The attribute of a function that is made from a definition, rather than from a file.
+DEFINITION = "__pykernels_definition__"
 #: The prefix of the names of values that a loop uses, before a number and the name in the kernel.
 COPY = "__pykernels_copy_"
 
@@ -66,7 +68,7 @@ def rewrite(
     namespace = dict(function.__globals__)
     if definition is None or function.__closure__:
         return _positional(function, function.__code__, function.__globals__)
-    numbers = _weak_names(definition, weak_names)
+    numbers = find_numbers(definition, weak_names)
     if prepare:
         definition = prepare(definition)
     tree = ast.fix_missing_locations(_Rewriter(numbers).visit(definition))
@@ -92,6 +94,8 @@ def _tree(path: str, source: bytes) -> ast.Module:
 
 def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
     """Return the definition of a top-level function of a file, without decorators and annotations."""
+    if hasattr(function, DEFINITION):
+        return cast(ast.FunctionDef, copy.deepcopy(getattr(function, DEFINITION)))
     path, first = function.__code__.co_filename, function.__code__.co_firstlineno
     try:
         # The file may have been edited since. Compile what was loaded.
@@ -110,10 +114,19 @@ def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
     return None
 
 
+def function_of(definition: ast.FunctionDef, namespace: dict[str, Any], path: str) -> types.FunctionType:
+    """Return the function of a definition, which `definition_of` returns for it."""
+    code = compile(ast.fix_missing_locations(ast.Module([definition], [])), path, "exec", dont_inherit=True)
+    body = next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == definition.name)
+    made = types.FunctionType(body, namespace, definition.name)
+    setattr(made, DEFINITION, definition)
+    return made
+
+
 # ---- which expressions are Python numbers
 
 
-def _weak_names(definition: ast.FunctionDef, given: Iterable[str]) -> frozenset[str]:
+def find_numbers(definition: ast.FunctionDef, given: Iterable[str]) -> frozenset[str]:
     """Return the names that only ever hold Python numbers: the greatest set consistent with every assignment."""
     parameters = [*definition.args.args, *definition.args.kwonlyargs]
     bindings: dict[str, list[_Bound]] = {parameter.arg: [parameter.arg in given] for parameter in parameters}
@@ -125,7 +138,7 @@ def _weak_names(definition: ast.FunctionDef, given: Iterable[str]) -> frozenset[
         kept = frozenset(
             name
             for name in weak
-            if all(bound if isinstance(bound, bool) else _is_weak(bound, weak) for bound in bindings[name])
+            if all(bound if isinstance(bound, bool) else is_weak(bound, weak) for bound in bindings[name])
         )
         if kept == weak:
             return weak
@@ -173,7 +186,7 @@ def _is_shape(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == "shape"
 
 
-def _is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
+def is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
     """Whether an expression is a Python number."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
@@ -181,20 +194,20 @@ def _is_weak(node: ast.expr, weak: frozenset[str]) -> bool:
         name = node.id.removeprefix(COPY).partition("_")[2] if node.id.startswith(COPY) else node.id
         return name in weak or name.startswith((LIMIT, NUMBER))
     if isinstance(node, ast.UnaryOp):
-        return not isinstance(node.op, ast.Not) and _is_weak(node.operand, weak)
+        return not isinstance(node.op, ast.Not) and is_weak(node.operand, weak)
     if isinstance(node, ast.BinOp):
-        return _is_weak(node.left, weak) and _is_weak(node.right, weak)
+        return is_weak(node.left, weak) and is_weak(node.right, weak)
     if isinstance(node, ast.IfExp):
-        return _is_weak(node.body, weak) and _is_weak(node.orelse, weak)
+        return is_weak(node.body, weak) and is_weak(node.orelse, weak)
     if isinstance(node, ast.Attribute):
         return node.attr in ("size", "ndim") or _is_math(node)
     if isinstance(node, ast.Subscript):
         return _is_shape(node.value)
     if isinstance(node, ast.Call):
         if _name(node.func) == APART:
-            return _is_weak(node.args[0], weak)
+            return is_weak(node.args[0], weak)
         if isinstance(node.func, ast.Name) and node.func.id in _NUMBERS_OF_NUMBERS:
-            return all(_is_weak(argument, weak) for argument in node.args)
+            return all(is_weak(argument, weak) for argument in node.args)
         return _name(node.func) in ("len", "int", "float") or _is_math(node.func)
     return False
 
@@ -236,7 +249,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         is_kept = isinstance(node.op, ast.Not) or isinstance(node.operand, ast.Constant)
-        if is_kept or _is_weak(node.operand, self._weak):
+        if is_kept or is_weak(node.operand, self._weak):
             return self._unchanged(node)
         return self._called(NUMPY, node, _function(*_OPERATORS[type(node.op)].operators), [node.operand])
 
@@ -253,7 +266,7 @@ class _Rewriter(ast.NodeTransformer):
             return node
         function = _function(row.operators[-1])
         operands: list[ast.expr] = [ast.copy_location(ast.Name(target.id, ast.Load()), target), node.value]
-        if _is_weak(node.value, self._weak):
+        if is_weak(node.value, self._weak):
             value = self._meeting(node.value, function, operands, 0)
         else:
             value = self._called(NUMPY, node.value, function, operands)
@@ -261,12 +274,12 @@ class _Rewriter(ast.NodeTransformer):
 
     def _of_elements(self, node: ast.AugAssign) -> ast.stmt:
         """``y[i] *= 2`` becomes ``y[i] *= like(2, y)``."""
-        target, is_weak = node.target, _is_weak(node.value, self._weak)
+        target, is_number = node.target, is_weak(node.value, self._weak)
         # The target is evaluated twice.
         is_simple = isinstance(target, ast.Subscript) and not _may_have_effects(target.value)
         self.generic_visit(node)
         # `y[i] **= 2` keeps its literal, see `_operation`.
-        if isinstance(target, ast.Subscript) and is_simple and is_weak and not isinstance(node.op, ast.Pow):
+        if isinstance(target, ast.Subscript) and is_simple and is_number and not isinstance(node.op, ast.Pow):
             call = ast.Call(ast.Name(LIKE, ast.Load()), [node.value, target.value], [])
             node.value = ast.copy_location(call, node.value)
         return node
@@ -276,7 +289,7 @@ class _Rewriter(ast.NodeTransformer):
             may_raise = node.func.id in _RAISING_BUILTINS
         else:
             may_raise = _is_math(node.func) and _name(node.func) in RAISING_MATH
-        are_numbers = all(_is_weak(each, self._weak) for each in node.args)
+        are_numbers = all(is_weak(each, self._weak) for each in node.args)
         if node.args and not node.keywords and _name(node.func) == "int" and not are_numbers:
             return self._called(NUMPY, node, node.func, node.args)
         if may_raise and node.args and not node.keywords and are_numbers:
@@ -284,7 +297,7 @@ class _Rewriter(ast.NodeTransformer):
         begin = OF_SEVERAL.get(_name(node.func)) if isinstance(node.func, ast.Attribute) else None
         if begin is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             return self._unchanged(node)
-        if _name(node.func) == "fmod" and not any(_is_weak(argument, self._weak) for argument in node.args):
+        if _name(node.func) == "fmod" and not any(is_weak(argument, self._weak) for argument in node.args):
             return self._called(NUMPY, node, node.func, node.args)
         return self._meeting(node, node.func, node.args, begin)
 
@@ -295,15 +308,15 @@ class _Rewriter(ast.NodeTransformer):
         if row is None or (row.name == "power" and is_integer) or len(operands) != 2:
             return self._unchanged(node)
         function = _function(row.operators[0])
-        if row.raises not in (None, Raises.OVERFLOW) and all(_is_weak(operand, self._weak) for operand in operands):
+        if row.raises not in (None, Raises.OVERFLOW) and all(is_weak(operand, self._weak) for operand in operands):
             is_known = isinstance(operands[1], ast.Constant) and operands[1].value != 0
             return self._unchanged(node) if is_known else self._called(PYTHON, node, function, operands)
-        if isinstance(symbol, ast.operator) and not any(_is_weak(operand, self._weak) for operand in operands):
+        if isinstance(symbol, ast.operator) and not any(is_weak(operand, self._weak) for operand in operands):
             return self._called(NUMPY, node, function, operands)
         return self._meeting(node, function, operands, 0)
 
     def _meeting(self, node: ast.expr, function: ast.expr, operands: list[ast.expr], begin: int) -> ast.expr:
-        numbers = [at >= begin and _is_weak(operand, self._weak) for at, operand in enumerate(operands)]
+        numbers = [at >= begin and is_weak(operand, self._weak) for at, operand in enumerate(operands)]
         others = [at for at, is_number in enumerate(numbers) if at >= begin and not is_number]
         if not any(numbers) or not others:
             return self._unchanged(node)

@@ -9,6 +9,7 @@ import ast
 import ctypes
 import functools
 import re
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from pykernels.kernel.numba import adapter, copying, cures, hooks, intrinsics, o
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.loop_math import LoopMath
 from pykernels.kernel.numba.numba_errors import reason_of
+from pykernels.kernel.numba.parts import PARTS, compile_parts
 from pykernels.kernel.numba.target import kernel_target
 from pykernels.kernel.numba.types import check_results, is_in_pieces, type_kernel
 from pykernels.kernel.read.signature import Signature
@@ -82,22 +84,26 @@ def compile_kernel(
         signature, kernel.keywords, results, in_pieces=in_pieces, may_lend=hooks.is_on("output_reuse")
     )
     code, undefined, math, calls = _object_code(written, dispatcher, kernel)
-    foreign = sorted(name for name in undefined if not _is_provided(name))
+    used = [name for name in undefined if name in PARTS]
+    foreign = sorted(name for name in undefined if name not in PARTS and not _is_provided(name))
     if foreign:
         raise NotNative(cures.in_our_words(f"it needs {', '.join(foreign)} at run time"))
-    libraries = [str(vector_math.path()), "-lm"] if math.needs_library else ["-lm"]
-    parts = {"kernel_runtime", *(_runtime_parts()[name] for name in undefined if name in _runtime_parts())}
-    if "contraction" in parts:
-        parts.add("copying")  # of operands, for BLAS
-    linking.link(code, sorted(parts), libraries, output, kernel.where)
+    runtime = {"kernel_runtime", *(_runtime_parts()[name] for name in undefined if name in _runtime_parts())}
+    if "contraction" in runtime:
+        runtime.add("copying")  # of operands, for BLAS
+    with tempfile.TemporaryDirectory(dir=output.parent) as folder:
+        objects, fused = compile_parts(used, Path(folder), kernel.where, fast_math=kernel.fast_math)
+        needs_library = math.needs_library or any(facts.vector_math for facts in fused)
+        libraries = [str(vector_math.path()), "-lm"] if needs_library else ["-lm"]
+        linking.link(code, sorted(runtime), libraries, output, kernel.where, objects)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
     slower, slower_from = _find_slower(kernel) if form == WHOLE_ARRAY else ("", 0)
     uses_blas = any("numba_xx" in name or name == "pk_contract_reals" for name in undefined)
     return (
         Facts(
             form,
-            vector_math=tuple(sorted(math.vector_math)),
-            scalar_math=tuple(sorted(math.scalar_math)),
+            vector_math=tuple(sorted(math.vector_math.union(*(facts.vector_math for facts in fused)))),
+            scalar_math=tuple(sorted(math.scalar_math.union(*(facts.scalar_math for facts in fused)))),
             instruction_set=target.instruction_set().name,
             blas=uses_blas,
             slower=slower,

@@ -41,7 +41,14 @@ def make_callable(helper: Any) -> None:
         return compiled()
 
 
-def rewritten(function: Any, numbers: Sequence[str], values: Mapping[str, Any] = {}, *, in_pieces: bool = False) -> Any:
+def rewritten(
+    function: Any,
+    numbers: Sequence[str],
+    values: Mapping[str, Any] = {},
+    called: Mapping[str, Any] = {},
+    *,
+    in_pieces: bool = False,
+) -> Any:
     """Return a user's function rewritten for numba.
 
     Parameters
@@ -50,6 +57,8 @@ def rewritten(function: Any, numbers: Sequence[str], values: Mapping[str, Any] =
         The parameters that are Python numbers.
     values : mapping
         The values of parameters that are compiled in.
+    called : mapping
+        Functions that it may call, beside those of its module.
     in_pieces : bool
         Whether the function runs one piece of its `prange`, a further argument (`iterations.PIECE`).
     """
@@ -58,7 +67,7 @@ def rewritten(function: Any, numbers: Sequence[str], values: Mapping[str, Any] =
         iterations.cut(definition, function.__globals__, in_pieces=in_pieces)
         return constants.expose(preparing.prepare(definition, function.__globals__), values)
 
-    names = {iterations.PART: _part, promotion.APART: apart}
+    names = {**called, iterations.PART: _part, promotion.APART: apart}
     names |= {promotion.PYTHON: apply_python, promotion.NUMPY: apply_numpy, promotion.LIKE: like}
     write = functools.partial(promotion.rewrite, function, numbers, apply_weak, names=names)
     unchecked = hooks.load("unchecked")

@@ -22,6 +22,7 @@ from pykernels.kernel.numba.adapter import Result, computed_in
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.implementing import specializable
 from pykernels.kernel.numba.numba_errors import line_of, reason_of
+from pykernels.kernel.numba.parts import Parts
 from pykernels.kernel.numba.python_calls import allowed_in
 from pykernels.kernel.numba.target import compile_function
 from pykernels.kernel.read.plain import uses
@@ -52,7 +53,9 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
         with warnings.catch_warnings(), specializable(bool(signature.specializable)), allowed_in(frozenset(files)):
             warnings.simplefilter("ignore", errors.NumbaWarning)
             values = dict(signature.constants)
-            function = intrinsics.rewritten(kernel.function, kernel.keywords, values, in_pieces=in_pieces)
+            parts = Parts(kernel.helpers, values, intrinsics.rewritten)
+            function = kernel.function if in_pieces else parts.outlined(kernel.function, kernel.keywords)
+            function = intrinsics.rewritten(function, kernel.keywords, values, parts.names, in_pieces=in_pieces)
             dispatcher = compile_function(**intrinsics.OPTIONS)(function)
             dispatcher.compile(argument_types)
     except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -55,11 +54,11 @@ def assemble(
 
     def definition(number: int, module: OpModule) -> Path:
         symbol = source.definition_symbol(number)
-        return _isolate(compile_object(module.files[CPP_DEF]), folder / f"{symbol}.o", _DEFINITION, symbol)
+        return linking.isolate(compile_object(module.files[CPP_DEF]), folder / f"{symbol}.o", _DEFINITION, symbol)
 
     def kernel(number: int, made: LibraryKernel) -> Path:
         symbol = source.kernel_symbol(number)
-        return _isolate(made.path, folder / f"{symbol}.o", linking.ENTRY, symbol)
+        return linking.isolate(made.path, folder / f"{symbol}.o", linking.ENTRY, symbol)
 
     products = [_matrix_product()] if any(made.facts.blas for made in flat) else []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -98,22 +97,6 @@ def _key() -> str:
     """Return a digest of the sources that other sources include."""
     folders = ("host", "library", "onnxruntime")
     return cache.digest(part for folder in folders for part in sorted((paths.REGISTRY / folder).glob("*.cpp")))
-
-
-def _isolate(source: Path, target: Path, symbol: str, name: str) -> Path:
-    """Copy an object; rename `symbol` to `name`, and make all other symbols local."""
-    objcopy = shutil.which("objcopy")
-    if objcopy is None:
-        raise BuildError("objcopy is not on the PATH; install it (Debian, Ubuntu: apt install binutils)")
-    # Symbols distinguish groups of sections, but they become local.
-    merged = target.with_suffix(".merged.o")
-    command = toolchain.compiler()
-    flags = ["-r", "-nostdlib", "-Wl,--force-group-allocation"]
-    toolchain.run([*command, *flags, str(source), "-o", str(merged)], what=str(source))
-    renamed = [f"--redefine-sym={symbol}={name}", f"--keep-global-symbol={name}"]
-    toolchain.run([objcopy, *renamed, str(merged), str(target)], what=str(source))
-    merged.unlink()
-    return target
 
 
 def _link(objects: Sequence[Path], exported: Sequence[str], output: Path) -> None:

@@ -1,0 +1,427 @@
+"""Fuse the straight-line code of kernels that numba compiles.
+
+`outlining` makes functions of such code. When numba has found the types of a function's arguments, the evaluator of
+fused kernels takes as many of its statements as it can. They become a fused kernel, which the object file of the kernel
+contains. The statement that it refuses is numba's, and the rest is a function again.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import llvmlite.ir as ir
+import numpy as np
+from numba import types as nb
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+from numba.np.numpy_support import as_dtype
+
+from pykernels.base.abi import DETAIL_SIZE
+from pykernels.build import linking
+from pykernels.kernel.emit import fused_code
+from pykernels.kernel.expression import promotion
+from pykernels.kernel.expression.array_nodes import Reduction, operands_of
+from pykernels.kernel.expression.axes import Axes, Axis
+from pykernels.kernel.expression.evaluation import Evaluation
+from pykernels.kernel.expression.fused import Fused, axes_of
+from pykernels.kernel.expression.nodes import Input, Keyword, NotExpressible, Operation, dtype_of, in_order
+from pykernels.kernel.facts import Facts
+from pykernels.kernel.numba import outlining
+from pykernels.kernel.numba.copying import parts
+from pykernels.kernel.numba.implementing import compiled, implements, is_array, known
+from pykernels.kernel.numba.outlining import Lines
+from pykernels.kernel.numba.target import kernel_target
+from pykernels.kernel.plan.planning import Planner
+from pykernels.kernel.read.signature import Signature, TensorType
+
+# Fewer operations are left to numba, which compiles them as fast.
+_FEWEST = 3
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+
+
+@dataclass
+class Parts:
+    """What the functions of one kernel share.
+
+    Attributes
+    ----------
+    helpers : sequence of callable
+        The user's functions that it may call.
+    values : mapping
+        The values of parameters that are compiled in.
+    rewrite : callable
+        Returns a function rewritten for numba, from the function, the names of Python numbers, the values of
+        parameters, and the functions that it calls.
+    names : dict
+        The functions that take the place of straight-line code, by their names.
+    """
+
+    helpers: Sequence[Callable[..., Any]]
+    values: Mapping[str, Any]
+    rewrite: Callable[..., Any]
+    names: dict[str, Any] = field(default_factory=dict)
+    _function: Any = None
+
+    def outlined(self, function: Any, numbers: Sequence[str]) -> Any:
+        """Return a function in which calls of further functions replace straight-line code.
+
+        Parameters
+        ----------
+        numbers : sequence of str
+            The parameters that are Python numbers.
+        """
+        definition = promotion.definition_of(function)
+        if definition is None or function.__closure__:
+            return function
+        self._function = function
+        weak = promotion.find_numbers(definition, numbers)
+        made = outlining.outline(definition, weak, functools.partial(self.define, weak), _FEWEST)
+        return self._made(made) if self.names else function
+
+    def _made(self, definition: ast.FunctionDef) -> Any:
+        function = self._function
+        made = promotion.function_of(definition, function.__globals__, function.__code__.co_filename)
+        made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+        made.__module__ = function.__module__
+        return made
+
+    def define(self, weak: frozenset[str], lines: Lines) -> str:
+        """Define a function for lines; return its name."""
+        name = f"__pykernels_lines_{len(self.names)}__"
+        result = ast.Return(ast.Tuple([ast.Name(each, ast.Load()) for each in lines.given], ast.Load()))
+        function = self.names[name] = self.function(name, lines.taken, [*lines.statements, result])
+        choose = functools.cache(functools.partial(self._choose, lines, weak, function))
+        overload(function, target=kernel_target.name, strict=False, prefer_literal=True)(lambda *types: choose(types))
+        return name
+
+    def function(self, name: str, taken: Sequence[str], body: list[ast.stmt]) -> Any:
+        """Return a function of a kernel."""
+        parameters = ast.arguments([], [ast.arg(each) for each in taken], None, [], [], None, [])
+        definition = ast.copy_location(ast.FunctionDef(name, parameters, body, [], None), body[-1])
+        made = promotion.function_of(definition, self._function.__globals__, self._function.__code__.co_filename)
+        made.__module__ = self._function.__module__
+        return made
+
+    def _choose(self, lines: Lines, weak: frozenset[str], function: Any, types: tuple[Any, ...]) -> Any:
+        """Return the implementation of lines for these types."""
+        given_types = dict(zip(lines.taken, types))
+        found = _fuse(lines, weak, function, self.helpers, {**given_types, **_of(given_types, self.values)})
+        rest = lines.statements[found.count if found else 0 :]
+        body: list[ast.stmt] = []
+        if found:
+            name = f"__pykernels_part_{len(self.names)}__"
+            self.names[name] = found.caller()
+            body += [*outlining.call_of(name, found.taken, found.given, weak), *found.numbers]
+        if outlining.count_operations(rest[1:]) < _FEWEST:
+            body += rest
+        else:
+            body.append(rest[0])
+            available = {*lines.taken, *_stored(body)}
+            given = tuple(sorted(_stored(rest[1:]) & set(lines.given)))
+            left = Lines(rest[1:], tuple(sorted(outlining.reads(rest[1:]) & available)), given)
+            body += outlining.call_of(self.define(weak, left), left.taken, given, weak)
+        body.append(ast.Return(ast.Tuple([ast.Name(each, ast.Load()) for each in lines.given], ast.Load())))
+        body = [ast.copy_location(each, lines.statements[0]) if not hasattr(each, "lineno") else each for each in body]
+        return self.rewrite(self.function(function.__name__, lines.taken, body), tuple(weak), self.values, self.names)
+
+
+def _of(names: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values[name] for name in names if name in values}
+
+
+def _stored(statements: Sequence[ast.stmt]) -> set[str]:
+    return {name for statement in statements for name in outlining.stored(statement)}
+
+
+#: The fused kernels in the machine code of this process, by the names of their functions.
+PARTS: dict[str, Fused] = {}
+_numbers = itertools.count()
+
+
+def compile_parts(names: Sequence[str], folder: Path, where: str, *, fast_math: bool) -> tuple[list[Path], list[Facts]]:
+    """Compile fused kernels, each to an object file with one function of its name; return the files, and facts."""
+    objects, facts = [], []
+    for name in names:
+        path = folder / linking.RELOCATABLE
+        facts.append(fused_code.compile_kernel(PARTS[name], path, where, fast_math=fast_math))
+        objects.append(linking.isolate(path, folder / f"{name}.o", linking.ENTRY, name))
+    return objects, facts
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The first statements of some lines, as a fused kernel.
+
+    Attributes
+    ----------
+    count : int
+        How many there are.
+    numbers : list of ast.stmt
+        Those of Python numbers that others read, too, which numba computes again.
+    taken, given : tuple of str
+        The names of its arguments and results.
+    arrays : dict of str to TensorType
+        The arguments that are arrays, or NumPy's numbers; the others are Python numbers.
+    shapes : list of str
+        The shapes of the results, as Python code.
+    results : tuple of TensorType
+        Their types.
+    fused : Fused
+        The kernel; it may serve arrays of any rank.
+    """
+
+    count: int
+    numbers: list[ast.stmt]
+    taken: tuple[str, ...]
+    given: tuple[str, ...]
+    arrays: dict[str, TensorType]
+    shapes: list[str]
+    results: tuple[TensorType, ...]
+    fused: Fused
+
+    def caller(self) -> Any:
+        """Return the function that makes room for the results and calls the kernel."""
+        name = f"pk_part_{next(_numbers)}"
+        PARTS[name] = self.fused
+        names: dict[str, Any] = {"contiguous": _contiguous, "common": _common, "empty": np.empty}
+        names["run"] = _runner(name, [tensor.ndim for tensor in (*self.arrays.values(), *self.results)])
+        lines = [f"    a{at} = contiguous({array})" for at, array in enumerate(self.arrays)]
+        for at, (shape, tensor) in enumerate(zip(self.shapes, self.results)):
+            names[f"dtype{at}"] = tensor.dtype
+            lines.append(f"    r{at} = empty({shape}, dtype{at})")
+        numbers = "".join(f"{each}, " for each, _ in self.fused.signature.scalars)
+        tensors = "".join(
+            f"{kind}{at}, " for kind, many in zip("ar", (self.arrays, self.results)) for at in range(len(many))
+        )
+        lines.append(f"    run(({tensors}), ({numbers}), r0.size)")
+        results = "".join(f"r{at}{'' if tensor.ndim else '[()]'}, " for at, tensor in enumerate(self.results))
+        exec("\n".join([f"def call({', '.join(self.taken)}):", *lines, f"    return ({results})"]), names)
+        return compiled(names["call"])
+
+
+@compiled
+def _common(length: Any, other: Any) -> Any:
+    """Return the length to which two lengths broadcast; the kernel checks that they do."""
+    return other if length == 1 else length
+
+
+def _contiguous(value: Any) -> Any:
+    """Return an array whose elements lie one after the other, of an array or a number."""
+    return np.ascontiguousarray(value)
+
+
+@implements(_contiguous)
+def _typed_contiguous(value: Any) -> Any:
+    if isinstance(value, nb.Array):
+        return (lambda value: value) if value.layout == "C" else lambda value: np.ascontiguousarray(value)
+    dtype = as_dtype(value)
+
+    def of_number(value: Any) -> Any:
+        made = np.empty((), dtype)
+        made[()] = value
+        return made
+
+    return of_number
+
+
+def _runner(name: str, ranks: Sequence[int]) -> Any:
+    """Return the intrinsic that calls the fused kernel of this name."""
+
+    @intrinsic
+    def run(typing_context: Any, tensors: nb.Type, numbers: nb.Type, elements: nb.Type) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointer = ir.IntType(8).as_pointer()
+
+            def room(values: Sequence[Any], type_: ir.Type) -> Any:
+                place = cgutils.alloca_once(builder, ir.ArrayType(type_, max(1, len(values))))
+                for at, value in enumerate(values):
+                    builder.store(value, cgutils.gep_inbounds(builder, place, 0, at))
+                return builder.bitcast(place, type_.as_pointer())
+
+            given = cgutils.unpack_tuple(builder, arguments[0])
+            pieces = [parts(context, builder, *each) for each in zip(tensors, given)]
+            data = room([builder.bitcast(address, pointer) for address, _, _ in pieces], pointer)
+            dims = room([length for _, lengths, _ in pieces for length in lengths], _I64)
+            values = zip(cgutils.unpack_tuple(builder, arguments[1]), numbers)
+            scalars = room([_bits(context, builder, *each) for each in values], _I64)
+            detail = room([_I64(0)] * DETAIL_SIZE, _I64)
+            constant = cgutils.global_constant(
+                builder, f"{name}_ranks", ir.Constant(ir.ArrayType(_I32, len(ranks)), ranks)
+            )
+            # As struct pk_kernel; of this the kernel reads the ranks.
+            type_ = ir.LiteralStructType([pointer, _I32, _I32, pointer, pointer])
+            kernel = ir.Constant(type_, [None, 0, 0, None, constant.bitcast(pointer)])
+            described = cgutils.global_constant(builder, f"{name}_kernel", kernel)
+            kinds = [pointer, pointer.as_pointer(), *[_I64.as_pointer()] * 2, _I64, _I64, _I64.as_pointer()]
+            function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I32, kinds), name)
+            passed = [builder.bitcast(described, pointer), data, dims, scalars, _I64(0), arguments[2], detail]
+            status = builder.call(function, passed)
+            with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, status)):
+                context.call_conv.return_user_exc(builder, Exception, ())
+            return context.get_dummy_value()
+
+        return nb.void(tensors, numbers, elements), generate
+
+    return run
+
+
+def _bits(context: Any, builder: Any, value: Any, type_: nb.Type) -> Any:
+    """Return a number as the 64 bits that kernels take."""
+    if isinstance(type_, nb.Float):
+        return builder.bitcast(context.cast(builder, value, type_, nb.float64), _I64)
+    return context.cast(builder, value, type_, nb.int64)
+
+
+def _fuse(
+    lines: Lines, weak: frozenset[str], function: Any, helpers: Sequence[Any], types: Mapping[str, nb.Type]
+) -> _Part | None:
+    """Return as many of the first statements as can be a fused kernel, or None."""
+    count = len(lines.statements)
+    while count > 0:
+        part = _Prefix(lines, count, weak, function, helpers, types).part()
+        if isinstance(part, _Part):
+            return part
+        count = part
+    return None
+
+
+class _Prefix:
+    """The first statements of some lines, to be evaluated for arguments of these types."""
+
+    def __init__(
+        self,
+        lines: Lines,
+        count: int,
+        weak: frozenset[str],
+        function: Any,
+        helpers: Sequence[Any],
+        types: Mapping[str, Any],
+    ) -> None:
+        self._lines = lines
+        self._count = count
+        self._statements = lines.statements[:count]
+        self._function = function
+        self._helpers = helpers
+        self._weak = weak
+        self._arrays: dict[str, TensorType] = {}
+        self._scalars: dict[str, nb.Type] = {}
+        self._constants: dict[str, Any] = {}
+        read = outlining.reads(self._statements)
+        for name, type_ in types.items():
+            if name in read:
+                self._add(name, known(type_))
+        self.signature = Signature(
+            tuple(self._arrays.values()),
+            (),
+            tuple((name, at) for at, name in enumerate(self._scalars)),
+            frozenset(name for name, type_ in self._scalars.items() if isinstance(type_, nb.Float)),
+            frozenset(name for name, type_ in self._scalars.items() if isinstance(type_, nb.Boolean)),
+        )
+
+    def _add(self, name: str, value: Any) -> None:
+        if not isinstance(value, nb.Type):
+            self._constants[name] = value
+        elif is_array(value):
+            self._arrays[name] = TensorType(as_dtype(value.dtype), value.ndim)
+        elif isinstance(value, (nb.Integer, nb.Float, nb.Boolean)):
+            if name in self._weak:
+                self._scalars[name] = value
+            else:
+                self._arrays[name] = TensorType(as_dtype(value), 0)
+
+    def part(self) -> _Part | int:
+        """Return the fused kernel, or how many statements to try instead."""
+        try:
+            evaluation, axes, done = self._evaluate(self.signature)
+        except NotExpressible:
+            return 0
+        if done < self._count:
+            return done
+        numbers, given = self._results()
+        bad = [name for name in given if not _is_computed(evaluation.names[name], axes)]
+        nodes = [evaluation.names[name].order for name in given if name not in bad]
+        if bad or len(set(nodes)) < len(nodes):
+            places = [at for at, each in enumerate(self._statements) if outlining.stored(each) & set(bad or given)]
+            return min(places)
+        outputs = [evaluation.names[name] for name in given]
+        if (
+            not given
+            or sum(isinstance(node, Operation) and axes.has(node) for node in in_order(outputs, operands_of)) < _FEWEST
+        ):
+            return 0
+        try:
+            shapes = [self._shape(axes.shape_of(output)) for output in outputs]
+            results = tuple(TensorType(dtype_of(each), len(axes.shape_of(each))) for each in outputs)
+            fused = self._fused(replace(self.signature, outputs=results), given)
+        except NotExpressible:
+            return self._count // 2
+        taken = (*self._arrays, *self._scalars)
+        return _Part(self._count, numbers, taken, given, self._arrays, shapes, results, fused)
+
+    def _results(self) -> tuple[list[ast.stmt], tuple[str, ...]]:
+        """Return the statements of numbers that others need, and the names of arrays that others need."""
+        needed = outlining.reads(self._lines.statements[self._count :]) | set(self._lines.given)
+        numbers: list[ast.stmt] = []
+        for statement in reversed(self._statements):
+            stored = outlining.stored(statement)
+            if stored <= self._weak and stored & needed:
+                numbers.insert(0, statement)
+                needed |= outlining.reads([statement])
+        given = (_stored(self._statements) & needed) - self._weak
+        return numbers, tuple(sorted(given))
+
+    def _evaluate(self, signature: Signature) -> tuple[Evaluation, Axes, int]:
+        """Evaluate the statements until one is refused; return the evaluation, the shapes, and how many it took."""
+        axes, shapes = axes_of(signature)
+        values: dict[str, Any] = dict(self._constants)
+        for at, (name, tensor) in enumerate(self._arrays.items()):
+            values[name] = Input(np.ones(1, tensor.dtype), position=at)
+            axes.note(values[name], shapes[at])
+        for slot, (name, _) in enumerate(signature.scalars):
+            values[name] = Keyword(signature.example(name), slot=slot, name=name)
+        evaluation = Evaluation(self._function, self._helpers, axes, itertools.count(1))
+        evaluation.begin(values)
+        for done, statement in enumerate(self._statements):
+            try:
+                evaluation.execute(statement)
+            except NotExpressible:
+                return evaluation, axes, done
+        return evaluation, axes, len(self._statements)
+
+    def _fused(self, signature: Signature, given: Sequence[str]) -> Fused:
+        """Return what the statements compute, for arrays of any rank if possible."""
+        for each in (signature.without_ranks(), signature):
+            evaluation, axes, done = self._evaluate(each)
+            try:
+                if done < self._count:
+                    raise NotExpressible("it is refused for arrays of any rank")
+                outputs = tuple(evaluation.names[name] for name in given)
+                fused = Fused(outputs, axes, axes_of(each)[1], each)
+                Planner(fused).plan()
+                return fused
+            except NotExpressible:
+                if each is signature:
+                    raise
+        raise AssertionError
+
+    def _shape(self, shape: Sequence[Axis]) -> str:
+        """Return the Python code of a shape."""
+        lengths = [f"{name}.shape[{axis}]" for name, tensor in self._arrays.items() for axis in range(tensor.ndim)]
+        code = []
+        for axis in shape:
+            if any(position >= len(lengths) for position in axis):
+                raise NotExpressible("a length that is computed")
+            terms = [lengths[position] for position in sorted(axis)]
+            code.append(functools.reduce(lambda one, other: f"common({one}, {other})", terms) if terms else "1")
+        return f"({''.join(f'{each}, ' for each in code)})"
+
+
+def _is_computed(value: Any, axes: Axes) -> bool:
+    """Whether a value is a new array, and no view of another."""
+    return isinstance(value, (Operation, Reduction)) and axes.has(value)
