@@ -31,7 +31,7 @@ from pykernels.kernel.numba import adapter, copying, cures, hooks, intrinsics, o
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.loop_math import LoopMath
 from pykernels.kernel.numba.numba_errors import reason_of
-from pykernels.kernel.numba.parts import PARTS, compile_parts
+from pykernels.kernel.numba.part_calls import PARTS, compile_parts
 from pykernels.kernel.numba.target import kernel_target
 from pykernels.kernel.numba.types import check_results, is_in_pieces, type_kernel
 from pykernels.kernel.read.signature import Signature

@@ -10,7 +10,7 @@ import pytest
 from compiled import build, kernel_of, run
 
 from pykernels.kernel.expression import promotion
-from pykernels.kernel.numba import outlining, parts
+from pykernels.kernel.numba import outlining, part_calls
 
 RNG = np.random.default_rng(3)
 X, M = RNG.standard_normal((2, 3, 4, 5)).astype(np.float32), RNG.standard_normal((4, 1)).astype(np.float32)
@@ -24,13 +24,13 @@ def fused_in(folder: Path, body: str, *inputs: np.ndarray) -> int:
     wanted = kernel.function(inputs)
     wanted = [np.asarray(each) for each in (wanted if isinstance(wanted, tuple) else (wanted,))]
     made = [np.empty(each.shape, each.dtype) for each in wanted]
-    before = len(parts.PARTS)
+    before = len(part_calls.PARTS)
     built = build(kernel, inputs, made)
     assert built.facts.form == "whole-array", built.facts.reason
     assert run(built, inputs, made) is None
     for ours, numpys in zip(made, wanted):
         np.testing.assert_allclose(ours, numpys, rtol=1e-5, atol=1e-6)
-    return len(parts.PARTS) - before
+    return len(part_calls.PARTS) - before
 
 
 @pytest.fixture(autouse=True)

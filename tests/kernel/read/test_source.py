@@ -290,7 +290,7 @@ def test_python_itself_refuses_what_is_deeper(tmp_path: Path) -> None:
     [
         ("elementwise", "def forward(args):\n    (x,) = args\n    return {sum}\n"),
         ("fused", "def forward(args):\n    (x,) = args\n    return x - x.max() + {sum}\n"),
-        ("whole-array", "def forward(args):\n    (x,) = args\n    return np.flip(x, 0) + {sum}\n"),
+        ("whole-array", "def forward(args):\n    (x,) = args\n    return np.sort(x) + {sum}\n"),
         (
             "loops",
             "def forward(args, outs):\n    (x,), (y,) = args, outs\n    for i in range(1):\n        y[:] = {sum}\n",
