@@ -18,6 +18,9 @@ constexpr int64_t kBlockBytes = 8192;
 constexpr int64_t kCutBlockBytes = 262144;
 constexpr int64_t kRowBlockBytes = 16384;
 constexpr int64_t kFewestColumns = 128;
+// Where an array is transposed, a block has whole rows, unless they are long, and enough of them to fill cache lines.
+constexpr int64_t kTransposedRows = 64;
+constexpr int64_t kMostTransposed = 4096;
 constexpr int64_t kStackBytes = 8192;
 constexpr int64_t kAlignment = 64;
 
@@ -165,7 +168,10 @@ class Placing : public Sizes {
     // Do not divide a small number of columns.
     int last = n_classes_ - 1;
     while (last > 0 && sizes_[last] == 1) --last;
-    if (n_blocked_ > 1 && blocked_[n_blocked_ - 1] >= last && sizes_[last] < kFewestColumns) --n_blocked_;
+    const bool divides_columns = blocked_[n_blocked_ - 1] >= last;
+    const int row = n_blocked_ - 1 - divides_columns;
+    const bool is_transposed = row >= 0 && sizes_[last] < kMostTransposed && IsTransposed(blocked_[row], last);
+    if (n_blocked_ > 1 && divides_columns && (sizes_[last] < kFewestColumns || is_transposed)) --n_blocked_;
     for (int i = 0; i < n_blocked_; ++i) blocked_classes_ |= int32_t{1} << blocked_[i];
     const int cut = blocked_[n_blocked_ - 1];
     int64_t bytes = 1;  // for one step along the divided class
@@ -186,7 +192,18 @@ class Placing : public Sizes {
     const bool is_row = rows == 1 && some_local;
     block_ = (!cuts_columns ? kBlockBytes : is_row ? kRowBlockBytes : kCutBlockBytes) / bytes;
     if (cuts_columns) block_ = std::max(block_ / kFewestColumns, int64_t{1}) * kFewestColumns;
+    if (is_transposed) block_ = std::max(block_, kTransposedRows);
     block_ = std::max<int64_t>(1, std::min(block_, sizes_[cut]));
+  }
+
+  // Returns whether elements of some part are contiguous along a class of rows, but not along the columns.
+  bool IsTransposed(int rows, int columns) const {
+    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < n_given_; ++i) {
+      const Array& array = arrays_[i];
+      if (!Has(array.classes, rows) || !Has(array.classes, columns)) continue;
+      if (std::abs(array.strides[rows]) == array.item && std::abs(array.strides[columns]) > array.item) return true;
+    }
+    return false;
   }
 
   int64_t LengthInMemory(const Array& array, int c) const {

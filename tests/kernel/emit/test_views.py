@@ -77,6 +77,14 @@ def test_orders_of_axes(tmp_path: Path, body: str) -> None:
     check(tmp_path, body, numbers(3, 3, 5) if "None] - x," in body else numbers(3, 70, 5))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.uint8])
+def test_transposed_arrays_of_many_rows(tmp_path: Path, dtype: type) -> None:
+    for shape in ((70, 200), (200, 4), (3, 5000), (65, 129)):
+        x = np.abs(numbers(*shape, dtype=dtype))
+        y = np.ascontiguousarray(x.T[::-1])
+        check(tmp_path, "x, y = args\nreturn x.T + y, np.stack((y.T, x[::-1]), -1), np.exp(y.T) * 2, y[::-1].T", x, y)
+
+
 def test_an_array_and_itself_transposed(tmp_path: Path) -> None:
     check(tmp_path, "(x,) = args\nreturn x + x.T, (x[:, None] - x)[..., 1:].max(axis=-1)", numbers(40, 40))
 
