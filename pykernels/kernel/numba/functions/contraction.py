@@ -61,6 +61,26 @@ def conversion(type_: nb.Array, dtype: np.dtype, layout: str = "A") -> Any:
     return compiled(lambda x: compact(x).reshape(-1).astype(scalar).reshape(x.shape))
 
 
+def fits(out: Any, result: np.ndarray) -> bool:
+    """Whether results of a sample's dtype and rank can be copied to `out`."""
+    is_writable = isinstance(out, nb.Array) and out.mutable and out.ndim == result.ndim > 0
+    return is_writable and bool(as_dtype(out.dtype) == result.dtype)
+
+
+def finisher(result: np.ndarray) -> Any:
+    """Return a function that makes arrays of the sample's rank what NumPy returns: a number if they have no axes."""
+    return compiled(lambda made: made) if result.ndim else compiled(lambda made: made[()])
+
+
+@compiled
+def store(out: Any, result: Any) -> Any:
+    """Copy a result to an array of its shape, and return that."""
+    if result.shape != out.shape:
+        raise ValueError("the result has another shape")
+    copy(out, result)
+    return out
+
+
 @functools.cache
 def contraction(out: Labels, operands: tuple[Labels, ...], dtype: np.dtype, exact: frozenset[Any] = frozenset()) -> Any:
     """Return a function that multiplies one or two arrays and sums the products over the axes that `out` lacks.
@@ -71,17 +91,17 @@ def contraction(out: Labels, operands: tuple[Labels, ...], dtype: np.dtype, exac
         The labels of the axes of the result and of the operands. A label that an operand has twice is that of its
         diagonal.
     dtype : dtype
-        The dtype of the operands and of the result, a number if it has no axes.
+        The dtype of the operands and of the result.
     exact : frozenset
         The labels of axes that must have the same length in both operands. Others of length 1 are broadcast.
     """
-    lengths_of, fill, is_number = _lengths(out, operands), _filler(out, operands, exact), not out
+    lengths_of, fill = _lengths(out, operands), _filler(out, operands, exact)
 
     @compiled
     def contract(*given: Any) -> Any:
         result = np.empty(lengths_of(given), dtype)
         fill(result, given)
-        return result[()] if is_number else result
+        return result
 
     return contract
 
@@ -95,8 +115,8 @@ def view(out: Labels, labels: Labels) -> Any:
             base = context.make_array(array)(context, builder, arguments[0])
             _, lengths, strides = parts(context, builder, array, arguments[0])
             axes = [_diagonal(context, builder, label, labels, lengths, strides) for label in out]
-            new_lengths, new_strides = zip(*axes)
-            return emit_view(context, builder, signature.return_type, base, base.data, new_lengths, new_strides)
+            shape, steps = [length for length, _ in axes], [stride for _, stride in axes]
+            return emit_view(context, builder, signature.return_type, base, base.data, shape, steps)
 
         return nb.Array(array.dtype, len(out), "A", readonly=not array.mutable)(array), generate
 

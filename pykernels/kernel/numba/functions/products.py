@@ -7,12 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types as nb
-from numba.np.numpy_support import as_dtype
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from pykernels.kernel.numba.copying import copy
-from pykernels.kernel.numba.functions.contraction import Labels, contraction, conversion, sampled
+from pykernels.kernel.numba.functions.contraction import Labels, contraction, conversion, finisher, fits, sampled, store
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, require_known
 
 
@@ -108,7 +105,7 @@ def vdot(a: Any, b: Any) -> Any:
         return None
     multiply = contraction((), (("sum",), ("sum",)), result.dtype, frozenset({"sum"}))
     as_a, as_b = conversion(a, result.dtype, "C"), conversion(b, result.dtype, "C")
-    return lambda a, b: multiply(as_a(a).reshape(-1), as_b(b).reshape(-1))
+    return lambda a, b: multiply(as_a(a).reshape(-1), as_b(b).reshape(-1))[()]
 
 
 def _labels(name: str, ndim: int) -> Labels:
@@ -150,33 +147,14 @@ def _product(
     exact = frozenset(label for label in labels[0] if label not in kept)
     multiply = contraction(kept, labels, result.dtype, exact)
     as_a, as_b = conversion(a, result.dtype), conversion(b, result.dtype)
-    reshaped = compiled(then) if then else None
-
-    if reshaped is None:
-        compute = compiled(lambda a, b: multiply(as_a(a), as_b(b)))
-    else:
-        compute = compiled(lambda a, b: reshaped(multiply(as_a(a), as_b(b)), a, b))
+    finish, reshaped = finisher(result), compiled(then or (lambda made, a, b: made))
+    compute = compiled(lambda a, b: finish(reshaped(multiply(as_a(a), as_b(b)), a, b)))
     if out is None:
         return lambda a, b: compute(a, b)
-    if not _fits(out, result):
+    if not fits(out, result):
         return None
 
     def write(a: Any, b: Any, out: Any) -> Any:
         return store(out, compute(a, b))
 
     return write
-
-
-def _fits(out: Any, result: np.ndarray) -> bool:
-    """Whether a result can be copied to `out`."""
-    is_writable = isinstance(out, nb.Array) and out.mutable and out.ndim == result.ndim > 0
-    return is_writable and bool(as_dtype(out.dtype) == result.dtype)
-
-
-@compiled
-def store(out: Any, result: Any) -> Any:
-    """Copy a result to an array of its shape, and return that."""
-    if result.shape != out.shape:
-        raise ValueError("the result has another shape")
-    copy(out, result)
-    return out

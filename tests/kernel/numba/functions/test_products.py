@@ -22,7 +22,7 @@ def check(folder: Path, body: str, *cases: tuple[np.ndarray, ...]) -> None:
         wanted = [np.asarray(each) for each in (found if isinstance(found, tuple) else (found,))]
         made = [np.full(each.shape, 7, each.dtype) for each in wanted]
         built = built or build(kernel, inputs, made)
-        assert built.facts.form == "whole-array", built.facts.reason
+        assert built.facts.form == "whole-array" and not built.facts.python_calls, built.facts.reason
         assert run(built, inputs, made) is None
         for each, other in zip(made, wanted):
             tolerance = {4: 1e-5, 8: 1e-12}.get(other.itemsize, 0) * (other.dtype.kind == "f")
@@ -59,12 +59,12 @@ def test_all_products(tmp_path: Path, body: str) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("dtypes", [("f8", "i4"), ("i2", "u2"), ("u1", "?"), ("?", "?")])
+@pytest.mark.parametrize("dtypes", [("f8", "i4"), ("u1", "?"), ("?", "?")])
 def test_products_of_all_dtypes(tmp_path: Path, dtypes: tuple[str, str]) -> None:
     check(tmp_path, f"return {MIXED}", (numbers((3, 4, 5), dtypes[0]), numbers((2, 3, 5, 20), dtypes[1])))
 
 
-@pytest.mark.parametrize("dtype", ["f8", *thorough("f4", "i8", "i1")])
+@pytest.mark.parametrize("dtype", ["f8", *thorough("f4", "i2")])
 def test_products_of_all_shapes(tmp_path: Path, dtype: str) -> None:
     """Matrices of a few elements and of many, empty ones, rows and columns, and stacks that are broadcast."""
     sizes = [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (1, 300, 70), (70, 300, 1), (3, 3, 3), (40, 20, 50)]
