@@ -90,8 +90,9 @@ def _value(step: Step, seeds: Seeds) -> tuple[float, float]:
     total, size = 0.0, 0.0
     for output, seed in zip(run_compiled(step), seeds):
         if seed is not None:
-            terms = output.astype(np.float64) * seed
-            total, size = total + float(terms.sum()), size + float(np.abs(terms).sum())
+            with np.errstate(all="ignore"):
+                terms = output.astype(np.float64) * seed
+                total, size = total + float(terms.sum()), size + float(np.abs(terms).sum())
     return total, size
 
 

@@ -28,7 +28,7 @@ _TRIES = 600
 # How many forms to keep of each combination of ranks and attributes, and in each dtype but the first.
 _PER_RANKS, _PER_DTYPE = 4, 3
 # How many forms with empty arrays to keep of each combination of ranks.
-_EMPTY = 3
+_EMPTY = 4
 # How many forms with changed attributes to keep of each combination of ranks.
 _VARIED = 2
 _PREFERRED = tuple(map(np.dtype, ("float32", "float64", "float16")))
@@ -63,6 +63,8 @@ class Form:
     attributes: dict[str, Any]
     #: For each input argument, the numbers in the op's own samples; None if the op has no samples.
     values: tuple[np.ndarray | None, ...]
+    #: Which of the inferred outputs have no elements.
+    empty_outputs: tuple[bool, ...] = ()
 
     @property
     def size(self) -> int:
@@ -201,8 +203,8 @@ def _accepted(op: OpDef, forms: Iterable[Form]) -> Iterator[Form]:
     seen = set()
     for form in forms:
         key = (form.specs, repr(form.attributes))
-        if key not in seen and _is_accepted(op, form):
-            yield form
+        if key not in seen and (outputs := _inferred(op, form)) is not None:
+            yield replace(form, empty_outputs=_empty(outputs))
         seen.add(key)
 
 
@@ -211,17 +213,22 @@ def _representative(forms: list[Form]) -> list[Form]:
 
     One of the empty forms has no elements at all; in others some arrays have none.
     """
-    empty = list({_empty(form): form for form in reversed(forms) if any(_empty(form))}.values())[::-1][:_EMPTY]
-    rest = [form for form in forms if not any(_empty(form))] or [form for form in forms if form.size]
+    empty = list({_emptiness(form): form for form in reversed(forms) if any(_emptiness(form))}.values())[::-1][:_EMPTY]
+    rest = [form for form in forms if not any(_emptiness(form))] or [form for form in forms if form.size]
     unlike = list({_equal_lengths(form): form for form in reversed(rest[1:])}.values())[::-1]
     first = [*rest[:1], *(form for form in unlike if _equal_lengths(form) != _equal_lengths(rest[0]))]
     others = [form for form in rest if form not in first]
     return [*[*first, *others][: _PER_RANKS - 1], *empty]
 
 
-def _empty(form: Form) -> tuple[bool, ...]:
+def _emptiness(form: Form) -> tuple[bool, ...]:
+    """Return which inputs and outputs have no elements."""
+    return (*_empty(form.specs), *form.empty_outputs)
+
+
+def _empty(specs: Sequence[Sequence[TensorSpec]]) -> tuple[bool, ...]:
     """Return which arrays have no elements."""
-    return tuple(0 in (spec.shape or ()) for group in form.specs for spec in group)
+    return tuple(0 in (spec.shape or ()) for group in specs for spec in group)
 
 
 def _equal_lengths(form: Form) -> tuple[int, ...]:
@@ -302,8 +309,12 @@ def _shape(rng: np.random.Generator, most: int) -> tuple[int, ...]:
 
 
 def _is_accepted(op: OpDef, form: Form) -> bool:
+    return _inferred(op, form) is not None
+
+
+def _inferred(op: OpDef, form: Form) -> list[list[TensorSpec]] | None:
+    """Return the outputs that the definition infers; None if it refuses the form."""
     try:
-        op.infer(form.specs, form.attributes)
+        return op.infer(form.specs, form.attributes)
     except PykernelsError:
-        return False
-    return True
+        return None
