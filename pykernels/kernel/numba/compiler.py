@@ -45,7 +45,7 @@ _MOST_INSTRUCTIONS = 60_000
 _LARGE, _LARGER = 1 << 14, 1 << 18
 _FUNCTIONS = {
     **dict.fromkeys(("sort", "partition", "argpartition", "unique"), _LARGE),
-    **dict.fromkeys(("percentile", "quantile", "nonzero", "flatnonzero", "argwhere", "cross"), _LARGER),
+    **dict.fromkeys(("nonzero", "flatnonzero", "argwhere", "cross"), _LARGER),
 }
 
 
