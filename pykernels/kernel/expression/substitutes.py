@@ -6,11 +6,13 @@ the kernel gets another form. The values are NumPy's except for the rounding of 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from pykernels.kernel.expression import scipy_substitutes
 from pykernels.kernel.expression.operations import look_up
 
 # Arrays and their numbers, or the nodes that stand for these.
@@ -173,5 +175,8 @@ METHODS: Mapping[str, Callable[..., Any]] = {"ptp": _ptp, "round": _round}
 
 
 def find(function: Any, arguments: int) -> Callable[..., Any] | None:
-    """Return the substitute for a NumPy function that is called with so many arguments, or None."""
-    return look_up(_SUBSTITUTES, function) or (look_up(_WITH_MORE, function) if arguments > 1 else None)
+    """Return the substitute for a function of NumPy or SciPy that is called with so many arguments, or None."""
+    # A kernel that uses SciPy has imported it.
+    tables = [_SUBSTITUTES, *([scipy_substitutes.table()] if "scipy.special" in sys.modules else [])]
+    tables += [_WITH_MORE] if arguments > 1 else []
+    return next((found for table in tables if (found := look_up(table, function)) is not None), None)

@@ -95,3 +95,32 @@ def test_explanations_name_what_the_kernel_calls(tmp_path: Path) -> None:
     kernel = kernel_of(tmp_path, "def forward(args):\n    return np.diff(args[0], 2)\n")
     built = build(kernel, [LONG], [LONG[2:].copy()])
     assert "op_py_kernel.py:4: a call of np.diff with these arguments" in built.facts.reason
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_functions_of_scipy(tmp_path: Path, dtype: type) -> None:
+    pytest.importorskip("scipy.special")
+    x = (30 * RNG.standard_normal((9, 60))).astype(dtype)
+    x[1], x[2, 3], x[3, 5], x[4] = -np.inf, np.inf, np.nan, 7
+    p = np.linspace(-0.1, 1.1, 540, dtype=dtype).reshape(9, 60)
+    p[0, :6] = 0, 1, 0.5, np.nan, 0.3, 0.65
+    y = np.where(p > 0.6, p, dtype(0))
+    for text, inputs in [
+        ("special.softmax(x, axis=-1), special.softmax(x[5:], axis=0), special.softmax(x[5:])", [x]),
+        ("special.log_softmax(x, axis=1), special.log_softmax(x[5:])", [x]),
+        ("special.logsumexp(x, axis=1), special.logsumexp(x[4:], axis=0, keepdims=True)", [x]),
+        ("special.xlogy(x, y), special.xlogy(y, x), special.logit(x), special.logit(y)", [p, y]),
+    ]:
+        names = "".join(f"{name}, " for name, _ in zip("xy", inputs))
+        kernel = kernel_of(
+            tmp_path, f"from scipy import special\ndef forward(args):\n    {names}= args\n    return {text}"
+        )
+        with np.errstate(all="ignore"):
+            wanted = kernel.function(tuple(inputs))
+        made = [np.full_like(each, 7) for each in wanted]
+        built = build(kernel, inputs, made)
+        assert run(built, inputs, made) is None
+        assert built.facts.form in ("fused", "elementwise"), built.facts.reason
+        for ours, right in zip(made, wanted):
+            digits = 2e-6 if dtype == np.float32 else 1e-14
+            np.testing.assert_allclose(ours, right, rtol=digits, atol=digits)

@@ -1,0 +1,74 @@
+"""SciPy functions written in terms of NumPy's, as `substitutes` has NumPy's own."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+# Arrays, or the nodes that stand for these.
+_Value = Any
+
+
+def _softmax(x: _Value, axis: _Value = None) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def _log_softmax(x: _Value, axis: _Value = None) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    largest = np.max(x, axis=axis, keepdims=True)
+    shifted = x - np.where(np.isfinite(largest), largest, x.dtype.type(0))
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
+
+
+def _logsumexp(
+    a: _Value, axis: _Value = None, b: None = None, keepdims: bool = False, return_sign: bool = False
+) -> _Value:
+    if a.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    if b is not None:
+        raise NotImplementedError
+    if return_sign:
+        raise NotImplementedError
+    largest = np.max(a, axis=axis, keepdims=True)
+    is_largest = a == largest
+    # The largest elements are counted, so that the others keep their digits however small their sum is.
+    others = np.sum(np.where(is_largest, a.dtype.type(0), np.exp(a - largest)), axis=axis, keepdims=keepdims)
+    count = np.sum(is_largest, axis=axis, keepdims=keepdims, dtype=a.dtype)
+    return np.log1p(others / count) + np.log(count) + np.max(a, axis=axis, keepdims=keepdims)
+
+
+def _xlogy(x: _Value, y: _Value) -> _Value:
+    product = x * np.log(y)
+    if product.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return np.where((x == 0) & (y == y), product.dtype.type(0), product)
+
+
+def _logit(x: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    twice = 2 * (x - x.dtype.type(0.5))
+    near_half = np.log1p(twice) - np.log1p(-twice)
+    return np.where((x > 0.3) & (x < 0.65), near_half, np.log(x / (1 - x)))
+
+
+@functools.cache
+def table() -> Mapping[Any, Callable[..., Any]]:
+    """Return the substitute of every function; `scipy.special` must be imported."""
+    substitutes: dict[str, Callable[..., Any]] = {
+        "log_softmax": _log_softmax,
+        "logit": _logit,
+        "logsumexp": _logsumexp,
+        "softmax": _softmax,
+        "xlogy": _xlogy,
+    }
+    special = sys.modules["scipy.special"]
+    return {getattr(special, name): substitute for name, substitute in substitutes.items()}
