@@ -6,6 +6,7 @@ extern "C" {
 
 void* NRT_MemInfo_alloc_aligned(std::size_t size, unsigned alignment);
 void* NRT_MemInfo_data_fast(void* info);
+void* NRT_MemInfo_new(void* data, std::size_t size, void (*destructor)(void*, std::size_t, void*), void* info);
 void NRT_MemInfo_call_dtor(void* info);
 
 // Makes call number `call` of the kernel and returns 1; 0 if it failed, and then the process keeps the reason.
@@ -13,9 +14,23 @@ void NRT_MemInfo_call_dtor(void* info);
 // results: for each array its block, its address and its shape; for each number its value, in two words.
 using PythonCall = std::int32_t (*)(std::int64_t call, const std::int64_t* arguments, std::int64_t* results);
 
-static PythonCall python;
+// Tells the process that the kernel no longer uses an array of its.
+using PythonDrop = void (*)(std::int64_t number);
 
-__attribute__((visibility("default"))) void pk_kernel_set_python(PythonCall function) { python = function; }
+static PythonCall python;
+static PythonDrop drop;
+
+static void Drop(void* /*data*/, std::size_t /*size*/, void* number) { drop(reinterpret_cast<std::intptr_t>(number)); }
+
+__attribute__((visibility("default"))) void pk_kernel_set_python(PythonCall call, PythonDrop dropping) {
+  python = call;
+  drop = dropping;
+}
+
+// Makes a block of the memory of an array, which the process keeps until the block is free.
+__attribute__((visibility("default"))) void* pk_kernel_adopt(void* data, std::int64_t size, std::int64_t number) {
+  return NRT_MemInfo_new(data, static_cast<std::size_t>(size), Drop, reinterpret_cast<void*>(number));
+}
 
 // Allocates the block of an array of results, and returns null if there is no memory.
 __attribute__((visibility("default"))) void* pk_kernel_allocate(std::int64_t size, void** data) {

@@ -146,7 +146,7 @@ class CacheError(PykernelsError):
 
 
 class PykernelsWarning(UserWarning):
-    """Something works, but not as intended: a kernel runs as Python, or arguments are read by position.
+    """Something works, but not as intended: a kernel or a call in it runs as Python, or arguments are read by position.
 
     The message gives the reason; `python -m pykernels explain OP` shows what each kernel was compiled to.
     """

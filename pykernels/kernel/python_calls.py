@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import itertools
 import pkgutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,10 +26,15 @@ Description: TypeAlias = "tuple[Any, ...]"
 _Callback = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64)
 )
+_Drop = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 # The line of the last call that failed in each thread, and its error. The key is the thread's id, as in `python_form`.
 _failures: dict[int, tuple[str, str]] = {}
 # The callbacks of loaded kernels, by the handles of their libraries.
 _callbacks: dict[int, Any] = {}
+# Results in whose memory kernels work: from this number of bytes on, that is faster than a copy.
+_ADOPTED = 1 << 14
+_adopted: dict[int, np.ndarray] = {}
+_numbers = itertools.count(1)
 
 
 def attach(library: ctypes.CDLL, calls: Sequence[PythonCall]) -> None:
@@ -39,6 +44,8 @@ def attach(library: ctypes.CDLL, calls: Sequence[PythonCall]) -> None:
     allocate = library.pk_kernel_allocate
     allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_int64, ctypes.c_void_p]
     library.pk_kernel_release.argtypes = [ctypes.c_void_p]
+    adopt = library.pk_kernel_adopt
+    adopt.restype, adopt.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
     prepared = [_Prepared(call, library) for call in calls]
 
     def make(number: int, arguments: Any, results: Any) -> int:
@@ -53,8 +60,8 @@ def attach(library: ctypes.CDLL, calls: Sequence[PythonCall]) -> None:
             return 0
         return 1
 
-    _callbacks[library._handle] = callback = _Callback(make)
-    library.pk_kernel_set_python(callback)
+    _callbacks[library._handle] = callbacks = (_Callback(make), _Drop(_adopted.__delitem__))
+    library.pk_kernel_set_python(*callbacks)
 
 
 def take_failure(kernel: KernelFunction, op_name: str) -> str | None:
@@ -99,16 +106,31 @@ class _Prepared:
             array = np.asarray(value)
             ctypes.memmove(ctypes.byref(results.contents, 8 * at), array.ctypes.data, array.nbytes)
             return at + 2
-        data = ctypes.c_void_p()
-        block = self._library.pk_kernel_allocate(value.nbytes, ctypes.byref(data))
+        is_own = value.flags.owndata and value.flags.carray  # no view, contiguous, aligned and writeable
+        block, data = self._adopt(value) if is_own and value.nbytes >= _ADOPTED else self._copy(value)
         if not block:
             raise MemoryError(f"no memory for the result of {self._name}")
         made.append(block)
-        if value.nbytes:
-            np.copyto(np.asarray(_Memory(data.value or 0, value.dtype.str, value.shape)), value)
-        for place, word in enumerate((block, data.value or 0, *value.shape), at):
+        for place, word in enumerate((block, data, *value.shape), at):
             results[place] = word
         return at + 2 + value.ndim
+
+    def _adopt(self, value: np.ndarray) -> tuple[int, int]:
+        """Return a block of the memory of an array, and its address."""
+        number = next(_numbers)
+        _adopted[number] = value
+        block = self._library.pk_kernel_adopt(value.ctypes.data, value.nbytes, number)
+        if not block:
+            del _adopted[number]
+        return block, value.ctypes.data
+
+    def _copy(self, value: np.ndarray) -> tuple[int, int]:
+        """Return a new block with the elements of an array, and the address of the first."""
+        data = ctypes.c_void_p()
+        block = self._library.pk_kernel_allocate(value.nbytes, ctypes.byref(data))
+        if block and value.nbytes:
+            np.copyto(np.asarray(_Memory(data.value or 0, value.dtype.str, value.shape)), value)
+        return block, data.value or 0
 
 
 class _Memory:
@@ -137,7 +159,7 @@ def _read(description: Description, words: Iterator[int]) -> Any:
         return tuple(_read(each, words) for each in content)
     ndim = rest[0] if kind == "array" else 0
     address = next(words)
-    shape, strides = (tuple(islice(words, ndim)) for _ in range(2))
+    shape, strides = (tuple(itertools.islice(words, ndim)) for _ in range(2))
     array = np.asarray(_Memory(address, content, shape, strides))
     return array if kind == "array" else array.item() if kind == "python" else array[()]
 

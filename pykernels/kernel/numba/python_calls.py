@@ -6,6 +6,7 @@ the arguments to the process, which makes the call (`pykernels.kernel.python_cal
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import contextvars
 import functools
@@ -117,8 +118,8 @@ class Typing:
             named = tuple((name, _describe(type_)) for name, type_ in keywords.items())
             if implementing.may_specialize() and any(map(_has_number, (*given, *(each for _, each in named)))):
                 raise Unspecialized
-            arrays = [each for each in _arguments(func, types, keywords) if isinstance(each, nb.Array)]
-            result = result_of(path, given, named, may_share=not any(each.mutable for each in arrays))
+            is_fixed = not any(map(_may_change, _arguments(func, types, keywords)))
+            result = result_of(path, given, named, may_share=is_fixed)
             returned = _type_of(result)
         except Refused as refusal:
             if problem:
@@ -180,7 +181,7 @@ def _describe(type_: nb.Type) -> Description:
     if isinstance(value, np.dtype):
         return ("dtype", value.name)
     if not isinstance(value, nb.Type):
-        return ("value", value)
+        return ("value", _literal(value))
     if isinstance(value, nb.Array) and isinstance(value.dtype, (nb.Number, nb.Boolean)):
         return ("array", as_dtype(value.dtype).name, value.ndim)
     if isinstance(value, (nb.Number, nb.Boolean)):
@@ -189,6 +190,23 @@ def _describe(type_: nb.Type) -> Description:
     if isinstance(value, nb.BaseTuple):
         return ("tuple", tuple(map(_describe, value)))
     raise Refused(f", and takes {value} only in Python")
+
+
+def _literal(value: Any) -> Any:
+    """Return a value that a later process can read."""
+    try:
+        if ast.literal_eval(repr(value)) == value:
+            return value
+    except (SyntaxError, ValueError):
+        pass
+    raise Refused(f", and takes {value!r} only in Python")
+
+
+def _may_change(type_: nb.Type) -> bool:
+    """Whether an argument is an array that the kernel may change, or holds one."""
+    if isinstance(type_, nb.BaseTuple):
+        return any(map(_may_change, type_))
+    return isinstance(type_, nb.Array) and type_.mutable
 
 
 def _has_number(description: Description) -> bool:

@@ -13,6 +13,7 @@ from process import program
 
 from pykernels import PykernelsWarning
 from pykernels.base.errors import BuildError
+from pykernels.kernel import python_calls
 from pykernels.kernel.build import require_compiled
 from pykernels.kernel.facts import LOOPS, PYTHON, WHOLE_ARRAY, Facts
 
@@ -117,6 +118,18 @@ def test_errors_are_those_of_the_function(tmp_path: Path) -> None:
         assert run(built, [ones], [y]) == text
         assert run(built, [SQUARE], [y]) is None
     np.testing.assert_allclose(y, np.linalg.inv(SQUARE) * 2)
+
+
+def test_large_results_are_not_copied(tmp_path: Path) -> None:
+    text = (
+        "def forward(args):\n    (x,) = args\n    y = np.linalg.inv(x)\n    y[0] += 1\n    return y + np.linalg.inv(y)"
+    )
+    x, y = RNG.standard_normal((64, 64)), np.zeros((64, 64))
+    built, _ = built_of(tmp_path, text, [x], [y])
+    for _ in range(3):
+        assert run(built, [x], [y]) is None
+        np.testing.assert_allclose(y, plain(built.function, [x], [y])[0])
+    assert python_calls._adopted == {}
 
 
 def test_a_result_of_another_type_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
