@@ -98,3 +98,10 @@ def fill_selected(vector: Any, flags: Any, value: Any) -> None:
             part, block = vector[begin : begin + _BLOCK], flags[begin : begin + _BLOCK]
             for i in range(part.size):
                 part[i] = value if block[i] else part[i]
+
+
+@_compiled
+def blend(vector: Any, flags: Any, other: Any) -> None:
+    """Write the elements of another vector to the selected elements of a vector."""
+    for i in range(flags.size):
+        vector[i] = other[i] if flags[i] else vector[i]

@@ -13,6 +13,8 @@ from pykernels.kernel.numba.functions import (
     products,
     quantiles,
     reducing,
+    selecting,
+    taking,
 )
 
 __all__ = [
@@ -28,4 +30,6 @@ __all__ = [
     "products",
     "quantiles",
     "reducing",
+    "selecting",
+    "taking",
 ]

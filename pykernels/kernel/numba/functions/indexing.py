@@ -162,7 +162,7 @@ def _filling(number: Any) -> Any:
 def _expanding(dtype: Any) -> Any:
     def setitem(array: Any, index: Any, value: Any) -> None:
         flags = masking.flags_of(index, array.shape)
-        given = _broadcast(value, (masking.count_of(flags),), array, dtype)
+        given = broadcast(value, (masking.count_of(flags),), dtype)
         masking.expand(array.reshape(array.size), flags, given)
 
     return setitem
@@ -196,14 +196,15 @@ def _typed_setitem(array: Any, index: Any, value: Any) -> Any:
     if is_number:
         filled = "fill(memory(part), *places, value)"
         return _written("setitem(array, index, value)", code, filled)
-    spread = _as_given if (value.dtype, value.ndim) == (array.dtype, ndim) else _broadcast
+    is_alike = (value.dtype, value.ndim) == (array.dtype, ndim)
+    given = "as_given(value, shape, array)" if is_alike else "broadcast(value, shape, dtype)"
     scattered = "scatter(memory(part), *places, given)"
-    lines = [code, "given = spread(value, shape, array, dtype)", scattered]
-    return _written("setitem(array, index, value)", *lines, spread=spread, dtype=dtype)
+    lines = [code, f"given = {given}", scattered]
+    return _written("setitem(array, index, value)", *lines, as_given=as_given, broadcast=broadcast, dtype=dtype)
 
 
 @compiled
-def _broadcast(value: Any, shape: Any, target: Any, dtype: Any) -> Any:
+def broadcast(value: Any, shape: Any, dtype: Any) -> Any:
     """Return the elements of an array as a contiguous vector of another shape and dtype."""
     made = np.empty(shape, dtype)
     made[...] = value
@@ -211,12 +212,12 @@ def _broadcast(value: Any, shape: Any, target: Any, dtype: Any) -> Any:
 
 
 @compiled
-def _as_given(value: Any, shape: Any, target: Any, dtype: Any) -> Any:
-    """Return `_broadcast`, without a copy of a contiguous array that already is as wanted and shares no memory."""
+def as_given(value: Any, shape: Any, target: Any) -> Any:
+    """Return `broadcast`, without a copy of a contiguous array of this shape that shares no memory with the target."""
     (begin, end), (first, last) = _extent(value), _extent(target)
     if value.shape == shape and (end <= first or last <= begin):
         return gathering.source(np.ascontiguousarray(value))
-    return _broadcast(value, shape, target, dtype)
+    return broadcast(value, shape, value.dtype)
 
 
 @compiled

@@ -157,36 +157,6 @@ def _typed_roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return roll
 
 
-@overload(np.take, target=kernel_target.name)
-def _typed_take(a: Any, indices: Any, axis: Any = None) -> Any:
-    if not isinstance(a, nb.Array) or a.ndim == 0 or not _is_number(axis):
-        return None
-    if not isinstance(indices, nb.Array) or indices.ndim != 1 or not isinstance(indices.dtype, nb.Integer):
-        return None
-    dtype, ndim = as_dtype(a.dtype), a.ndim
-
-    def take(a: Any, indices: Any, axis: Any = None) -> Any:
-        at = checked_axis(axis, ndim)
-        rows, inner = around(a.shape, at)
-        n, count = a.shape[at], indices.size
-        places = np.empty(count, np.intp)
-        for k in range(count):
-            place = np.intp(indices[k])
-            if place < -n or place >= n:
-                raise IndexError("index is out of bounds")
-            places[k] = place + n if place < 0 else place
-        made = np.empty(to_fixed_tuple(_with_length(a.shape, at, count, 1), ndim), dtype)
-        source, target = np.ascontiguousarray(a).reshape((rows, n, inner)), made.reshape((rows, count, inner))
-        for i in range(rows):
-            for k in range(count):
-                place = places[k]
-                for j in range(inner):
-                    target[i, k, j] = source[i, place, j]
-        return made
-
-    return take
-
-
 def _is_number(type_: Any) -> bool:
     return isinstance(type_, (int, nb.Integer)) and not isinstance(type_, bool)
 
