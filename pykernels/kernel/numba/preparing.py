@@ -7,7 +7,8 @@ does not support the user's classes.
 Of ``x[1:] += x[:-1]``, NumPy computes as if the operand had been copied before; numba works element by element. So the
 compiled code copies an operand that turns out to be a view of the changed array.
 
-``np.matmul(x, y)`` becomes ``x @ y``: numba computes other calls of universal functions element by element.
+``np.matmul(x, y)`` becomes ``x @ y``: numba computes other calls of universal functions element by element. In calls of
+these, numba takes the array to write to by position, not as ``out=``.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ class _Preparer(ast.NodeTransformer):
             function = getattr(self._namespace.get(called.value.id), called.attr, None)
         else:
             function = self._namespace.get(called.id) if isinstance(called, ast.Name) else None
+        if isinstance(function, np.ufunc) and len(node.args) == function.nin and function is not np.matmul:
+            if [each.arg for each in node.keywords] == ["out"] and not isinstance(node.keywords[0].value, ast.Tuple):
+                node.args, node.keywords = [*node.args, node.keywords[0].value], []
+            return node
         if function is not np.matmul or len(node.args) != 2 or node.keywords:
             return node
         return ast.copy_location(ast.BinOp(node.args[0], ast.MatMult(), node.args[1]), node)

@@ -318,7 +318,7 @@ class Axes:
     def _places(axis: Any, ndim: int) -> list[int]:
         axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         if not all(is_integer(each) and -ndim <= each < ndim for each in axes):
-            raise errors.TypingError(f"axis {axis} is out of bounds, or is no axis")
+            raise errors.TypingError(f"{axis!r} is no axis of {ndim}")
         places = sorted(each % ndim for each in axes)
         if len(set(places)) != len(places):
             raise errors.TypingError("duplicate value in 'axis'")

@@ -13,7 +13,7 @@ from numba.core import errors
 from pykernels.kernel.numba.copying import copy
 from pykernels.kernel.numba.functions.along import checked_axis
 from pykernels.kernel.numba.functions.folding import Axes, blocks, dtype_of, folder, lengths_left
-from pykernels.kernel.numba.implementing import compiled, implements, is_array, require_known
+from pykernels.kernel.numba.implementing import compiled, implements, implements_of_ufuncs, is_array, require_known
 
 
 def _lowest(dtype: np.dtype) -> Any:
@@ -205,8 +205,17 @@ def reduce_by(
     where: Any = True,
     *,
     skips_nan: bool = False,
+    array: str = "a",
 ) -> Any:
-    """Return the implementation of ``ufunc.reduce(a, ...)``, which has the parameters that it needs at run time."""
+    """Return the implementation of ``ufunc.reduce(a, ...)``, which has the parameters that it needs at run time.
+
+    Parameters
+    ----------
+    skips_nan : bool
+        Whether NaN counts as no element.
+    array : str
+        The name of the first parameter.
+    """
     call, made = Call(a, axis, keepdims, where, out, initial), result_dtype(ufunc, a, dtype)
     check_start(made, initial)
     has_start, kind = initial is not None, made.type
@@ -220,7 +229,7 @@ def reduce_by(
         else:
             fold(x, mask, results, results, neutral, results)
 
-    return call.implementation(compute, made)
+    return call.implementation(compute, made, array)
 
 
 def _define(ufunc: np.ufunc, *functions: Any, method: str = "", skips_nan: bool = False) -> None:
@@ -294,3 +303,19 @@ def _define_ptp() -> None:
 
 
 _define_ptp()
+
+
+@implements_of_ufuncs("reduce")
+def _reduce(
+    ufunc: np.ufunc,
+    array: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    if ufunc not in NEUTRAL or not is_array(array) or array.ndim == 0:
+        return None
+    return reduce_by(ufunc, array, axis, dtype, out, keepdims, initial, where, array="array")
