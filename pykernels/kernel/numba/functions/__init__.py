@@ -14,6 +14,7 @@ from pykernels.kernel.numba.functions import (
     products,
     quantiles,
     reducing,
+    searching,
     selecting,
     taking,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "products",
     "quantiles",
     "reducing",
+    "searching",
     "selecting",
     "taking",
 ]

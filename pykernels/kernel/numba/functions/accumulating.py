@@ -1,4 +1,4 @@
-"""Cumulative sums and products, and other functions accumulated along an axis."""
+"""Cumulative sums and products, other functions accumulated along an axis, and differences."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ import numpy as np
 from numba import types as nb
 from numba.core import errors
 from numba.np.numpy_support import as_dtype
+from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from pykernels.kernel.numba.copying import copy
 from pykernels.kernel.numba.functions.along import around, checked_axis
-from pykernels.kernel.numba.implementing import compiled, implements, implements_of_ufuncs, is_array, is_integer
+from pykernels.kernel.numba.implementing import (
+    compiled,
+    implements,
+    implements_of_ufuncs,
+    is_array,
+    is_integer,
+    require_known,
+)
 
 
 @functools.cache
@@ -120,3 +128,36 @@ def _accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, out: A
     if out is None:
         return lambda array, axis: compute(array, axis)
     return lambda array, axis, out: compute(array, axis, out)
+
+
+@implements(np.diff)
+def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
+    if not is_array(a) or a.ndim == 0 or not is_integer(axis) or (prepend, append) != (None, None):
+        return None
+    require_known(n, "the shape of the result")
+    if n < 1:
+        return None
+    dtype, ndim = as_dtype(a.dtype), a.ndim
+    convert, subtract = dtype.type, compiled((lambda x, y: x != y) if dtype.kind == "b" else (lambda x, y: x - y))
+
+    @compiled
+    def differences(a: Any, at: Any) -> Any:
+        (outer, inner), lengths = around(a.shape, at), np.empty(ndim, np.intp)
+        for i in range(ndim):
+            lengths[i] = max(a.shape[i] - 1, 0) if i == at else a.shape[i]
+        made, source = np.empty(to_fixed_tuple(lengths, ndim), dtype), np.ascontiguousarray(a).reshape(a.size)
+        target, left = made.reshape(made.size), lengths[at] * inner
+        for i in range(outer):
+            begin, end = i * left, i * (left + inner)
+            for k in range(left):
+                target[begin + k] = convert(subtract(source[end + k + inner], source[end + k]))
+        return made
+
+    def diff(a: Any, axis: Any) -> Any:
+        at = checked_axis(axis, ndim)
+        made = differences(a, at)
+        for _ in range(n - 1):
+            made = differences(made, at)
+        return made
+
+    return diff

@@ -35,3 +35,13 @@ def test_accumulations_into_an_array(tmp_path: Path) -> None:
     assert run(built, [x], [made]) is None
     np.testing.assert_array_equal(made, np.cumsum(x, axis=1))
     assert run(built, [x], [made[:3].copy()]) is not None
+
+
+@pytest.mark.parametrize("dtype", ["f", *(pytest.param(d, marks=pytest.mark.thorough) for d in "?B")])
+def test_differences(tmp_path: Path, dtype: str) -> None:
+    x, y = example(dtype, (4, 5, 6)), np.cumsum(example(dtype, (1,)))
+    check(
+        tmp_path,
+        ["np.diff(np.flip(x, 0), axis=1)", "np.diff(x[::2], 2, 0)", "np.diff(y, 3)", "np.diff(x[..., 1], 2)"],
+        [x, y],
+    )
