@@ -80,6 +80,8 @@ _ARRAY_FUNCTIONS: Mapping[Any, _OfArray] = {
     np.flip: _with_arguments(slicing.flip),
     np.moveaxis: _with_arguments(slicing.moveaxis),
     np.reshape: views.reshape,
+    np.roll: _with_arguments(slicing.roll),
+    np.split: _with_arguments(slicing.split),
     np.squeeze: views.squeeze,
     np.swapaxes: _ARRAY_METHODS["swapaxes"],
     np.transpose: _with_arguments(slicing.transpose),

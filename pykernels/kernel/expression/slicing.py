@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import ast
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 from pykernels.kernel.expression.array_nodes import require_known
 from pykernels.kernel.expression.axes import NUMBER, UNIT, Axes, Axis
+from pykernels.kernel.expression.construction import apply
 from pykernels.kernel.expression.joining import join
-from pykernels.kernel.expression.lengths import ADD, FLOOR_DIVIDE, MAXIMUM, SUBTRACT, bound, length_of, position
+from pykernels.kernel.expression.lengths import (
+    ADD,
+    FLOOR_DIVIDE,
+    MAXIMUM,
+    SUBTRACT,
+    bound,
+    calculation,
+    length_of,
+    position,
+)
 from pykernels.kernel.expression.nodes import Node, NotExpressible
+from pykernels.kernel.expression.operations import BINARY
 from pykernels.kernel.expression.selection import Pick, rearrange, view
-from pykernels.kernel.expression.views import places_of
+from pykernels.kernel.expression.views import count, places_of
 
 _REVERSED = slice(None, None, -1)
 
@@ -69,8 +82,8 @@ def _pick(axes: Axes, axis: Axis, part: Any) -> Pick:
     if part.stop is not None:
         last = bound(part.stop, length, least, most)
     distance = [*last, *first, SUBTRACT] if step > 0 else [*first, *last, SUBTRACT]
-    count = [*distance, NUMBER, abs(step) - 1, ADD, NUMBER, abs(step), FLOOR_DIVIDE, NUMBER, 0, MAXIMUM]
-    ((at,), (own,)) = axes.add([[*first, NUMBER, 0, MAXIMUM], count])
+    found = [*distance, NUMBER, abs(step) - 1, ADD, NUMBER, abs(step), FLOOR_DIVIDE, NUMBER, 0, MAXIMUM]
+    ((at,), (own,)) = axes.add([[*first, NUMBER, 0, MAXIMUM], found])
     return Pick(axis, at, step, own)
 
 
@@ -139,7 +152,7 @@ def _several(axis: Any) -> tuple[Any, ...]:
     return axis if isinstance(axis, tuple) else (axis,)
 
 
-# ---- functions that join arrays
+# ---- functions that join and split arrays
 
 
 def concatenate(space: Axes, arrays: tuple[Any, ...], axis: Any = 0) -> Node:
@@ -167,3 +180,39 @@ def vstack(space: Axes, tup: tuple[Any, ...]) -> Node:
     """Return arrays joined along the first axis, as rows if they have one axis."""
     rows = (expand_dims(space, each, 0) if len(space.shape_of(each)) == 1 else each for each in tup)
     return concatenate(space, tuple(rows), 0)
+
+
+def roll(space: Axes, a: Node, shift: Any, axis: Any = None) -> Node:
+    """Return an array with its last elements along an axis moved to the front."""
+    rank = len(space.shape_of(a))
+    require_known(shift)
+    if not isinstance(shift, int) or (axis is None and rank != 1):
+        raise NotExpressible("a roll by several numbers or along several axes")
+    at = _place(-1 if axis is None else axis, rank)
+    length = count(space, space.shape_of(a)[at : at + 1])
+    turns = _calculated(space, ast.FloorDiv, shift, length)
+    cut = _calculated(
+        space, ast.Sub, _calculated(space, ast.Mult, _calculated(space, ast.Add, turns, 1), length), shift
+    )
+    parts = (index(space, a, [*[slice(None)] * at, part]) for part in (slice(cut, None), slice(cut)))
+    return a if length == 1 else concatenate(space, tuple(parts), at)
+
+
+def split(space: Axes, ary: Node, indices_or_sections: Any, axis: Any = 0) -> tuple[Node, ...]:
+    """Return the parts of an array between indices along an axis, or a number of equal parts."""
+    shape, sections = space.shape_of(ary), indices_or_sections
+    at = _place(axis, len(shape))
+    bounds: list[Any] = [None, *_several(sections), None]
+    if isinstance(sections, int):
+        if sections < 1:
+            raise NotExpressible("a split into no parts")
+        size = _calculated(space, ast.FloorDiv, count(space, (shape[at],)), sections)
+        bounds = [_calculated(space, ast.Mult, size, each) for each in range(sections + 1)]
+        # Elements that are left over make this negative, which is an error.
+        space.add([[*calculation(bounds[-1]), *length_of(*shape[at]), SUBTRACT]])
+    parts = (slice(first, last) for first, last in itertools.pairwise(bounds))
+    return tuple(index(space, ary, [*[slice(None)] * at, part]) for part in parts)
+
+
+def _calculated(space: Axes, operator: type[ast.operator], first: Any, second: Any) -> Any:
+    return apply(BINARY[operator], [first, second], space)

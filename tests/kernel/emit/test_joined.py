@@ -64,6 +64,17 @@ return (
     check(tmp_path, body, *(numbers(6, 5, dtype=dtype) for dtype in dtypes))
 
 
+@pytest.mark.parametrize("shape", [(6, 8), (3, 2), (300, 1000), (0, 4)])
+def test_functions_that_split(tmp_path: Path, shape: tuple[int, int]) -> None:
+    body = """
+(x,) = args
+a, b = np.split(x, 2, axis=-1)
+c, d, _ = np.split(x * 2, [2, -1], axis=1)
+return a / (1 + np.exp(-b)), c, d, np.roll(x, 1, axis=0) - x, np.roll(x * 2, -5, axis=1), np.roll(x.sum(axis=1), 7)
+"""
+    check(tmp_path, body, numbers(*shape))
+
+
 def test_pieces_of_what_is_joined(tmp_path: Path) -> None:
     function = kernel_of(tmp_path, "def forward(args):\n    x, y = args\n    return np.concatenate((x * 2, y), axis=1)")
     x, y = numbers(90, 50), numbers(90, 7)
@@ -79,6 +90,10 @@ def test_arrays_that_cannot_be_joined(tmp_path: Path) -> None:
     built = build(function, [numbers(3, 4), numbers(3, 4)], [numbers(3, 8)])
     assert built.facts.form == "fused"
     assert "must match exactly" in (run(built, [numbers(3, 4), numbers(1, 4)], [numbers(3, 8)]) or "")
+    function = kernel_of(tmp_path, "def forward(args):\n    a, b = np.split(args[0] + 1, 2)\n    return a.sum() * b")
+    built = build(function, [numbers(4)], [numbers(2)])
+    assert built.facts.form == "fused"
+    assert "equal division" in (run(built, [numbers(5)], [numbers(2)]) or "")
 
 
 @pytest.mark.parametrize("body", ["x[[1, 0]]", "np.concatenate((x, x))[1:]"])
