@@ -31,7 +31,7 @@ using contraction::Numbers;
 using contraction::Places;
 
 // Products of fewer multiplications take longer in BLAS than in loops.
-constexpr double kFewest = 4096;
+constexpr double kFewest = 256;
 // A copy pays off if each of its elements is used this often.
 constexpr int64_t kOften = 8;
 

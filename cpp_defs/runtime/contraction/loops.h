@@ -42,9 +42,10 @@ template <typename T, typename Ring>
 struct Loops {
   static constexpr int64_t kItem = sizeof(T);
   typedef T Vector __attribute__((vector_size(16)));
-  // Vectors of results that stay in registers, and the length from which BLAS computes an inner product.
+  // Vectors of results that stay in registers, the length from which BLAS computes an inner product, and the length of
+  // an axis that is worth a loop of its own.
   static constexpr int kVectors = 8;
-  static constexpr int64_t kLong = 64;
+  static constexpr int64_t kLong = 64, kWide = 8;
 
   template <typename V, bool kIsOne>
   static V Load(const char* from) {
@@ -58,31 +59,37 @@ struct Loops {
     return value;
   }
 
-  // Computes contiguous results, and their sums over an axis; a or b may have one element for all of them.
+  // Returns products of contiguous elements, at an offset; a or b may have one element for all of them.
+  template <typename V, bool kOneOfA, bool kOneOfB>
+  static V Product(const Places& at, int64_t offset) {
+    const V a = Load<V, kOneOfA>(at.a + (kOneOfA ? 0 : offset)), b = Load<V, kOneOfB>(at.b + (kOneOfB ? 0 : offset));
+    return Ring::Product(a, b);
+  }
+
+  // Computes kCount vectors of results, the sums of products over an axis.
   template <typename V, int kCount, bool kOneOfA, bool kOneOfB>
   static void Block(Places at, int64_t out_step, const Axis& summed, bool is_more) {
-    V sums[kCount] = {};
-    const auto visit = [&](auto&& update) {
+    constexpr int64_t kBytes = sizeof(V);
+    V sums[kCount];
 #pragma GCC unroll 8
-      for (int i = 0; i < kCount; ++i) {
-        const int64_t offset = i * static_cast<int64_t>(sizeof(V));
-        update(sums[i], Ring::Product(Load<V, kOneOfA>(at.a + (kOneOfA ? 0 : offset)),
-                                      Load<V, kOneOfB>(at.b + (kOneOfB ? 0 : offset))));
-      }
+    for (int i = 0; i < kCount; ++i) sums[i] = Product<V, kOneOfA, kOneOfB>(at, i * kBytes);
+    for (int64_t k = 1; k < summed.length; ++k) {
       at.a += summed.a;
       at.b += summed.b;
-    };
-    if (summed.length > 0) visit([](V& sum, V product) { sum = product; });
-    for (int64_t k = 1; k < summed.length; ++k) visit([](V& sum, V product) { sum = Ring::Sum(sum, product); });
-    if (out_step == kItem && !is_more) {
-      std::memcpy(at.out, sums, sizeof sums);
-      return;
+#pragma GCC unroll 8
+      for (int i = 0; i < kCount; ++i) sums[i] = Ring::Sum(sums[i], Product<V, kOneOfA, kOneOfB>(at, i * kBytes));
     }
-    T results[kCount * (sizeof(V) / sizeof(T))];
-    std::memcpy(results, sums, sizeof sums);
-    for (const T result : results) {
-      Write(at.out, result, is_more);
-      at.out += out_step;
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; ++i) {
+      if (out_step == kItem && !is_more) {
+        std::memcpy(at.out + i * kBytes, &sums[i], kBytes);
+      } else {
+        T results[kBytes / kItem];
+        std::memcpy(results, &sums[i], kBytes);
+        for (int64_t lane = 0; lane < kBytes / kItem; ++lane) {
+          Write(at.out + (i * (kBytes / kItem) + lane) * out_step, results[lane], is_more);
+        }
+      }
     }
   }
 
@@ -91,20 +98,34 @@ struct Loops {
     place = is_more ? Ring::Sum(place, result) : result;
   }
 
-  // Computes results along an axis that is contiguous in a, in b or in both.
-  template <bool kOneOfA, bool kOneOfB>
+  // Computes results along an axis that is contiguous in a, in b or in both: blocks of as many vectors as fit.
+  template <int kCount, bool kOneOfA, bool kOneOfB>
   static void Columns(Places at, const Axis& columns, const Axis& summed, bool is_more) {
-    constexpr int64_t kFew = sizeof(Vector) / sizeof(T), kMany = kVectors * kFew;
-    int64_t done = 0;
-    for (; done + kMany <= columns.length; done += kMany, at.Move(columns, kMany)) {
-      Block<Vector, kVectors, kOneOfA, kOneOfB>(at, columns.out, summed, is_more);
+    using V = std::conditional_t<kCount == 0, T, Vector>;
+    constexpr int64_t kStep = kCount == 0 ? 1 : kCount * static_cast<int64_t>(sizeof(V)) / kItem;
+    Axis rest = columns;
+    for (; rest.length >= kStep; rest.length -= kStep, at.Move(columns, kStep)) {
+      Block<V, std::max(kCount, 1), kOneOfA, kOneOfB>(at, columns.out, summed, is_more);
     }
-    for (; done + kFew <= columns.length; done += kFew, at.Move(columns, kFew)) {
-      Block<Vector, 1, kOneOfA, kOneOfB>(at, columns.out, summed, is_more);
-    }
-    for (; done < columns.length; ++done, at.Move(columns, 1)) {
-      Block<T, 1, kOneOfA, kOneOfB>(at, columns.out, summed, is_more);
-    }
+    if constexpr (kCount > 0) Columns<kCount / 2, kOneOfA, kOneOfB>(at, rest, summed, is_more);
+  }
+
+  // Computes products along an axis, without a sum.
+  static void Multiply(const Places& at, const Axis& axis) {
+    const auto multiply = [&](int64_t out_step, int64_t a_step, int64_t b_step) {
+#pragma GCC ivdep
+      for (int64_t i = 0; i < axis.length; ++i) {
+        const T a = *reinterpret_cast<const T*>(at.a + i * a_step), b = *reinterpret_cast<const T*>(at.b + i * b_step);
+        *reinterpret_cast<T*>(at.out + i * out_step) = Ring::Product(a, b);
+      }
+    };
+    // Steps that are compile-time constants are vectorized.
+    if (axis.out != kItem) return multiply(axis.out, axis.a, axis.b);
+    if (axis.a == kItem && axis.b == kItem) return multiply(kItem, kItem, kItem);
+    if (axis.a == kItem && axis.b == 0) return multiply(kItem, kItem, 0);
+    if (axis.a == 0 && axis.b == kItem) return multiply(kItem, 0, kItem);
+    if (axis.a == kItem) return multiply(kItem, kItem, axis.b);
+    multiply(kItem, axis.a, axis.b);
   }
 
   // Returns the sum over an axis, computed as several partial sums; if it is contiguous, in vectors.
@@ -152,8 +173,15 @@ struct Loops {
   }
 
   static void Run(const Places& places, Axes axes) {
-    constexpr int64_t kWide = 8;
     const auto shorter = [](const Axis& x, const Axis& y) { return x.length < y.length; };
+    if (axes.n > 0 && !axes.end()[-1].is_summed) {
+      // No axis is summed. The last one is the densest in the result.
+      Axis* const longest = std::max_element(axes.begin(), axes.end(), shorter);
+      Axis* const place = axes.end()[-1].length < kWide ? longest : axes.end() - 1;
+      const Axis axis = *place;
+      axes.Remove(place);
+      return axes.ForEach(places, [&](const Places& at, bool) { Multiply(at, axis); });
+    }
     // Sum over a contiguous axis if there is one, otherwise over the last one.
     Axis summed{1, 0, 0, 0, true};
     Axis* place = std::find_if(axes.begin(), axes.end(), [](const Axis& x) { return x.is_summed && IsContiguous(x); });
@@ -175,8 +203,8 @@ struct Loops {
       axes.Remove(taken);
     }
     if (is_wide) {
-      const auto both = columns.b == 0 ? Columns<false, true> : Columns<false, false>;
-      const auto run = columns.a == 0 ? Columns<true, false> : both;
+      const auto both = columns.b == 0 ? Columns<kVectors, false, true> : Columns<kVectors, false, false>;
+      const auto run = columns.a == 0 ? Columns<kVectors, true, false> : both;
       axes.ForEach(places, [&](const Places& at, bool is_more) { run(at, columns, summed, is_more); });
       return;
     }
