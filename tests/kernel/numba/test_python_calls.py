@@ -174,7 +174,7 @@ def test_attributes_are_compiled_in_before_a_call_is_left_to_python(tmp_path: Pa
     kernel = kernel_of(tmp_path, text)
     for axis in (0, -1):
         with pytest.warns(PykernelsWarning):
-            built = build(kernel, [SINGLE], [SINGLE.astype(float)], {"axis": axis})
+            built = build(kernel, [SQUARE], [SQUARE.copy()], {"axis": axis})
         assert built.signature.specialized == ("axis",)
         assert f"('value', {axis})" in built.facts.python_calls[0].arguments
 
