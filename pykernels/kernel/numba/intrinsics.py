@@ -64,10 +64,11 @@ def rewritten(
     """
 
     def prepare(definition: ast.FunctionDef) -> ast.FunctionDef:
-        iterations.cut(definition, function.__globals__, in_pieces=in_pieces)
-        return constants.expose(preparing.prepare(definition, function.__globals__), values)
+        namespace = function.__globals__
+        iterations.cut(definition, namespace, in_pieces=in_pieces)
+        return constants.expose(preparing.prepare(definition, namespace), namespace, values)
 
-    names = {**called, iterations.PART: _part, promotion.APART: apart}
+    names = {**called, iterations.PART: _part, promotion.APART: apart, **constants.DTYPES}
     names |= {promotion.PYTHON: apply_python, promotion.NUMPY: apply_numpy, promotion.LIKE: like}
     write = functools.partial(promotion.rewrite, function, numbers, apply_weak, names=names)
     unchecked = hooks.load("unchecked")
