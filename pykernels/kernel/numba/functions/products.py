@@ -9,8 +9,17 @@ from typing import Any
 import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from pykernels.kernel.numba.functions.contraction import Labels, contraction, conversion, finisher, fits, sampled, store
-from pykernels.kernel.numba.implementing import compiled, implements, is_array, require_known
+from pykernels.kernel.numba.functions.contraction import (
+    Labels,
+    contraction,
+    conversion,
+    finisher,
+    fits,
+    sampled,
+    store,
+    view,
+)
+from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer, require_known
 
 
 @implements(np.matmul)
@@ -106,6 +115,34 @@ def vdot(a: Any, b: Any) -> Any:
     multiply = contraction((), (("sum",), ("sum",)), result.dtype, frozenset({"sum"}))
     as_a, as_b = conversion(a, result.dtype, "C"), conversion(b, result.dtype, "C")
     return lambda a, b: multiply(as_a(a).reshape(-1), as_b(b).reshape(-1))[()]
+
+
+@implements(np.trace, method="trace")
+def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Any:
+    """Sum over a diagonal of two axes."""
+    if not is_array(a) or not is_integer(offset) or out is not None:
+        return None
+    for axis in (axis1, axis2):
+        require_known(axis, "the axes of a trace")
+    result = sampled(np.trace, a, 0, axis1, axis2, dtype)
+    if result is None:
+        return None
+    names = list(_labels("a", a.ndim))
+    names[axis1], names[axis2] = "row", "column"
+    kept = tuple(name for name in names if name.startswith("a"))
+    turned, diagonal = view((*kept, "row", "column"), tuple(names)), view((*kept, "row"), (*kept, "row", "row"))
+    convert = conversion(a.copy(layout="A", ndim=a.ndim - 1), result.dtype)
+    add, finish = contraction(kept, ((*kept, "row"),), result.dtype), finisher(result)
+
+    @compiled
+    def compute(a: Any, offset: Any) -> Any:
+        part = turned(a)[..., max(-offset, 0) :, max(offset, 0) :]
+        n = min(part.shape[-2], part.shape[-1])
+        return finish(add(convert(diagonal(part[..., :n, :n]))))
+
+    if isinstance(offset, int):
+        return lambda a: compute(a, offset)
+    return lambda a, offset: compute(a, offset)
 
 
 def _labels(name: str, ndim: int) -> Labels:

@@ -87,6 +87,14 @@ def test_products_that_are_no_matrices_in_memory(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
+def test_traces(tmp_path: Path) -> None:
+    body = (
+        "np.trace(x), np.trace(x, 1, -1, 0), x.T.trace(-2, dtype=np.float32), np.trace(x[0], y.shape[0]), np.trace(y)"
+    )
+    check(tmp_path, f"return {body}", (numbers((3, 4, 5), "i1"), numbers((3, 7), "f4")))
+
+
 def test_given_outputs(tmp_path: Path) -> None:
     body = "z = np.zeros((20, 40)); w = z[:, ::2]; np.matmul(x, y, out=w); return z, np.dot(x, y, np.ones((20, 20)))"
     check(tmp_path, body, (numbers((20, 30), "f8"), numbers((30, 20), "f8")))
