@@ -146,7 +146,12 @@ class _Rearrangement:
         # Both have the same axes in the same order, but for those of length 1.
         long, units = ([at for at, axis in enumerate(within) if bool(axis) is is_long] for is_long in (True, False))
         at_within = dict(zip((at for at, axis in enumerate(shape) if axis), long))
-        places = [*units, *(at_within[at] for at in order if at in at_within)]
+        places = [at_within[at] for at in order if at in at_within]
+        for at in units:
+            # A reduction has length 1 where its operand is longer: that axis stays where it was.
+            places.insert(at, at)
+        if shape == within:
+            places = list(order)
         operand = self.of(value.operand, tuple(places), {at_within[at]: pick for at, pick in picks.items()})
         found = dict(zip(places, self._axes.shape_of(operand)))
         return view(self._axes, operand, tuple(found[at_within[at]] if at in at_within else UNIT for at in order))

@@ -85,6 +85,19 @@ def test_transposed_arrays_of_many_rows(tmp_path: Path, dtype: type) -> None:
         check(tmp_path, "x, y = args\nreturn x.T + y, np.stack((y.T, x[::-1]), -1), np.exp(y.T) * 2, y[::-1].T", x, y)
 
 
+def test_reductions_of_what_is_transposed_later(tmp_path: Path) -> None:
+    body = """
+s, mask = args
+s = np.where(mask[:, None, None, :], s, np.float32(-9))
+e = np.exp(s - s.max(axis=-1, keepdims=True))
+m = s - s.mean(axis=1, keepdims=True)
+return (e / e.sum(axis=-1, keepdims=True)).transpose(0, 2, 1, 3), (m * s.max(axis=2)[:, :, None]).T
+"""
+    s, mask = numbers(2, 3, 5, 7), numbers(2, 7) > 0
+    check(tmp_path, body, s, mask)
+    check(tmp_path, "(s,) = args\nreturn s.transpose(0, 3, 1, 2) * s.max(-1)[:, None]", s)
+
+
 def test_an_array_and_itself_transposed(tmp_path: Path) -> None:
     check(tmp_path, "(x,) = args\nreturn x + x.T, (x[:, None] - x)[..., 1:].max(axis=-1)", numbers(40, 40))
 
