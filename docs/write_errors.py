@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
+
+import generated
 
 from pykernels.base import errors
-
-PAGE = Path(__file__).with_name("errors.md")
-BEGIN, END = "<!-- written by write_errors.py -->", "<!-- end of what is written -->"
 
 
 def kinds() -> list[type[errors.PykernelsError] | type[errors.PykernelsWarning]]:
@@ -34,12 +32,5 @@ def _wrapped(text: str) -> str:
     return "\n".join(line.strip() for line in text.splitlines())
 
 
-def page() -> str:
-    """The whole page."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    return f"{before}{BEGIN}\n\n{section()}\n\n{END}{after}"
-
-
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    generated.write(__file__, section())

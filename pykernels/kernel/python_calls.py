@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pykernels.base import fork
+from pykernels.base.errors import KernelError
 from pykernels.kernel.facts import PythonCall
 from pykernels.kernel.read.source import KernelFunction
 
@@ -109,7 +110,7 @@ class _Prepared:
         is_own = value.flags.owndata and value.flags.carray  # no view, contiguous, aligned and writeable
         block, data = self._adopt(value) if is_own and value.nbytes >= _ADOPTED else self._copy(value)
         if not block:
-            raise MemoryError(f"no memory for the result of {self._name}")
+            raise KernelError(f"there is no memory for the result of {self._name}: {value.nbytes:,} bytes")
         made.append(block)
         for place, word in enumerate((block, data, *value.shape), at):
             results[place] = word

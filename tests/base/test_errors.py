@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import copy
-import importlib.util
 import pickle
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import generated
 import numpy as np
 import pytest
+import write_errors
 from messages import code_of, frames
 from process import CHECKOUT
 
@@ -78,11 +79,8 @@ def test_codes_of_c_plus_plus_are_those_of_the_classes() -> None:
 
 
 def test_the_page_is_what_the_classes_say() -> None:
-    spec = importlib.util.spec_from_file_location("write_errors", CHECKOUT / "docs/write_errors.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert PAGE.read_text() == module.page(), "run: python docs/write_errors.py"
+    path, text = generated.page(write_errors.__file__, write_errors.section())
+    assert path.read_text() == text, "run: python docs/write_errors.py"
     for kind in KINDS.values():
         assert f"\n### {kind.code}\n" in PAGE.read_text()
 

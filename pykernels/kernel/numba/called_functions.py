@@ -20,7 +20,22 @@ _PACKAGES = ("numpy", "scipy")
 _REFUSED_MODULES = ("numpy.testing", "numpy.ctypeslib", "numpy.f2py", "numpy.distutils", "scipy.io", "scipy.datasets")
 _REFUSED = {"load", "info", "lookfor", "source", "memmap", "test", "byte_bounds", "frombuffer", "getbufsize"}
 _REFUSED |= {"seed", "shuffle", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "show_config"}
-_REFUSED_BEGINNINGS = ("_", "save", "load", "set", "get_", "from", "gen", "open", "show", "print", "deprecate")
+# They take functions, or concern files and settings.
+_REFUSED_BEGINNINGS = (
+    "_",
+    "apply_",
+    "from",
+    "piecewise",
+    "save",
+    "load",
+    "set",
+    "get_",
+    "gen",
+    "open",
+    "show",
+    "print",
+    "deprecate",
+)
 # Methods that change their array, or return no array.
 _REFUSED_METHODS = {"byteswap", "dump", "dumps", "fill", "itemset", "newbyteorder", "partition", "put", "resize"}
 _REFUSED_METHODS |= {"setfield", "setflags", "sort", "tobytes", "tofile", "tolist", "tostring", "view"}
