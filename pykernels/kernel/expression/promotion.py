@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, cast
 
 from pykernels.base.python_files import SOURCE
 from pykernels.kernel.expression.operations import OF_SEVERAL, OPERATIONS, RAISING_MATH, Properties, Raises
+from pykernels.kernel.read import constants
 
 #: Names in the rewritten code. The marker: ``(function, mask, like, *operands)``.
 MARKER = "__pykernels_weak__"
@@ -93,7 +94,10 @@ def _tree(path: str, source: bytes) -> ast.Module:
 
 
 def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
-    """Return the definition of a top-level function of a file, without decorators and annotations."""
+    """Return the definition of a top-level function of a file, without decorators and annotations.
+
+    The values of constants stand in place of their names.
+    """
     if hasattr(function, DEFINITION):
         return cast(ast.FunctionDef, copy.deepcopy(getattr(function, DEFINITION)))
     path, first = function.__code__.co_filename, function.__code__.co_firstlineno
@@ -110,7 +114,7 @@ def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
                 found.decorator_list, found.returns = [], None
                 for argument in [*found.args.args, *found.args.kwonlyargs]:
                     argument.annotation = None
-                return found
+                return constants.fold(found, function.__globals__)
     return None
 
 
