@@ -15,7 +15,7 @@ _BLOCK = 64
 
 @_compiled
 def flags_of(mask: Any, shape: Any) -> Any:
-    """Return a mask as a contiguous vector of zeros and ones, after a check of its shape."""
+    """Return a mask as a contiguous vector of bytes, which need not be 0 or 1, after a check of its shape."""
     if mask.shape != shape:
         raise IndexError("the mask has another shape")
     return np.ascontiguousarray(mask).reshape(mask.size).view(np.uint8)
@@ -35,10 +35,10 @@ def _count_in_block(flags: Any, begin: Any) -> Any:
     block, count = flags[begin : begin + _BLOCK], np.uint8(0)
     if block.size == _BLOCK:
         for i in range(_BLOCK):
-            count = np.uint8(count + block[i])
+            count = np.uint8(count + (block[i] != 0))
     else:
         for i in range(block.size):
-            count = np.uint8(count + block[i])
+            count = np.uint8(count + (block[i] != 0))
     return np.intp(count)
 
 
@@ -50,7 +50,7 @@ def positions_of(flags: Any) -> Any:
         if _count_in_block(flags, begin) > 0:
             for i in range(begin, min(begin + _BLOCK, flags.size)):
                 made[at] = i
-                at += flags[i]
+                at += flags[i] != 0
     return made[:at]
 
 
@@ -66,7 +66,7 @@ def compress(vector: Any, flags: Any, made: Any) -> None:
         elif at + count < made.size:
             for i in range(begin, end if count > 0 else begin):
                 made[at] = vector[i]  # the next selected element overwrites any other
-                at += flags[i]
+                at += flags[i] != 0
         else:
             for i in range(begin, end):
                 if flags[i]:
@@ -85,9 +85,9 @@ def expand(vector: Any, flags: Any, given: Any) -> None:
             at += count
         else:
             for i in range(begin, end if count > 0 else begin):
-                new = given[min(at, last)]
-                vector[i] = new if flags[i] else vector[i]
-                at += flags[i]
+                new, is_selected = given[min(at, last)], flags[i] != 0  # the flags may be the vector
+                vector[i] = new if is_selected else vector[i]
+                at += is_selected
 
 
 @_compiled

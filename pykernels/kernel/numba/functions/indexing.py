@@ -72,7 +72,7 @@ def _parts(ndim: int, index: nb.Type) -> list[_Part] | None:
     return parts[: at + 1] + [_Part(_SLICE, ":")] * left + parts[at + 1 :]
 
 
-def _prepared(ndim: int, index: nb.Type) -> tuple[str, int] | None:
+def _prepared(ndim: int, index: nb.Type, *, is_written: bool) -> tuple[str, int] | None:
     """Return code for an index of an array, and the rank of what it picks.
 
     The code sets `part`, a view of the array; `places`, as `gathering.gather` takes them; and `shape`, of the result.
@@ -97,7 +97,8 @@ def _prepared(ndim: int, index: nb.Type) -> tuple[str, int] | None:
     # The picked axes come first if others lie between them.
     before = sum(each.taken + (each.kind == _NEW) for each in parts[:first]) if all(picks[first:last]) else 0
     if len(picking) == 1 and parts[first].kind == _INDICES:
-        lines = [f"indices, length, step = {picking[0][1]}", "picked = checked(indices, length)"]
+        checked = "apart(checked(indices, length), array)" if is_written else "checked(indices, length)"
+        lines = [f"indices, length, step = {picking[0][1]}", f"picked = {checked}"]
     else:
         lines = [f"indices, length, step = {_sum(picking)}, 0, 1", "picked = indices.reshape(indices.size)"]
     outer, inner = left[:before], left[before:]
@@ -131,6 +132,7 @@ def _places(axes: Sequence[int]) -> str:
 
 def _written(header: str, *lines: str, **names: Any) -> Callable[..., Any]:
     namespace = {"np": np, **vars(gathering), **vars(masking), **names}
+    namespace |= {"apart": apart, "as_given": as_given, "broadcast": broadcast}
     exec(f"def {header}:\n    " + "\n    ".join(lines), namespace)
     function: Callable[..., Any] = namespace[header.partition("(")[0]]
     return function
@@ -172,7 +174,7 @@ def _expanding(dtype: Any) -> Any:
 def _typed_getitem(array: Any, index: Any) -> Any:
     if _is_mask_of(array, index):
         return _of_mask(as_dtype(array.dtype))
-    prepared = _prepared(array.ndim, index) if is_array(array) else None
+    prepared = _prepared(array.ndim, index, is_written=False) if is_array(array) else None
     if prepared is None:
         return None
     gathered = "gather(source(part), *places, made.reshape(made.size))"
@@ -189,7 +191,7 @@ def _typed_setitem(array: Any, index: Any, value: Any) -> Any:
         return None
     if _is_mask_of(array, index):
         return _filling(dtype.type) if is_number else _expanding(dtype)
-    prepared = _prepared(array.ndim, index)
+    prepared = _prepared(array.ndim, index, is_written=True)
     if prepared is None:
         return None
     code, ndim = prepared
@@ -200,7 +202,7 @@ def _typed_setitem(array: Any, index: Any, value: Any) -> Any:
     given = "as_given(value, shape, array)" if is_alike else "broadcast(value, shape, dtype)"
     scattered = "scatter(memory(part), *places, given)"
     lines = [code, f"given = {given}", scattered]
-    return _written("setitem(array, index, value)", *lines, as_given=as_given, broadcast=broadcast, dtype=dtype)
+    return _written("setitem(array, index, value)", *lines, dtype=dtype)
 
 
 @compiled
@@ -218,6 +220,15 @@ def as_given(value: Any, shape: Any, target: Any) -> Any:
     if value.shape == shape and (end <= first or last <= begin):
         return gathering.source(np.ascontiguousarray(value))
     return broadcast(value, shape, value.dtype)
+
+
+@compiled
+def apart(vector: Any, target: Any) -> Any:
+    """Return a vector to read from; its copy if it shares memory with a target, which may change meanwhile."""
+    (begin, end), (first, last) = _extent(vector), _extent(target)
+    if end <= first or last <= begin:
+        return gathering.source(vector)
+    return gathering.source(vector.copy())
 
 
 @compiled

@@ -11,6 +11,7 @@ from numba.np.numpy_support import as_dtype
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from pykernels.kernel.numba.functions.along import around, checked_axis
+from pykernels.kernel.numba.functions.indexing import apart
 from pykernels.kernel.numba.gathering import checked, gather, places_of, source
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer
 
@@ -166,7 +167,7 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
         at = checked_axis(axis, ndim)
         n, count, lengths = arr.shape[at], indices.shape[at], _common(arr.shape, indices.shape, at)
-        places = checked(places_of(indices, lengths, at), n)
+        places = apart(checked(places_of(indices, lengths, at), n), arr)
         outer, inner = around(lengths, at)
         lengths[at] = count
         given = np.empty(to_fixed_tuple(lengths, ndim), dtype)
