@@ -16,10 +16,10 @@ from pykernels.base.errors import (
     PykernelsError,
     PykernelsWarning,
 )
+from pykernels.base.settings import require_compiled
 from pykernels.base.version import __version__
 from pykernels.call.builder import user_op_builder
 from pykernels.define.prop import CustomOpProp
-from pykernels.kernel.build import require_compiled
 from pykernels.kernel.numba.iterations import prange
 from pykernels.load.discovery import list_ops, load_ops, reload, unload_ops
 from pykernels.load.module import OpModule, custom_op_module

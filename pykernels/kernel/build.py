@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pykernels.base import abi
+from pykernels.base import abi, settings
 from pykernels.base.errors import BuildError, CompileFailed, PykernelsWarning
 from pykernels.build import linking
 from pykernels.kernel import blas, python_calls, python_form
@@ -18,17 +17,6 @@ from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
 
 _FLAGS = {ELEMENTWISE: abi.KernelFlag.ELEMENTWISE, PYTHON: abi.KernelFlag.PYTHON}
-# The environment variable of `require_compiled`, which programs that this one starts inherit.
-_REQUIRE = "PYKERNELS_REQUIRE_COMPILED"
-
-
-def require_compiled(required: bool = True) -> None:
-    """Make it an error if a kernel, or a call in a kernel, would run as Python: for tests and continuous integration.
-
-    A kernel that is built from now on, here or in programs that this one starts, then raises `BuildError` with the
-    reason instead of a warning. ``PYKERNELS_REQUIRE_COMPILED=1`` in the environment does the same.
-    """
-    os.environ[_REQUIRE] = "1" if required else "0"
 
 
 class BuiltKernel:
@@ -111,9 +99,11 @@ def build_kernel(
         # A missing compiler is a temporary state of this machine, not a fact about the kernel, so it is not cached.
         facts = Facts(PYTHON, str(error))
     in_python = _in_python(function, facts)
-    is_required = os.environ.get(_REQUIRE, "0") not in ("", "0")
+    is_required = settings.must_be_compiled()
     if in_python and is_required:
-        raise BuildError(f"op {op_name!r}: {in_python}. {_REQUIRE} or pykernels.require_compiled forbids it")
+        raise BuildError(
+            f"op {op_name!r}: {in_python}. {settings.REQUIRE_COMPILED} or pykernels.require_compiled forbids it"
+        )
     if in_python:
         warnings.warn(f"op {op_name!r}: {in_python}", PykernelsWarning, stacklevel=2)
     if facts.form == PYTHON:

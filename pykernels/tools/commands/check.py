@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pykernels.base import progress
-from pykernels.kernel.build import require_compiled
+from pykernels.base.settings import require_compiled
 from pykernels.tools.commands import arguments
 from pykernels.tools.commands.processes import stopping
 

@@ -13,8 +13,8 @@ from process import program
 
 from pykernels import PykernelsWarning
 from pykernels.base.errors import BuildError
+from pykernels.base.settings import require_compiled
 from pykernels.kernel import python_calls
-from pykernels.kernel.build import require_compiled
 from pykernels.kernel.facts import LOOPS, PYTHON, WHOLE_ARRAY, Facts
 
 RNG = np.random.default_rng(0)
