@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -60,6 +59,8 @@ def isolate(source: Path, target: Path, symbol: str, name: str) -> Path:
     BuildError
         There is no ``objcopy``, or a tool failed.
     """
+    import shutil  # not above: a kernel from the cache is not linked
+
     objcopy = shutil.which("objcopy")
     if objcopy is None:
         raise BuildError("objcopy is not on the PATH; install it (Debian, Ubuntu: apt install binutils)")
