@@ -75,21 +75,25 @@ def test_masks_starts_and_outputs(tmp_path: Path) -> None:
     arrays = {"x": CUBE, "m": MASK, "v": MASK[0, 0].copy(), "i": BYTES}
     masked = ["np.sum(x, axis=1, where=m)", "x.max(axis=(0, 2), where=m, initial=-0.5)", "x.mean((0, 1), where=v)"]
     masked += ["np.var(x, axis=1, where=m)", "np.all(x > -2, where=v, keepdims=True)", "np.min(i, 0, initial=-3)"]
-    masked += ["np.sum(x, 2, initial=start)", "np.prod(x, axis=1, out=np.empty((3, 6), np.float32))"]
+    masked += [
+        "np.sum(x, 2, initial=start)",
+        "x.max(x.ndim - 2, keepdims=True)",
+        "np.prod(x, axis=1, out=np.empty((3, 6), np.float32))",
+    ]
     check(tmp_path, masked, arrays, {"start": 2.5})
 
 
 @pytest.mark.thorough
 def test_nan(tmp_path: Path) -> None:
     folds = ["np.max(x, 0)", "x.min(1)", "np.nansum(x, 1)", "np.nanmean(x, 0)", "np.nanmax(x, axis=1, keepdims=True)"]
-    folds += ["np.nanvar(x, 0, ddof=1)", "np.nanprod(x)", "np.nanmin(x)", "np.any(x)"]
+    folds += ["np.nanvar(x, 0, ddof=1)", "np.nanprod(x)", "np.nanmin(x)"]
     check(tmp_path, folds, {"x": HOLES})
-    check(tmp_path / "integers", ["np.nansum(x, 0)", "np.nanmax(x)", "np.nanmean(x, 1)"], {"x": BYTES})
+    check(tmp_path / "integers", ["np.nanmax(x)", "np.nanmean(x, 1)"], {"x": BYTES})
 
 
 @pytest.mark.thorough
 def test_no_elements(tmp_path: Path) -> None:
-    folds = ["x.sum(0)", "x.prod()", "np.var(x, 0)", "x.max(1)", "np.any(x)", "x.max(0, initial=4)"]
+    folds = ["x.sum(0)", "np.var(x, 0)", "x.max(1)", "x.max(0, initial=4)"]
     check(tmp_path, folds, {"x": CUBE[0, :0].copy()})
     kernel = kernel_of(
         tmp_path / "wrong", "def forward(args):\n    for _ in range(1):\n        y = args[0].max(0)\n    return y\n"
@@ -123,5 +127,5 @@ def test_universal_functions(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_norms(tmp_path: Path) -> None:
     norms = ["np.linalg.norm(x)", "np.linalg.norm(x, axis=1, keepdims=True)", "np.linalg.norm(x, np.inf, axis=-1)"]
-    norms += ["np.linalg.norm(x, 3, axis=0)", "np.linalg.norm(x, 'fro', (0, 2))", "np.linalg.norm(i, 1)"]
+    norms += ["np.linalg.norm(x, 3, axis=0)", "np.linalg.norm(x, 'fro', (0, 2))"]
     check(tmp_path, [*norms, "np.linalg.norm(i, -np.inf, keepdims=True)"], {"x": CUBE, "i": BYTES})
