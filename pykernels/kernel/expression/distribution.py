@@ -58,6 +58,8 @@ def _paired(axes: Axes, operand: Joined, joined: Joined) -> list[Any]:
         raise NotExpressible("arrays that are joined at different places")
     for parts in zip(operand.parts, joined.parts):
         own, other = (axes.shape_of(part)[joined.axis] for part in parts)
+        if len({axes.class_of(position) for position in own | other}) > 1:
+            raise NotExpressible("arrays that may be joined at different places")
         if own != other:
             axes.equal.append(((own,), (other,)))
     return list(operand.parts)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compiled import build, kernel_of, run
+from test_views import check, numbers
 
 from pykernels.base.errors import PykernelsWarning
-from tests.helpers.compiled import build, kernel_of, run
-from tests.kernel.emit.test_views import check, numbers
 
 HALVES = """
 (x, cos, sin) = args
@@ -23,19 +23,25 @@ INTERLEAVED = """
 x1, x2 = x[..., ::2], x[..., 1::2]
 return np.stack((x1 * cos - x2 * sin, x2 * cos + x1 * sin), axis=-1).reshape(*x.shape[:-1], -1)
 """
-ROTATED = """
-(x, cos, sin) = args
-half = x.shape[-1] // 2
-cos, sin = np.concatenate((cos, cos), -1), np.concatenate((sin, sin), -1)
-return x * cos + np.concatenate((-x[..., half:], x[..., :half]), axis=-1) * sin
-"""
 
 
-@pytest.mark.parametrize("body", [HALVES, INTERLEAVED, ROTATED])
+@pytest.mark.parametrize("body", [HALVES, INTERLEAVED])
 def test_rotary_embeddings(tmp_path: Path, body: str) -> None:
     for shape in ((2, 3, 20, 16), (40, 2), (3, 1, 1800)):
         half = (shape[-2], shape[-1] // 2)
         check(tmp_path, body, numbers(*shape), numbers(*half), numbers(*half))
+
+
+def test_arrays_that_are_joined_at_different_places_are_not_fused(tmp_path: Path) -> None:
+    text = "x, y = args\n    return np.concatenate((x, y), 1) * 2 + np.concatenate((y, x), 1)"
+    kernel = kernel_of(tmp_path, f"def forward(args):\n    {text}\n")
+    inputs = [numbers(3, 4), numbers(3, 5)]
+    made = [np.empty((3, 9), np.float32)]
+    built = build(kernel, inputs, made)
+    assert built.facts.form == "whole-array"
+    assert "arrays that may be joined at different places" in built.facts.reason
+    assert run(built, inputs, made) is None
+    np.testing.assert_allclose(made[0], kernel.function(tuple(inputs)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("shapes", [((5, 7), (5, 3)), ((70, 400), (70, 33)), ((1, 1), (1, 4)), ((3, 4), (3, 0))])

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from tests.helpers.compiled import build, kernel_of, run
+from compiled import build, kernel_of, run
 
 RNG = np.random.default_rng(23)
 
