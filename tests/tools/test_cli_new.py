@@ -46,6 +46,17 @@ def test_new_ops_pass_their_own_tests(ops: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_a_new_op_passes_its_own_tests_with_another_function(tmp_path: Path) -> None:
+    assert cli.main(["new", "cube", "--path", str(tmp_path)]) == 0
+    kernel = tmp_path / "cube" / "cube_py_kernel.py"
+    text = kernel.read_text().replace("scale * x * x", "scale * x**3").replace("2 * scale * x", "3 * scale * x**2")
+    kernel.write_text(text)
+    assert "x * x" not in (tmp_path / "cube" / "cube_py_api.py").read_text()
+    tested = python("-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path, cwd=tmp_path)
+    assert "2 passed" in tested.stdout, tested.stdout
+
+
+@pytest.mark.thorough
 def test_a_new_op_that_is_broken_fails_its_own_tests(tmp_path: Path) -> None:
     assert cli.main(["new", "broken", "--path", str(tmp_path)]) == 0
     kernel = tmp_path / "broken" / "broken_py_kernel.py"

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from pykernels.base.abi import AttrType
 from pykernels.define.declared import Attribute
-from pykernels.tools.new.kernel import formula
 from pykernels.tools.new.sketch import Sketch
 
 _SHAPES = {
@@ -61,15 +60,14 @@ def _parameters(sketch: Sketch) -> Iterator[str]:
 
 
 def _docstring(sketch: Sketch) -> Iterator[str]:
-    several = len(sketch.outputs) > 1
-    yield f'    """``{formula(sketch)}``{", and multiples of it" if several else ""}.'
+    yield f'    """Compute {" and ".join(sketch.outputs)} by the function ``forward`` of {sketch.name}_py_kernel.py.'
     yield from ("", "    Parameters", "    ----------", f"    {', '.join(sketch.inputs)} : tensor")
     same = ", all with the same shape and dtype" if len(sketch.inputs) > 1 else ""
     yield f"        {_ABOUT[sketch.kind].format(same)}"
     for each in sketch.attributes:
         python = {AttrType.BOOL: "bool", AttrType.STRING: "str", AttrType.INT32: "int", AttrType.INT64: "int"}
         yield f"    {each.name} : {python.get(each.type, 'float')}"
-        yield "        A factor." if each.name in sketch.factors else "        Not used yet."
+        yield "        Passed to the kernel." if each.name in sketch.factors else "        Not used yet."
     yield from ("", "    Returns", "    -------", *(f"    {name} : tensor" for name in sketch.outputs), '    """')
 
 

@@ -35,7 +35,7 @@ def kernel_text(sketch: Sketch) -> str:
     )
 
 
-def formula(sketch: Sketch) -> str:
+def _formula(sketch: Sketch) -> str:
     """Return the expression by which the kernel computes the first output."""
     return " * ".join([*sketch.factors, _value(sketch)])
 
@@ -55,9 +55,9 @@ def _value(sketch: Sketch) -> str:
 
 def _forward(sketch: Sketch) -> list[str]:
     if len(sketch.outputs) == 1:
-        return [f"return {formula(sketch)}"]
+        return [f"return {_formula(sketch)}"]
     results = ["total", *(f"{number} * total" for number in range(2, len(sketch.outputs) + 1))]
-    return [f"total = {formula(sketch)}", f"return {', '.join(results)}"]
+    return [f"total = {_formula(sketch)}", f"return {', '.join(results)}"]
 
 
 def _backward(sketch: Sketch, slopes: Sequence[str]) -> list[str]:

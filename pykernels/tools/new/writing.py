@@ -59,6 +59,9 @@ Ops for neural networks, written with [pykernels](https://pypi.org/project/pyker
     python -m pykernels new OP --path {name}   # one more op
     python -m pykernels stubgen {name}         # their types, for editors; a wheel with compiled ops includes them
 
+Each op is a folder of three files in `{name}/`, such as `{name}/{op}/`: its definition, its kernel, and the function
+that users call. Its tests are a fourth file, in `tests/`.
+
 In Python:
 
     import {name}
