@@ -16,7 +16,7 @@ _PRODUCTS = {np.dot, np.vdot, np.inner, np.tensordot, np.einsum, np.convolve, np
 def inexact(array: np.ndarray, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
     """Return the same numbers with random errors of `dtype`, which every operation on the returned array has as well.
 
-    A sum whose terms overflow `dtype` in some order is infinite.
+    A sum whose terms overflow `dtype` in some order is NaN.
     """
     if dtype.kind not in "fc":
         return array
@@ -32,7 +32,8 @@ def spread(exact: Sequence[np.ndarray], runs: Iterable[Sequence[np.ndarray] | No
         for run in runs:
             for total, result, moved in zip(found, exact, run or ()):
                 if moved.shape == result.shape and result.dtype.kind in "fc":
-                    np.fmax(total, np.abs(moved - result).astype(np.float64), out=total)
+                    away = np.where(np.isnan(moved) & ~np.isnan(result), np.inf, np.abs(moved - result))
+                    np.fmax(total, away.astype(np.float64), out=total)
     return found
 
 
@@ -60,7 +61,9 @@ class _Inexact(np.ndarray):
             return tuple(map(self.like, result)) if isinstance(result, tuple) else result
         found: Any = np.asarray(result)
         if is_sum and method == "reduce" and found.dtype.kind in "fc":
-            found = np.where(np.add.reduce(np.abs(given[0]), **options) > self.real_.max, np.inf, found)
+            found = np.where(np.add.reduce(np.abs(given[0]), **options) > self.real_.max, np.nan, found)
+        elif ufunc is np.matmul:
+            found = np.where(np.matmul(*map(np.abs, given)) > self.real_.max, np.nan, found)
         elif ufunc not in _EXACT:
             found = self.moved(found)
         if out:
@@ -72,6 +75,9 @@ class _Inexact(np.ndarray):
         if function in _PRODUCTS:
             args = tuple(each.like(each.moved(each)) if isinstance(each, _Inexact) else each for each in args)
         result = super().__array_function__(function, types, args, kwargs)
+        if function is np.dot:
+            size = np.dot(*(np.abs(_plain(each)) for each in args))
+            result = np.where(size > self.real_.max, np.nan, result)
         return type(result)(map(self.like, result)) if type(result) in (tuple, list) else self.like(result)
 
     def moved(self, array: Any) -> Any:
