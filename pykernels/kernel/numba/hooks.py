@@ -108,10 +108,11 @@ HOOKS: Mapping[str, Hook] = {
         *_of("core.imputils", "Registry"),
     ),
     "reshaping": _required(
-        "``x.reshape(...)`` raises where the new shape has another number of elements, also by overflow",
+        "``x.reshape(...)`` takes arrays that are not contiguous, and raises where the number of elements is another",
         "numba looks it up as ``array.reshape``, and makes arrays of their address, shape and strides",
         *_of("core.imputils", "Registry impl_ret_borrowed"),
-        *_of("np.arrayobj", "array_reshape populate_array vararg_to_tuple"),
+        *_of("core.typing.templates", "AttributeTemplate bound_function infer_getattr signature"),
+        *_of("np.arrayobj", "populate_array vararg_to_tuple"),
     ),
     "numpy_operations": _required(
         "divisions, remainders, shifts and sums of whole numbers give NumPy's values, and never end the process",

@@ -25,7 +25,7 @@ from pykernels.kernel.numba.target import compile_function
 OPTIONS = {"error_model": "numpy", "boundscheck": True}
 
 # Loading these hooks registers their overloads with numba.
-for _name in ("assignments", "functions"):
+for _name in ("assignments", "functions", "reshaping"):
     hooks.load(_name)
 
 _part = compile_function(error_model="numpy", boundscheck=False)(iterations.part)

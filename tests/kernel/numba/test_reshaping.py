@@ -60,3 +60,23 @@ def test_empty_arrays(tmp_path: Path, shape: str) -> None:
     built = build(kernel, [X[:0]], outputs)
     assert run(built, [X[:0]], outputs) is None
     np.testing.assert_array_equal(outputs[0], plain(kernel, [X[:0]], outputs)[0])
+
+
+def test_arrays_that_are_not_contiguous(tmp_path: Path) -> None:
+    text = """
+        def forward(args):
+            (x,) = args
+            y = np.sort(x) * 2
+            a, b = y[:, :, :2].reshape(2, 3, 2, 1), y.transpose(1, 0, 2).reshape((3, -1))
+            a[0, 1] = 7
+            b[0, 1] = 9
+            return x.transpose(0, 2, 1).reshape(x.shape[0], -1), x.T.reshape(24), np.reshape(x[:, 1], [2, 2, 2]), y, b
+        """
+    kernel = kernel_of(tmp_path, text)
+    wanted = kernel.function((X,))
+    made = [np.zeros_like(each) for each in wanted]
+    built = build(kernel, [X], made)
+    assert built.reason is None
+    assert run(built, [X], made) is None
+    for each, other in zip(made, wanted):
+        np.testing.assert_array_equal(each, other)
