@@ -198,8 +198,6 @@ BODIES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "special functions": (
         ("gelu", "gelu(x)", _ROWS),
         ("sigmoid", "special.expit(x)", _ROWS),
-        ("gammaln", "special.gammaln(np.abs(x) + 1)", _VECTOR),
-        ("digamma", "special.digamma(np.abs(x) + 1)", _VECTOR),
         ("logit", "special.logit(special.expit(x))", _VECTOR),
         ("xlogy", "special.xlogy(np.abs(x), np.abs(y))", _VECTORS),
         ("logsumexp", "special.logsumexp(x, axis=-1)", _ROWS),
@@ -242,6 +240,8 @@ BODIES: dict[str, tuple[tuple[str, str, str], ...]] = {
          "x: n 3 16 16; m: 3; g: 3"),
     ),
     "left to Python": (
+        ("gammaln", "special.gammaln(np.abs(x) + 1)", _VECTOR),
+        ("digamma", "special.digamma(np.abs(x) + 1)", _VECTOR),
         ("fft", "np.fft.rfft(x, axis=-1).real.astype(x.dtype) * 2", _ROWS),
         ("solve", "np.linalg.solve(x @ x.T + 9 * np.eye(16, dtype=x.dtype), y) * 2", "x: 16 16; y: 16 n"),
     ),

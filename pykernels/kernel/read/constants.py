@@ -1,14 +1,21 @@
-"""Replace the constants of a kernel's file by their values: ``EPS``, ``SIZES["window"]``, ``SETTINGS.eps``."""
+"""Replace the constants of a kernel's file by their values: ``EPS``, ``SIZES["window"]``, ``SETTINGS.eps``.
+
+Comprehensions over few known numbers become lists, and sums of these become sums of their members:
+``sum(w[k] * x[k:] for k in range(2))`` becomes ``0 + w[0] * x[0:] + w[1] * x[1:]``.
+"""
 
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _PLAIN = (bool, int, float, str, type(None))
 _NOTHING = object()
+# The longest comprehension to write out.
+_LONGEST = 16
 
 
 def fold(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
@@ -41,6 +48,37 @@ class _Folder(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         return self._folded(node)
 
+    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
+        return self._written_out(node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
+        return self._written_out(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        is_sum = (
+            isinstance(node.func, ast.Name) and node.func.id == "sum" and not {"sum"} & (self._own | {*self._namespace})
+        )
+        if not is_sum or len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.List):
+            return node
+        total: ast.expr = ast.copy_location(ast.Constant(0), node)
+        for element in node.args[0].elts:
+            total = ast.copy_location(ast.BinOp(total, ast.Add(), element), node)
+        return total
+
+    def _written_out(self, node: ast.ListComp | ast.GeneratorExp) -> ast.expr:
+        """Return the list that a comprehension makes, if it is short and its numbers are known."""
+        self.generic_visit(node)
+        first = node.generators[0]
+        numbers = _numbers(first.iter)
+        binds = any(isinstance(each, (ast.comprehension, ast.Lambda, ast.NamedExpr)) for each in ast.walk(node.elt))
+        is_simple = len(node.generators) == 1 and not first.ifs and isinstance(first.target, ast.Name) and not binds
+        if not is_simple or numbers is None or not 0 < len(numbers) <= _LONGEST:
+            return node
+        assert isinstance(first.target, ast.Name)
+        elements = [_Number(first.target.id, number).visit(copy.deepcopy(node.elt)) for number in numbers]
+        return ast.copy_location(ast.List(elements, ast.Load()), node)
+
     def _folded(self, node: ast.expr) -> ast.expr:
         value = self._value(node)
         members = value if type(value) is tuple else (value,)
@@ -61,6 +99,29 @@ class _Folder(ast.NodeTransformer):
             owner = self._value(node.value)
             return owner.get(node.slice.value, _NOTHING) if type(owner) is dict else _NOTHING
         return _NOTHING
+
+
+class _Number(ast.NodeTransformer):
+    """Replaces a name by a number."""
+
+    def __init__(self, name: str, number: int | float) -> None:
+        self._name = name
+        self._number = number
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.copy_location(ast.Constant(self._number), node) if node.id == self._name else node
+
+
+def _numbers(node: ast.expr) -> Sequence[Any] | None:
+    """Return the numbers of ``range(...)`` or of a tuple or list, if they are all known and not negative."""
+    is_range = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
+    elements = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [None])
+    values: list[Any] = [each.value if isinstance(each, ast.Constant) else None for each in elements]
+    if not all(type(value) in ((int,) if is_range else (int, float)) for value in values):
+        return None
+    if isinstance(node, ast.Call):
+        return range(*values) if is_range and 0 < len(values) < 4 and values[2:] != [0] else None
+    return values
 
 
 def _is_literal(value: Any) -> bool:

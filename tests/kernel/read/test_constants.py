@@ -31,6 +31,11 @@ NAMES |= {"NUMBER": np.float32(2), "Settings": Settings}
         ("SIZES['k'] * SIZES[4]", "3 * 'four'"),
         ("x[EPS].EPS", "x[-1.5].EPS"),
         ("SIZES['none'], SETTINGS.none, Settings.eps, SIZES, INF, NUMBER, SHAPE", None),
+        ("sum(x[k:] * EPS for k in range(1, 5, 2))", "0 + x[1:] * -1.5 + x[3:] * -1.5"),
+        ("np.stack([x[k] for k in (2, 0.5)])", "np.stack([x[2], x[0.5]])"),
+        ("[k for k in range(0)], [k for k in range(17)], [i for k in range(2) for i in range(k)]", None),
+        ("sum([x[k] for k in range(2) if k], 3), sum(x for x in y), [[i for i in range(x)] for k in (1, 2)]", None),
+        ("[k for k in range(1, 9, 0)], [k for k in range()], [k for k in range(1.5)]", None),
         ("x, y", None),
     ],
 )

@@ -2,8 +2,10 @@
 
 from pykernels.kernel.numba.functions import (
     accumulating,
+    axes,
     contraction,
     convolution,
+    counting,
     einsum,
     extrema,
     indexing,
@@ -16,6 +18,7 @@ from pykernels.kernel.numba.functions import (
     products,
     quantiles,
     reducing,
+    repeating,
     searching,
     sections,
     selecting,
@@ -24,8 +27,10 @@ from pykernels.kernel.numba.functions import (
 
 __all__ = [
     "accumulating",
+    "axes",
     "contraction",
     "convolution",
+    "counting",
     "einsum",
     "extrema",
     "indexing",
@@ -38,6 +43,7 @@ __all__ = [
     "products",
     "quantiles",
     "reducing",
+    "repeating",
     "searching",
     "sections",
     "selecting",

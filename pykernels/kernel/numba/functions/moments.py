@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numba import types as nb
 from numba.core import errors
+from numba.np.numpy_support import as_dtype
 
 from pykernels.kernel.numba.functions.reducing import COUNTS, Call, fold_by, result_dtype
-from pykernels.kernel.numba.implementing import compiled, implements, is_array, require_known
+from pykernels.kernel.numba.functions.views import NEW, arranged
+from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer, require_known
 
 
 def _dtype_of_mean(a: nb.Array, dtype: Any) -> np.dtype:
@@ -105,3 +107,47 @@ _define_variance(np.var, method="var")
 _define_variance(np.std, method="std", is_root=True)
 _define_variance(np.nanvar, skips_nan=True)
 _define_variance(np.nanstd, is_root=True, skips_nan=True)
+
+
+@implements(np.average)
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, keepdims: Any = False) -> Any:
+    if not is_array(a) or returned is not False or keepdims is not False:
+        return None
+    if weights is None:
+        return (lambda a: np.mean(a)) if axis is None else lambda a: np.mean(a, axis)
+    if not is_array(weights):
+        return None
+    is_whole_shape, at = weights.ndim == a.ndim, -1
+    if is_whole_shape:
+        order = tuple(range(a.ndim))
+    elif weights.ndim == 1 and is_integer(axis) and not isinstance(axis, nb.Type) and -a.ndim <= axis < a.ndim:
+        at = axis % a.ndim
+        order = tuple(0 if place == at else NEW for place in range(a.ndim))
+    else:
+        return None
+    is_whole = not isinstance(a.dtype, nb.Float)
+    made = np.result_type(as_dtype(a.dtype), as_dtype(weights.dtype), *([np.float64] if is_whole else []))
+
+    @compiled
+    def scaled(a: Any, weights: Any) -> Any:
+        by = arranged(weights, order)
+        for place in range(a.ndim):
+            if by.shape[place] != a.shape[place] and (is_whole_shape or place == at):
+                raise ValueError("the weights have another shape")
+        return a.astype(made) * by.astype(made), by.astype(made)
+
+    def average_of_all(a: Any, weights: Any) -> Any:
+        products, by = scaled(a, weights)
+        total = np.sum(by)
+        if total == 0:
+            raise ZeroDivisionError
+        return np.sum(products) / total
+
+    def average(a: Any, weights: Any) -> Any:
+        products, by = scaled(a, weights)
+        totals = np.sum(by, axis)
+        if np.any(totals == 0):
+            raise ZeroDivisionError
+        return np.sum(products, axis) / totals
+
+    return average_of_all if axis is None else average

@@ -1,0 +1,81 @@
+"""Repeat the elements of arrays, or whole arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types as nb
+from numba.np.numpy_support import as_dtype
+from numba.np.unsafe.ndarray import to_fixed_tuple
+
+from pykernels.kernel.numba.copying import copy
+from pykernels.kernel.numba.functions.along import around, checked_axis
+from pykernels.kernel.numba.functions.views import NEW, arranged, broadcast
+from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer
+
+
+@compiled
+def _repeated(a: Any, repeats: Any, inner: Any, dtype: Any) -> Any:
+    """Return runs of `inner` elements of a contiguous array, each repeated, as a vector."""
+    if repeats < 0:
+        raise ValueError("repeats may not contain negative values")
+    runs = a.size // inner if inner > 0 else 0
+    rows, made = a.reshape((runs, inner)), np.empty((runs, repeats, inner), dtype)
+    if inner == 1:
+        for i in range(runs):
+            for k in range(repeats):
+                made[i, k, 0] = rows[i, 0]
+    else:
+        for k in range(repeats):
+            copy(made[:, k], rows)
+    return made.reshape(made.size)
+
+
+@implements(np.repeat, method="repeat")
+def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    if not is_array(a) or not is_integer(repeats) or not (axis is None or (is_integer(axis) and a.ndim > 0)):
+        return None
+    dtype, ndim = as_dtype(a.dtype), a.ndim
+    if axis is None:
+        return lambda a, repeats: _repeated(np.ascontiguousarray(a), repeats, 1, dtype)
+
+    def repeat(a: Any, repeats: Any, axis: Any) -> Any:
+        at = checked_axis(axis, ndim)
+        lengths = np.empty(ndim, np.intp)
+        for i in range(ndim):
+            lengths[i] = a.shape[i] * (repeats if i == at else 1)
+        made = _repeated(np.ascontiguousarray(a), repeats, around(a.shape, at)[1], dtype)
+        return made.reshape(to_fixed_tuple(lengths, ndim))
+
+    return repeat
+
+
+@implements(np.tile)
+def _tile(a: Any, reps: Any) -> Any:
+    several = isinstance(reps, (tuple, nb.BaseTuple))
+    if not is_array(a) or not all(map(is_integer, reps if several else (reps,))):
+        return None
+    count = len(reps) if several else 1
+    dtype, ndim = as_dtype(a.dtype), max(a.ndim, count)
+    missing, doubled = ndim - a.ndim, 2 * ndim
+    # Beside each axis of the array, an axis of its repetitions.
+    order = tuple(each for axis in range(ndim) for each in (NEW, axis - missing if axis >= missing else NEW))
+
+    @compiled
+    def tiled(a: Any, times: Any) -> Any:
+        lengths, whole = np.ones(doubled, np.intp), np.empty(ndim, np.intp)
+        for axis in range(ndim):
+            if axis >= ndim - count:
+                lengths[2 * axis] = max(times[axis - (ndim - count)], 0)
+            if axis >= missing:
+                lengths[2 * axis + 1] = a.shape[axis - missing]
+            whole[axis] = lengths[2 * axis] * lengths[2 * axis + 1]
+        shape = to_fixed_tuple(lengths, doubled)
+        made = np.empty(shape, dtype)
+        copy(made, broadcast(arranged(a, order), shape))
+        return made.reshape(to_fixed_tuple(whole, ndim))
+
+    if several:
+        return lambda a, reps: tiled(a, reps)
+    return lambda a, reps: tiled(a, (reps,))
