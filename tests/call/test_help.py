@@ -23,7 +23,7 @@ def test_help_and_notebooks_show_the_schema(tmp_path: Path) -> None:
     module = pykernels.custom_op_module("gain", tmp_path).py_api().cpp_def().py_kernel()
     text = shown(module)
     assert "gain_forward(x, *, scale: double = 1.0) -> y" in text
-    assert "gain(x, scale=1.0)" in text and "A factor." in text
+    assert "gain(x, scale=1.0)" in text and "Passed to the kernel." in text
     assert "One op folder." in (pykernels.OpModule.__doc__ or "")
 
     class Printer:

@@ -40,7 +40,7 @@ def forward(args, outs):
     WHOLE_ARRAY: """
 def forward(args):
     (x,) = args
-    return np.exp(x[:, ::-1]) * 3 + x[::-1]
+    return np.exp(np.sort(x, axis=1)) * 3 + x
 """,
 }
 FAST = "FAST_MATH = True\n"

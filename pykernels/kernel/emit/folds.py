@@ -13,18 +13,6 @@ from pykernels.kernel.emit.vector_writer import Writer
 _I32 = ir.IntType(32)
 
 
-def identity(name: str, dtype: np.dtype) -> bool | int | float:
-    """Return the initial value of a reduction."""
-    if name in ("add", "multiply"):
-        return int(name == "multiply")
-    if dtype.kind == "b":
-        return name == "minimum"
-    if dtype.kind == "f":
-        return -math.inf if name == "maximum" else math.inf
-    limits = np.iinfo(dtype)
-    return int(limits.min if name == "maximum" else limits.max)
-
-
 def combine(w: Writer, name: str, dtype: np.dtype, folded: ir.Value, value: ir.Value) -> ir.Value:
     """Emit one step on numbers or vectors; NaN propagates."""
     return EMITTERS[name](w, dtype, value, folded)

@@ -15,13 +15,14 @@ import llvmlite.ir as ir
 import numpy as np
 
 from pykernels.build import linking
-from pykernels.kernel.emit import folds, number_checks, target, vector_math
+from pykernels.kernel.emit import number_checks, target, vector_math
 from pykernels.kernel.emit.stage_code import StageCode
 from pykernels.kernel.emit.vector_writer import FAST_MATH, Writer
 from pykernels.kernel.expression.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced, Strides
 from pykernels.kernel.expression.axes import Shape, encoded
 from pykernels.kernel.expression.fused import Fused
 from pykernels.kernel.expression.nodes import NotExpressible, dtype_of
+from pykernels.kernel.expression.operations import neutral_of
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, Facts
 from pykernels.kernel.plan.graph import within
 from pykernels.kernel.plan.planning import Planner
@@ -250,5 +251,5 @@ def _shapes(shapes: Sequence[Shape]) -> list[int]:
 
 def _pattern(node: Reduction, storage: np.dtype) -> int:
     """Return the bits of the initial value of a reduction."""
-    first = np.array(folds.identity(node.name, dtype_of(node)), storage).tobytes()
+    first = np.array(neutral_of(node.name, dtype_of(node)), storage).tobytes()
     return int.from_bytes(first, "little", signed=len(first) == 8)

@@ -20,6 +20,7 @@ from pykernels.kernel.emit.operands import Operands
 from pykernels.kernel.emit.vector_writer import Writer, constant, convert, spread, storage_type
 from pykernels.kernel.expression.array_nodes import Extent, Reduction
 from pykernels.kernel.expression.nodes import Node, Operation, dtype_of
+from pykernels.kernel.expression.operations import neutral_of
 from pykernels.kernel.plan.graph import within
 from pykernels.kernel.plan.stages import Array, Plan, Stage, arguments_of, nodes_of
 
@@ -123,7 +124,7 @@ class StageCode:
         fixed = [self._values(builder, at_row) for at_row in at_rows]
         in_rows = [(node, array) for node, array in self._stage.folds if not self._has_columns(array)]
         firsts = [
-            constant(folds.identity(node.name, _folded_in(node)), _folded_in(node), self._lanes) for node, _ in in_rows
+            constant(neutral_of(node.name, _folded_in(node)), _folded_in(node), self._lanes) for node, _ in in_rows
         ]
         head = builder.block
         loop, after = (self._function.append_basic_block(name) for name in ("loop", "after"))

@@ -81,6 +81,8 @@ class Properties:
     cost: Cost = Cost.LOW
     raises: Raises | None = None
     loops: Loops = Loops.NUMBA
+    #: Returns the number of a dtype that changes no other, for operations that fold arrays.
+    neutral: Callable[[np.dtype], bool | int | float] | None = None
 
     @property
     def operators(self) -> tuple[Callable[..., Any], ...]:
@@ -100,6 +102,30 @@ def _in_bool(*operands: Any) -> np.dtype:
     return np.dtype(np.bool_)
 
 
+def _zero(dtype: np.dtype) -> int:
+    return 0
+
+
+def _one(dtype: np.dtype) -> int:
+    return 1
+
+
+def _lowest(dtype: np.dtype) -> bool | int | float:
+    return False if dtype.kind == "b" else -math.inf if dtype.kind == "f" else int(np.iinfo(dtype).min)
+
+
+def _highest(dtype: np.dtype) -> bool | int | float:
+    return True if dtype.kind == "b" else math.inf if dtype.kind == "f" else int(np.iinfo(dtype).max)
+
+
+def _nan_or(number: Callable[[np.dtype], Any]) -> Callable[[np.dtype], Any]:
+    return lambda dtype: math.nan if dtype.kind == "f" else number(dtype)
+
+
+def _all_bits(dtype: np.dtype) -> int:
+    return int(~dtype.type(0))
+
+
 _Row = Properties
 _LOW, _MODERATE, _HIGH = Cost
 _DIVISION, _OVERFLOW, _SHIFT, _CONVERSION, _RESULT = Raises
@@ -110,9 +136,15 @@ OPERATIONS: Mapping[str, Properties] = {
     for row in (
         # numba promises LLVM that sums, differences and products of integers never overflow. LLVM then omits checks of
         # indices computed from them. Dividing the smallest integer by -1 ends the process.
-        _Row("add", python=(ast.Add, operator.add), raises=_OVERFLOW, loops=_OURS_FOR_INTEGERS),
+        _Row("add", python=(ast.Add, operator.add), raises=_OVERFLOW, loops=_OURS_FOR_INTEGERS, neutral=_zero),
         _Row("subtract", python=(ast.Sub, operator.sub), raises=_OVERFLOW, loops=_OURS_FOR_INTEGERS),
-        _Row("multiply", python=(ast.Mult, operator.mul), raises=_OVERFLOW, loops=_OURS_FOR_INTEGERS),
+        _Row(
+            "multiply",
+            python=(ast.Mult, operator.mul),
+            raises=_OVERFLOW,
+            loops=_OURS_FOR_INTEGERS,
+            neutral=_one,
+        ),
         _Row("negative", python=(ast.USub, operator.neg), loops=_OURS_FOR_INTEGERS),
         _Row("positive", ("conjugate", "copy"), python=(ast.UAdd, operator.pos)),
         _Row("divide", ("true_divide",), python=(ast.Div, operator.truediv), cost=_MODERATE, raises=_DIVISION),
@@ -126,18 +158,21 @@ OPERATIONS: Mapping[str, Properties] = {
         _Row("absolute", ("abs", "fabs"), c="fabs"),
         _Row("sign", loops=_OURS),
         _Row("copysign", c="copysign"),
-        *map(_Row, ("heaviside", "maximum", "minimum", "fmax", "fmin", "where")),
+        *map(_Row, ("heaviside", "where")),
+        *(_Row(name, neutral=neutral) for name, neutral in (("maximum", _lowest), ("minimum", _highest))),
+        *(_Row(name, neutral=_nan_or(number)) for name, number in (("fmax", _lowest), ("fmin", _highest))),
         # To whole numbers.
         *map(_Row, ("floor", "ceil", "trunc")),
         _Row("rint", ("round", "round_", "around")),
         # Bits and truth values.
-        _Row("bitwise_and", python=(ast.BitAnd, operator.and_)),
-        _Row("bitwise_or", python=(ast.BitOr, operator.or_)),
-        _Row("bitwise_xor", python=(ast.BitXor, operator.xor)),
+        _Row("bitwise_and", python=(ast.BitAnd, operator.and_), neutral=_all_bits),
+        _Row("bitwise_or", python=(ast.BitOr, operator.or_), neutral=_zero),
+        _Row("bitwise_xor", python=(ast.BitXor, operator.xor), neutral=_zero),
         _Row("invert", ("bitwise_not",), python=(ast.Invert, operator.invert)),
         _Row("left_shift", python=(ast.LShift, operator.lshift), raises=_SHIFT, loops=_OURS_FOR_INTEGERS),
         _Row("right_shift", python=(ast.RShift, operator.rshift), raises=_SHIFT, loops=_OURS_FOR_INTEGERS),
-        *(_Row(name, computed_in=_in_bool) for name in ("logical_and", "logical_or", "logical_xor")),
+        _Row("logical_and", computed_in=_in_bool, neutral=_one),
+        *(_Row(name, computed_in=_in_bool, neutral=_zero) for name in ("logical_or", "logical_xor")),
         _Row("logical_not", python=(ast.Not, operator.not_), computed_in=_in_bool),
         _Row("equal", python=(ast.Eq, operator.eq), computed_in=np.result_type),
         _Row("not_equal", python=(ast.NotEq, operator.ne), computed_in=np.result_type),
@@ -171,6 +206,13 @@ OPERATIONS: Mapping[str, Properties] = {
         *(_Row(name, module="") for name in ("wrap", "to_half")),
     )
 }
+
+
+def neutral_of(name: str, dtype: np.dtype) -> bool | int | float:
+    """Return the number of a dtype that changes no other one when an operation combines them."""
+    neutral = OPERATIONS[name].neutral
+    assert neutral is not None, name
+    return neutral(dtype)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from pykernels.tools.commands.explain import _lines
         ("return np.where(x > 0)[0]", "5: where", 1 << 18),
         ("return np.take(m, k, axis=0)", "", 0),
         ("y = x.copy()\n    y[1:] += x[:-1]\n    return y", "", 0),
-        ("return np.roll(x, 1)", "", 0),
+        ("return np.pad(x, 1)", "", 0),
         ("return np.take(x, k)", "", 0),
         ("y = x.copy()\n    y[:] = x[k]\n    return y", "", 0),
         ("return np.argmax(x)", "", 0),

@@ -10,8 +10,9 @@ from numba import types as nb
 from numba.core import errors
 from numba.np.numpy_support import from_dtype
 
+from pykernels.kernel.expression.operations import neutral_of
 from pykernels.kernel.numba.functions.folding import dtype_of
-from pykernels.kernel.numba.functions.reducing import NEUTRAL, Call, fold_by
+from pykernels.kernel.numba.functions.reducing import Call, fold_by
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer, require_known
 
 
@@ -41,7 +42,7 @@ def _folded(
     x: nb.Array, dtype: np.dtype, axes: tuple[int, ...], keepdims: Any, ufunc: np.ufunc, term: Any, finish: Any = None
 ) -> Callable[..., Any]:
     """Return an implementation with the parameter `x`."""
-    fold, start = fold_by(ufunc, dtype, term, finish), dtype.type(NEUTRAL[ufunc](dtype))
+    fold, start = fold_by(ufunc, dtype, term, finish), dtype.type(neutral_of(ufunc.__name__, dtype))
 
     @compiled
     def compute(x: Any, mask: Any, initial: Any, made: Any) -> None:

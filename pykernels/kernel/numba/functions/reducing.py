@@ -3,42 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import types as nb
 from numba.core import errors
 
+from pykernels.kernel.expression.operations import OPERATIONS, neutral_of
 from pykernels.kernel.numba.copying import copy
 from pykernels.kernel.numba.functions.along import checked_axis
 from pykernels.kernel.numba.functions.folding import Axes, blocks, dtype_of, folder, lengths_left
 from pykernels.kernel.numba.implementing import compiled, implements, implements_of_ufuncs, is_array, require_known
-
-
-def _lowest(dtype: np.dtype) -> Any:
-    return False if dtype.kind == "b" else -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
-
-
-def _highest(dtype: np.dtype) -> Any:
-    return True if dtype.kind == "b" else np.inf if dtype.kind == "f" else np.iinfo(dtype).max
-
-
-#: The number of a dtype that changes no other one, by the ufunc that combines them.
-NEUTRAL: Mapping[np.ufunc, Callable[[np.dtype], Any]] = {
-    np.add: lambda dtype: 0,
-    np.multiply: lambda dtype: 1,
-    np.maximum: _lowest,
-    np.minimum: _highest,
-    np.fmax: lambda dtype: np.nan if dtype.kind == "f" else _lowest(dtype),
-    np.fmin: lambda dtype: np.nan if dtype.kind == "f" else _highest(dtype),
-    np.logical_or: lambda dtype: False,
-    np.logical_and: lambda dtype: True,
-    np.logical_xor: lambda dtype: False,
-    np.bitwise_or: lambda dtype: 0,
-    np.bitwise_xor: lambda dtype: 0,
-    np.bitwise_and: lambda dtype: True if dtype.kind == "b" else np.invert(dtype.type(0)),
-}
 
 
 # Which elements count, of an array and a mask.
@@ -69,7 +45,7 @@ def fold_by(
 ) -> Any:
     """Return `folder` for a ufunc's `reduce` over the elements that count, by a function in `COUNTS`."""
     kind = dtype.type
-    neutral = kind(NEUTRAL[ufunc](dtype))
+    neutral = kind(neutral_of(ufunc.__name__, dtype))
     needs_elements = ufunc.identity is None and not may_be_empty
     if counts is not None:
         plain, is_counted = compiled(term or (lambda x, other, center: x)), compiled(counts)
@@ -219,7 +195,7 @@ def reduce_by(
     call, made = Call(a, axis, keepdims, where, out, initial), result_dtype(ufunc, a, dtype)
     check_start(made, initial)
     has_start, kind = initial is not None, made.type
-    neutral = kind(NEUTRAL[ufunc](made))
+    neutral = kind(neutral_of(ufunc.__name__, made))
     fold = fold_by(ufunc, made, counts=COUNTS.get((call.is_masked, skips_nan)), may_be_empty=initial is not None)
 
     @compiled
@@ -288,7 +264,7 @@ def _define_ptp() -> None:
         kind = dtype.type
         greatest = fold_by(np.maximum, dtype)
         least = fold_by(np.minimum, dtype, finish=lambda number, n, highest: kind(highest - number))
-        lowest, highest = kind(_lowest(dtype)), kind(_highest(dtype))
+        lowest, highest = (kind(neutral_of(name, dtype)) for name in ("maximum", "minimum"))
 
         @compiled
         def compute(x: Any, mask: Any, initial: Any, made: Any) -> None:
@@ -316,6 +292,7 @@ def _reduce(
     initial: Any = None,
     where: Any = True,
 ) -> Any:
-    if ufunc not in NEUTRAL or not is_array(array) or array.ndim == 0:
+    row = OPERATIONS.get(ufunc.__name__)
+    if row is None or row.neutral is None or not is_array(array) or array.ndim == 0:
         return None
     return reduce_by(ufunc, array, axis, dtype, out, keepdims, initial, where, array="array")

@@ -17,6 +17,8 @@ _JOINED = """
     np.stack([x, y]), np.stack((x.T, y.T), -1), np.concatenate([x, y[:, :1], x > 3], 1), np.concatenate((x, y), None),
     np.concatenate((x[0, :, :2], x[1, :, ::2].T[:, :2])), np.concatenate((x, y), axis=-2, dtype=np.float32),
     np.vstack((x[0, 0], y[0])), np.hstack((x, x)), np.hstack([x[0, 0], y[0, 1]]), np.dstack((x[0], y[1])),
+"""
+_JOINED_MORE = """
     np.column_stack((x[0, :, 0], y[0])), np.append(x, y), np.append(x, y, 2), np.concatenate((x[:0], y)),
     np.stack([x[i] for i in range(2)], 1), np.hstack([x[i].T * 2 for i in range(2)]),
     np.concatenate([h * 2 for h in np.split(x, 2, axis=2)], axis=2),
@@ -51,7 +53,9 @@ def returning(expressions: str) -> str:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("expressions", [_JOINED, _MOVED, _PADDED], ids=["joined", "moved", "padded"])
+@pytest.mark.parametrize(
+    "expressions", [_JOINED, _JOINED_MORE, _MOVED, _PADDED], ids=["joined", "more", "moved", "padded"]
+)
 def test_values(tmp_path: Path, expressions: str) -> None:
     check(tmp_path, returning(expressions), X, Y)
 
