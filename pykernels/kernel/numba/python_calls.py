@@ -30,6 +30,7 @@ from pykernels.kernel.facts import PythonCall, name_of
 from pykernels.kernel.numba import called_functions, cures, implementing
 from pykernels.kernel.numba.copying import parts
 from pykernels.kernel.numba.hooks import Unspecialized
+from pykernels.kernel.numba.numba_errors import reason_of
 from pykernels.kernel.numba.sampling import Refused, result_of
 from pykernels.kernel.python_calls import Description
 
@@ -122,7 +123,7 @@ class Typing:
             result = result_of(path, given, named, may_share=is_fixed)
             returned = _type_of(result)
         except Refused as refusal:
-            if problem:
+            if problem and not reason_of(problem).startswith("there is no "):
                 raise problem from None
             raise errors.TypingError(f"{name_of(path)} is not compiled{refusal}; {cures.for_call(path)}") from None
         this = func.this if isinstance(func, nb.BoundFunction) else None

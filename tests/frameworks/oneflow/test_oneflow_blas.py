@@ -52,7 +52,8 @@ library = ctypes.CDLL({library!r})
 threads, most_threads = (ctypes.c_int.in_dll(library, name) for name in ("threads", "most_threads"))
 pykernels.load_ops(pykernels.base.paths.OPS / "dense")
 dense = pykernels.list_ops()["dense"].api.dense
-x, w = np.ones((2, 3), np.float32), np.full((4, 3), 2, np.float32)
+# Small products are computed without the BLAS.
+x, w = np.ones((64, 80), np.float32), np.full((96, 80), 2, np.float32)
 if {first!r} == "framework":
     flow_x = flow.tensor(x)
     dense(flow_x, flow.tensor(w)).numpy()
@@ -70,8 +71,8 @@ class Graph(flow.nn.Graph):
 flow_x, flow_w = flow.tensor(x, requires_grad=True), flow.tensor(w)
 y = dense(flow_x, flow_w)
 y.sum().backward()
-assert y.tolist() == Graph()(flow_x.detach(), flow_w).tolist() == [[6.0] * 4] * 2
-assert flow_x.grad.tolist() == [[8.0] * 3] * 2
+assert y.tolist() == Graph()(flow_x.detach(), flow_w).tolist() == [[160.0] * 96] * 64
+assert flow_x.grad.tolist() == [[192.0] * 80] * 64
 assert most_threads.value == 1 and threads.value == 4
 """
 

@@ -107,7 +107,7 @@ def test_negative_places_of_flat_count_from_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
-@pytest.mark.parametrize("call", ["np.bincount(z + 7)", "np.round(z, 1)", "np.cov(z, z)"])
+@pytest.mark.parametrize("call", ["np.round(z, 1)", "np.cov(z, z)"])
 def test_functions_with_other_values_are_left_to_python(tmp_path: Path, call: str) -> None:
     kernel = kernel_of(tmp_path, f"def forward(args, outs):\n    x, z = args\n    np.roll({call}, 1)\n")
     x = np.ones(8)

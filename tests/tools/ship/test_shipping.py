@@ -269,10 +269,13 @@ def test_list_names_the_installed_package(site: Path) -> None:
 
 
 CENTERED = """
+    import numpy as np
+
+
     def forward(args, *, centered, axis):
         (x,) = args
         if centered:
-            return x - x.mean(axis, keepdims=True)
+            return x - np.flip(x, axis)
         return x + 1
     """
 CENTERED_DEFINITION = """
