@@ -42,7 +42,7 @@ np.shape(a)[k] | np.hamming(abs(k)) | np.sinc(x) | x[x.argsort()] | x.copy() | x
 x.view(np.int8) | x.view(np.int64) | x.flat[k] | x.item() | x.take(z) | x[z] | x[z % len(x)] | a[z] | a[:, z] |
 a[k] | a[:, k] | a[k, z] | a[..., k] | x[x > 0] | a[a > 0] | x[::-1][k:] | x[k:] | x[:k] | x[k::2] | x[::k] |
 x[::-1] | a[k:, ::-1] | a[::-1, k] | x[-k:k] | a[1:, 1:] | x[None, :] |
-np.lib.stride_tricks.sliding_window_view(x, 3) | np.unwrap(x) | np.logspace(0, 1, 4) |
+np.lib.stride_tricks.sliding_window_view(x, 3) | np.cumsum(x) | np.logspace(0, 1, 4) |
 np.geomspace(1, 2, 3)""".replace(" |\n", " | ").split(" | ")
 #: Statements that change arrays in place.
 IN_PLACE = """v = x.copy(); v {op}= w | v = x.copy(); v[k:] {op}= w | v = x.copy(); v[1:] {op}= v[:-1] |

@@ -65,9 +65,10 @@ class CallOfPython(Signature):  # type: ignore[misc]
         super().__init__(returned, tuple(types), this, inspect.Signature(parameters))
         self.call: PythonCall = call
 
-    def emit_call_of_python(self, context: Any, builder: Any, arguments: Sequence[Any], loc: Any) -> Any:
-        """Emit the call, which stands at the line `loc`."""
-        return _emit(context, builder, self, arguments, replace(self.call, where=f"{loc.filename}:{loc.line}"))
+    def emit_call_of_python(self, context: Any, builder: Any, arguments: Sequence[Any], loc: Any = None) -> Any:
+        """Emit the call, which stands at the line `loc` if that is known."""
+        call = replace(self.call, where=f"{loc.filename}:{loc.line}") if loc else self.call
+        return _emit(context, builder, self, arguments, call)
 
 
 class Typing:

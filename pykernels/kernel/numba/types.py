@@ -52,6 +52,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
         argument_types = (_group_type(signature.inputs, writable=False), *outs, *keywords, *pieces)
         with warnings.catch_warnings(), specializable(bool(signature.specializable)), allowed_in(frozenset(files)):
             warnings.simplefilter("ignore", errors.NumbaWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)  # of what numba does with code of generators
             values = dict(signature.constants)
             parts = Parts(kernel.helpers, values, intrinsics.rewritten)
             function = kernel.function if in_pieces else parts.outlined(kernel.function, kernel.keywords)

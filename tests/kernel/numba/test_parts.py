@@ -105,7 +105,9 @@ def test_what_is_outlined() -> None:
         "__pykernels_value_0 = x * m + 1",
         "y = np.sort(__pykernels_value_0)",
     ]
-    assert "(__pykernels_number_n, y) = lines1(m, x)\n    n = __pykernels_number_n\n    for i in range(n):" in text
+    assert "__pykernels_number_n, y = lines1(m, x)\n    n = __pykernels_number_n" in text.replace("(__", "__").replace(
+        "y)", "y"
+    )
 
 
 @pytest.mark.parametrize(

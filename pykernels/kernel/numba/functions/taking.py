@@ -19,7 +19,7 @@ from pykernels.kernel.numba.implementing import compiled, implements, is_array, 
 @implements(np.take, method="take")
 def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     found = _vector_of(indices)
-    if not is_array(a) or a.ndim == 0 or found is None or out is not None or mode not in _MODES:
+    if not is_array(a) or found is None or out is not None or mode not in _MODES:
         return None
     vector_of, more = found
     in_mode, dtype, ndim, last = _MODES[mode], as_dtype(a.dtype), a.ndim - 1 + more, a.ndim - 1
@@ -32,7 +32,7 @@ def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "
             return _taken(a, (1, a.size, 1), in_mode(picked, a.size), dtype).reshape(shape)
 
         return take_any
-    if not is_integer(axis):
+    if not is_integer(axis) or a.ndim == 0:
         return None
     if ndim == 0:
 
