@@ -51,6 +51,13 @@ def link(
     object_path.unlink()
 
 
+def find_objcopy() -> str | None:
+    """Return the path of the program that `isolate` needs; None if it is missing."""
+    import shutil  # not above: a kernel from the cache is not linked
+
+    return shutil.which("objcopy")
+
+
 def isolate(source: Path, target: Path, symbol: str, name: str) -> Path:
     """Copy an object file; rename `symbol` to `name`, and make all other symbols local; return the copy.
 
@@ -59,9 +66,7 @@ def isolate(source: Path, target: Path, symbol: str, name: str) -> Path:
     BuildError
         There is no ``objcopy``, or a tool failed.
     """
-    import shutil  # not above: a kernel from the cache is not linked
-
-    objcopy = shutil.which("objcopy")
+    objcopy = find_objcopy()
     if objcopy is None:
         raise BuildError("objcopy is not on the PATH; install it (Debian, Ubuntu: apt install binutils)")
     # Symbols distinguish groups of sections, but they become local.

@@ -16,6 +16,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.np.numpy_support import from_dtype
 
 from pykernels.base.errors import KernelError
+from pykernels.build import linking
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.numba import intrinsics, iterations
 from pykernels.kernel.numba.adapter import Result, computed_in
@@ -55,7 +56,9 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
             warnings.simplefilter("ignore", DeprecationWarning)  # of what numba does with code of generators
             values = dict(signature.constants)
             parts = Parts(kernel.helpers, values, intrinsics.rewritten)
-            function = kernel.function if in_pieces else parts.outlined(kernel.function, kernel.keywords)
+            function = kernel.function
+            if not in_pieces and linking.find_objcopy():
+                function = parts.outlined(function, kernel.keywords)
             function = intrinsics.rewritten(function, kernel.keywords, values, parts.names, in_pieces=in_pieces)
             dispatcher = compile_function(**intrinsics.OPTIONS)(function)
             dispatcher.compile(argument_types)

@@ -78,6 +78,11 @@ def test_shapes_that_do_not_fit(tmp_path: Path) -> None:
     assert "could not be broadcast together" in message
 
 
+def test_nothing_is_fused_without_objcopy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pykernels.build.linking.find_objcopy", lambda: None)
+    assert fused_in(tmp_path, "y = np.sort(x.ravel())\n    return y * y * 2 - y, m", X, M) == 0
+
+
 def outlined(text: str) -> tuple[str, list[outlining.Lines]]:
     """The definition after outlining, and the lines that it calls."""
     (definition,) = ast.parse(text).body
