@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.kernel.expression.promotion import NUMBER
+from pykernels.kernel.numba import outlining
 
 _DTYPE = "__pykernels_dtype_"
 #: Names in the changed definition, and the dtypes that they stand for.
@@ -37,7 +38,7 @@ def expose(definition: ast.FunctionDef, namespace: Mapping[str, Any], values: Ma
     values : mapping
         The values of parameters that are compiled in.
     """
-    stored = {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stored = outlining.stored(definition)
     own = stored | {n.arg for n in ast.walk(definition) if isinstance(n, ast.arg)}
     found = {name: value for name, value in (vars(builtins) | dict(namespace)).items() if name not in own}
     exposer = _Exposer(found, {name: value for name, value in values.items() if name not in stored})

@@ -80,7 +80,6 @@ class Parts:
         function = self._function
         made = promotion.function_of(definition, function.__globals__, function.__code__.co_filename)
         made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-        made.__module__ = function.__module__
         return made
 
     def define(self, weak: frozenset[str], lines: Lines) -> str:
@@ -96,9 +95,7 @@ class Parts:
         """Return a function of a kernel."""
         parameters = ast.arguments([], [ast.arg(each) for each in taken], None, [], [], None, [])
         definition = ast.copy_location(ast.FunctionDef(name, parameters, body, [], None), body[-1])
-        made = promotion.function_of(definition, self._function.__globals__, self._function.__code__.co_filename)
-        made.__module__ = self._function.__module__
-        return made
+        return promotion.function_of(definition, self._function.__globals__, self._function.__code__.co_filename)
 
     def _choose(self, lines: Lines, weak: frozenset[str], function: Any, types: tuple[Any, ...]) -> Any:
         """Return the implementation of lines for these types."""

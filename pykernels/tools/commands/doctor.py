@@ -21,7 +21,7 @@ import numpy as np
 from pykernels.base import paths
 from pykernels.base.errors import PykernelsError
 from pykernels.base.frameworks import FRAMEWORKS
-from pykernels.build import cache, toolchain
+from pykernels.build import cache, linking, toolchain
 from pykernels.kernel.emit import vector_math
 from pykernels.kernel.numba import hooks
 from pykernels.load.folders import find
@@ -143,7 +143,7 @@ def _compiler() -> Iterator[_Finding]:
 
 
 def _binutils() -> Iterator[_Finding]:
-    found = shutil.which("objcopy")
+    found = linking.find_objcopy()
     if found:
         yield _Finding("objcopy", WORKS, found)
     else:
