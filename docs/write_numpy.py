@@ -12,7 +12,8 @@ import numpy as np
 from scipy import special
 
 from pykernels.kernel.expression import calls, operations, substitutes
-from pykernels.kernel.numba import called_functions, intrinsics
+from pykernels.kernel.numba import intrinsics
+from pykernels.kernel.numba.python_calls import called_functions
 from pykernels.kernel.numba.target import kernel_target
 
 _MODULES = (np, np.linalg, np.fft, special)

@@ -20,7 +20,7 @@ from pykernels.base.settings import require_compiled
 from pykernels.base.version import __version__
 from pykernels.call.builder import user_op_builder
 from pykernels.define.prop import CustomOpProp
-from pykernels.kernel.numba.iterations import prange
+from pykernels.kernel.numba.rewriting.iterations import prange
 from pykernels.load.discovery import list_ops, load_ops, reload, unload_ops
 from pykernels.load.module import OpModule, custom_op_module
 from pykernels.load.registration import register

@@ -105,8 +105,8 @@ void FreeGrowable(void* data, std::size_t size, void* info) {
 
 extern "C" {
 
-// Per-thread memory for small arrays. Kernels stack blocks in it (kernel/numba/counting.py) and set only the count and
-// the address of their MemInfo. The memory is free again when all blocks are free.
+// Per-thread memory for small arrays. Kernels stack blocks in it (kernel/numba/llvm_ir/counting.py) and set only the
+// count and the address of their MemInfo. The memory is free again when all blocks are free.
 struct Arena {
   alignas(64) char memory[4096];
   std::size_t used;

@@ -27,11 +27,14 @@ from pykernels.build import linking
 from pykernels.kernel.emit import target, vector_math
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts, PythonCall
-from pykernels.kernel.numba import adapter, copying, cures, hooks, intrinsics, output_reuse, passes, python_calls
+from pykernels.kernel.numba import adapter, copying, cures, hooks, intrinsics
+from pykernels.kernel.numba.arrays import output_reuse
 from pykernels.kernel.numba.hooks import NotNative
-from pykernels.kernel.numba.loop_math import LoopMath
+from pykernels.kernel.numba.llvm_ir import passes
+from pykernels.kernel.numba.llvm_ir.loop_math import LoopMath
 from pykernels.kernel.numba.numba_errors import reason_of
-from pykernels.kernel.numba.part_calls import PARTS, compile_parts
+from pykernels.kernel.numba.parts.calling import PARTS, compile_parts
+from pykernels.kernel.numba.python_calls import calling as python_calls
 from pykernels.kernel.numba.target import kernel_target
 from pykernels.kernel.numba.types import check_results, is_in_pieces, type_kernel
 from pykernels.kernel.read.signature import Signature
@@ -81,7 +84,7 @@ def compile_kernel(
         results, is_widened = check_results(kernel, signature, output_names, returned)
     in_pieces = is_in_pieces(kernel)
     written = adapter.write(
-        signature, kernel.keywords, results, in_pieces=in_pieces, may_lend=hooks.is_on("output_reuse")
+        signature, kernel.keywords, results, in_pieces=in_pieces, may_lend=hooks.is_on("arrays.output_reuse")
     )
     code, undefined, math, calls = _object_code(written, dispatcher, kernel)
     used = [name for name in undefined if name in PARTS]
@@ -111,7 +114,7 @@ def compile_kernel(
             # float16 results are computed in separate arrays, and then written to the outputs as a whole.
             # Python is called once in a run.
             in_pieces=in_pieces and not calls and all(tensor.dtype != np.float16 for tensor in signature.tensors),
-            fast_math=kernel.fast_math and hooks.is_on("fast_math"),
+            fast_math=kernel.fast_math and hooks.is_on("llvm_ir.fast_math"),
             python_calls=calls,
         ),
         is_widened,

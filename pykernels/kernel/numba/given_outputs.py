@@ -14,7 +14,7 @@ from numba import types as nb
 from numba.core import cgutils, errors
 
 from pykernels.kernel.numba.copying import parts
-from pykernels.kernel.numba.numpy_numbers import IN_PLACE, python_function
+from pykernels.kernel.numba.semantics.numpy_numbers import IN_PLACE, python_function
 
 
 def checked(context: Any, function: Any, signature: Any, found: Any) -> Any:

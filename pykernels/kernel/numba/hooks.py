@@ -33,7 +33,7 @@ class NotNative(Exception):
 
 @dataclass(frozen=True)
 class Hook:
-    """A hook, implemented by the module or package of the same name here."""
+    """A hook; its name in `HOOKS` is the module or package that implements it, within this package."""
 
     #: What the hook does for a kernel.
     does: str
@@ -96,32 +96,32 @@ HOOKS: Mapping[str, Hook] = {
         "numba's functions for elementwise operations take the arrays that they write to after those that they read",
         *_of("core.base.BaseContext", "make_array"),
     ),
-    "flat": _required(
+    "arrays.flat": _required(
         "``x.flat[i]`` raises where the index is past the end",
         "numba looks up the access to an element under ``getitem`` and ``setitem`` of its type for ``x.flat``",
         *_of("core.imputils", "Registry"),
         *_of("np.arrayobj", "iternext_numpy_getitem iternext_numpy_getitem_any iternext_numpy_getitem_flat"),
     ),
-    "ranges": _required(
+    "semantics.ranges": _required(
         "a range whose stop lies before its start is empty, however far",
         "numba's state of a range has the members ``start``, ``stop`` and ``step``",
         *_of("core.imputils", "Registry"),
     ),
-    "reshaping": _required(
+    "arrays.reshaping": _required(
         "``x.reshape(...)`` takes arrays that are not contiguous, and raises where the number of elements is another",
         "numba looks it up as ``array.reshape``, and makes arrays of their address, shape and strides",
         *_of("core.imputils", "Registry impl_ret_borrowed"),
         *_of("core.typing.templates", "AttributeTemplate bound_function infer_getattr signature"),
         *_of("np.arrayobj", "populate_array vararg_to_tuple"),
     ),
-    "numpy_operations": _required(
+    "semantics.numpy_operations": _required(
         "divisions, remainders, shifts and sums of whole numbers give NumPy's values, and never end the process",
         "numba asks its context for the loops of a universal function, by NumPy's names of types",
         *_of("core.base.BaseContext", "compile_internal get_ufunc_info"),
         *_of("core.imputils", "Registry"),
         *_of("np.ufunc_db", "get_ufunc_info"),
     ),
-    "numpy_numbers": _required(
+    "semantics.numpy_numbers": _required(
         "elements of arrays and Python's numbers have NumPy's dtypes, and wrap or raise as NumPy's do",
         "a call can be typed and compiled again, for other types of operands",
         *_of("core.imputils", "impl_ret_borrowed"),
@@ -136,7 +136,7 @@ HOOKS: Mapping[str, Hook] = {
         *_of("core.typing.templates", "AttributeTemplate"),
         *_of("np.unsafe.ndarray", "to_fixed_tuple"),
     ),
-    "python_calls": _required(
+    "python_calls.calling": _required(
         "a function that is not compiled is called as Python, and the rest of its kernel is compiled",
         "numba asks its context for the signature of a call, and emits what the context has for that signature",
         *_of("core.imputils", "impl_ret_new_ref"),
@@ -145,14 +145,14 @@ HOOKS: Mapping[str, Hook] = {
         *_of("np.arrayobj", "populate_array"),
         *_of("np.numpy_support", "as_dtype from_dtype"),
     ),
-    "inlining": _required(
+    "semantics.inlining": _required(
         "stores and errors beside a function within a kernel stay",
         "numba drops assignments without a use when it inlines, but for classes that are registered",
         *_of("core.compiler_machinery", "FunctionPass register_pass"),
         *_of("core.ir", "Assign Expr Stmt Var"),
         *_of("core.ir_utils", "alias_analysis_extensions remove_dead_extensions"),
     ),
-    "unbound": _required(
+    "semantics.unbound": _required(
         "a variable without a value raises where it is read",
         "each assignment shows in numba's IR, and a pass may add others",
         *_of("core.analysis", "compute_cfg_from_blocks"),
@@ -167,39 +167,39 @@ HOOKS: Mapping[str, Hook] = {
         "llvmlite.binding.ffi.lib._lock._lock",
     ),
     # ---- optional: without these, a kernel is slower or takes longer to compile
-    "counting": _optional(
+    "llvm_ir.counting": _optional(
         "small temporary arrays lie in an arena of the thread, and references to arrays are counted without atomics",
         "numba counts by ``NRT_incref`` and ``NRT_decref``, the first field of a block; LLVM prints their definitions",
     ),
-    "reductions": _optional(
+    "llvm_ir.reductions": _optional(
         "sums and extrema over loops have several accumulators",
         "LLVM prints a reduction as a phi of two values, ``fadd``, ``fmul`` or ``fcmp`` and ``select``, a line each",
     ),
-    "fast_math": _optional(
+    "llvm_ir.fast_math": _optional(
         "``FAST_MATH = True`` lets LLVM regroup the arithmetic of loops and whole-array kernels",
         "LLVM prints an operation and its flags in a line",
     ),
-    "loop_math": _optional(
+    "llvm_ir.loop_math": _optional(
         "``exp`` and its like are computed on vectors in loops and whole-array kernels",
         "LLVM prints the declarations of C's functions, by their names there",
     ),
-    "output_reuse": _optional(
+    "arrays.output_reuse": _optional(
         "a large result is computed directly in the output, and not copied",
         "numba gets memory for an array by ``NRT_MemInfo_alloc_aligned``, and knows its size then",
     ),
-    "unchecked": _optional(
+    "arrays.unchecked": _optional(
         "indices of a loop are checked once before it, so that it may be computed in vectors",
         "numba loads and stores an element at an address",
         *_of("core.base.BaseContext", "subtarget"),
         *_of("np.arrayobj", "load_item store_item"),
     ),
-    "assignments": _optional(
+    "arrays.assignments": _optional(
         "assignments of slices copy in whole runs, and take less time to compile",
         "numba looks them up as ``setitem``, and works out the part of the array in one function",
         *_of("core.types.misc", "SliceType"),
         *_of("np.arrayobj", "basic_indexing normalize_indices raise_with_shape_context setitem_array"),
     ),
-    "broadcasting": _optional(
+    "arrays.broadcasting": _optional(
         "operations on arrays of 3 and more axes compile in a fraction of the time, and run faster",
         "numba writes them with the classes and functions of one module, which find each other by name",
         *_of("core.funcdesc", "default_mangler"),
@@ -209,7 +209,7 @@ HOOKS: Mapping[str, Hook] = {
         *_of("np.npyimpl", "register_ufuncs register_unary_operator_kernel"),
         *_of("np.ufunc_db", "get_ufuncs"),
     ),
-    "references": _optional(
+    "llvm_ir.references": _optional(
         "kernels compile in three quarters of the time",
         "a type's model says whether it holds references",
         *_of("core.runtime.context", "NRTContext.get_meminfos"),
@@ -273,12 +273,17 @@ def using_numba() -> Iterator[None]:
         raise NotNative(text) from error
 
 
+def _module(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
 def _refusal() -> str:
     """Return why numba cannot compile any kernel: a required hook is off. Empty if it can."""
     for name, hook in HOOKS.items():
         missing = _missing(hook) if hook.is_required else ""
         if missing:
-            return f"numba {_version()} has no {missing}, which {name} relies on; pykernels is tested with {RANGE}"
+            who = f"which {_module(name)} relies on"
+            return f"numba {_version()} has no {missing}, {who}; pykernels is tested with {RANGE}"
     return ""
 
 
@@ -287,5 +292,5 @@ def state() -> str:
     refusal = _refusal()
     if refusal:
         return f"loops and whole-array kernels run as Python: {refusal}"
-    off = [name for name in HOOKS if not is_on(name)]
+    off = [_module(name) for name in HOOKS if not is_on(name)]
     return f"not tested: loops and whole-array kernels go without {', '.join(off)}" if off else ""

@@ -16,16 +16,18 @@ from numba.extending import intrinsic, overload
 
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.expression.operations import COMPARISONS
-from pykernels.kernel.numba import bounds, constants, hooks, iterations, preparing, unbound
-from pykernels.kernel.numba.numpy_numbers import apply_numpy, compute, python_function, resolve
-from pykernels.kernel.numba.python_numbers import apply_python, convert_number
+from pykernels.kernel.numba import hooks
+from pykernels.kernel.numba.rewriting import bounds, constants, iterations, preparing
+from pykernels.kernel.numba.semantics import unbound
+from pykernels.kernel.numba.semantics.numpy_numbers import apply_numpy, compute, python_function, resolve
+from pykernels.kernel.numba.semantics.python_numbers import apply_python, convert_number
 from pykernels.kernel.numba.target import compile_function
 
 #: Divisions follow NumPy, and an index past the end raises, as it does in Python.
 OPTIONS = {"error_model": "numpy", "boundscheck": True}
 
 # Loading these hooks registers their overloads with numba.
-for _name in ("assignments", "functions", "reshaping"):
+for _name in ("arrays.assignments", "functions", "arrays.reshaping"):
     hooks.load(_name)
 
 _part = compile_function(error_model="numpy", boundscheck=False)(iterations.part)
@@ -71,7 +73,7 @@ def rewritten(
     names = {**called, iterations.PART: _part, promotion.APART: apart, **constants.DTYPES}
     names |= {promotion.PYTHON: apply_python, promotion.NUMPY: apply_numpy, promotion.LIKE: like}
     write = functools.partial(promotion.rewrite, function, numbers, apply_weak, names=names)
-    unchecked = hooks.load("unchecked")
+    unchecked = hooks.load("arrays.unchecked")
     if unchecked is None:
         return write(prepare=prepare)
     names |= {bounds.FITS: unchecked.fits, bounds.BEFORE: unchecked.before}

@@ -25,13 +25,22 @@ from numba.core.runtime import rtsys
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_override, target_registry
 from numba.core.untyped_passes import LiteralUnroll, TranslateByteCode
 
-from pykernels.kernel.numba import counting, given_outputs, hooks, memory_safety, numpy_operations
-from pykernels.kernel.numba.inlining import Preparation
-from pykernels.kernel.numba.unbound import Checks
+from pykernels.kernel.numba import given_outputs, hooks, memory_safety
+from pykernels.kernel.numba.llvm_ir import counting
+from pykernels.kernel.numba.semantics import numpy_operations
+from pykernels.kernel.numba.semantics.inlining import Preparation
+from pykernels.kernel.numba.semantics.unbound import Checks
 
 _NAME = "pykernels"
 # The hooks with functions that are compiled in place of numba's own.
-_WITH_REGISTRIES = ("reshaping", "assignments", "flat", "numpy_operations", "broadcasting", "ranges")
+_WITH_REGISTRIES = (
+    "arrays.reshaping",
+    "arrays.assignments",
+    "arrays.flat",
+    "semantics.numpy_operations",
+    "arrays.broadcasting",
+    "semantics.ranges",
+)
 
 
 class _Library(AOTCodeLibrary):  # type: ignore[misc]
@@ -55,7 +64,7 @@ class _Library(AOTCodeLibrary):  # type: ignore[misc]
     def linked(self) -> Any:
         """Return a separate module with the function and all that it calls."""
         module = self._final_module.clone()
-        counts = hooks.is_on("counting")
+        counts = hooks.is_on("llvm_ir.counting")
         waiting, seen = [self], {rtsys.library} if counts else set()
         while waiting:
             library = waiting.pop()
@@ -101,7 +110,7 @@ class _TypingContext(typing.Context):  # type: ignore[misc]
 
     @functools.cached_property
     def _calls_of_python(self) -> Any:
-        return hooks.load("python_calls").Typing(self)
+        return hooks.load("python_calls.calling").Typing(self)
 
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
@@ -150,7 +159,7 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
 
     @functools.cached_property
     def nrt(self) -> Any:
-        references = hooks.load("references")
+        references = hooks.load("llvm_ir.references")
         return references.References(self, self.enable_nrt) if references else super().nrt
 
     @functools.cached_property

@@ -18,13 +18,14 @@ from numba.np.numpy_support import from_dtype
 from pykernels.base.errors import KernelError
 from pykernels.build import linking
 from pykernels.kernel.expression import promotion
-from pykernels.kernel.numba import intrinsics, iterations
+from pykernels.kernel.numba import intrinsics
 from pykernels.kernel.numba.adapter import Result, computed_in
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.implementing import specializable
 from pykernels.kernel.numba.numba_errors import line_of, reason_of
-from pykernels.kernel.numba.parts import Parts
-from pykernels.kernel.numba.python_calls import allowed_in
+from pykernels.kernel.numba.parts.fusing import Parts
+from pykernels.kernel.numba.python_calls.calling import allowed_in
+from pykernels.kernel.numba.rewriting import iterations
 from pykernels.kernel.numba.target import compile_function
 from pykernels.kernel.read.plain import uses
 from pykernels.kernel.read.signature import Group, Signature, group_shapes, leaves

@@ -15,7 +15,7 @@ from quick import thorough
 import pykernels
 from pykernels.base.errors import KernelError
 from pykernels.kernel.facts import LOOPS
-from pykernels.kernel.numba import reductions
+from pykernels.kernel.numba.llvm_ir import reductions
 
 
 def agree(folder: Path, body: str, *inputs: np.ndarray, like: Any = None, tolerance: float = 2e-6) -> np.ndarray:

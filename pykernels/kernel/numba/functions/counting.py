@@ -8,9 +8,9 @@ import numpy as np
 from numba import types as nb
 from numba.np.numpy_support import as_dtype
 
+from pykernels.kernel.numba.arrays.gathering import checked
 from pykernels.kernel.numba.functions.along import around
 from pykernels.kernel.numba.functions.views import broadcast
-from pykernels.kernel.numba.gathering import checked
 from pykernels.kernel.numba.implementing import compiled, implements, implements_of_ufuncs, is_array, is_integer
 
 

@@ -21,7 +21,7 @@ from numba.np.numpy_support import as_dtype, from_dtype
 from pykernels.kernel.emit.vector_operations import EMITTERS
 from pykernels.kernel.numba.copying import emit_view, parts
 from pykernels.kernel.numba.implementing import compiled, is_integer
-from pykernels.kernel.numba.numpy_operations import writer_of
+from pykernels.kernel.numba.semantics.numpy_operations import writer_of
 
 # The number of accumulators along a row, and of elements that they take before their results are combined in pairs.
 _LANES = 32

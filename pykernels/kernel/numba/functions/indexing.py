@@ -13,7 +13,7 @@ from numba.core.types.misc import SliceType
 from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
-from pykernels.kernel.numba import gathering, masking
+from pykernels.kernel.numba.arrays import gathering, masking
 from pykernels.kernel.numba.implementing import compiled, is_array
 from pykernels.kernel.numba.target import kernel_target
 

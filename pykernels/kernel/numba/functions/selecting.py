@@ -9,7 +9,7 @@ import numpy as np
 from numba import types as nb
 from numba.np.numpy_support import as_dtype
 
-from pykernels.kernel.numba import masking
+from pykernels.kernel.numba.arrays import masking
 from pykernels.kernel.numba.functions.indexing import as_given, broadcast
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, known
 

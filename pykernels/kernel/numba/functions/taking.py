@@ -10,9 +10,9 @@ from numba import types as nb
 from numba.np.numpy_support import as_dtype
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
+from pykernels.kernel.numba.arrays.gathering import checked, gather, places_of, source
 from pykernels.kernel.numba.functions.along import around, checked_axis
 from pykernels.kernel.numba.functions.indexing import apart
-from pykernels.kernel.numba.gathering import checked, gather, places_of, source
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer
 
 

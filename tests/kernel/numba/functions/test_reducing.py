@@ -22,7 +22,7 @@ MASK = RNG.random((3, 37, 6)) < 0.7
 @pytest.fixture(autouse=True)
 def _unfused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave whole kernels to numba."""
-    from pykernels.kernel.numba.parts import Parts
+    from pykernels.kernel.numba.parts.fusing import Parts
 
     monkeypatch.setattr(Parts, "outlined", lambda self, function, numbers: function)
 

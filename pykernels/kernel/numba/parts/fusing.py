@@ -25,10 +25,10 @@ from pykernels.kernel.expression.axes import Axes, Axis
 from pykernels.kernel.expression.evaluation import Evaluation
 from pykernels.kernel.expression.fused import Fused, axes_of
 from pykernels.kernel.expression.nodes import Input, Keyword, NotExpressible, Operation, dtype_of, in_order
-from pykernels.kernel.numba import outlining
 from pykernels.kernel.numba.implementing import is_array, known
-from pykernels.kernel.numba.outlining import Lines
-from pykernels.kernel.numba.part_calls import Part
+from pykernels.kernel.numba.parts.calling import Part
+from pykernels.kernel.numba.rewriting import outlining
+from pykernels.kernel.numba.rewriting.outlining import Lines
 from pykernels.kernel.numba.target import kernel_target
 from pykernels.kernel.plan.planning import Planner
 from pykernels.kernel.read.signature import Signature, TensorType

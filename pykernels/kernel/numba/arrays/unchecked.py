@@ -11,8 +11,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
-from pykernels.kernel.numba.bounds import COMPUTED
 from pykernels.kernel.numba.copying import parts
+from pykernels.kernel.numba.rewriting.bounds import COMPUTED
 
 
 @intrinsic

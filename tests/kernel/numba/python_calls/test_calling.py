@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled import build, kernel_of, plain, run
-from process import program
+from process import HELPERS, program
 
 from pykernels import PykernelsWarning
 from pykernels.base.errors import BuildError
@@ -106,7 +106,7 @@ def test_loops_around_a_call_stay_machine_code(tmp_path: Path) -> None:
         """
     (tmp_path / "again").mkdir()
     (tmp_path / "again/kernel.txt").write_text(textwrap.dedent(LOOP))
-    path = f"import sys\nsys.path[:0] = {[str(Path(__file__).parents[2] / 'helpers')]!r}\n"
+    path = f"import sys\nsys.path[:0] = {[str(HELPERS)]!r}\n"
     program(path + textwrap.dedent(again), cwd=tmp_path / "again")
 
 
@@ -133,7 +133,7 @@ def test_large_results_are_not_copied(tmp_path: Path) -> None:
 
 
 def test_a_result_of_another_type_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pykernels.kernel.numba.sampling._LENGTHS", ([2, 2],))
+    monkeypatch.setattr("pykernels.kernel.numba.python_calls.sampling._LENGTHS", ([2, 2],))
     built, _ = built_of(tmp_path, whole("np.squeeze(x) * 2"), [SQUARE], [SQUARE.copy()])
     assert run(built, [SQUARE], [SQUARE.copy()]) is None
     text = "raised TypeError: np.squeeze returned float64[:], and the kernel is compiled for float64[:, :]"

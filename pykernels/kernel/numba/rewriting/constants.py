@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.kernel.expression.promotion import NUMBER
-from pykernels.kernel.numba import outlining
+from pykernels.kernel.numba.rewriting import outlining
 
 _DTYPE = "__pykernels_dtype_"
 #: Names in the changed definition, and the dtypes that they stand for.

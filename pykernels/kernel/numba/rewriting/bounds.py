@@ -24,7 +24,7 @@ import types
 from collections.abc import Mapping, Sequence, Set
 
 from pykernels.kernel.expression.promotion import COPY, LIMIT, names_in
-from pykernels.kernel.numba.iterations import PART
+from pykernels.kernel.numba.rewriting.iterations import PART
 
 #: Names in the rewritten code. If there are any iterations, ``fits(start, stop, array, first, last, ...)`` raises
 #: `IndexError` unless each array has both indices, and thus all between them. It returns whether any index is negative

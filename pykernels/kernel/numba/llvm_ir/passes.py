@@ -8,8 +8,9 @@ import llvmlite.binding as llvm
 
 from pykernels.build import linking
 from pykernels.kernel.emit import target
-from pykernels.kernel.numba import counting, fast_math, hooks, reductions
-from pykernels.kernel.numba.loop_math import LoopMath
+from pykernels.kernel.numba import hooks
+from pykernels.kernel.numba.llvm_ir import counting, fast_math, reductions
+from pykernels.kernel.numba.llvm_ir.loop_math import LoopMath
 
 
 def optimise(module: Any, *, is_fast: bool) -> tuple[Any, LoopMath]:
@@ -27,7 +28,7 @@ def optimise(module: Any, *, is_fast: bool) -> tuple[Any, LoopMath]:
     code = str(module)
     rewrites = {"counting": counting.let_inline, "reductions": reductions.mark, "fast_math": fast_math.mark}
     for name, rewrite in {**rewrites, "loop_math": math.name}.items():
-        if hooks.is_on(name) and (is_fast or name != "fast_math"):
+        if hooks.is_on(f"llvm_ir.{name}") and (is_fast or name != "fast_math"):
             code = rewrite(code)
     module = llvm.parse_assembly(code)
     target.optimise(module)

@@ -10,7 +10,8 @@ import pytest
 from compiled import build, kernel_of, run
 
 from pykernels.kernel.expression import promotion
-from pykernels.kernel.numba import outlining, part_calls
+from pykernels.kernel.numba.parts import calling as part_calls
+from pykernels.kernel.numba.rewriting import outlining
 
 RNG = np.random.default_rng(3)
 X, M = RNG.standard_normal((2, 3, 4, 5)).astype(np.float32), RNG.standard_normal((4, 1)).astype(np.float32)

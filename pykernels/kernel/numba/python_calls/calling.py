@@ -27,11 +27,12 @@ from numba.np import arrayobj
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from pykernels.kernel.facts import PythonCall, name_of
-from pykernels.kernel.numba import called_functions, cures, implementing
+from pykernels.kernel.numba import cures, implementing
 from pykernels.kernel.numba.copying import parts
 from pykernels.kernel.numba.hooks import Unspecialized
 from pykernels.kernel.numba.numba_errors import reason_of
-from pykernels.kernel.numba.sampling import Refused, result_of
+from pykernels.kernel.numba.python_calls import called_functions
+from pykernels.kernel.numba.python_calls.sampling import Refused, result_of
 from pykernels.kernel.python_calls import Description
 
 #: The function of the runtime that calls Python, and the beginning of the names of one function for each call.

@@ -14,8 +14,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+from pykernels.kernel.numba.arrays.masking import flags_of, positions_of
 from pykernels.kernel.numba.copying import emit_view, parts
-from pykernels.kernel.numba.masking import flags_of, positions_of
 from pykernels.kernel.numba.target import compile_function
 
 _compiled = compile_function(error_model="numpy", boundscheck=False)

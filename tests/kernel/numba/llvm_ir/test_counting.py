@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pykernels.kernel.numba import counting
+from pykernels.kernel.numba.llvm_ir import counting
 
 
 def test_variables_of_threads_are_looked_up_in_functions_of_their_own() -> None:

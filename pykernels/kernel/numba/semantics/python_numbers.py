@@ -12,8 +12,8 @@ from numba.np.numpy_support import as_dtype
 
 from pykernels.kernel.emit.number_checks import fits, is_regular, is_whole, keeps_bits
 from pykernels.kernel.expression.operations import OPERATIONS, Raises
-from pykernels.kernel.numba.numpy_numbers import compute, python_function
-from pykernels.kernel.numba.numpy_operations import writer_of
+from pykernels.kernel.numba.semantics.numpy_numbers import compute, python_function
+from pykernels.kernel.numba.semantics.numpy_operations import writer_of
 
 _RAISES = {function: row.raises for row in OPERATIONS.values() for function in row.operators[:1]}
 _RAISES[divmod] = Raises.DIVISION

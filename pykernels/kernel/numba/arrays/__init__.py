@@ -1,0 +1,1 @@
+"""Copy, index, select and reshape arrays in kernels that numba compiles."""

@@ -1,0 +1,1 @@
+"""Change the LLVM IR that numba emits for a kernel."""

@@ -1,0 +1,1 @@
+"""Fuse the straight-line code of kernels that numba compiles."""

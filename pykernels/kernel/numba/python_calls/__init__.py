@@ -1,0 +1,1 @@
+"""Leave calls that are not compiled to Python, call by call."""

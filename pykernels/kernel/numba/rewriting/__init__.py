@@ -1,0 +1,1 @@
+"""Rewrite the syntax of a kernel's functions before numba compiles them."""

@@ -1,0 +1,1 @@
+"""Give numbers, names and ranges in compiled code the meaning that they have in NumPy and Python."""
