@@ -1,5 +1,6 @@
 // Contracts arrays with any strides: matrix products, inner and outer products, sums, of all dtypes. Large products of
-// floating-point numbers are matrix products of BLAS, if necessary of copies.
+// floating-point numbers are matrix products of BLAS, if necessary of copies. It is compiled for one dtype at a time:
+// `PK_TYPE` is its C++ type, and `PK_TYPED` makes the name of the function for it.
 #include <algorithm>
 #include <climits>
 #include <cstddef>
@@ -216,32 +217,17 @@ int Contract(int64_t n_axes, int64_t n_out, const int64_t* table, char* out, con
   return 1;
 }
 
+// Integers are added and multiplied modulo their size, with a sign or without.
+constexpr bool kIsFlag = std::is_same_v<PK_TYPE, bool>;
+using Whole = std::make_unsigned<std::conditional_t<kIsFlag || !std::is_integral_v<PK_TYPE>, uint8_t, PK_TYPE>>::type;
+using Element = std::conditional_t<std::is_floating_point_v<PK_TYPE>, PK_TYPE, Whole>;
+
 }  // namespace
 
 // Computes out[outer axes] as the sum over the other axes of a times b, or of a if b is null. The table has a row for
 // the lengths of all axes, the outer ones first, and one for the strides, in bytes, of each array, 0 where it lacks the
-// axis. The result overlaps no operand. An element has so many bytes. Returns 0 if there is not enough memory.
-extern "C" {
-
-int pk_contract_reals(int64_t bytes, int64_t n_axes, int64_t n_out, const int64_t* table, char* out, const char* a,
-                      const char* b) {
-  return (bytes == 4 ? Contract<float, Numbers> : Contract<double, Numbers>)(n_axes, n_out, table, out, a, b);
+// axis. The result overlaps no operand. Returns 0 if there is not enough memory.
+extern "C" int PK_TYPED(pk_contract)(int64_t n_axes, int64_t n_out, const int64_t* table, char* out, const char* a,
+                                     const char* b) {
+  return Contract<Element, std::conditional_t<kIsFlag, Flags, Numbers>>(n_axes, n_out, table, out, a, b);
 }
-
-int pk_contract_flags(int64_t /*bytes*/, int64_t n_axes, int64_t n_out, const int64_t* table, char* out, const char* a,
-                      const char* b) {
-  return Contract<uint8_t, Flags>(n_axes, n_out, table, out, a, b);
-}
-
-// Integers are added and multiplied modulo their size, with a sign or without.
-int pk_contract_integers(int64_t bytes, int64_t n_axes, int64_t n_out, const int64_t* table, char* out, const char* a,
-                         const char* b) {
-  switch (bytes) {
-    case 1: return Contract<uint8_t, Numbers>(n_axes, n_out, table, out, a, b);
-    case 2: return Contract<uint16_t, Numbers>(n_axes, n_out, table, out, a, b);
-    case 4: return Contract<uint32_t, Numbers>(n_axes, n_out, table, out, a, b);
-    default: return Contract<uint64_t, Numbers>(n_axes, n_out, table, out, a, b);
-  }
-}
-
-}  // extern "C"

@@ -1,7 +1,8 @@
 // Sorts and partitions arrays along an axis, and finds the places of their elements in sorted order.
 //
 // The functions at the end take contiguous arrays of the shape (outer, n, inner) and order them along the second axis.
-// They return 0 if there is not enough memory.
+// They return 0 if there is not enough memory. The file is compiled for one dtype at a time: `PK_TYPE` is its C++ type,
+// and `PK_TYPED` makes the names of the functions for it.
 #include "ordering/keys.h"
 #include "ordering/selecting.h"
 #include "ordering/sorting.h"
@@ -71,26 +72,7 @@ bool OrderPlaces(const T* data, int64_t* places, const Shape& shape, const Order
   return OrderPlacedItems<Placed<typename KeysOf<T>::Key>>(data, places, shape, order);
 }
 
-// Calls a function with the data of an array, typed by NumPy's letter for its dtype.
-template <typename Data, typename Function>
-int WithType(Data* data, int64_t dtype, const Function& function) {
-  const auto typed = [&](auto number) {
-    using T = std::conditional_t<std::is_const_v<Data>, const decltype(number), decltype(number)>;
-    return function(reinterpret_cast<T*>(data));
-  };
-  switch (dtype) {
-    case '?': case 'B': return typed(uint8_t{});
-    case 'b': return typed(int8_t{});
-    case 'h': return typed(int16_t{});
-    case 'H': return typed(uint16_t{});
-    case 'i': return typed(int32_t{});
-    case 'I': return typed(uint32_t{});
-    case 'l': case 'q': return typed(int64_t{});
-    case 'L': case 'Q': return typed(uint64_t{});
-    case 'f': return typed(float{});
-    default: return typed(double{});
-  }
-}
+using Number = std::conditional_t<std::is_same_v<PK_TYPE, bool>, uint8_t, PK_TYPE>;
 
 int DepthOf(int64_t n) {
   int depth = 0;
@@ -102,31 +84,29 @@ int DepthOf(int64_t n) {
 
 extern "C" {
 
-int pk_sort(char* data, int64_t outer, int64_t n, int64_t inner, int64_t dtype) {
-  const auto order = [=](auto* items, auto* room) { StableSort(items, room, n); };
-  return WithType(data, dtype, [&](auto* numbers) { return OrderNumbers(numbers, {outer, n, inner}, order); });
+int PK_TYPED(pk_sort)(Number* data, int64_t outer, int64_t n, int64_t inner) {
+  return OrderNumbers(data, {outer, n, inner}, [=](auto* items, auto* room) { StableSort(items, room, n); });
 }
 
 // Finds the places of the sorted elements: equal ones in their order, or where NumPy's introsort puts them.
-int pk_argsort(const char* data, int64_t* places, int64_t outer, int64_t n, int64_t inner, int64_t dtype,
-               int64_t is_stable) {
-  const auto order = [=](auto* items, auto* room) {
+int PK_TYPED(pk_argsort)(const Number* data, int64_t* places, int64_t outer, int64_t n, int64_t inner,
+                         int64_t is_stable) {
+  return OrderPlaces(data, places, {outer, n, inner}, [=](auto* items, auto* room) {
     is_stable != 0 ? StableSort(items, room, n) : IntroSort(items, room, n, DepthOf(n));
-  };
-  return WithType(data, dtype, [&](auto* numbers) { return OrderPlaces(numbers, places, {outer, n, inner}, order); });
+  });
 }
 
 // Partitions by elements of the given ranks, which increase and lie within the axis.
-int pk_partition(char* data, const int64_t* ranks, int64_t count, int64_t outer, int64_t n, int64_t inner,
-                 int64_t dtype) {
+int PK_TYPED(pk_partition)(Number* data, const int64_t* ranks, int64_t count, int64_t outer, int64_t n,
+                           int64_t inner) {
   const auto order = [=](auto* items, auto* room) { Partition(items, room, n, ranks, count, 0); };
-  return WithType(data, dtype, [&](auto* numbers) { return OrderNumbers(numbers, {outer, n, inner}, order); });
+  return OrderNumbers(data, {outer, n, inner}, order);
 }
 
-int pk_argpartition(const char* data, int64_t* places, const int64_t* ranks, int64_t count, int64_t outer, int64_t n,
-                    int64_t inner, int64_t dtype) {
+int PK_TYPED(pk_argpartition)(const Number* data, int64_t* places, const int64_t* ranks, int64_t count, int64_t outer,
+                              int64_t n, int64_t inner) {
   const auto order = [=](auto* items, auto* room) { Partition(items, room, n, ranks, count, 0); };
-  return WithType(data, dtype, [&](auto* numbers) { return OrderPlaces(numbers, places, {outer, n, inner}, order); });
+  return OrderPlaces(data, places, {outer, n, inner}, order);
 }
 
 }  // extern "C"

@@ -20,6 +20,12 @@ RUNTIME = {
     for name in ("contraction", "copying", "elementwise", "fused", "kernel_runtime", "ordering", "python_calls")
 }
 
+#: The C++ types of the dtypes for which `TYPED` parts are compiled, one by one: kernels rarely need several.
+C_TYPES = {"bool": "bool", "float32": "float", "float64": "double"}
+C_TYPES |= {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+#: The parts of the runtime whose functions end with the name of a dtype.
+TYPED = ("contraction", "ordering")
+
 _INCLUDE = CPP_DEFS / "include"
 
 
@@ -31,7 +37,7 @@ def link(
     Parameters
     ----------
     parts : sequence of str
-        Keys of `RUNTIME`.
+        Keys of `RUNTIME`; of `TYPED` parts, with the dtype: ``ordering:float32``.
     libraries : sequence of str
         Paths, or ``-l`` and a name.
     output : Path
@@ -41,13 +47,16 @@ def link(
     objects : sequence of Path, optional
         Further object files.
     """
+    from concurrent.futures import ThreadPoolExecutor  # not above: a kernel from the cache is not linked
+
     object_path = output.with_name("code.o")
     object_path.write_bytes(code)
     flags = ["-shared", "-Wl,--exclude-libs,ALL", *libraries]
     if output.name == RELOCATABLE:
         flags = ["-r", "-nostdlib"]
-    files = map(str, (object_path, *objects, *map(_compiled, parts)))
-    toolchain.run([*toolchain.compiler(), *files, "-o", str(output), *flags], what=what)
+    with ThreadPoolExecutor(len(parts) or 1) as pool:
+        files = [object_path, *objects, *pool.map(_compiled, parts)]
+    toolchain.run([*toolchain.compiler(), *map(str, files), "-o", str(output), *flags], what=what)
     object_path.unlink()
 
 
@@ -80,6 +89,8 @@ def isolate(source: Path, target: Path, symbol: str, name: str) -> Path:
 
 
 def _compiled(part: str) -> Path:
-    source, *headers = RUNTIME[part]
+    name, _, dtype = part.partition(":")
+    source, *headers = RUNTIME[name]
+    typed = (f"-DPK_TYPE={C_TYPES[dtype]}", f"-DPK_TYPED(name)=name##_{dtype}") if dtype else ()
     key = (cache.digest(headers),)
-    return toolchain.build_object(part, source, kind="runtime", flags=("-O3",), include=(_INCLUDE,), key=key)
+    return toolchain.build_object(name, source, kind="runtime", flags=("-O3", *typed), include=(_INCLUDE,), key=key)

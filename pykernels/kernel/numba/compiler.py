@@ -92,7 +92,7 @@ def compile_kernel(
     if foreign:
         raise NotNative(cures.in_our_words(f"it needs {', '.join(foreign)} at run time"))
     runtime = {"kernel_runtime", *(_runtime_parts()[name] for name in undefined if name in _runtime_parts())}
-    if "contraction" in runtime:
+    if any(part.startswith("contraction:") for part in runtime):
         runtime.add("copying")  # of operands, for BLAS
     with tempfile.TemporaryDirectory(dir=output.parent) as folder:
         objects, fused = compile_parts(used, Path(folder), kernel.where, fast_math=kernel.fast_math)
@@ -101,7 +101,7 @@ def compile_kernel(
         linking.link(code, sorted(runtime), libraries, output, kernel.where, objects)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
     slower, slower_from = _find_slower(kernel) if form == WHOLE_ARRAY else ("", 0)
-    uses_blas = any("numba_xx" in name or name == "pk_contract_reals" for name in undefined)
+    uses_blas = any("numba_xx" in name or name.startswith("pk_contract_float") for name in undefined)
     return (
         Facts(
             form,
@@ -233,13 +233,20 @@ def _entry(compiled: Any, *, lends: bool) -> ir.Module:
 def _runtime_parts() -> dict[str, str]:
     """Return the part of the runtime that defines each function which numba and our own code call.
 
-    The first part also declares functions of the others.
+    Of functions for one dtype, the part has the dtype, too.
     """
-    return {
+    untyped = {
         name: part
-        for part in ("contraction", "python_calls", "kernel_runtime", "copying", "ordering")
+        for part in ("python_calls", "kernel_runtime", "copying")
         for name in re.findall(r"\b((?:NRT_|numba_|pk_|Py)\w+)[(;]", linking.RUNTIME[part][0].read_text())
     }
+    typed = {
+        f"{name}_{dtype}": f"{part}:{dtype}"
+        for part in linking.TYPED
+        for name in re.findall(r"\bPK_TYPED\((\w+)\)", linking.RUNTIME[part][0].read_text())
+        for dtype in linking.C_TYPES
+    }
+    return untyped | typed
 
 
 def _is_provided(name: str) -> bool:

@@ -20,9 +20,6 @@ from pykernels.kernel.numba.implementing import compiled, is_array
 #: A name for each axis of an array.
 Labels: TypeAlias = "tuple[Any, ...]"
 
-# The functions of the runtime, by the kinds of dtypes.
-_FUNCTIONS = {"f": "pk_contract_reals", "b": "pk_contract_flags"}
-_FUNCTIONS |= dict.fromkeys("iu", "pk_contract_integers")
 _I64 = ir.IntType(64)
 # The most axes in `contraction::Axes` of the runtime.
 _MOST_AXES = 64
@@ -222,11 +219,10 @@ def _emit_contraction(
     table = cgutils.alloca_once(builder, ir.ArrayType(_I64, max(1, 4 * n)))
     for at, number in enumerate(itertools.chain(*rows)):
         builder.store(number, cgutils.gep_inbounds(builder, table, 0, at))
-    dtype = as_dtype(result.dtype)
-    arguments = [_I64(dtype.itemsize), _I64(n), _I64(n_out), builder.bitcast(table, _I64.as_pointer())]
+    arguments = [_I64(n), _I64(n_out), builder.bitcast(table, _I64.as_pointer())]
     arguments += [builder.bitcast(each, bytes_) for each in arrays]
     type_ = ir.FunctionType(ir.IntType(32), [each.type for each in arguments])
-    function = cgutils.get_or_insert_function(builder.module, type_, _FUNCTIONS[dtype.kind])
+    function = cgutils.get_or_insert_function(builder.module, type_, f"pk_contract_{as_dtype(result.dtype)}")
     is_done = builder.call(function, arguments)
     with cgutils.if_unlikely(builder, builder.icmp_signed("==", is_done, is_done.type(0))):
         context.call_conv.return_user_exc(builder, MemoryError, ("no memory for a copy",))

@@ -72,13 +72,13 @@ def _in_place(a: Any, order: Any) -> Any:
 @functools.cache
 def _sorter(dtype: np.dtype) -> Any:
     """Return a function that sorts contiguous arrays of a dtype along an axis, in place."""
-    letter = ord(dtype.char)
+    function = f"pk_sort_{dtype}"
 
     @compiled
     def sort(a: Any, axis: Any) -> None:
         at = checked_axis(axis, a.ndim)
         outer, inner = around(a.shape, at)
-        call_runtime("pk_sort", a, outer, a.shape[at], inner, letter)
+        call_runtime(function, a, outer, a.shape[at], inner)
 
     return sort
 
@@ -121,13 +121,13 @@ def _ties_as_introsort(dtype: np.dtype) -> bool:
 @functools.cache
 def places_finder(dtype: np.dtype, *, is_stable: bool) -> Any:
     """Return a function that finds the places of sorted elements along an axis of contiguous arrays of a dtype."""
-    letter, keeps_order = ord(dtype.char), int(is_stable or not _ties_as_introsort(dtype))
+    function, keeps_order = f"pk_argsort_{dtype}", int(is_stable or not _ties_as_introsort(dtype))
 
     @compiled
     def argsort(a: Any, axis: Any) -> Any:
         at, places = checked_axis(axis, a.ndim), np.empty(a.shape, np.intp)
         outer, inner = around(a.shape, at)
-        call_runtime("pk_argsort", a, places, outer, a.shape[at], inner, letter, keeps_order)
+        call_runtime(function, a, places, outer, a.shape[at], inner, keeps_order)
         return places
 
     return argsort
@@ -209,13 +209,13 @@ def _ranks(kth: Any) -> Any:
 @functools.cache
 def partitioner(dtype: np.dtype) -> Any:
     """Return a function that partitions contiguous arrays of a dtype along an axis, in place, by increasing ranks."""
-    letter = ord(dtype.char)
+    function = f"pk_partition_{dtype}"
 
     @compiled
     def partition(a: Any, axis: Any, ranks: Any) -> None:
         at = checked_axis(axis, a.ndim)
         outer, inner = around(a.shape, at)
-        call_runtime("pk_partition", a, ranks, ranks.size, outer, a.shape[at], inner, letter)
+        call_runtime(function, a, ranks, ranks.size, outer, a.shape[at], inner)
 
     return partition
 
@@ -253,14 +253,14 @@ def _argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", o
     ranks = _ranks(kth)
     if ranks is None or not _can_order(a, axis, kind, order):
         return None
-    contiguous, letter = _contiguous(axis is None), ord(as_dtype(a.dtype).char)
+    contiguous, function = _contiguous(axis is None), f"pk_argpartition_{as_dtype(a.dtype)}"
 
     def argpartition(a: Any, kth: Any, axis: Any) -> Any:
         source = contiguous(a)
         at = checked_axis(0 if axis is None else axis, source.ndim)
         (outer, inner), places, n = around(source.shape, at), np.empty(source.shape, np.intp), source.shape[at]
         wanted = ranks(kth, n)
-        call_runtime("pk_argpartition", source, places, wanted, wanted.size, outer, n, inner, letter)
+        call_runtime(function, source, places, wanted, wanted.size, outer, n, inner)
         return places
 
     return argpartition

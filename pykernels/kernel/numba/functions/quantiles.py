@@ -41,7 +41,7 @@ def _finder(dtype: np.dtype, result: np.dtype, method: str, scale: int, ignores_
     scale : int
         What the given numbers are divided by.
     """
-    letter, convert, may_be_empty = ord(dtype.char), result.type, ignores_nan or method == "median"
+    function, convert, may_be_empty = f"pk_partition_{dtype}", result.type, ignores_nan or method == "median"
     number = result.type if result.kind == "f" else np.float64
 
     if method == "median":
@@ -86,8 +86,8 @@ def _finder(dtype: np.dtype, result: np.dtype, method: str, scale: int, ignores_
                 continue
             for k in range(q.size):
                 ranks[2 * k], ranks[2 * k + 1], _ = place(q[k], count)
-            call_runtime("pk_sort", ranks, 1, ranks.size, 1, ord("l"))
-            call_runtime("pk_partition", line, ranks, ranks.size, 1, count, 1, letter)
+            call_runtime("pk_sort_int64", ranks, 1, ranks.size, 1)
+            call_runtime(function, line, ranks, ranks.size, 1, count, 1)
             for k in range(q.size):
                 low, high, weight = place(q[k], count)
                 made[k * lines + i] = between(line[low], line[high], weight)
