@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,15 +48,13 @@ def link(
     objects : sequence of Path, optional
         Further object files.
     """
-    from concurrent.futures import ThreadPoolExecutor  # not above: a kernel from the cache is not linked
-
     object_path = output.with_name("code.o")
     object_path.write_bytes(code)
     flags = ["-shared", "-Wl,--exclude-libs,ALL", *libraries]
     if output.name == RELOCATABLE:
         flags = ["-r", "-nostdlib"]
-    with ThreadPoolExecutor(len(parts) or 1) as pool:
-        files = [object_path, *objects, *pool.map(_compiled, parts)]
+    compiled = toolchain.in_parallel(functools.partial(_compiled, part) for part in parts)
+    files = [object_path, *objects, *compiled]
     toolchain.run([*toolchain.compiler(), *map(str, files), "-o", str(output), *flags], what=what)
     object_path.unlink()
 

@@ -9,12 +9,15 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from pykernels.base import paths, progress
 from pykernels.base.errors import BuildError, CompileFailed
 from pykernels.build import cache
+
+T = TypeVar("T")
 
 _CANDIDATES = ("g++", "c++", "clang++")
 _COMMON_FLAGS = (
@@ -104,23 +107,20 @@ def build_shared(
     def make(command: Sequence[str], output: Path) -> list[Path]:
         if len(sources) == 1 and not objects:
             return _compile([*command, "-shared", str(sources[0]), "-o", str(output), *libraries], output, name)
-        from concurrent.futures import ThreadPoolExecutor  # imported here: few programs build anything
+        included: list[Path] = []
+
+        def compile_part(source: Path, part: Path) -> Path:
+            included.extend(_compile([*command, "-c", str(source), "-o", str(part)], part, name))
+            return part
 
         made = [output.with_name(f"{number}.o") for number in range(len(sources))]
-        message, steps = f"pykernels: building the {name.replace('_', ' ')}, once", len(sources) + len(objects) + 1
-        with progress.bar(message, steps) if shows_progress else contextlib.nullcontext(progress.Bar()) as bar:
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                waiting = [pool.submit(build) for build in objects]
-                compiling = [
-                    pool.submit(_compile, [*command, "-c", str(source), "-o", str(part)], part, name)
-                    for source, part in zip(sources, made)
-                ]
-                for each in compiling:
-                    each.add_done_callback(bar.advance)
-                for built in waiting:
-                    built.add_done_callback(bar.advance)
-                included = [file for each in compiling for file in each.result()]
-            parts = [*made, *(built.result() for built in waiting)]
+        tasks: list[Callable[[], Path]] = [
+            *objects,
+            *(functools.partial(compile_part, *pair) for pair in zip(sources, made)),
+        ]
+        message = f"pykernels: building the {name.replace('_', ' ')}, once"
+        with progress.bar(message, len(tasks) + 1) if shows_progress else contextlib.nullcontext(progress.Bar()) as bar:
+            parts = in_parallel(tasks, bar.advance)
             run([*command, "-shared", *map(str, parts), "-o", str(output), *libraries], what=name)
         for part in made:
             part.unlink()
@@ -145,6 +145,22 @@ def build_object(
         return _compile([*command, "-c", str(source), "-o", str(output)], output, name)
 
     return _build(kind, f"{name}.o", [source], flags, include, ["object", *key], is_movable, make)
+
+
+def in_parallel(tasks: Iterable[Callable[[], T]], done: Callable[[object], None] | None = None) -> list[T]:
+    """Call functions in threads, one for each processor, and return their results; call `done` after each.
+
+    An error is raised when all have ended.
+    """
+    # Imported here: few programs build anything. Not an executor of concurrent.futures: these share a lock that a fork
+    # takes before it waits for the holders of our locks, and they may need it to go on.
+    from multiprocessing.pool import ThreadPool
+
+    with ThreadPool() as pool:
+        waiting = [pool.apply_async(task, callback=done, error_callback=done) for task in tasks]
+        for each in waiting:
+            each.wait()
+        return [each.get() for each in waiting]
 
 
 def _build(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,8 @@ def build(recipe: Recipe) -> Path:
     this version of PyTorch is not supported, and CacheError if the cache cannot be written.
     """
     common = _common_key(recipe)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        futures = [pool.submit(_object, recipe, source, common) for source in (*recipe.kernels, *recipe.shapes)]
-        objects = [each.result() for each in futures]
+    sources = (*recipe.kernels, *recipe.shapes)
+    objects = toolchain.in_parallel(functools.partial(_object, recipe, source, common) for source in sources)
     return _link(recipe, objects, common)
 
 
