@@ -143,7 +143,7 @@ def further_places(places: Any, indices: Any, length: Any, stride: Any) -> Any:
 @_compiled
 def _add(places: Any, indices: Any, length: Any, stride: Any) -> None:
     for i in range(places.size):
-        places[i] += _place(indices[i], length, stride)
+        places[i] += place_of(indices[i], length, stride)
 
 
 @_compiled
@@ -169,15 +169,15 @@ def gather(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: 
     `picked`, which may be negative and then counts from `length`, is in units of `step`.
     """
     at, size, n = 0, vector.itemsize, inner.size
-    is_run = _is_run(inner, size)
+    is_run = lie_in_run(inner, size)
     for o in range(outer.size):
         if is_run and n == 1:
             for b in range(picked.size):
-                made[at + b] = load(vector, outer[o] + _place(picked[b], length, step))
+                made[at + b] = load(vector, outer[o] + place_of(picked[b], length, step))
             at += picked.size
             continue
         for b in range(picked.size):
-            place = outer[o] + _place(picked[b], length, step)
+            place = outer[o] + place_of(picked[b], length, step)
             if is_run and n * size >= _LONG:
                 _copy_run(made, at * size, vector, place, n * size)
             elif is_run:
@@ -193,15 +193,15 @@ def gather(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: 
 def scatter(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: Any, given: Any) -> None:
     """Write the elements of `given`, a contiguous vector, where `gather` reads them."""
     at, size, n = 0, vector.itemsize, inner.size
-    is_run = _is_run(inner, size)
+    is_run = lie_in_run(inner, size)
     for o in range(outer.size):
         if is_run and n == 1:
             for b in range(picked.size):
-                store(vector, outer[o] + _place(picked[b], length, step), given[at + b])
+                store(vector, outer[o] + place_of(picked[b], length, step), given[at + b])
             at += picked.size
             continue
         for b in range(picked.size):
-            place = outer[o] + _place(picked[b], length, step)
+            place = outer[o] + place_of(picked[b], length, step)
             if is_run and n * size >= _LONG:
                 _copy_run(vector, place, given, at * size, n * size)
             elif is_run:
@@ -217,10 +217,10 @@ def scatter(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner:
 def fill(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: Any, value: Any) -> None:
     """Write a number where `gather` reads."""
     size, n = vector.itemsize, inner.size
-    is_run = _is_run(inner, size)
+    is_run = lie_in_run(inner, size)
     for o in range(outer.size):
         for b in range(picked.size):
-            place = outer[o] + _place(picked[b], length, step)
+            place = outer[o] + place_of(picked[b], length, step)
             if is_run:
                 for i in range(n):
                     store(vector, place + i * size, value)
@@ -230,13 +230,15 @@ def fill(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: An
 
 
 @_compiled
-def _place(index: Any, length: Any, step: Any) -> Any:
+def place_of(index: Any, length: Any, step: Any) -> Any:
+    """Return the place of a position, which may be negative."""
     at = np.intp(index)
     return (at + (length if at < 0 else 0)) * step
 
 
 @_compiled
-def _is_run(places: Any, size: Any) -> Any:
+def lie_in_run(places: Any, size: Any) -> Any:
+    """Whether elements of a size lie one after the other from the first place on."""
     is_other = False
     for i in range(places.size):
         is_other |= places[i] != i * size

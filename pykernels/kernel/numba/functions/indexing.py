@@ -198,11 +198,46 @@ def _typed_setitem(array: Any, index: Any, value: Any) -> Any:
     if is_number:
         filled = "fill(memory(part), *places, value)"
         return _written("setitem(array, index, value)", code, filled)
-    is_alike = (value.dtype, value.ndim) == (array.dtype, ndim)
-    given = "as_given(value, shape, array)" if is_alike else "broadcast(value, shape, dtype)"
-    scattered = "scatter(memory(part), *places, given)"
-    lines = [code, f"given = {given}", scattered]
+    lines = [code, _given(value, dtype, ndim), "scatter(memory(part), *places, given)"]
     return _written("setitem(array, index, value)", *lines, dtype=dtype)
+
+
+def combining(array: nb.Array, index: nb.Type, value: Any, dtype: np.dtype, apply: Callable[..., Any]) -> Any:
+    """Return a function of an array, an index and a value that replaces each picked element by ``apply(it, other)``.
+
+    The other elements are those of the value, converted to `dtype`. An element that is picked several times changes
+    several times, in order. Return None for an index without arrays.
+    """
+    prepared = _prepared(array.ndim, index, is_written=True)
+    if prepared is None or (isinstance(value, nb.Array) and value.ndim > prepared[1]):
+        return None
+    code, ndim = prepared
+
+    @compiled
+    def combine(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: Any, given: Any) -> None:
+        at, size, n = 0, vector.itemsize, inner.size
+        is_run = gathering.lie_in_run(inner, size)
+        for o in range(outer.size):
+            for b in range(picked.size):
+                place = outer[o] + gathering.place_of(picked[b], length, step)
+                if is_run:
+                    for i in range(n):
+                        here = place + i * size
+                        gathering.store(vector, here, apply(gathering.load(vector, here), given[at + i]))
+                else:
+                    for i in range(n):
+                        here = place + inner[i]
+                        gathering.store(vector, here, apply(gathering.load(vector, here), given[at + i]))
+                at += n
+
+    lines = [code, _given(value, dtype, ndim), "combine(memory(part), *places, given)"]
+    return _written("at(array, index, value)", *lines, dtype=dtype, combine=combine)
+
+
+def _given(value: Any, dtype: np.dtype, ndim: int) -> str:
+    """Return the statement that sets `given` to the elements of a value for an index of so many axes, as a vector."""
+    is_alike = isinstance(value, nb.Array) and (as_dtype(value.dtype), value.ndim) == (dtype, ndim)
+    return f"given = {'as_given(value, shape, array)' if is_alike else 'broadcast(value, shape, dtype)'}"
 
 
 @compiled

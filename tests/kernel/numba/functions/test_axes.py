@@ -92,6 +92,19 @@ def test_mistakes(tmp_path: Path, body: str, said: str) -> None:
     assert said in failure(tmp_path, f"return {body}", [X, WHOLE], output)
 
 
+def test_several_indices_at_which_to_add(tmp_path: Path) -> None:
+    compare(
+        tmp_path,
+        "a = np.zeros((3, 4, 5), np.float32)\n    np.add.at(a, (y, slice(None), z), x)\n"
+        "    b = np.ones((4, 5, 3))\n    np.multiply.at(b.T, (y, 2, slice(1, None, 2)), x[0, :, :2].sum())\n"
+        "    np.subtract.at(b, (slice(1, 3), z[0]), b[2, :1])\n"
+        "    c = np.zeros((4, 5), np.int64)\n    np.add.at(c, c < 1, 3)\n"
+        "    np.maximum.at(c, (y[:, 0], -1), z[:, 1] + 9)\n"
+        "    return a, b, c",
+        [RNG.standard_normal((2, 4, 4)).astype(np.float32), RNG.integers(-3, 3, (2, 4)), RNG.integers(0, 5, (2, 4))],
+    )
+
+
 def test_an_index_that_is_not_there(tmp_path: Path) -> None:
     body = "z = np.zeros(3)\n    np.add.at(z, x, 1)\n    return z"
     assert "index 4 is out of bounds" in failure(tmp_path, body, [np.array([0, 4])], np.zeros(3))
