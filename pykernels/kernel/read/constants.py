@@ -1,7 +1,9 @@
 """Replace the constants of a kernel's file by their values: ``EPS``, ``SIZES["window"]``, ``SETTINGS.eps``.
 
 Comprehensions over few known numbers become lists, and sums of these become sums of their members:
-``sum(w[k] * x[k:] for k in range(2))`` becomes ``0 + w[0] * x[0:] + w[1] * x[1:]``.
+``sum(w[k] * x[k:] for k in range(2))`` becomes ``0 + w[0] * x[0:] + w[1] * x[1:]``. Loops over few known
+numbers, or over a tuple that is written in place, are written out, too, unless loops remain in them:
+``for y, w in ((a, 1 - t), (b, t)): ...`` becomes assignments to `y` and `w` before each copy of its body.
 """
 
 from __future__ import annotations
@@ -9,13 +11,16 @@ from __future__ import annotations
 import ast
 import copy
 import dataclasses
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 _PLAIN = (bool, int, float, str, type(None))
 _NOTHING = object()
-# The longest comprehension to write out.
-_LONGEST = 16
+# The longest comprehension or loop to write out, and the most nodes of syntax that a loop may become.
+_LONGEST, _MOST_NODES = 16, 3000
+#: The prefix of names of members of a tuple that a loop runs over.
+_MEMBER = "__pykernels_member_"
 
 
 def fold(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
@@ -30,7 +35,8 @@ def fold(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.Funct
     arguments = (definition.args.args, definition.args.kwonlyargs, definition.args.posonlyargs)
     own = {argument.arg for group in arguments for argument in group}
     own |= {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    definition.body = [_Folder(own, namespace).visit(statement) for statement in definition.body]
+    folded = _Folder(own, namespace).visit(ast.Module(definition.body, []))
+    definition.body = folded.body
     return definition
 
 
@@ -38,6 +44,39 @@ class _Folder(ast.NodeTransformer):
     def __init__(self, own: set[str], namespace: Mapping[str, Any]) -> None:
         self._own = own
         self._namespace = namespace
+        self._counter = itertools.count()
+
+    def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
+        self.generic_visit(node)
+        numbers = _numbers(node.iter)
+        if numbers is not None:
+            members: list[ast.expr] = [ast.copy_location(ast.Constant(number), node.iter) for number in numbers]
+        else:
+            members = node.iter.elts if isinstance(node.iter, (ast.Tuple, ast.List)) else []
+        inside = [each for statement in node.body for each in ast.walk(statement)]
+        if (
+            not 0 < len(members) <= _LONGEST
+            or len(members) * len(inside) > _MOST_NODES
+            or any(isinstance(each, (*_LOOPS, ast.Break, ast.Continue)) for each in inside)
+            or not all(_fits(node.target, member) for member in members)
+        ):
+            return node
+        # All members have their values before the first iteration.
+        before: list[ast.stmt] = []
+        values = [self._kept(node.target, member, before) for member in members]
+        iterations = [[*_assigned(node.target, value), *copy.deepcopy(node.body)] for value in values]
+        return [*before, *itertools.chain(*iterations), *node.orelse]
+
+    def _kept(self, target: ast.expr, member: ast.expr, before: list[ast.stmt]) -> ast.expr:
+        """Return what stands for a member: itself if it is a number, else names that `before` assigns."""
+        if isinstance(target, ast.Tuple):
+            elements = zip(target.elts, getattr(member, "elts", []))
+            return ast.copy_location(ast.Tuple([self._kept(*each, before) for each in elements], ast.Load()), member)
+        if isinstance(member, ast.Constant):
+            return member
+        name = f"{_MEMBER}{next(self._counter)}"
+        before.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], member), member))
+        return ast.copy_location(ast.Name(name, ast.Load()), member)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self._folded(node)
@@ -99,6 +138,27 @@ class _Folder(ast.NodeTransformer):
             owner = self._value(node.value)
             return owner.get(node.slice.value, _NOTHING) if type(owner) is dict else _NOTHING
         return _NOTHING
+
+
+_LOOPS = (ast.For, ast.While)
+
+
+def _fits(target: ast.expr, member: ast.expr) -> bool:
+    """Whether a target is a name, or a tuple of as many targets as the member has members."""
+    if not isinstance(target, ast.Tuple):
+        return isinstance(target, ast.Name) and not isinstance(member, ast.Starred)
+    if not isinstance(member, (ast.Tuple, ast.List)) or len(member.elts) != len(target.elts):
+        return False
+    return all(map(_fits, target.elts, member.elts))
+
+
+def _assigned(target: ast.expr, value: ast.expr) -> Iterator[ast.stmt]:
+    """Yield the statements that assign a value to a target, name by name."""
+    if isinstance(target, ast.Tuple):
+        for each in zip(target.elts, getattr(value, "elts", [])):
+            yield from _assigned(*each)
+    else:
+        yield ast.copy_location(ast.Assign([copy.deepcopy(target)], copy.deepcopy(value)), value)
 
 
 class _Number(ast.NodeTransformer):

@@ -54,6 +54,49 @@ def test_names_that_the_function_assigns() -> None:
     assert "return EPS" in ast.unparse(constants.fold(definition, NAMES))
 
 
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("for k in range(2):\n    y += x[k:]", "k = 0; y += x[k:]; k = 1; y += x[k:]"),
+        (
+            "for a, (b, c) in ((x, (y, 2)), (x + y, [3, x])):\n    x = a * b * c",
+            "M0 = x; M1 = y; M2 = x + y; M3 = x; a = M0; b = M1; c = 2; x = a * b * c; a = M2; b = 3; c = M3; "
+            "x = a * b * c",
+        ),
+        ("for k in (1,):\n    for j in [x]:\n        x += k\nelse:\n    x = j", "k = 1; M0 = x; j = M0; x += k; x = j"),
+        ("for k in (1, 2):\n    for j in range(x):\n        x += k", None),
+        ("for k in (1, 2):\n    if x:\n        break", None),
+        ("for k in range(17):\n    x += k", None),
+        ("for a, b in ((x, y), x):\n    x += a", None),
+        ("for x[0] in (1, 2):\n    pass", None),
+        ("for a in (*x, y):\n    x += a", None),
+        ("for k in range(16):\n    x = " + " + ".join(["x"] * 99), None),
+    ],
+)
+def test_loops_that_are_written_out(text: str, folded: str | None) -> None:
+    (definition,) = ast.parse("def f(x, y):\n" + "".join(f"    {line}\n" for line in text.splitlines())).body
+    assert isinstance(definition, ast.FunctionDef)
+    made = constants.fold(definition, {})
+    wanted = text if folded is None else folded.replace("; ", "\n").replace("M", constants._MEMBER)
+    assert ast.unparse(ast.Module(made.body, [])) == ast.unparse(ast.parse(wanted))
+
+
+@pytest.mark.parametrize("sort", ["", "x = np.sort(x)\n    "])
+def test_values_of_loops_that_are_written_out(tmp_path: Path, sort: str) -> None:
+    text = (
+        f"def forward(args):\n    x, y = args\n    {sort}z = x * 0\n"
+        "    for a, w in ((x[1:], 1 - y), (x[:-1], y)):\n        y = y + 1\n"
+        "        for k in (1, 2.5):\n            z = z + a.sum() * w * k\n    return z * w * k\n"
+    )
+    kernel = kernel_of(tmp_path, text)
+    inputs = np.linspace(1, 2, 7), np.linspace(3, 4, 7)
+    made = [np.zeros(7)]
+    built = build(kernel, inputs, made)
+    assert built.facts.form == ("whole-array" if sort else "fused")
+    assert run(built, inputs, made) is None
+    np.testing.assert_allclose(made[0], kernel.function(inputs), rtol=1e-12)
+
+
 @pytest.mark.parametrize("body", ["x * EPS", "np.sort(x) * EPS", "np.sort(x) * C['scale'] + S.eps"])
 def test_dtypes_beside_constants(tmp_path: Path, body: str) -> None:
     text = (

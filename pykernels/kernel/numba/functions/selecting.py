@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,11 @@ def _nonzero(a: Any) -> Any:
 
 @implements(np.where)
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    is_alone = x is None and y is None and _flags(condition)
-    return (lambda condition: np.nonzero(condition)) if is_alone else None
+    if x is None and y is None:
+        return (lambda condition: np.nonzero(condition)) if _flags(condition) else None
+    if (is_array(x) and is_array(y)) or x is None or y is None:
+        return None
+    return _selected("condition, x, y", {"condition": condition}, {"x": x}, {"y": y})
 
 
 @implements(np.argwhere)
@@ -201,21 +204,28 @@ def _place(arr: Any, mask: Any, vals: Any) -> Any:
 
 @implements(np.select)
 def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    conditions, choices = _members(condlist), _members(choicelist)
-    are_flags = all(is_array(each) and isinstance(each.dtype, nb.Boolean) and each.ndim for each in conditions)
-    dtype = _common_dtype([*choices, default])
+    conditions = {f"condlist[{at}]": each for at, each in enumerate(_members(condlist))}
+    choices = {f"choicelist[{at}]": each for at, each in enumerate(_members(choicelist))}
+    return _selected("condlist, choicelist, default", conditions, choices, {"default": default})
+
+
+def _selected(
+    parameters: str, conditions: Mapping[str, Any], choices: Mapping[str, Any], default: Mapping[str, Any]
+) -> Any:
+    """Return a function that takes each element from the first choice whose condition holds; each has its code."""
+    are_flags = all(is_array(each) and isinstance(each.dtype, nb.Boolean) and each.ndim for each in conditions.values())
+    given = {**choices, **default}
+    dtype = _common_dtype([*given.values()])
     if not conditions or len(conditions) != len(choices) or not are_flags or dtype is None:
         return None
-    names = [f"choicelist[{at}]" for at in range(len(choices))]
-    places = [f"condlist[{at}]" for at in range(len(choices))]
     blends = [
         f"blend(vector, flags_of(as_given({place}, shape, made)), {_spread(name, each, dtype)})"
         if is_array(each)
         else f"fill_selected(vector, flags_of(as_given({place}, shape, made)), number({name}))"
-        for place, name, each in zip(places, names, choices)
+        for place, (name, each) in zip(conditions, choices.items())
     ]
-    arrays = places + [name for name, each in zip([*names, "default"], [*choices, default]) if is_array(each)]
-    return _written("condlist, choicelist, default", arrays, ["made[...] = default", *reversed(blends)], dtype)
+    arrays = [*conditions, *(name for name, each in given.items() if is_array(each))]
+    return _written(parameters, arrays, [f"made[...] = {''.join(default)}", *reversed(blends)], dtype)
 
 
 @implements(np.choose, method="choose")
@@ -271,7 +281,10 @@ def _members(values: Any) -> Sequence[Any]:
 
 def _common_dtype(values: Sequence[Any]) -> Any:
     """Return NumPy's dtype for arrays and known numbers together; None if it depends on other numbers."""
+    dtypes = {as_dtype(each.dtype) for each in values if is_array(each) and each.ndim}
     given = [as_dtype(each.dtype) if is_array(each) and each.ndim else each for each in values]
+    # A number of the dtype of all arrays changes nothing.
+    given = [each for each in given if not (isinstance(each, nb.Number) and {as_dtype(each)} == dtypes)]
     return None if any(isinstance(each, nb.Type) for each in given) else np.result_type(*given)
 
 

@@ -61,6 +61,7 @@ def compute(
 ) -> Any:
     """Emit the call of the function that `resolve` returned."""
     cast = [context.cast(builder, *each) for each in zip(values, types, found.args)]
+    cast += [context.get_dummy_value()] * (len(found.args) - len(cast))  # for parameters that have their defaults
     result = context.get_function(function, found)(builder, cast)
     return context.cast(builder, result, found.return_type, returned)
 

@@ -24,6 +24,7 @@ np.extract(m, x) | np.compress(m[0, 0], x, axis=-1)
 """
 CHOSEN = """
 np.select((x > 1, x > 0), (x * 2, x[0]), -1) | np.select((x > 1, m[0]), (x[0, 0], 5), default=x)
+np.where(m, x, 0) | np.where(m[0], -1, x) | np.where(m, x.max(), x[:, :1])
 np.choose(s, (x, x[0], x[:, :1]), mode='clip') | i.choose((i, i + 9), mode='wrap')
 """
 WRITTEN = """
