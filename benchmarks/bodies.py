@@ -203,6 +203,8 @@ BODIES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("logsumexp", "special.logsumexp(x, axis=-1)", _ROWS),
         ("softmax", "special.softmax(x, axis=-1)", _ROWS),
         ("log_softmax", "special.log_softmax(x, axis=1)", _ROWS),
+        ("gammaln", "special.gammaln(np.abs(x) + 1)", _VECTOR),
+        ("digamma", "special.digamma(np.abs(x) + 1)", _VECTOR),
     ),
     "models": (
         ("softmax by hand", "e = np.exp(x - x.max(axis=-1, keepdims=True)); e / e.sum(axis=-1, keepdims=True)",
@@ -240,8 +242,6 @@ BODIES: dict[str, tuple[tuple[str, str, str], ...]] = {
          "x: n 3 16 16; m: 3; g: 3"),
     ),
     "left to Python": (
-        ("gammaln", "special.gammaln(np.abs(x) + 1)", _VECTOR),
-        ("digamma", "special.digamma(np.abs(x) + 1)", _VECTOR),
         ("fft", "np.fft.rfft(x, axis=-1).real.astype(x.dtype) * 2", _ROWS),
         ("solve", "np.linalg.solve(x @ x.T + 9 * np.eye(16, dtype=x.dtype), y) * 2", "x: 16 16; y: 16 n"),
     ),
@@ -257,13 +257,16 @@ class Body:
     code: str
     inputs: str
 
-    def text(self) -> str:
-        """Return the text of its kernel file."""
+    def text(self, before: str = "") -> str:
+        """Return the text of its kernel file, with another statement before those of the body."""
         arrays, attributes = self._declared()
         *statements, result = self.code.replace("; ", "\n").splitlines()
         names, keywords = "".join(f"{name}, " for name in arrays), ", ".join(attributes)
         parameters = f"args, *, {keywords}" if attributes else "args"
-        lines = [f"def forward({parameters}):", *(f"    {line}" for line in (f"{names}= args", *statements))]
+        lines = [
+            f"def forward({parameters}):",
+            *(f"    {line}" for line in (f"{names}= args", *before.splitlines(), *statements)),
+        ]
         return "\n".join([PRELUDE.lstrip(), *lines, f"    return {result}\n"])
 
     def _declared(self) -> tuple[dict[str, list[str]], dict[str, Any]]:
@@ -291,10 +294,10 @@ class Body:
                 made.append(rng.standard_normal(lengths).astype(dtype))
         return made
 
-    def call(self, folder: Path, elements: int) -> tuple[ArrayCall, np.ndarray, np.ndarray]:
-        """Return a call of the kernel, the array of its result, and NumPy's result."""
+    def call(self, folder: Path, elements: int, before: str = "") -> tuple[ArrayCall, np.ndarray, np.ndarray]:
+        """Return a call of the kernel, as `text` has it, the array of its result, and NumPy's result."""
         path = folder / "kernel.py"
-        path.write_text(self.text())
+        path.write_text(self.text(before))
         inputs, (_, attributes) = self.arrays(elements), self._declared()
         function = KernelSource(path).functions["forward"]
         wanted = np.asarray(function.function(tuple(inputs), **attributes))

@@ -9,6 +9,7 @@ from typing import Any
 import llvmlite.ir as ir
 import numpy as np
 
+from pykernels.kernel.emit import gamma_functions
 from pykernels.kernel.emit.vector_writer import Emitter, Writer, number_like
 from pykernels.kernel.expression.operations import OPERATIONS, Cost
 
@@ -227,6 +228,23 @@ def _expit(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
     return builder.fdiv(numerator, builder.fadd(one, small))
 
 
+def _logit(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
+    builder, one = w.builder, number_like(a, 1)
+    twice = builder.fsub(builder.fadd(a, a), one)
+    # Near 1/2, where the logarithm is near 0.
+    near = builder.fsub(w.math("log1p", twice), w.math("log1p", builder.fneg(twice)))
+    is_near = builder.and_(
+        builder.fcmp_ordered(">", a, number_like(a, 0.3)), builder.fcmp_ordered("<", a, number_like(a, 0.65))
+    )
+    return builder.select(is_near, near, w.math("log", builder.fdiv(a, builder.fsub(one, a))))
+
+
+def _xlogy(w: Writer, dtype: np.dtype, a: ir.Value, b: ir.Value) -> ir.Value:
+    zero = number_like(a, 0)
+    is_zero = w.builder.and_(w.builder.fcmp_ordered("==", a, zero), w.builder.fcmp_ordered("ord", b, b))
+    return w.builder.select(is_zero, zero, w.builder.fmul(a, w.math("log", b)))
+
+
 def _convert(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
     return a  # the operands already have the dtype
 
@@ -286,6 +304,10 @@ EMITTERS: Mapping[str, Emitter] = {
     "heaviside": _heaviside,
     "logaddexp": _logaddexp,
     "expit": _expit,
+    "logit": _logit,
+    "xlogy": _xlogy,
+    "gammaln": gamma_functions.gammaln,
+    "digamma": gamma_functions.digamma,
     "where": lambda w, dtype, condition, chosen, otherwise: w.builder.select(condition, chosen, otherwise),
     **{name: _function(row.c) for name, row in OPERATIONS.items() if row.c and row.cost is Cost.HIGH},
 }

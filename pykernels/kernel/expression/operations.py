@@ -200,7 +200,8 @@ OPERATIONS: Mapping[str, Properties] = {
         _Row("arctanh", c="atanh", cost=_HIGH, raises=_RESULT),
         _Row("erf", module="scipy.special", c="erf", cost=_HIGH),
         _Row("erfc", module="scipy.special", c="erfc", cost=_HIGH),
-        _Row("expit", module="scipy.special", cost=_HIGH),
+        *(_Row(name, module="scipy.special", cost=_HIGH) for name in ("expit", "logit", "xlogy", "gammaln")),
+        _Row("digamma", ("psi",), module="scipy.special", cost=_HIGH),
         # Conversions: to the dtype; of an integer, modulo the dtype's range; rounding float32 to float16.
         _Row("convert", module="", raises=_CONVERSION),
         *(_Row(name, module="") for name in ("wrap", "to_half")),
@@ -261,6 +262,7 @@ OF_SEVERAL: Mapping[str, int] = {
     },
     "clip": 0,
     "where": 1,
+    "xlogy": 0,
 }
 
 #: Functions of `math` that raise an exception for some arguments.
@@ -285,7 +287,7 @@ def find(function: Any) -> Function | None:
     """Return the operation for which a function of NumPy, SciPy or Python stands, or None."""
     found = look_up(_functions(), function)
     # A kernel that uses SciPy has imported it.
-    return look_up(_functions_of("scipy.special"), function) if not found and "scipy.special" in sys.modules else found
+    return look_up(functions_of("scipy.special"), function) if not found and "scipy.special" in sys.modules else found
 
 
 def look_up(table: Mapping[Any, _Found], function: Any) -> _Found | None:
@@ -304,11 +306,12 @@ def _functions() -> Mapping[Any, Function]:
         if hasattr(math, row.c)
     }
     others = {np.clip: Function("clip", np.clip), builtins.abs: Function("absolute", operator.abs)}
-    return {**_functions_of("numpy"), **of_math, **others}
+    return {**functions_of("numpy"), **of_math, **others}
 
 
 @functools.cache
-def _functions_of(module: str) -> Mapping[Any, Function]:
+def functions_of(module: str) -> Mapping[Any, Function]:
+    """Return the operations of a module that has been imported, by its functions."""
     namespace = vars(sys.modules[module])
     return {
         namespace[name]: Function(row.name, namespace[name], row.computed_in)

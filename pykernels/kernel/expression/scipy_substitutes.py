@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,30 +45,13 @@ def _logsumexp(
     return np.log1p(others / count) + np.log(count) + np.max(a, axis=axis, keepdims=keepdims)
 
 
-def _xlogy(x: _Value, y: _Value) -> _Value:
-    product = x * np.log(y)
-    if product.dtype not in (np.float32, np.float64):
-        raise NotImplementedError
-    return np.where((x == 0) & (y == y), product.dtype.type(0), product)
-
-
-def _logit(x: _Value) -> _Value:
-    if x.dtype not in (np.float32, np.float64):
-        raise NotImplementedError
-    twice = 2 * (x - x.dtype.type(0.5))
-    near_half = np.log1p(twice) - np.log1p(-twice)
-    return np.where((x > 0.3) & (x < 0.65), near_half, np.log(x / (1 - x)))
-
-
 @functools.cache
-def table() -> Mapping[Any, Callable[..., Any]]:
+def table() -> dict[Any, Callable[..., Any]]:
     """Return the substitute of every function; `scipy.special` must be imported."""
     substitutes: dict[str, Callable[..., Any]] = {
         "log_softmax": _log_softmax,
-        "logit": _logit,
         "logsumexp": _logsumexp,
         "softmax": _softmax,
-        "xlogy": _xlogy,
     }
     special = sys.modules["scipy.special"]
     return {getattr(special, name): substitute for name, substitute in substitutes.items()}

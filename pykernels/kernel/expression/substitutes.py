@@ -151,7 +151,7 @@ def _triu(m: _Value, k: int = 0) -> _Value:
     return np.where(columns >= rows[:, None] + k, m, m.dtype.type(0))
 
 
-_SUBSTITUTES: Mapping[Any, Callable[..., Any]] = {
+_SUBSTITUTES: dict[Any, Callable[..., Any]] = {
     np.allclose: _allclose,
     np.count_nonzero: _count_nonzero,
     np.diff: _diff,
@@ -176,7 +176,10 @@ METHODS: Mapping[str, Callable[..., Any]] = {"ptp": _ptp, "round": _round}
 
 def find(function: Any, arguments: int) -> Callable[..., Any] | None:
     """Return the substitute for a function of NumPy or SciPy that is called with so many arguments, or None."""
-    # A kernel that uses SciPy has imported it.
-    tables = [_SUBSTITUTES, *([scipy_substitutes.table()] if "scipy.special" in sys.modules else [])]
-    tables += [_WITH_MORE] if arguments > 1 else []
-    return next((found for table in tables if (found := look_up(table, function)) is not None), None)
+    found = look_up(table(), function)
+    return look_up(_WITH_MORE, function) if found is None and arguments > 1 else found
+
+
+def table() -> Mapping[Any, Callable[..., Any]]:
+    """Return the substitutes of functions, whatever their arguments; a kernel that uses SciPy has imported it."""
+    return _SUBSTITUTES | scipy_substitutes.table() if "scipy.special" in sys.modules else _SUBSTITUTES

@@ -23,6 +23,7 @@ from pykernels.kernel.numba.adapter import Result, computed_in
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.implementing import specializable
 from pykernels.kernel.numba.numba_errors import line_of, reason_of
+from pykernels.kernel.numba.parts import single_calls
 from pykernels.kernel.numba.parts.fusing import Parts
 from pykernels.kernel.numba.python_calls.calling import allowed_in
 from pykernels.kernel.numba.rewriting import iterations
@@ -45,6 +46,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
         _check_length(function)
     for helper in kernel.helpers:
         intrinsics.make_callable(helper)
+    single_calls.declare()
     files = {str(kernel.path), *(helper.__code__.co_filename for helper in kernel.helpers)}
     in_pieces = is_in_pieces(kernel)
     outs = [_group_type(signature.outputs, writable=True)] if kernel.takes_outs else []

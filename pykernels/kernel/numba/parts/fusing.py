@@ -100,7 +100,7 @@ class Parts:
     def _choose(self, lines: Lines, weak: frozenset[str], function: Any, types: tuple[Any, ...]) -> Any:
         """Return the implementation of lines for these types."""
         given_types = dict(zip(lines.taken, types))
-        found = _fuse(lines, weak, function, self.helpers, {**given_types, **_of(given_types, self.values)})
+        found = fuse(lines, weak, function, self.helpers, {**given_types, **_of(given_types, self.values)})
         rest = lines.statements[found.count if found else 0 :]
         body: list[ast.stmt] = []
         if found:
@@ -128,13 +128,32 @@ def _stored(statements: Sequence[ast.stmt]) -> set[str]:
     return {name for statement in statements for name in outlining.stored(statement)}
 
 
-def _fuse(
-    lines: Lines, weak: frozenset[str], function: Any, helpers: Sequence[Any], types: Mapping[str, nb.Type]
+def fuse(
+    lines: Lines,
+    weak: frozenset[str],
+    function: Any,
+    helpers: Sequence[Any],
+    types: Mapping[str, Any],
+    fewest: int = _FEWEST,
 ) -> Part | None:
-    """Return as many of the first statements as can be a fused kernel, or None."""
+    """Return as many of the first statements as can be a fused kernel, or None.
+
+    Parameters
+    ----------
+    weak : frozenset of str
+        The names of Python numbers.
+    function : callable
+        The function that has the lines, for its globals.
+    helpers : sequence of callable
+        The user's functions that it may call.
+    types : mapping
+        The types of names, or their values.
+    fewest : int
+        The number of operations on arrays that is worth a kernel.
+    """
     count = len(lines.statements)
     while count > 0:
-        part = _Prefix(lines, count, weak, function, helpers, types).part()
+        part = _Prefix(lines, count, weak, function, helpers, types).part(fewest)
         if isinstance(part, Part):
             return part
         count = part
@@ -185,8 +204,8 @@ class _Prefix:
             else:
                 self._arrays[name] = TensorType(as_dtype(value), 0)
 
-    def part(self) -> Part | int:
-        """Return the fused kernel, or how many statements to try instead."""
+    def part(self, fewest: int) -> Part | int:
+        """Return the fused kernel of at least so many operations, or how many statements to try instead."""
         try:
             evaluation, axes, done = self._evaluate(self.signature)
         except NotExpressible:
@@ -202,7 +221,7 @@ class _Prefix:
         outputs = [evaluation.names[name] for name in given]
         if (
             not given
-            or sum(isinstance(node, Operation) and axes.has(node) for node in in_order(outputs, operands_of)) < _FEWEST
+            or sum(isinstance(node, Operation) and axes.has(node) for node in in_order(outputs, operands_of)) < fewest
         ):
             return 0
         try:

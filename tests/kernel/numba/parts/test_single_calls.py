@@ -1,0 +1,58 @@
+"""Functions that only fused kernels have, in kernels with loops: of arrays and of elements, with SciPy's values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled import build, kernel_of, run
+from quick import thorough
+
+RNG = np.random.default_rng(0)
+OF_ARRAYS = """
+    for k in range(1):
+        a = special.softmax(x, axis=-1)
+        if k == 0:
+            b = special.logsumexp(x, axis=(0, 1), keepdims=True)
+    return a, b, special.xlogy(0.5, y), special.xlogy(y[0], y), special.psi(y), np.tril(y, 1), special.log_softmax(y, 1)
+"""
+OF_ELEMENTS = """
+    z = np.zeros((6, *y.shape))
+    for i in range(y.shape[0]):
+        for j in range(y.shape[1]):
+            z[0, i, j] = special.psi(y[i, j])
+            z[1, i, j] = special.gammaln(y[i, j] + 1)
+            z[2, i, j] = special.erf(y[i, j])
+            z[3, i, j] = special.xlogy(y[i, j], 2.0)
+            z[4, i, j] = special.logit(y[i, j] / 10)
+            z[5, i, j] = special.expit(alpha)
+    return z
+"""
+
+
+def check(folder: Path, body: str, x: np.ndarray, y: np.ndarray) -> None:
+    text = f"from scipy import special\ndef forward(args, *, alpha):\n    x, y = args{body}"
+    kernel = kernel_of(folder, text)
+    with np.errstate(all="ignore"):
+        found = kernel.function((x, y), alpha=0.5)
+    wanted = found if isinstance(found, tuple) else (found,)
+    made = [np.full(each.shape, 7, each.dtype) for each in wanted]
+    built = build(kernel, [x, y], made, {"alpha": 0.5})
+    assert built.facts.form == "loops" and not built.facts.python_calls, built.facts
+    assert run(built, [x, y], made, {"alpha": 0.5}) is None
+    for ours, right in zip(made, wanted):
+        digits = 1e-13 if y.dtype in (np.float64, np.int64) else 2e-6
+        np.testing.assert_allclose(ours, right, rtol=digits, atol=digits)
+
+
+@pytest.mark.parametrize("dtype", ["float32", *thorough("float64")])
+def test_arrays(tmp_path: Path, dtype: Any) -> None:
+    x = RNG.standard_normal((3, 4, 5)).astype(dtype)
+    check(tmp_path, OF_ARRAYS, x, np.abs(x[0]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", *thorough("float64", "int8", "int64", "bool")])
+def test_elements(tmp_path: Path, dtype: Any) -> None:
+    check(tmp_path, OF_ELEMENTS, np.zeros((1, 1, 1)), (9 * RNG.random((4, 7))).astype(dtype))
