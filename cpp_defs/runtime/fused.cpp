@@ -66,13 +66,13 @@ class Run : public Passes {
   // differ between calls.
   void PlanAtOnce() {
     is_planned_anew_ = false;
-    is_at_once_ = n_steps_ == block_ && !some_single_;
+    is_at_once_ = (n_steps_ == block_ || is_single_stage_) && !some_single_;
     n_links_ = 0;
     for (int s = 0; s < pk_counts[kStages] && is_at_once_; ++s) {
       Pass& pass = passes_[s];
       Plan(s, sizes_, &pass);
-      pass.planned = n_blocked_ > 0 ? sizes_[blocked_[n_blocked_ - 1]] : 0;
-      is_at_once_ = pass.n_own == 0 && n_links_ + pass.n <= kMaxLinks;
+      pass.planned = n_steps_ != block_ ? -1 : n_blocked_ > 0 ? sizes_[blocked_[n_blocked_ - 1]] : 0;
+      is_at_once_ = n_links_ + pass.n <= kMaxLinks;
       for (int i = 0; i < pass.n && is_at_once_; ++i) {
         const Array& array = arrays_[pass.given[i]];
         pass.data[i] = array.data;
@@ -104,7 +104,7 @@ class Run : public Passes {
       if (pass.is_simple) {
         pk_stages[s][pass.code](pass.data, pass.steps, numbers_, pass.rows, pass.columns);
       } else {
-        ComputeOnce(s, pass, pass.data);
+        ComputeInOrder(s, pass, pass.data, sizes_);
       }
     }
   }
@@ -204,8 +204,16 @@ class Run : public Passes {
       }
       data[i] = at;
     }
+    ComputeInOrder(s, pass, data, lengths);
+  }
+
+  // Runs over all elements from the given addresses on.
+  void ComputeInOrder(int s, const Pass& pass, void* const* given, const int64_t* lengths) const {
+    if (pass.n_own == 0) return ComputeOnce(s, pass, given);
+    void* data[kMaxArrays];
+    std::copy_n(given, pass.n, data);
     int64_t index[kMaxClasses];
-    for (int i = 0; i < pass.n_own; ++i) index[i] = 0;
+    std::fill_n(index, pass.n_own, 0);
     while (true) {
       ComputeOnce(s, pass, data);
       int i = pass.n_own - 1;

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pykernels.base.errors import BuildError
 from pykernels.base.paths import CPP_DEFS
-from pykernels.build import cache, toolchain
+from pykernels.build import cache, machine, processor, toolchain
 
 #: The name of the ABI function of a compiled kernel.
 ENTRY = "pk_kernel_run"
@@ -94,4 +94,11 @@ def _compiled(part: str) -> Path:
     # The loops of fused kernels are their own code; -O3 takes the compiler three times as long, for nothing.
     level = "-O2" if name == "fused" else "-O3"
     key = (cache.digest(headers),)
-    return toolchain.build_object(name, source, kind="runtime", flags=(level, *typed), include=(_INCLUDE,), key=key)
+    flags = (level, *_vectors(), *typed)
+    return toolchain.build_object(name, source, kind="runtime", flags=flags, include=(_INCLUDE,), key=key)
+
+
+def _vectors() -> tuple[str, ...]:
+    """Return the compiler's flags for vectors of the chosen processor; what it copies gains nothing from wider ones."""
+    found = set(machine.flags_needed(processor.chosen()))
+    return ("-mavx2",) if found & {"avx2", "avx512f"} else ("-msse4.2",) if "sse4_2" in found else ()

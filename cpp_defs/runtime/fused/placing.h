@@ -18,9 +18,8 @@ constexpr int64_t kBlockBytes = 8192;
 constexpr int64_t kCutBlockBytes = 262144;
 constexpr int64_t kRowBlockBytes = 16384;
 constexpr int64_t kFewestColumns = 128;
-// Where an array is transposed, a block has whole rows, unless they are long, and enough of them to fill cache lines.
-constexpr int64_t kTransposedRows = 64;
-constexpr int64_t kMostTransposed = 4096;
+// The blocks that threads may share if each element is computed by itself.
+constexpr int64_t kFewestBlocks = 64;
 constexpr int64_t kStackBytes = 8192;
 constexpr int64_t kAlignment = 64;
 
@@ -72,6 +71,7 @@ class Placing : public Sizes {
   int blocked_[kMaxClasses];
   int n_blocked_;
   int64_t block_;  // steps along the last divided class
+  bool is_single_stage_;  // whether each element is computed by itself
   Array arrays_[kMaxArrays];
   int64_t counts_[kMaxArrays];  // elements of arrays that are not tensors
   char* spare_;               // as large as the largest array that is accumulated into
@@ -160,50 +160,64 @@ class Placing : public Sizes {
   void ChooseBlock() {
     n_blocked_ = 0;
     blocked_classes_ = 0;
+    is_single_stage_ = false;
     block_ = 1;
     for (int c = 0; c < n_classes_; ++c) {
       if (Has(pk_blocked[0], c)) blocked_[n_blocked_++] = c;
     }
     if (n_blocked_ == 0) return;
-    // Do not divide a small number of columns.
+    is_single_stage_ = pk_counts[kStages] == 1 && pk_counts[kReductions] == 0;
     int last = n_classes_ - 1;
     while (last > 0 && sizes_[last] == 1) --last;
-    const bool divides_columns = blocked_[n_blocked_ - 1] >= last;
-    const int row = n_blocked_ - 1 - divides_columns;
-    const bool is_transposed = row >= 0 && sizes_[last] < kMostTransposed && IsTransposed(blocked_[row], last);
-    if (n_blocked_ > 1 && divides_columns && (sizes_[last] < kFewestColumns || is_transposed)) --n_blocked_;
+    if (is_single_stage_) {
+      // Nothing has to stay in a cache.
+      int64_t blocks = 1;
+      int n = 0;
+      while (n < n_blocked_ && blocks < kFewestBlocks) blocks *= sizes_[blocked_[n++]];
+      n_blocked_ = n;
+    } else {
+      // Do not divide what is small.
+      const bool divides_columns = blocked_[n_blocked_ - 1] >= last;
+      if (n_blocked_ > 1 && divides_columns && sizes_[last] < kFewestColumns) --n_blocked_;
+      while (n_blocked_ > 1 && BytesOfStep(n_blocked_ - 1).all <= kBlockBytes) --n_blocked_;
+    }
     for (int i = 0; i < n_blocked_; ++i) blocked_classes_ |= int32_t{1} << blocked_[i];
     const int cut = blocked_[n_blocked_ - 1];
-    int64_t bytes = 1;  // for one step along the divided class
-    int64_t rows = 1;
-    bool some_local = false;
-    for (int i = 0; i < pk_counts[kArrays]; ++i) {
-      const int32_t* const array = pk_arrays[i];
-      if (!Has(array[kArrayClasses], cut)) continue;
-      int64_t own = 1;
-      for (int c = 0; c < n_classes_; ++c) {
-        if (Has(array[kArrayClasses], c) && !Has(blocked_classes_, c)) own *= sizes_[c];
-      }
-      bytes += own * array[kItemSize];
-      rows = std::max(rows, own);
-      some_local |= i >= n_given_ && array[kIsLocal];
+    if (is_single_stage_) {
+      block_ = std::max<int64_t>(1, sizes_[cut]);
+      return;
     }
+    const Step step = BytesOfStep(n_blocked_);
     const bool cuts_columns = cut >= last;
-    const bool is_row = rows == 1 && some_local;
-    block_ = (!cuts_columns ? kBlockBytes : is_row ? kRowBlockBytes : kCutBlockBytes) / bytes;
+    const bool is_row = step.rows == 1 && step.has_local;
+    block_ = (!cuts_columns ? kBlockBytes : is_row ? kRowBlockBytes : kCutBlockBytes) / step.all;
     if (cuts_columns) block_ = std::max(block_ / kFewestColumns, int64_t{1}) * kFewestColumns;
-    if (is_transposed) block_ = std::max(block_, kTransposedRows);
     block_ = std::max<int64_t>(1, std::min(block_, sizes_[cut]));
   }
 
-  // Returns whether elements of some part are contiguous along a class of rows, but not along the columns.
-  bool IsTransposed(int rows, int columns) const {
-    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < n_given_; ++i) {
-      const Array& array = arrays_[i];
-      if (!Has(array.classes, rows) || !Has(array.classes, columns)) continue;
-      if (std::abs(array.strides[rows]) == array.item && std::abs(array.strides[columns]) > array.item) return true;
+  // One step along the last of the first n classes that may be divided: the bytes of all arrays, the most elements of
+  // an array, and whether some array holds data of one block.
+  struct Step {
+    int64_t all = 1, rows = 1;
+    bool has_local = false;
+  };
+
+  Step BytesOfStep(int n) const {
+    int32_t outer = 0;
+    for (int i = 0; i < n; ++i) outer |= int32_t{1} << blocked_[i];
+    Step step;
+    for (int i = 0; i < pk_counts[kArrays]; ++i) {
+      const int32_t* const array = pk_arrays[i];
+      if (!Has(array[kArrayClasses], blocked_[n - 1])) continue;
+      int64_t own = 1;
+      for (int c = 0; c < n_classes_; ++c) {
+        if (Has(array[kArrayClasses], c) && !Has(outer, c)) own *= sizes_[c];
+      }
+      step.all += own * array[kItemSize];
+      step.rows = std::max(step.rows, own);
+      step.has_local |= i >= n_given_ && array[kIsLocal];
     }
-    return false;
+    return step;
   }
 
   int64_t LengthInMemory(const Array& array, int c) const {

@@ -14,8 +14,10 @@ extern const int32_t pk_groups[];        // for every class, the first neighbour
 extern const int32_t pk_classes[];       // for every axis of every tensor, its class or -1
 // Tensor or -1, bytes of an element, classes, whether it holds one block only.
 extern const int32_t pk_arrays[][4];
-extern const int32_t pk_stage_table[][7];
-extern const int32_t pk_arguments[];     // for every stage, its arrays; first the kReads that it reads
+extern const int32_t pk_stage_table[][9];
+// For every stage, its arrays: the first kReads are read, those from kFirstWritten on are written.
+extern const int32_t pk_arguments[];
+extern const int32_t pk_copies[];        // for every stage that only copies, kCopies pairs of arrays: source, target
 extern const int32_t pk_folds[];         // for every stage, the arrays that it accumulates into
 extern const int64_t pk_identities[];    // for each of these, the bits of an element's initial value
 extern const int32_t pk_members[];       // for every class, a list of its axes
@@ -55,8 +57,8 @@ enum { kNumber, kCount, kMultiply, kFloorDivide, kAdd, kSubtract, kMaximum, kMin
 // Of pk_arrays:
 enum { kTensor, kItemSize, kArrayClasses, kIsLocal };
 // Of pk_stage_table:
-enum { kPhase, kInBlock, kDomain, kArguments, kFolds, kAddsRows, kReads };
-// The variants of a stage in pk_stages; all but the first may be null:
+enum { kPhase, kInBlock, kDomain, kArguments, kFolds, kAddsRows, kReads, kFirstWritten, kCopies };
+// The variants of a stage in pk_stages; all but the first may be null, and all if it only copies:
 // - for any number of rows;
 // - for a multiple of kTogether rows, if kAddsRows;
 // - for a last class (with the classes that always occur with it) of one element, with the class before it as columns;

@@ -16,7 +16,7 @@ import numpy as np
 
 from pykernels.build import linking
 from pykernels.kernel.emit import number_checks, target, vector_math
-from pykernels.kernel.emit.stage_code import StageCode
+from pykernels.kernel.emit.stage_code import STAGE, StageCode
 from pykernels.kernel.emit.vector_writer import FAST_MATH, Writer
 from pykernels.kernel.expression.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced, Strides
 from pykernels.kernel.expression.axes import Shape, encoded
@@ -26,12 +26,23 @@ from pykernels.kernel.expression.operations import neutral_of
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, Facts
 from pykernels.kernel.plan.graph import within
 from pykernels.kernel.plan.planning import Planner
-from pykernels.kernel.plan.stages import Plan, Stage, adds_rows, arguments_of, extents_of, is_costly, is_plain, widest
+from pykernels.kernel.plan.stages import (
+    Plan,
+    Stage,
+    adds_rows,
+    arguments_of,
+    extents_of,
+    is_copy,
+    is_costly,
+    is_plain,
+    widest,
+    written_by,
+)
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 # The same values as in tables.h.
 _EVEN, _NONEMPTY = 1, 2
-_TOGETHER, _MAX_NUMBERS, _MAX_STAGES = 4, 96, 64
+_TOGETHER, _MAX_NUMBERS, _MAX_STAGES, _VARIANTS = 4, 96, 64, 5
 # The number of elements in a short vector.
 _SHORT = 4
 
@@ -69,8 +80,8 @@ def compile_kernel(fused: Fused, output: Path, where: str, *, fast_math: bool) -
             value.visibility = "hidden"
     target.optimise(parsed, level=2)
     libraries = [str(vector_math.path()), "-lm"] if any(writer.needs_library for writer in writers) else ["-lm"]
-    driver = "elementwise" if fused.is_elementwise else "fused"
-    linking.link(target.machine().emit_object(parsed), [driver], libraries, output, where)
+    parts = ["elementwise"] if fused.is_elementwise else ["fused", "copying"]
+    linking.link(target.machine().emit_object(parsed), parts, libraries, output, where)
     return Facts(
         ELEMENTWISE if fused.is_elementwise else FUSED,
         vector_math=tuple(sorted(set[str]().union(*(writer.vector_math for writer in writers)))),
@@ -101,9 +112,9 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
         short, single = (Writer(module, count, instructions, writer.flags) for count in (_SHORT, 1))
         functions += _stage(plan, stage, writer, short, single, slots, f"pk_stage_{at}")
     number_checks.write(Writer(module, _SHORT, instructions), plan.graph.fused.outputs, slots)
-    (type_, *_) = (function.type for function in functions if function)
-    values = [function or ir.Constant(type_, None) for function in functions]
-    _define(module, "pk_stages", ir.Constant(ir.ArrayType(type_, len(values)), values))
+    pointer = STAGE.as_pointer()
+    values = [function or ir.Constant(pointer, None) for function in functions]
+    _define(module, "pk_stages", ir.Constant(ir.ArrayType(pointer, len(values)), values))
     return module, writers
 
 
@@ -117,6 +128,8 @@ def _stage(
         code = StageCode(using, plan, stage, f"{name}_{number}", slots, column, together, streaming=streaming)
         return code.write()
 
+    if is_copy(stage) and not plan.graph.fused.is_elementwise:
+        return [None] * _VARIANTS
     if plan.graph.fused.is_elementwise:
         return [write(k, writer, columns, streaming=k == 1) for k in range(2)]
     before = tuple(each for each in stage.domain if plan.groups[each] != plan.groups[stage.domain[-1]])[-1:]
@@ -190,10 +203,18 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
             for stage, given in zip(plan.stages, arguments)
             for number in (
                 *(stage.phase, stage.in_block, _mask(stage.domain), len(given), len(stage.folds)),
-                *(adds_rows(stage), len(set(stage.reads.values()))),
+                *(adds_rows(stage), len(set(stage.reads.values())), len(given) - len(written_by(stage))),
+                len(stage.stores) if is_copy(stage) else 0,
             )
         ],
         "pk_arguments": [at_array[array] for given in arguments for array in given],
+        "pk_copies": [
+            given.index(array)
+            for stage, given in zip(plan.stages, arguments)
+            if is_copy(stage)
+            for node, target in stage.stores
+            for array in (stage.reads[within(node)], target)
+        ],
         "pk_folds": [at_array[array] for stage in plan.stages for _, array in stage.folds],
         "pk_members": _lists(members),
         "pk_output_shapes": _lists([sorted(axis) for output in fused.outputs for axis in fused.axes.shape_of(output)]),

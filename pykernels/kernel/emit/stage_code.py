@@ -26,6 +26,8 @@ from pykernels.kernel.plan.stages import Array, Plan, Stage, arguments_of, nodes
 
 _I8, _I32, _I64 = (ir.IntType(bits) for bits in (8, 32, 64))
 _BYTES = _I8.as_pointer()
+#: The type of the function of a stage.
+STAGE = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _I64.as_pointer(), _I64.as_pointer(), _I64, _I64])
 
 
 class StageCode:
@@ -64,8 +66,7 @@ class StageCode:
         self._nodes = nodes_of(stage)
         self._arguments = plan.arrays if self._is_elementwise else arguments_of(stage)
         (self._column,) = column or (-1,)
-        type_ = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _I64.as_pointer(), _I64.as_pointer(), _I64, _I64])
-        self._function = ir.Function(writer.module, type_, name)
+        self._function = ir.Function(writer.module, STAGE, name)
         self._function.attributes.add("nounwind")
         # Otherwise registers that are saved around a call would straddle cache lines, which costs as much as the call.
         # (llvmlite's own `add` rejects attributes in quotes.)

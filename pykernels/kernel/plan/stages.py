@@ -61,8 +61,22 @@ class Plan:
 
 
 def arguments_of(stage: Stage) -> list[Array]:
-    """Return the arrays that a stage takes, in order."""
-    return list(dict.fromkeys([*stage.reads.values(), *(array for _, array in (*stage.stores, *stage.folds))]))
+    """Return the arrays that a stage takes, in order: those that it only reads, reads and writes, only writes."""
+    written = written_by(stage)
+    return list(dict.fromkeys([*sorted(stage.reads.values(), key=written.__contains__), *written]))
+
+
+def written_by(stage: Stage) -> list[Array]:
+    """Return the arrays that a stage writes, those first that it reads as well."""
+    written = dict.fromkeys(array for _, array in (*stage.stores, *stage.folds))
+    read = set(stage.reads.values())
+    return sorted(written, key=lambda array: array not in read)
+
+
+def is_copy(stage: Stage) -> bool:
+    """Whether a stage stores what it reads and nothing else."""
+    found = ((stage.reads.get(within(node)), array) for node, array in stage.stores)
+    return not stage.folds and all(source and source.storage == array.storage for source, array in found)
 
 
 def nodes_of(stage: Stage) -> list[Node]:
