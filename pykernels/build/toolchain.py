@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import errno
 import functools
 import os
@@ -150,14 +151,17 @@ def build_object(
 def in_parallel(tasks: Iterable[Callable[[], T]], done: Callable[[object], None] | None = None) -> list[T]:
     """Call functions in threads, one for each processor, and return their results; call `done` after each.
 
-    An error is raised when all have ended.
+    They have the caller's context, such as the chosen processor. An error is raised when all have ended.
     """
     # Imported here: few programs build anything. Not an executor of concurrent.futures: these share a lock that a fork
     # takes before it waits for the holders of our locks, and they may need it to go on.
     from multiprocessing.pool import ThreadPool
 
     with ThreadPool() as pool:
-        waiting = [pool.apply_async(task, callback=done, error_callback=done) for task in tasks]
+        waiting = [
+            pool.apply_async(contextvars.copy_context().run, (task,), callback=done, error_callback=done)
+            for task in tasks
+        ]
         for each in waiting:
             each.wait()
         return [each.get() for each in waiting]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextvars
 import ctypes
+import functools
+import operator
 from pathlib import Path
 
 import pytest
@@ -109,3 +112,17 @@ def test_a_wrong_cxx_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_cxx_may_hold_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "g++ -DMORE")
     assert toolchain.compiler() == ("g++", "-DMORE")
+
+
+def test_parallel_tasks_have_the_context_of_their_caller() -> None:
+    variable = contextvars.ContextVar("variable", default=0)
+    variable.set(1)
+    assert toolchain.in_parallel([variable.get] * 3) == [1] * 3
+
+
+def test_parallel_tasks_all_end_before_an_error_is_raised() -> None:
+    ended: list[object] = []
+    division, append = functools.partial(operator.floordiv, 1, 0), functools.partial(ended.append, 1)
+    with pytest.raises(ZeroDivisionError):
+        toolchain.in_parallel([division, append, append])
+    assert ended == [1, 1]

@@ -1,9 +1,9 @@
 """Replace the constants of a kernel's file by their values: ``EPS``, ``SIZES["window"]``, ``SETTINGS.eps``.
 
 Comprehensions over few known numbers become lists, and sums of these become sums of their members:
-``sum(w[k] * x[k:] for k in range(2))`` becomes ``0 + w[0] * x[0:] + w[1] * x[1:]``. Loops over few known
-numbers, or over a tuple that is written in place, are written out, too, unless loops remain in them:
-``for y, w in ((a, 1 - t), (b, t)): ...`` becomes assignments to `y` and `w` before each copy of its body.
+``sum(w[k] * x[k:] for k in range(2))`` becomes ``0 + w[0] * x[0:] + w[1] * x[1:]``. Loops that assign to
+names, over few known numbers, and loops over a tuple that is written in place are written out, too, unless loops remain
+in them: ``for y, w in ((a, 1 - t), (b, t)): ...`` becomes assignments to `y` and `w` before each copy of its body.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class _Folder(ast.NodeTransformer):
             or len(members) * len(inside) > _MOST_NODES
             or any(isinstance(each, (*_LOOPS, ast.Break, ast.Continue)) for each in inside)
             or not all(_fits(node.target, member) for member in members)
+            or (numbers is not None and not all(map(_assigns_to_names, node.body)))
         ):
             return node
         # All members have their values before the first iteration.
@@ -150,6 +151,12 @@ def _fits(target: ast.expr, member: ast.expr) -> bool:
     if not isinstance(member, (ast.Tuple, ast.List)) or len(member.elts) != len(target.elts):
         return False
     return all(map(_fits, target.elts, member.elts))
+
+
+def _assigns_to_names(statement: ast.stmt) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    parts = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
+    return all(isinstance(part, ast.Name) for part in parts)
 
 
 def _assigned(target: ast.expr, value: ast.expr) -> Iterator[ast.stmt]:

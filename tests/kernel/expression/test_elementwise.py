@@ -103,7 +103,7 @@ def test_statements_are_elementwise(tmp_path: Path, body: str) -> None:
         ("y = x.astype(x.dtype, copy=False)\n    y += 1\n    return y", "a change in place of what has another name"),
         ("y = x * 1\n    z = y\n    y += 1\n    return y + z", "a change in place of what has another name"),
         ("y = (x > 0).astype(np.int32)\n    y += x\n    return x", "a change in place that does not fit"),
-        ("for i in range(3):\n        x = x + i\n    return x", "a loop"),
+        ("for i in range(17):\n        x = x + i\n    return x", "a loop"),
         ("raise ValueError('later')", "an exception"),
         ("if flag:\n        return x\n    return x + 1", "a branch on what is known at run time only"),
         ("return x if x[0, 0] > 0 else -x", "an index"),

@@ -66,6 +66,8 @@ def test_names_that_the_function_assigns() -> None:
         ("for k in (1,):\n    for j in [x]:\n        x += k\nelse:\n    x = j", "k = 1; M0 = x; j = M0; x += k; x = j"),
         ("for k in (1, 2):\n    for j in range(x):\n        x += k", None),
         ("for k in (1, 2):\n    if x:\n        break", None),
+        ("for k in range(2):\n    x[k] = y", None),
+        ("for k in range(2):\n    pass", None),
         ("for k in range(17):\n    x += k", None),
         ("for a, b in ((x, y), x):\n    x += a", None),
         ("for x[0] in (1, 2):\n    pass", None),
