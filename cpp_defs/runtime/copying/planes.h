@@ -27,9 +27,10 @@ struct __attribute__((packed)) Bytes {
 // Copies an element along each row and column; the columns are closer together in the target.
 using CopyPlane = void (*)(char* __restrict to, const char* __restrict from, Axis rows, Axis columns);
 
+// Items that are runs of elements are not aligned to their size.
 template <typename T>
 inline void CopyItem(char* to, const char* from) {
-  *reinterpret_cast<T*>(to) = *reinterpret_cast<const T*>(from);
+  std::memcpy(to, from, sizeof(T));
 }
 
 // Copies one row after another; steps other than 0 are the columns' strides, in items.
