@@ -104,7 +104,7 @@ def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.standard_normal(shape).astype(np.float32)
 
 
-class group_norm(Formula):  # noqa: N801 the name of the operator
+class group_norm(Formula):
     gradients = ("x", "weight", "bias")
 
     @staticmethod
@@ -138,7 +138,7 @@ class group_norm(Formula):  # noqa: N801 the name of the operator
         return _normal(rng, 8, 64, 32, 32), _normal(rng, 64), _normal(rng, 64)
 
 
-class rms_norm(Formula):  # noqa: N801
+class rms_norm(Formula):
     gradients = ("x", "weight")
 
     @staticmethod
@@ -164,7 +164,7 @@ class rms_norm(Formula):  # noqa: N801
         return _normal(rng, 512, 1024), _normal(rng, 1024)
 
 
-class rotary_embedding(Formula):  # noqa: N801
+class rotary_embedding(Formula):
     @staticmethod
     def shapes(x, cos, sin):
         return [x]
@@ -190,7 +190,7 @@ class rotary_embedding(Formula):  # noqa: N801
         return _normal(rng, 4, 8, 256, 64), np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 
-class depthwise_convolution(Formula):  # noqa: N801
+class depthwise_convolution(Formula):
     gradients = ("x", "weight")
 
     @staticmethod
@@ -223,7 +223,7 @@ class depthwise_convolution(Formula):  # noqa: N801
         return _normal(rng, 8, 64, 512), _normal(rng, 64, 7)
 
 
-class top_k(Formula):  # noqa: N801
+class top_k(Formula):
     outputs = ("y", "places")
 
     @staticmethod
@@ -250,7 +250,7 @@ class top_k(Formula):  # noqa: N801
         return (_normal(rng, 256, 1000),)
 
 
-class segment_sum(Formula):  # noqa: N801
+class segment_sum(Formula):
     @staticmethod
     def shapes(x, segment, *, segments: int = 100):
         return [[segments, *x[1:]]]
@@ -272,7 +272,7 @@ class segment_sum(Formula):  # noqa: N801
         return _normal(rng, 10000, 64), rng.integers(0, 100, 10000)
 
 
-class grid_sample(Formula):  # noqa: N801
+class grid_sample(Formula):
     gradients = ("x", "grid")
 
     @staticmethod
@@ -320,7 +320,7 @@ class grid_sample(Formula):  # noqa: N801
         return _normal(rng, 2, 16, 64, 64), rng.uniform(-1.1, 1.1, (2, 64, 64, 2)).astype(np.float32)
 
 
-class cross_entropy(Formula):  # noqa: N801
+class cross_entropy(Formula):
     @staticmethod
     def shapes(x, label):
         return [[]]

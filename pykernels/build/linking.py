@@ -53,7 +53,7 @@ def link(
     flags = ["-shared", "-Wl,--exclude-libs,ALL", *libraries]
     if output.name == RELOCATABLE:
         flags = ["-r", "-nostdlib"]
-    compiled = toolchain.in_parallel(functools.partial(_compiled, part) for part in parts)
+    compiled = toolchain.in_parallel([functools.partial(_compiled, part) for part in parts])
     files = [object_path, *objects, *compiled]
     toolchain.run([*toolchain.compiler(), *map(str, files), "-o", str(output), *flags], what=what)
     object_path.unlink()
@@ -99,6 +99,6 @@ def _compiled(part: str) -> Path:
 
 
 def _vectors() -> tuple[str, ...]:
-    """Return the compiler's flags for vectors of the chosen processor; what it copies gains nothing from wider ones."""
+    """Return the compiler's flags for vectors of the chosen processor; copies gain nothing from wider ones."""
     found = set(machine.flags_needed(processor.chosen()))
     return ("-mavx2",) if found & {"avx2", "avx512f"} else ("-msse4.2",) if "sse4_2" in found else ()

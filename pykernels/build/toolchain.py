@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -148,8 +148,8 @@ def build_object(
     return _build(kind, f"{name}.o", [source], flags, include, ["object", *key], is_movable, make)
 
 
-def in_parallel(tasks: Iterable[Callable[[], T]], done: Callable[[object], None] | None = None) -> list[T]:
-    """Call functions in threads, one for each processor, and return their results; call `done` after each.
+def in_parallel(tasks: Sequence[Callable[[], T]], done: Callable[[object], None] | None = None) -> list[T]:
+    """Call functions in threads, at most one for each processor, and return their results; call `done` after each.
 
     They have the caller's context, such as the chosen processor. An error is raised when all have ended.
     """
@@ -157,7 +157,7 @@ def in_parallel(tasks: Iterable[Callable[[], T]], done: Callable[[object], None]
     # takes before it waits for the holders of our locks, and they may need it to go on.
     from multiprocessing.pool import ThreadPool
 
-    with ThreadPool() as pool:
+    with ThreadPool(min(len(tasks), os.cpu_count() or 1) or 1) as pool:
         waiting = [
             pool.apply_async(contextvars.copy_context().run, (task,), callback=done, error_callback=done)
             for task in tasks

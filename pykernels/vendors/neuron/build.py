@@ -63,7 +63,7 @@ def build(recipe: Recipe) -> Path:
     """
     common = _common_key(recipe)
     sources = (*recipe.kernels, *recipe.shapes)
-    objects = toolchain.in_parallel(functools.partial(_object, recipe, source, common) for source in sources)
+    objects = toolchain.in_parallel([functools.partial(_object, recipe, source, common) for source in sources])
     return _link(recipe, objects, common)
 
 
