@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -153,18 +154,32 @@ def in_parallel(tasks: Sequence[Callable[[], T]], done: Callable[[object], None]
 
     They have the caller's context, such as the chosen processor. An error is raised when all have ended.
     """
-    # Imported here: few programs build anything. Not an executor of concurrent.futures: these share a lock that a fork
-    # takes before it waits for the holders of our locks, and they may need it to go on.
-    from multiprocessing.pool import ThreadPool
+    # Imported here: few programs build anything. Its executors share a lock that a fork takes before it waits for the
+    # holders of our locks, and they may need it to go on. A pool of multiprocessing leaves semaphores behind if its
+    # process is stopped.
+    from concurrent.futures import Future, wait
 
-    with ThreadPool(min(len(tasks), os.cpu_count() or 1) or 1) as pool:
-        waiting = [
-            pool.apply_async(contextvars.copy_context().run, (task,), callback=done, error_callback=done)
-            for task in tasks
-        ]
-        for each in waiting:
-            each.wait()
-        return [each.get() for each in waiting]
+    results: list[Future[T]] = [Future() for _ in tasks]
+    left = iter([*zip(tasks, results)])
+
+    def work() -> None:
+        for task, result in left:
+            try:
+                result.set_result(task())
+            except BaseException as error:
+                result.set_exception(error)
+
+    if done is not None:
+        for result in results:
+            result.add_done_callback(done)
+    for _ in range(min(len(tasks), os.cpu_count() or 1)):
+        threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True).start()
+    try:
+        wait(results)
+    finally:
+        for _ in left:  # An interrupt leaves out what has not begun.
+            pass
+    return [result.result() for result in results]
 
 
 def _build(

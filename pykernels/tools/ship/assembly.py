@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import os
+import functools
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -61,15 +59,15 @@ def assemble(
         return linking.isolate(made.path, folder / f"{symbol}.o", linking.ENTRY, symbol)
 
     products = [_matrix_product()] if any(made.facts.blas for made in flat) else []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        # The slowest go first.
-        objects = [
-            *products,
-            *pool.map(_compile, sources),
-            *pool.map(definition, itertools.count(), kernels),
-            *pool.map(kernel, itertools.count(), flat),
+    # The slowest go first.
+    objects = toolchain.in_parallel(
+        [
+            *(functools.partial(_compile, each) for each in sources),
+            *(functools.partial(definition, *each) for each in enumerate(kernels)),
+            *(functools.partial(kernel, *each) for each in enumerate(flat)),
         ]
-    _link(objects, exported, output)
+    )
+    _link([*products, *objects], exported, output)
 
 
 def _compile(part: Path) -> Path:
