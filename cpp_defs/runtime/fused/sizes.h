@@ -80,7 +80,7 @@ class Sizes {
   // Computes the sizes and returns a pk_status.
   int32_t Find(const pk_kernel* kernel, const int64_t* dims, const pk_scalar* scalars, int64_t* detail) {
     std::copy_n(dims, pk_counts[kAxes], dims_);
-    if (pk_counts[kLengths] > 0 && !FindLengths(dims_)) return PK_RAISED;
+    if (!FindLengths(dims_)) return PK_RAISED;
     if (!FindSizes()) return PK_RAISED;
     if (const int32_t status = CheckOutputs(kernel, detail)) return status;
     if (!CheckReductions()) return PK_RAISED;

@@ -118,6 +118,17 @@ class Axes:
                 self._parents[self.class_of(other)] = self.class_of(first)
         return result
 
+    def stays(self, array: Node, new: Operand) -> bool:
+        """Whether a value that depends on an array has the array's shape, which is checked at run time if need be."""
+        shape, others = self.shape_of(array), self.shape_of(new)
+        changed = [(axis, other) for axis, other in zip(shape, others) if axis != other]
+        if len(shape) != len(others) or (changed and not self.has_ranks):
+            return False
+        if not all(axis and axis < other for axis, other in changed):
+            return False
+        self.equal += [((axis,), (other,)) for axis, other in changed]
+        return True
+
     def class_of(self, axis_of_tensor: int) -> int:
         """Return the number that all axes of a class share, until further axes are broadcast."""
         while axis_of_tensor in self._parents and self._parents[axis_of_tensor] != axis_of_tensor:

@@ -119,7 +119,7 @@ def call_function(called: Any, call: Call) -> Any:
     if substitute is not None:
         return _substituted(substitute, positional, call)
     if function is not None:
-        return apply(function, _operands(function, call), axes)
+        return _universal(function, call) if isinstance(called, np.ufunc) else _elementwise(function, call)
     if is_like:
         return _like(operations.LIKE[called], call)
     if any(called is known for known in operations.CONVERSIONS) and len(positional) == 1 and not keywords:
@@ -162,16 +162,52 @@ def _substituted(substitute: Callable[..., Any], positional: list[Any], call: Ca
         raise call.misfit() from None
 
 
-def _operands(function: Function, call: Call) -> list[Any]:
+def _elementwise(function: Function, call: Call) -> Any:
     positional, keywords = call.positional, call.keywords
     if function.name == "clip":
         bounds = dict(zip(("a_min", "a_max"), positional[1:])) | keywords
         if set(bounds) == {"a_min", "a_max"} and len(positional) + len(keywords) == 3:
-            return [positional[0], bounds["a_min"], bounds["a_max"]]
+            positional, keywords = [positional[0], bounds["a_min"], bounds["a_max"]], {}
     count = {"where": 3, "rint": 1}.get(function.name, len(positional))
     if keywords or len(positional) != count:
         raise call.misfit()
-    return positional
+    return apply(function, positional, call.axes)
+
+
+def _universal(function: Function, call: Call) -> Any:
+    """Return what a universal function gives, with its options; the caller assigns it to ``out``."""
+    n, axes, options = function.function.nin, call.axes, dict(call.keywords)  # type: ignore[attr-defined]
+    operands, (out, *more) = call.positional[:n], [*call.positional[n:], options.pop("out", None)]
+    where, dtype = options.pop("where", True), options.pop("dtype", None)
+    if options or len(operands) < n or (more and more != [None]) or not (out is None or axes.has(out)):
+        raise call.misfit()
+    if dtype is None:
+        value = apply(function, operands, axes)
+    else:
+        dtype = compute(np.dtype, (dtype,))
+        if f"{dtype.char * n}->{dtype.char}" not in function.function.types:  # type: ignore[attr-defined]
+            raise call.misfit()
+        value = apply(function, [_as_same_kind(each, dtype, call) for each in operands], axes)
+    if where is True:
+        return value
+    if not is_array(where) or dtype_of(where) != np.bool_:
+        raise call.misfit()
+    if out is not None:
+        value = _as_same_kind(value, dtype_of(out), call)
+    # Elsewhere, a new array has any values.
+    otherwise = dtype_of(value).type(0) if out is None else out
+    return apply(Function("where", np.where), [where, value, otherwise], axes)
+
+
+def _as_same_kind(value: Any, dtype: np.dtype, call: Call) -> Any:
+    """Return an operand in a dtype that NumPy converts it to."""
+    if isinstance(value, Node):
+        if not np.can_cast(dtype_of(value), dtype, "same_kind"):
+            raise call.misfit()
+        return convert(value, np.ones(1, dtype) if is_array(value) else dtype.type(1), call.axes)
+    if not operations.is_same_kind(value, dtype):
+        raise call.misfit()
+    return dtype.type(value)
 
 
 def _like(filled: int | None, call: Call) -> Node:

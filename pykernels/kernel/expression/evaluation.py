@@ -188,6 +188,8 @@ class Evaluation:
             self._assign_in_place(statement)
         elif isinstance(statement, ast.If):
             return self._block(statement.body if self._truth(statement.test) else statement.orelse)
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            self._value(statement.value)
         elif not (isinstance(statement, ast.Pass) or _is_docstring(statement)):
             raise NotExpressible
         return _NO_RETURN
@@ -210,22 +212,24 @@ class Evaluation:
             raise NotExpressible("an assignment to a part of something")
 
     def _assign_in_place(self, statement: ast.AugAssign) -> None:
-        target = statement.target
+        old, operand = self._value(statement.target), self._value(statement.value)
+        self._change(statement.target, self._binary(statement.op, old, operand))
+
+    def _change(self, target: ast.expr, new: Any) -> Any:
+        """Change a number, or an array in place; return its value."""
         if not isinstance(target, ast.Name):
             raise NotExpressible("an assignment to a part of something")
-        old, operand = self._value(target), self._value(statement.value)
-        new = self._binary(statement.op, old, operand)
+        old = self._value(target)
         if is_array(old):
             # The array itself changes: no other name may refer to it, and its dtype and shape stay.
             others = [value for name, value in self.names.items() if name != target.id]
             if any(_shares(value, old) for value in (*self._given, *others)):
                 raise NotExpressible("a change in place of what has another name")
-            # The result of an operation on an array and others has the shape of that array.
-            fits = self._axes.shape_of(new) == self._axes.shape_of(old)
-            if not fits or not np.can_cast(dtype_of(new), dtype_of(old), "same_kind"):
+            if not self._axes.stays(old, new) or not np.can_cast(dtype_of(new), dtype_of(old), "same_kind"):
                 raise NotExpressible("a change in place that does not fit")
             new = convert(new, old.sample, self._axes)
         self.names[target.id] = new
+        return new
 
     # ---- expressions
 
@@ -365,7 +369,10 @@ class Evaluation:
         called = getattr(called, "py_func", called)
         if isinstance(called, types.FunctionType) and called in self._helpers:
             return self._nested(called, positional, keywords)
-        return calls.call_function(called, call)
+        value = calls.call_function(called, call)
+        outs = [keyword.value for keyword in node.keywords if keyword.arg == "out"]
+        outs += node.args[called.nin :] if isinstance(called, np.ufunc) else []
+        return self._change(outs[0], value) if outs else value
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -283,6 +283,12 @@ CONVERSIONS = (bool, int, float, *(np.dtype(code).type for code in "?bhilqBHILQe
 STATIC = (len, min, max, round, isinstance, range, tuple, np.dtype, np.finfo, np.iinfo, *CONVERSIONS)
 
 
+def is_same_kind(number: bool | int | float, dtype: np.dtype) -> bool:
+    """Whether NumPy converts a known number of Python to a dtype where a call names it."""
+    fits = number >= 0 or dtype.kind != "u"
+    return fits and np.can_cast(np.min_scalar_type(number), dtype, "same_kind")
+
+
 def find(function: Any) -> Function | None:
     """Return the operation for which a function of NumPy, SciPy or Python stands, or None."""
     found = look_up(_functions(), function)

@@ -30,6 +30,10 @@ _CODE = (
     (r"Use of unsupported NumPy function 'numpy.vectorize'.*", "np.vectorize is not compiled; write a loop"),
     (r"Can't unify return type .*: (.*)", r"it returns \1; return the same kind of value everywhere"),
     (r"Untyped global name 'object'.*", "arrays of objects are not compiled; use numbers"),
+    (
+        r"(.*): can't resolve ufunc .*",
+        r"\1: NumPy computes no such dtypes, or not into this array; convert them by `astype`",
+    ),
     (r"it needs .*numba_dict_.*", "it makes a dict, which is not compiled; use names or a tuple"),
 )
 

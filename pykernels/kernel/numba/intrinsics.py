@@ -17,6 +17,7 @@ from numba.extending import intrinsic, overload
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.expression.operations import COMPARISONS
 from pykernels.kernel.numba import hooks
+from pykernels.kernel.numba.functions import universal
 from pykernels.kernel.numba.rewriting import bounds, constants, iterations, preparing
 from pykernels.kernel.numba.semantics import unbound
 from pykernels.kernel.numba.semantics.numpy_numbers import apply_numpy, compute, python_function, resolve
@@ -72,6 +73,7 @@ def rewritten(
 
     names = {**called, iterations.PART: _part, promotion.APART: apart, **constants.DTYPES}
     names |= {promotion.PYTHON: apply_python, promotion.NUMPY: apply_numpy, promotion.LIKE: like}
+    names |= {preparing.PUT: universal.put, preparing.IN_DTYPE: universal.in_dtype}
     write = functools.partial(promotion.rewrite, function, numbers, apply_weak, names=names)
     unchecked = hooks.load("arrays.unchecked")
     if unchecked is None:

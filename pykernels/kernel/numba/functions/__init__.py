@@ -23,6 +23,7 @@ from pykernels.kernel.numba.functions import (
     sections,
     selecting,
     taking,
+    universal,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "sections",
     "selecting",
     "taking",
+    "universal",
 ]

@@ -7,8 +7,12 @@ does not support the user's classes.
 Of ``x[1:] += x[:-1]``, NumPy computes as if the operand had been copied before; numba works element by element. So the
 compiled code copies an operand that turns out to be a view of the changed array.
 
-``np.matmul(x, y)`` becomes ``x @ y``: numba computes other calls of universal functions element by element. In calls of
-these, numba takes the array to write to by position, not as ``out=``.
+``np.matmul(x, y)`` becomes ``x @ y``: numba computes other calls of universal functions element by element. Of their
+options, numba takes the array to write to, and that by position::
+
+    np.add(x, y, out=z)             becomes     np.add(apart(x, z), apart(y, z), z)
+    np.add(x, y, out=z, where=m)                put(np.add(x, y), z, m)
+    np.add(x, y, dtype=np.int8)                 in_dtype(np.add, np.int8, x, y)
 """
 
 from __future__ import annotations
@@ -21,6 +25,10 @@ from typing import Any
 import numpy as np
 
 from pykernels.kernel.expression.promotion import APART
+
+#: The names of functions that stand for options of universal functions, in the changed definition.
+PUT, IN_DTYPE = "__pykernels_put__", "__pykernels_in_dtype__"
+_OPTIONS = {"out", "where", "dtype"}
 
 
 def prepare(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
@@ -53,13 +61,36 @@ class _Preparer(ast.NodeTransformer):
             function = getattr(self._namespace.get(called.value.id), called.attr, None)
         else:
             function = self._namespace.get(called.id) if isinstance(called, ast.Name) else None
-        if isinstance(function, np.ufunc) and len(node.args) == function.nin and function is not np.matmul:
-            if [each.arg for each in node.keywords] == ["out"] and not isinstance(node.keywords[0].value, ast.Tuple):
-                node.args, node.keywords = [*node.args, node.keywords[0].value], []
+        if function is np.matmul and len(node.args) == 2 and not node.keywords:
+            return ast.copy_location(ast.BinOp(node.args[0], ast.MatMult(), node.args[1]), node)
+        if isinstance(function, np.ufunc) and function.signature is None and function.nout == 1:
+            return self._universal(node, function.nin)
+        return node
+
+    def _universal(self, node: ast.Call, n: int) -> ast.expr:
+        """Return an expression for a call of a universal function of `n` operands with options."""
+        options = {keyword.arg: keyword.value for keyword in node.keywords}
+        operands, outs = node.args[:n], [*node.args[n:], *([options["out"]] if "out" in options else [])]
+        is_known = options.keys() <= _OPTIONS and not any(isinstance(each, ast.Starred) for each in node.args)
+        if not is_known or len(operands) < n or len(outs) > 1 or not (outs or options):
             return node
-        if function is not np.matmul or len(node.args) != 2 or node.keywords:
-            return node
-        return ast.copy_location(ast.BinOp(node.args[0], ast.MatMult(), node.args[1]), node)
+        out = (
+            outs[0].elts[0] if outs and isinstance(outs[0], ast.Tuple) and len(outs[0].elts) == 1 else (*outs, None)[0]
+        )
+        if "dtype" in options:
+            value = _call(IN_DTYPE, node, [node.func, options["dtype"], *operands])
+        elif "where" not in options and out and not any(isinstance(each, ast.Call) for each in ast.walk(out)):
+            operands = [each if ast.unparse(each) == ast.unparse(out) else self._apart(each, out) for each in operands]
+            return ast.copy_location(ast.Call(node.func, [*operands, out], []), node)
+        else:
+            value = ast.copy_location(ast.Call(node.func, operands, []), node)
+        if out is None and "where" not in options:
+            return value
+        return _call(PUT, node, [value, out or ast.Constant(None), options.get("where", ast.Constant(True))])
+
+    def _apart(self, value: ast.expr, target: ast.expr) -> ast.expr:
+        """Return a value, or its copy if it shares memory with the target."""
+        return _call(APART, value, [value, target]) if _may_be_view(value) else value
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.generic_visit(node)
@@ -67,10 +98,13 @@ class _Preparer(ast.NodeTransformer):
         while isinstance(root, (ast.Subscript, ast.Attribute)):
             root = root.value
         is_same = ast.unparse(node.target) == ast.unparse(node.value)  # the same elements in the same order
-        if _may_be_view(node.value) and isinstance(root, ast.Name) and not is_same:
-            arguments = [node.value, ast.Name(root.id, ast.Load())]
-            node.value = ast.copy_location(ast.Call(ast.Name(APART, ast.Load()), arguments, []), node.value)
+        if isinstance(root, ast.Name) and not is_same:
+            node.value = self._apart(node.value, ast.Name(root.id, ast.Load()))
         return node
+
+
+def _call(name: str, place: ast.expr, arguments: list[ast.expr]) -> ast.expr:
+    return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), arguments, []), place)
 
 
 def _may_be_view(value: ast.expr) -> bool:
