@@ -16,7 +16,7 @@ from pykernels.kernel.expression.axes import Axes
 from pykernels.kernel.expression.construction import compute
 from pykernels.kernel.expression.distribution import apply, convert
 from pykernels.kernel.expression.nodes import Node, NotExpressible, Operation, dtype_of, is_array
-from pykernels.kernel.expression.operations import REDUCTIONS, Function
+from pykernels.kernel.expression.operations import REDUCTIONS, UFUNC_REDUCTIONS, Function
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ _ARRAY_METHODS: Mapping[str, _OfArray] = {
 }
 _ARRAY_FUNCTIONS: Mapping[Any, _OfArray] = {
     **{getattr(np, name): _ARRAY_METHODS[name] for name in REDUCTIONS},
+    **{getattr(np, name).reduce: functools.partial(reductions.reduce_by, of) for name, of in UFUNC_REDUCTIONS.items()},
     np.amax: _ARRAY_METHODS["max"],
     np.amin: _ARRAY_METHODS["min"],
     np.expand_dims: _with_arguments(slicing.expand_dims),

@@ -323,7 +323,7 @@ class Evaluation:
                 if name == "T":
                     return slicing.transpose(self._axes, owner)
             raise NotExpressible(f"the attribute {name!r} of an array")
-        if isinstance(owner, (types.ModuleType, np.dtype, np.finfo, np.iinfo, *_NUMBERS)):
+        if isinstance(owner, (types.ModuleType, np.ufunc, np.dtype, np.finfo, np.iinfo, *_NUMBERS)):
             return compute(getattr, (owner, name))
         raise NotExpressible(f"the attribute {name!r}")
 

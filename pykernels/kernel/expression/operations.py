@@ -241,6 +241,16 @@ REDUCTIONS: Mapping[str, Folding] = {
     "all": Folding("minimum"),
 }
 
+#: The reductions by universal functions.
+UFUNC_REDUCTIONS: Mapping[str, str] = {
+    "add": "sum",
+    "multiply": "prod",
+    "maximum": "max",
+    "minimum": "min",
+    "logical_or": "any",
+    "logical_and": "all",
+}
+
 #: Python's operators, by their types in syntax trees.
 BINARY, UNARY, COMPARISONS = (
     {

@@ -39,6 +39,11 @@ def reduce(name: str, axes: Axes, value: Node, positional: list[Any], keywords: 
     return view(axes, made, left if keeps else tuple(axis for i, axis in enumerate(shape) if i not in at))
 
 
+def reduce_by(name: str, axes: Axes, value: Node, positional: list[Any], keywords: dict[str, Any]) -> Node:
+    """Return the reduction `name` of an array; its arguments are those of the ``reduce`` of a universal function."""
+    return reduce(name, axes, value, positional, keywords if positional else {"axis": 0, **keywords})
+
+
 def _folded(axes: Axes, name: str, value: Node, at: frozenset[int], given: dict[str, Any]) -> Node:
     """Return the reduction; the folded axes stay, with length 1."""
     sample = np.ones(1, dtype_of(value))

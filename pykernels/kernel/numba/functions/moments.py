@@ -12,6 +12,7 @@ from numba.np.numpy_support import as_dtype
 from pykernels.kernel.numba.functions.reducing import COUNTS, Call, fold_by, result_dtype
 from pykernels.kernel.numba.functions.views import NEW, arranged
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer, require_known
+from pykernels.kernel.numba.parts.single_calls import along_known_axes
 
 
 def _dtype_of_mean(a: nb.Array, dtype: Any) -> np.dtype:
@@ -22,6 +23,7 @@ def _dtype_of_mean(a: nb.Array, dtype: Any) -> np.dtype:
 
 
 def _moment(
+    function: Any,
     a: nb.Array,
     axis: Any,
     dtype: Any,
@@ -36,6 +38,9 @@ def _moment(
     """Return the implementation of a mean, or of a variance, which has the parameter `ddof`."""
     require_known(ddof, "the divisor")
     call, made = Call(a, axis, keepdims, where, out), _dtype_of_mean(a, dtype)
+    options = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "ddof": ddof}
+    if fused := along_known_axes(function, {"a": a, **options}, out, where):
+        return fused
     kind, counts = made.type, COUNTS.get((call.is_masked, skips_nan))
     has_counts, is_variance = counts is not None, ddof is not None
     removed = 0 if ddof is None else ddof
@@ -81,7 +86,7 @@ def _define_mean(function: Any, *, method: str = "", skips_nan: bool = False) ->
     def typed(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, where: Any = True
     ) -> Any:
-        return is_array(a) and _moment(a, axis, dtype, out, keepdims, where, skips_nan=skips_nan)
+        return is_array(a) and _moment(function, a, axis, dtype, out, keepdims, where, skips_nan=skips_nan)
 
 
 def _define_variance(function: Any, *, method: str = "", is_root: bool = False, skips_nan: bool = False) -> None:
@@ -98,7 +103,9 @@ def _define_variance(function: Any, *, method: str = "", is_root: bool = False, 
     ) -> Any:
         if correction is not None:
             ddof = correction
-        return is_array(a) and _moment(a, axis, dtype, out, keepdims, where, ddof, is_root=is_root, skips_nan=skips_nan)
+        return is_array(a) and _moment(
+            function, a, axis, dtype, out, keepdims, where, ddof, is_root=is_root, skips_nan=skips_nan
+        )
 
 
 _define_mean(np.mean, method="mean")

@@ -10,11 +10,12 @@ import numpy as np
 from numba import types as nb
 from numba.core import errors
 
-from pykernels.kernel.expression.operations import OPERATIONS, neutral_of
+from pykernels.kernel.expression.operations import OPERATIONS, UFUNC_REDUCTIONS, neutral_of
 from pykernels.kernel.numba.copying import copy
 from pykernels.kernel.numba.functions.along import checked_axis
 from pykernels.kernel.numba.functions.folding import Axes, blocks, dtype_of, folder, lengths_left
 from pykernels.kernel.numba.implementing import compiled, implements, implements_of_ufuncs, is_array, require_known
+from pykernels.kernel.numba.parts.single_calls import along_known_axes
 
 
 # Which elements count, of an array and a mask.
@@ -171,6 +172,7 @@ def result_dtype(ufunc: np.ufunc, a: nb.Array, dtype: Any) -> np.dtype:
 
 
 def reduce_by(
+    function: Any,
     ufunc: np.ufunc,
     a: nb.Array,
     axis: Any,
@@ -187,6 +189,8 @@ def reduce_by(
 
     Parameters
     ----------
+    function : callable
+        The function that the kernel calls.
     skips_nan : bool
         Whether NaN counts as no element.
     array : str
@@ -194,6 +198,9 @@ def reduce_by(
     """
     call, made = Call(a, axis, keepdims, where, out, initial), result_dtype(ufunc, a, dtype)
     check_start(made, initial)
+    options = {"axis": axis, "dtype": dtype, "keepdims": keepdims, "initial": initial}
+    if fused := along_known_axes(function, {array: a, **options}, out, where):
+        return fused
     has_start, kind = initial is not None, made.type
     neutral = kind(neutral_of(ufunc.__name__, made))
     fold = fold_by(ufunc, made, counts=COUNTS.get((call.is_masked, skips_nan)), may_be_empty=initial is not None)
@@ -221,7 +228,9 @@ def _define(ufunc: np.ufunc, *functions: Any, method: str = "", skips_nan: bool 
         initial: Any = None,
         where: Any = True,
     ) -> Any:
-        return is_array(a) and reduce_by(ufunc, a, axis, dtype, out, keepdims, initial, where, skips_nan=skips_nan)
+        return is_array(a) and reduce_by(
+            functions[0], ufunc, a, axis, dtype, out, keepdims, initial, where, skips_nan=skips_nan
+        )
 
     def without_dtype(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
@@ -235,12 +244,9 @@ def _define(ufunc: np.ufunc, *functions: Any, method: str = "", skips_nan: bool 
     implements(*functions, method=method)(with_dtype if has_dtype else without_dtype if has_initial else of_booleans)
 
 
-_define(np.add, np.sum, method="sum")
-_define(np.multiply, np.prod, method="prod")
-_define(np.maximum, *{np.max, np.amax}, method="max")
-_define(np.minimum, *{np.min, np.amin}, method="min")
-_define(np.logical_or, np.any, method="any")
-_define(np.logical_and, np.all, method="all")
+for _ufunc, _method in UFUNC_REDUCTIONS.items():
+    _aliases = {getattr(np, name) for name in (_method, f"a{_method}") if hasattr(np, name)}  # np.amax, np.amin
+    _define(getattr(np, _ufunc), *_aliases, method=_method)
 _define(np.add, np.nansum, skips_nan=True)
 _define(np.multiply, np.nanprod, skips_nan=True)
 _define(np.fmax, np.nanmax)
@@ -295,4 +301,4 @@ def _reduce(
     row = OPERATIONS.get(ufunc.__name__)
     if row is None or row.neutral is None or not is_array(array) or array.ndim == 0:
         return None
-    return reduce_by(ufunc, array, axis, dtype, out, keepdims, initial, where, array="array")
+    return reduce_by(ufunc.reduce, ufunc, array, axis, dtype, out, keepdims, initial, where, array="array")

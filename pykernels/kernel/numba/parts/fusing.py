@@ -20,11 +20,11 @@ from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
 from pykernels.kernel.expression import promotion
-from pykernels.kernel.expression.array_nodes import Reduction, operands_of
+from pykernels.kernel.expression.array_nodes import Reduction, View, operands_of
 from pykernels.kernel.expression.axes import Axes, Axis
 from pykernels.kernel.expression.evaluation import Evaluation
 from pykernels.kernel.expression.fused import Fused, axes_of
-from pykernels.kernel.expression.nodes import Input, Keyword, NotExpressible, Operation, dtype_of, in_order
+from pykernels.kernel.expression.nodes import Input, Keyword, Node, NotExpressible, Operation, dtype_of, in_order
 from pykernels.kernel.numba.implementing import is_array, known
 from pykernels.kernel.numba.parts.calling import Part
 from pykernels.kernel.numba.rewriting import outlining
@@ -213,16 +213,14 @@ class _Prefix:
         if done < self._count:
             return done
         numbers, given = self._results()
-        bad = [name for name in given if not _is_computed(evaluation.names[name], axes)]
-        nodes = [evaluation.names[name].order for name in given if name not in bad]
+        made = {name: _computed(evaluation.names[name], axes) for name in given}
+        bad = [name for name, node in made.items() if node is None]
+        nodes = [node.order for node in made.values() if node]
         if bad or len(set(nodes)) < len(nodes):
             places = [at for at, each in enumerate(self._statements) if outlining.stored(each) & set(bad or given)]
             return min(places)
         outputs = [evaluation.names[name] for name in given]
-        if (
-            not given
-            or sum(isinstance(node, Operation) and axes.has(node) for node in in_order(outputs, operands_of)) < fewest
-        ):
+        if not given or sum(_computed(node, axes) is node for node in in_order(outputs, operands_of)) < fewest:
             return 0
         try:
             shapes = [self._shape(axes.shape_of(output)) for output in outputs]
@@ -291,6 +289,8 @@ class _Prefix:
         return f"({''.join(f'{each}, ' for each in code)})"
 
 
-def _is_computed(value: Any, axes: Axes) -> bool:
-    """Whether a value is a new array, and no view of another."""
-    return isinstance(value, (Operation, Reduction)) and axes.has(value)
+def _computed(value: Any, axes: Axes) -> Node | None:
+    """Return the new array that is a value, or whose elements it has; None for others, such as a view of an input."""
+    if type(value) is View:
+        value = value.operand
+    return value if isinstance(value, (Operation, Reduction)) and axes.has(value) else None

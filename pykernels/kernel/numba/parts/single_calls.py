@@ -61,13 +61,30 @@ def _typing(function: Any, parameters: inspect.Signature, row: Function | None =
     return choose
 
 
+def along_known_axes(function: Any, types: dict[str, Any], out: Any, where: Any) -> Any:
+    """Return the implementation of a reduction, if a fused kernel can reduce the array along these axes, or None.
+
+    numba's loops are slow where the rows are short.
+
+    Parameters
+    ----------
+    types : dict
+        The type of the array, and what is known of the other arguments but `out` and `where`.
+    """
+    array, *_ = types.values()
+    given = {name: each for name, each in types.items() if each is not None}
+    if array.ndim < 2 or types["axis"] is None or out is not None or where is not True or not linking.find_objcopy():
+        return None
+    is_known = sum(isinstance(each, nb.Type) for each in given.values()) == 1
+    return _fused(function, given) if is_known else None
+
+
 def _fused(function: Any, types: dict[str, Any]) -> Any:
     """Return the implementation for arrays."""
     names = [ast.Name(name, ast.Load()) for name in types]
     keywords = [ast.keyword(name.id, name) for name in names]
-    call = ast.Call(ast.Name(_CALLED, ast.Load()), [], keywords)
-    if isinstance(function, np.ufunc):
-        call.args, call.keywords = list[ast.expr](names), []
+    count = len(names) if isinstance(function, np.ufunc) else 1
+    call = ast.Call(ast.Name(_CALLED, ast.Load()), list[ast.expr](names[:count]), keywords[count:])
     statement = ast.Assign([ast.Name(_RESULT, ast.Store())], call, lineno=1)
     definition = ast.FunctionDef("call", ast.arguments([], [], None, [], [], None, []), [statement], [], lineno=1)
     caller = promotion.function_of(definition, {_CALLED: function}, __file__)

@@ -10,6 +10,8 @@ import pytest
 from compiled import build, kernel_of, run
 from quick import thorough
 
+from pykernels.kernel.numba.parts.calling import PARTS
+
 RNG = np.random.default_rng(0)
 OF_ARRAYS = """
     for k in range(1):
@@ -51,6 +53,28 @@ def check(folder: Path, body: str, x: np.ndarray, y: np.ndarray) -> None:
 def test_arrays(tmp_path: Path, dtype: Any) -> None:
     x = RNG.standard_normal((3, 4, 5)).astype(dtype)
     check(tmp_path, OF_ARRAYS, x, np.abs(x[0]))
+
+
+def test_reductions_along_known_axes_are_fused(tmp_path: Path) -> None:
+    lines = [
+        "np.max(x, 1)",
+        "np.add.reduce(x)",
+        "np.nanmax(x, axis=(0, 1))",
+        "np.std(x, -1, keepdims=True)",
+        "np.sum(x)",
+    ]
+    text = "\n".join(f"            z += {line}" for line in lines)
+    kernel = kernel_of(
+        tmp_path,
+        f"def forward(args):\n    (x,) = args\n    z = np.zeros((4, 4, 4))\n"
+        f"    for k in range(2):\n        if k > 0:\n{text}\n    return z\n",
+    )
+    x, made = RNG.standard_normal((4, 4, 4)), np.empty((4, 4, 4))
+    before = len(PARTS)
+    built = build(kernel, [x], [made])
+    assert (built.facts.form, len(PARTS) - before) == ("loops", len(lines) - 1)
+    assert run(built, [x], [made]) is None
+    np.testing.assert_allclose(made, kernel.function((x,)), rtol=1e-13)
 
 
 @pytest.mark.parametrize("dtype", ["float32", *thorough("float64", "int8", "int64", "bool")])
