@@ -98,14 +98,24 @@ def _nanmean(a: _Value, axis: _Value = None, dtype: None = None, out: None = Non
     return total / np.sum(np.isnan(a) == 0, axis=axis, dtype=a.dtype, keepdims=keepdims)
 
 
-def _norm(x: _Value, ord: None = None, axis: _Value = None, keepdims: bool = False) -> _Value:
-    if ord is not None:
-        raise NotImplementedError
+def _norm(x: _Value, ord: float | None = None, axis: _Value = None, keepdims: bool = False) -> _Value:
     if x.dtype == np.float16:
         raise NotImplementedError
     if x.dtype.kind != "f":
         x = x.astype(np.float64)
-    return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
+    if ord is None:
+        return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
+    if not isinstance(axis, int):
+        raise NotImplementedError
+    if ord == 1:
+        return np.sum(np.abs(x), axis=axis, keepdims=keepdims)
+    if ord == 2:
+        return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
+    if ord == np.inf:
+        return np.max(np.abs(x), axis=axis, keepdims=keepdims, initial=0)
+    if ord == -np.inf:
+        return np.min(np.abs(x), axis=axis, keepdims=keepdims)
+    raise NotImplementedError
 
 
 def _ptp(a: _Value, axis: _Value = None, out: None = None, keepdims: bool = False) -> _Value:

@@ -39,6 +39,7 @@ def check(folder: Path, expression: str, inputs: Sequence[np.ndarray], form: str
         *("np.diff(x)", "np.diff(x, axis=0)", "np.diff(x, axis=1)", "np.diff(x, 1, -1)"),
         *("np.triu(x)", "np.triu(x, 2)", "np.tril(x)", "np.tril(x, -1)", "np.tril(x * 2, k=1)"),
         *("np.linalg.norm(x)", "np.linalg.norm(x, axis=1)", "x / np.linalg.norm(x, axis=-1, keepdims=True)"),
+        *("np.linalg.norm(x, 1, axis=1)", "np.linalg.norm(x, ord=np.inf, axis=0) - np.linalg.norm(x, 2, axis=0)"),
         *("np.count_nonzero(x > 0)", "np.count_nonzero(x > 0, axis=1)", "x * np.count_nonzero(x)"),
         *("np.nansum(x, axis=0)", "np.nanmax(x, axis=1)", "np.nanmin(x)", "np.allclose(x, x)"),
     ],

@@ -14,6 +14,7 @@ from pykernels.kernel.expression.operations import neutral_of
 from pykernels.kernel.numba.functions.folding import dtype_of
 from pykernels.kernel.numba.functions.reducing import Call, fold_by
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer, require_known
+from pykernels.kernel.numba.parts.single_calls import along_known_axes
 
 
 @implements(np.linalg.norm)
@@ -26,6 +27,9 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> A
     axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if not all(map(is_integer, axes)):
         raise errors.TypingError("axes of a norm are whole numbers")
+    options = {"ord": ord, "axis": axis, "keepdims": keepdims}
+    if fused := along_known_axes(np.linalg.norm, {"x": x, **options}, None, True):
+        return fused
     dtype = dtype_of(x) if isinstance(x.dtype, nb.Float) else np.dtype(float)
     if (axis is None and ord is None) or (ord == "fro" and len(axes) == 2):
         return _of_vectors(x, dtype, 2, axes, keepdims)
