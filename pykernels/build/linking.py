@@ -15,17 +15,22 @@ ENTRY = "pk_kernel_run"
 #: The file names of a kernel that a process loads, and of one that is linked into a library.
 LOADABLE, RELOCATABLE = "kernel.so", "kernel.o"
 _FOLDER = CPP_DEFS / "runtime"
+_PARTS = ("contraction", "copying", "elementwise", "fused", "kernel_runtime", "ordering", "places", "python_calls")
+# The folder of a part's headers, if it is another part's.
+_HEADERS = {"places": "ordering"}
 #: The parts of the runtime: the file of each to compile, and the headers that it includes.
 RUNTIME = {
-    name: (_FOLDER / f"{name}.cpp", *sorted((_FOLDER / name).glob("*.h")))
-    for name in ("contraction", "copying", "elementwise", "fused", "kernel_runtime", "ordering", "python_calls")
+    name: (_FOLDER / f"{name}.cpp", *sorted((_FOLDER / _HEADERS.get(name, name)).glob("*.h"))) for name in _PARTS
 }
 
 #: The C++ types of the dtypes for which `TYPED` parts are compiled, one by one: kernels rarely need several.
 C_TYPES = {"bool": "bool", "float32": "float", "float64": "double"}
 C_TYPES |= {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 #: The parts of the runtime whose functions end with the name of a dtype.
-TYPED = ("contraction", "ordering")
+TYPED = ("contraction", "ordering", "places")
+# How far the compiler optimises parts for which -O3 takes up to three times as long, for nothing: the loops of fused
+# kernels are their own code, and sorting names the loops to unroll.
+_LEVELS = {"fused": ("-O2",), **dict.fromkeys(("ordering", "places"), ("-O2", "-ftree-vectorize"))}
 
 _INCLUDE = CPP_DEFS / "include"
 
@@ -91,10 +96,8 @@ def _compiled(part: str) -> Path:
     name, _, dtype = part.partition(":")
     source, *headers = RUNTIME[name]
     typed = (f"-DPK_TYPE={C_TYPES[dtype]}", f"-DPK_TYPED(name)=name##_{dtype}") if dtype else ()
-    # The loops of fused kernels are their own code; -O3 takes the compiler three times as long, for nothing.
-    level = "-O2" if name == "fused" else "-O3"
     key = (cache.digest(headers),)
-    flags = (level, *_vectors(), *typed)
+    flags = (*_LEVELS.get(name, ("-O3",)), *_vectors(), *typed)
     return toolchain.build_object(name, source, kind="runtime", flags=flags, include=(_INCLUDE,), key=key)
 
 

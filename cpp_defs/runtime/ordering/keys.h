@@ -1,65 +1,46 @@
-// Numbers as unsigned keys that sort as NumPy sorts the numbers: NaN come last.
+// Numbers as keys, which are integers that sort as NumPy sorts the numbers: NaN come last.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
 namespace {
 
-template <int kBytes>
-using Unsigned = std::conditional_t<
-    kBytes == 1, uint8_t,
-    std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
-
 template <typename T>
 struct KeysOf {
-  using Key = Unsigned<sizeof(T)>;
-  static constexpr Key kSign = Key(Key{1} << (8 * sizeof(T) - 1));
+  // Vectors of integers with a sign are compared fastest.
+  using Key = std::conditional_t<
+      sizeof(T) == 1, int8_t,
+      std::conditional_t<sizeof(T) == 2, int16_t, std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>>;
+  static constexpr Key kLargest = std::numeric_limits<Key>::max();
+  // Whether the bits of each number are its key.
+  static constexpr bool kAreBits = std::is_integral_v<T> && std::is_signed_v<T>;
 
-  // Returns the key of a number. Keys of -0.0 and 0.0 differ.
-  static Key Make(T number) {
-    Key bits;
-    std::memcpy(&bits, &number, sizeof(bits));
+  // Returns the key of a number, given its bits. Keys of -0.0 and 0.0 differ.
+  static Key Make(Key bits) {
     if constexpr (std::is_floating_point_v<T>) {
-      const Key flipped = (bits & kSign) != 0 ? Key(~bits) : Key(bits | kSign);
-      return number != number ? std::numeric_limits<Key>::max() : flipped;
+      return (bits & kLargest) > kInfinity ? kLargest : Turn(bits);
     } else {
-      return std::is_signed_v<T> ? Key(bits ^ kSign) : bits;
+      return kAreBits ? bits : Key(bits ^ std::numeric_limits<Key>::min());
     }
   }
 
   // Returns a key that is the same for -0.0 and 0.0.
-  static Key MakeEqual(T number) {
-    if constexpr (std::is_floating_point_v<T>) return Make(number == 0 ? T{0} : number);
-    return Make(number);
+  static Key MakeEqual(Key bits) {
+    return std::is_floating_point_v<T> && (bits & kLargest) == 0 ? 0 : Make(bits);
   }
 
-  static T Restore(Key key) {
-    Key bits = key;
-    if constexpr (std::is_floating_point_v<T>) {
-      bits = (key & kSign) != 0 ? Key(key ^ kSign) : Key(~key);
-    } else if (std::is_signed_v<T>) {
-      bits = Key(key ^ kSign);
-    }
-    T number;
-    std::memcpy(&number, &bits, sizeof(number));
-    return number;
+  // Returns the bits of the number that has this key.
+  static Key Restore(Key key) {
+    if constexpr (std::is_floating_point_v<T>) return Turn(key);
+    return kAreBits ? key : Key(key ^ std::numeric_limits<Key>::min());
   }
-};
 
-// What is ordered: keys alone, or keys with the places of their numbers.
-template <typename Key_>
-struct Alone {
-  using Key = Key_;
-  Key key;
-};
-template <typename Key_>
-struct Placed {
-  using Key = Key_;
-  Key key;
-  std::conditional_t<sizeof(Key_) == 8, int64_t, uint32_t> place;
+ private:
+  static constexpr Key kInfinity = sizeof(T) == 4 ? Key{0xff} << 23 : Key{0x7ff} << 52;
+  // The bits of negative floating-point numbers increase with their size.
+  static Key Turn(Key bits) { return bits < 0 ? Key(bits ^ kLargest) : bits; }
 };
 
 }  // namespace

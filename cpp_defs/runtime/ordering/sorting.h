@@ -1,83 +1,134 @@
-// Sorts items by their keys: stably by radix, or as NumPy's introsort does, which decides where equal numbers go.
+// Sorts keys: few by a network, more by splitting them first, as quicksort does; of small dtypes, by counting.
 #pragma once
 
+#include "network.h"
+#include "splitting.h"
+
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace {
 
-constexpr int kDigits = 256;
+// Memory that ordering up to n keys needs: `rows` for a network or for counts, and `other` for as many keys.
+template <typename Key>
+struct Room {
+  // How many keys a network sorts in less time than it takes to split them.
+  static constexpr int64_t kFew = sizeof(Key) == 2 ? 16384 : 8192 / sizeof(Key);
+  static constexpr bool kIsCounted = sizeof(Key) <= 2;
 
-template <typename Item>
-void InsertionSort(Item* items, int64_t n) {
-  for (int64_t i = 1; i < n; ++i) {
-    const Item item = items[i];
-    int64_t k = i;
-    for (; k > 0 && item.key < items[k - 1].key; --k) items[k] = items[k - 1];
-    items[k] = item;
+  Key *rows, *other;
+
+  static int64_t Size(int64_t n) { return Rows(n) + n; }
+  // `memory` is aligned for vectors, and holds `Size(n)` keys.
+  Room(Key* memory, int64_t n) : rows(memory), other(memory + Rows(n)) {}
+
+ private:
+  static int64_t Rows(int64_t n) {
+    const int64_t counts = (int64_t{1} << 8 * std::min<std::size_t>(sizeof(Key), 2)) * sizeof(int64_t) / sizeof(Key);
+    const int64_t network = Network<Key>::RoomFor(std::max(std::min(n, kFew), kSample));
+    return kIsCounted && n > kFew ? std::max(counts, network) : network;
+  }
+};
+
+// Sorts keys of few values.
+template <typename Key>
+void CountingSort(Key* keys, const Room<Key>& room, int64_t n) {
+  constexpr int64_t kValues = int64_t{1} << 8 * sizeof(Key), kLeast = std::numeric_limits<Key>::min();
+  auto* const counts = reinterpret_cast<int64_t*>(room.rows);
+  std::fill(counts, counts + kValues, 0);
+  for (int64_t i = 0; i < n; ++i) ++counts[keys[i] - kLeast];
+  for (int64_t value = 0; value < kValues; keys += counts[value++]) {
+    std::fill(keys, keys + counts[value], static_cast<Key>(value + kLeast));
   }
 }
 
-// Sorts items, with room for as many, by each digit in turn. Equal items keep their order.
-template <typename Item>
-void StableSort(Item* items, Item* room, int64_t n) {
-  constexpr int kBytes = sizeof(items->key);
-  if (n <= 8 * kBytes) return InsertionSort(items, n);
-  int64_t counts[kBytes][kDigits] = {};
-  bool is_sorted = true;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto key = items[i].key;
-    for (int digit = 0; digit < kBytes; ++digit) ++counts[digit][key >> (8 * digit) & (kDigits - 1)];
-    is_sorted &= i == 0 || items[i - 1].key <= key;
-  }
-  if (is_sorted) return;
-  Item *from = items, *to = room;
-  for (int digit = 0; digit < kBytes; ++digit) {
-    int64_t* const places = counts[digit];
-    const int shift = 8 * digit;
-    if (places[from[0].key >> shift & (kDigits - 1)] == n) continue;
-    int64_t next = 0;
-    for (int i = 0; i < kDigits; ++i) next += std::exchange(places[i], next);
-    for (int64_t i = 0; i < n; ++i) to[places[from[i].key >> shift & (kDigits - 1)]++] = from[i];
-    std::swap(from, to);
-  }
-  if (from != items) std::copy(from, from + n, items);
-}
-
-// Sorts items as NumPy's quicksort does: by the median of the first, middle and last; at most 16 by insertion. Past
-// `depth` partitions, where NumPy sorts by a heap, it is stable.
-template <typename Item>
-void IntroSort(Item* items, Item* room, int64_t n, int depth) {
-  constexpr int64_t kFew = 15;
-  while (n - 1 > kFew) {
-    if (depth-- < 0) return StableSort(items, room, n);
-    Item *const first = items, *const middle = items + (n - 1) / 2, *const last = items + n - 1;
-    if (middle->key < first->key) std::swap(*middle, *first);
-    if (last->key < middle->key) std::swap(*last, *middle);
-    if (middle->key < first->key) std::swap(*middle, *first);
-    const auto pivot = middle->key;
-    Item *low = first, *high = last - 1;
-    std::swap(*middle, *high);
-    while (true) {
-      do ++low;
-      while (low->key < pivot);
-      do --high;
-      while (pivot < high->key);
-      if (low >= high) break;
-      std::swap(*low, *high);
-    }
-    std::swap(*low, *(last - 1));
-    const int64_t before = low - first, after = last - low;
-    if (before < after) {
-      IntroSort(items, room, before, depth);
-      items = low + 1, n = after;
+// Sorts keys into one of two arrays, their own or the other, which both change.
+template <typename Key>
+void QuickSort(Key* keys, Key* other, Key* rows, int64_t n, bool is_for_other, int splits) {
+  while (n > Room<Key>::kFew && splits-- > 0) {
+    const Key pivot = PivotOf(keys, rows, n, 0.5);
+    int64_t less = Split(keys, other, n, pivot);
+    if (less > 0) {
+      QuickSort(other, keys, rows, less, !is_for_other, splits);
     } else {
-      IntroSort(low + 1, room, after, depth);
-      n = before;
+      less = SplitEqual(keys, other, n, pivot);
+      if (!is_for_other) std::copy(other, other + less, keys);
     }
+    keys += less;
+    other += less;
+    n -= less;
+    std::swap(keys, other);
+    is_for_other = !is_for_other;
   }
-  InsertionSort(items, n);
+  Key* const to = is_for_other ? other : keys;
+  if (n <= Room<Key>::kFew) return Network<Key>::Sort(keys, to, rows, n);
+  if (to != keys) std::copy(keys, keys + n, to);
+  std::sort(to, to + n);
+}
+
+template <typename Key>
+void InsertionSort(Key* keys, int64_t n) {
+  for (int64_t i = 1; i < n; ++i) {
+    const Key key = keys[i];
+    int64_t k = i;
+    for (; k > 0 && key < keys[k - 1]; --k) keys[k] = keys[k - 1];
+    keys[k] = key;
+  }
+}
+
+template <typename Key>
+void Sort(Key* keys, const Room<Key>& room, int64_t n) {
+  constexpr int64_t kFewest = 8;
+  if (n <= kFewest) {
+    InsertionSort(keys, n);
+  } else if (n <= Room<Key>::kFew) {
+    Network<Key>::Sort(keys, keys, room.rows, n);
+  } else if constexpr (Room<Key>::kIsCounted) {
+    CountingSort(keys, room, n);
+  } else {
+    QuickSort(keys, room.other, room.rows, n, false, MostSplits(n));
+  }
+}
+
+// Puts the keys of given ranks where sorting would put them, no greater ones before and no lesser ones behind, into one
+// of two arrays, as `QuickSort` does. The ranks increase; the first key has the rank `base`.
+template <typename Key>
+void Select(Key* keys, Key* other, Key* rows, int64_t n, const int64_t* ranks, int64_t count, int64_t base,
+            bool is_for_other, int splits) {
+  constexpr int64_t kFewToSelect = 256;
+  while (count > 0) {
+    if (n <= kFewToSelect || splits-- == 0) return QuickSort(keys, other, rows, n, is_for_other, MostSplits(n));
+    // The pivot separates the shorter part that is likely to have the rank.
+    const double part = (static_cast<double>(ranks[count / 2] - base) + 0.5) / static_cast<double>(n);
+    const double error = 2.0 * std::sqrt((part * (1 - part) + 0.01) / kSample);
+    const Key pivot = PivotOf(keys, rows, n, part < 0.5 ? part + error : part - error);
+    int64_t less = Split(keys, other, n, pivot);
+    const bool are_equal = less == 0;
+    if (are_equal) less = SplitEqual(keys, other, n, pivot);
+    const int64_t before = std::lower_bound(ranks, ranks + count, base + less) - ranks;
+    Select(other, keys, rows, less, ranks, are_equal ? 0 : before, base, !is_for_other, splits);
+    keys += less;
+    other += less;
+    n -= less;
+    std::swap(keys, other);
+    is_for_other = !is_for_other;
+    ranks += before;
+    count -= before;
+    base += less;
+  }
+  if (is_for_other) std::copy(keys, keys + n, other);
+}
+
+template <typename Key>
+void Partition(Key* keys, const Room<Key>& room, int64_t n, const int64_t* ranks, int64_t count) {
+  constexpr int64_t kManyRanks = 16;
+  if (count > kManyRanks || (Room<Key>::kIsCounted && n > Room<Key>::kFew)) return Sort(keys, room, n);
+  Select(keys, room.other, room.rows, n, ranks, count, 0, false, MostSplits(n));
 }
 
 }  // namespace

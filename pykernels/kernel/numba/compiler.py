@@ -43,13 +43,10 @@ from pykernels.kernel.read.source import KernelFunction
 # The limit on LLVM instructions in a kernel with all that it calls, before optimisation. This many take some 15 s; the
 # time grows with the square of their number.
 _MOST_INSTRUCTIONS = 60_000
-# The numbers of elements from which NumPy is faster, although calling it takes some ten microseconds. Measured on one
-# thread: numba takes up to 2.5 times as long for the first, up to 4 times for the others.
-_LARGE, _LARGER = 1 << 14, 1 << 18
-_FUNCTIONS = {
-    **dict.fromkeys(("sort", "partition", "argpartition", "unique"), _LARGE),
-    **dict.fromkeys(("nonzero", "flatnonzero", "argwhere", "cross"), _LARGER),
-}
+# The number of elements from which NumPy is faster at these functions, although calling it takes some ten microseconds.
+# Measured on one thread: numba takes up to 4 times as long.
+_LARGE = 1 << 18
+_FUNCTIONS = ("nonzero", "flatnonzero", "argwhere", "cross")
 
 
 def compile_kernel(
@@ -100,7 +97,7 @@ def compile_kernel(
         libraries = [str(vector_math.path()), "-lm"] if needs_library else ["-lm"]
         linking.link(code, sorted(runtime), libraries, output, kernel.where, objects)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
-    slower, slower_from = _find_slower(kernel) if form == WHOLE_ARRAY else ("", 0)
+    slower = _find_slower(kernel) if form == WHOLE_ARRAY else ""
     uses_blas = any("numba_xx" in name or name.startswith("pk_contract_float") for name in undefined)
     return (
         Facts(
@@ -110,7 +107,7 @@ def compile_kernel(
             instruction_set=target.instruction_set().name,
             blas=uses_blas,
             slower=slower,
-            slower_from=slower_from,
+            slower_from=_LARGE if slower else 0,
             # float16 results are computed in separate arrays, and then written to the outputs as a whole.
             # Python is called once in a run.
             in_pieces=in_pieces and not calls and all(tensor.dtype != np.float16 for tensor in signature.tensors),
@@ -126,33 +123,29 @@ def _has_loop(function: Any) -> bool:
     return definition is not None and any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(definition))
 
 
-def _find_slower(kernel: KernelFunction) -> tuple[str, int]:
+def _find_slower(kernel: KernelFunction) -> str:
     """Find what NumPy does faster on large arrays in a kernel or in the functions that it may call.
 
     Returns
     -------
-    what : str
+    str
         ``file:line: what``; empty if there is nothing.
-    elements : int
-        The number of elements of the kernel's largest array from which NumPy is faster.
     """
     functions: list[Callable[..., Any]] = [kernel.function, *kernel.helpers]
-    found = []
     for function in functions:
         definition = promotion.definition_of(function)
         for node in ast.walk(definition) if definition else ():
-            what, elements = _slower(node)
+            what = _slower(node)
             if what:
-                found.append((f"{kernel.path.name}:{getattr(node, 'lineno', 0)}: {what}", elements))
-    return min(found, key=lambda each: each[1], default=("", 0))
+                return f"{kernel.path.name}:{getattr(node, 'lineno', 0)}: {what}"
+    return ""
 
 
-def _slower(node: ast.AST) -> tuple[str, int]:
+def _slower(node: ast.AST) -> str:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return "", 0
+        return ""
     name = node.func.attr
-    finds_places = name == "where" and len(node.args) == 1
-    return name if finds_places or name in _FUNCTIONS else "", _LARGER if finds_places else _FUNCTIONS.get(name, 0)
+    return name if name in _FUNCTIONS or (name == "where" and len(node.args) == 1) else ""
 
 
 _POINTERS = map(nb.CPointer, (nb.voidptr, nb.int64, nb.int64, nb.float64, nb.int64))

@@ -16,9 +16,9 @@ from pykernels.tools.commands.explain import _lines
 @pytest.mark.parametrize(
     ("body", "what", "elements"),
     [
-        ("return np.partition(x, 7)[7:8]", "5: partition", 1 << 14),
+        ("return np.partition(x, 7)[7:8]", "", 0),
         ("return np.flatnonzero(np.flip(x) > 0)", "5: flatnonzero", 1 << 18),
-        ("return np.stack((np.sort(x), x))", "5: sort", 1 << 14),
+        ("return np.stack((np.sort(x), x))", "", 0),
         ("return np.where(x > 0)[0]", "5: where", 1 << 18),
         ("return np.take(m, k, axis=0)", "", 0),
         ("y = x.copy()\n    y[1:] += x[:-1]\n    return y", "", 0),
@@ -46,16 +46,16 @@ def test_what_is_left_to_numpy(tmp_path: Path, body: str, what: str, elements: i
 
 
 def test_arrays_from_the_given_size_on_are_left(tmp_path: Path) -> None:
-    kernel = kernel_of(tmp_path, "def forward(args):\n    return np.sort(args[0])[::-1]\n")
-    x = np.arange(1 << 14, dtype=np.float32)
-    built = build(kernel, [x], [x.copy()])
+    kernel = kernel_of(tmp_path, "def forward(args):\n    return np.flatnonzero(args[0])[::-1]\n")
+    x = np.ones(1 << 18, np.float32)
+    built = build(kernel, [x], [np.empty(x.shape, np.intp)])
     calls: list[str] = []
     for given in (x[:-1].copy(), x):
-        made = np.empty_like(given)
+        made = np.empty(given.shape, np.intp)
         sys.setprofile(lambda frame, event, argument: calls.append(frame.f_code.co_name))
         try:
             assert run(built, [given], [made]) is None
         finally:
             sys.setprofile(None)
-        np.testing.assert_array_equal(made, given[::-1])
+        np.testing.assert_array_equal(made, np.arange(given.size)[::-1])
         assert ("forward" in calls) == (given is x)

@@ -26,6 +26,49 @@ def test_sorting(tmp_path: Path, dtype: type) -> None:
     check(tmp_path, lines, [x, y])
 
 
+def _lines(dtype: Any) -> list[np.ndarray]:
+    """Return arrays of all lengths that are ordered in another way, and of orders that are hard to sort."""
+    rng, is_float = np.random.default_rng(0), np.dtype(dtype).kind == "f"
+    around = (rows << k for k in range(5, 10) for rows in (4, 6))  # what a network sorts at once
+    sizes = [*range(1, 71), *(size + more for size in around for more in (-1, 0, 1)), 20_001]
+    lines = [rng.standard_normal(size) * 40 for size in sizes]
+    lines += [np.arange(5000) % 120, np.arange(5000)[::-1] // 50, np.zeros(5000)]
+    lines += [np.copysign(rng.integers(0, 3, size), rng.standard_normal(size)) for size in (50, 900, 9000)]
+    made = [line.astype(dtype if is_float else np.int64).astype(dtype) for line in lines]
+    limit = np.inf if is_float else np.iinfo(dtype).max
+    for line in made[5::2]:
+        line[:: max(1, line.size // 3)] = limit
+        if is_float:
+            line[1], line[-2], line[2] = np.nan, np.copysign(np.nan, -1), -np.inf
+    return [*made, np.full(5000, limit, dtype)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, *(pytest.param(d, marks=pytest.mark.thorough) for d in "dQHb")])
+def test_lines_of_every_length(tmp_path: Path, dtype: Any) -> None:
+    text = """
+    def forward(args):
+        x, = args
+        k = x.size // 3
+        a, b = np.partition(x, (k, x.size - 1)), x[np.argpartition(x, k)]
+        return np.sort(x), np.argsort(x, kind="stable"), np.sort(a[:k]), a[k:k + 1], np.sort(b[:k]), b[k:k + 1]
+    """
+    kernel, built = kernel_of(tmp_path, text), None
+    for x in _lines(dtype):
+        k = x.size // 3
+        made = [np.empty(n, t) for n, t in ((x.size, dtype), (x.size, np.intp), *((n, dtype) for n in (k, 1, k, 1)))]
+        built = built or build(kernel, [x], made)
+        assert built.facts.form == "whole-array", built.facts.reason
+        assert run(built, [x], made) is None
+        for one, other in zip(made, plain(kernel, [x], made)):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_keys_that_leave_no_bits_for_places(tmp_path: Path) -> None:
+    x = np.arange(3000) % 700
+    x[::100] = [np.iinfo(np.int64).min, np.iinfo(np.int64).max, 5] * 10
+    check(tmp_path, ["np.argsort(x, kind='stable')", "x[np.argpartition(x, 1000)][1000:1001]"], [x])
+
+
 @pytest.mark.parametrize("dtype", [np.int16, *(pytest.param(d, marks=pytest.mark.thorough) for d in "?Bd")])
 def test_equal_elements_lie_where_numpy_puts_them(tmp_path: Path, dtype: Any) -> None:
     x, y = example(dtype, (17, 40)), example(dtype, (1000,))

@@ -1,0 +1,130 @@
+// Finds the places of keys in sorted order, by sorting integers that have a key in their upper bits, its place below.
+#pragma once
+
+#include "introsort.h"
+#include "sorting.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace {
+
+inline int BitsOf(uint64_t number) { return number == 0 ? 0 : 64 - __builtin_clzll(number); }
+
+// Packs keys with their places, without the last bits of the keys if they have too many.
+class Packing {
+ public:
+  template <typename Key>
+  Packing(const Key* keys, int64_t n) {
+    Key low = keys[0], high = keys[0];
+    for (int64_t i = 0; i < n; ++i) {
+      low = std::min(low, keys[i]);
+      high = std::max(high, keys[i]);
+    }
+    least_ = static_cast<uint64_t>(low);
+    place_bits_ = BitsOf(static_cast<uint64_t>(n - 1));
+    dropped_ = std::max(0, BitsOf(static_cast<uint64_t>(high) - least_) + place_bits_ - 64);
+  }
+
+  bool is_exact() const { return dropped_ == 0; }
+  int64_t Pack(int64_t key, int64_t place) const { return Join(Above(key) >> dropped_, place); }
+  int64_t PlaceOf(int64_t item) const { return item & ((int64_t{1} << place_bits_) - 1); }
+
+  // Sorts neighbours that are equal but for the bits that were dropped, of keys and places, which fit without the rest.
+  template <typename Key>
+  void SortNear(const Key* keys, int64_t* items, const Room<int64_t>& room, int64_t n) const {
+    const uint64_t mask = (uint64_t{1} << dropped_) - 1;
+    for (int64_t i = 0, end = 1; i < n; i = end++) {
+      while (end < n && items[i] >> place_bits_ == items[end] >> place_bits_) ++end;
+      if (end - i == 1) continue;
+      for (int64_t k = i; k < end; ++k) {
+        const int64_t place = PlaceOf(items[k]);
+        items[k] = Join(Above(keys[place]) & mask, place);
+      }
+      Sort(items + i, room, end - i);
+    }
+  }
+
+ private:
+  uint64_t Above(int64_t key) const { return static_cast<uint64_t>(key) - least_; }
+  int64_t Join(uint64_t key, int64_t place) const {
+    const uint64_t item = key << place_bits_ | static_cast<uint64_t>(place);
+    return static_cast<int64_t>(item ^ uint64_t{1} << 63);
+  }
+
+  uint64_t least_;
+  int place_bits_, dropped_;
+};
+
+// Finds places in lines of n keys, in memory of `Size(n)` bytes.
+class PlaceFinder {
+ public:
+  // Integers of 64 bits have room for the places of this many keys, and for as many bits of the keys as are dropped.
+  static constexpr int64_t kMost = int64_t{1} << 32;
+
+  static int64_t Size(int64_t n) {
+    const int64_t placed = n * sizeof(Placed<int64_t>), room = Room<int64_t>::Size(n) * sizeof(int64_t);
+    return std::max(placed, room);
+  }
+  PlaceFinder(char* memory, int64_t n) : memory_(memory), n_(n) {}
+
+  // Finds the places of all keys in order, equal ones in theirs; given ranks, which increase, those of a partition.
+  template <typename Key>
+  void Find(const Key* keys, int64_t* places, const int64_t* ranks = nullptr, int64_t count = 0) const {
+    if (count == 1) return FindBeside(keys, places, *ranks);
+    if (n_ > kMost) return FindBy(keys, places, [](auto* items, int64_t n) { StableSort(items, n); });
+    const Packing packing(keys, n_);
+    const Room<int64_t> room(reinterpret_cast<int64_t*>(memory_), n_);
+    for (int64_t i = 0; i < n_; ++i) places[i] = packing.Pack(keys[i], i);
+    if (count > 0 && packing.is_exact()) {
+      Partition(places, room, n_, ranks, count);
+    } else {
+      Sort(places, room, n_);
+      if (!packing.is_exact()) packing.SortNear(keys, places, room, n_);
+    }
+    for (int64_t i = 0; i < n_; ++i) places[i] = packing.PlaceOf(places[i]);
+  }
+
+  // Finds the places where NumPy's introsort puts all keys: it may exchange equal ones.
+  template <typename Key>
+  void FindAsIntroSort(const Key* keys, int64_t* places) const {
+    Find(keys, places);
+    bool has_equal = false;
+    for (int64_t i = 1; i < n_; ++i) has_equal |= keys[places[i - 1]] == keys[places[i]];
+    if (!has_equal) return;
+    FindBy(keys, places, [](auto* items, int64_t n) { IntroSort(items, n, MostSplits(n)); });
+  }
+
+ private:
+  // Finds the places of a partition by the key of one rank: those of lesser keys, of equal ones, and of greater ones.
+  template <typename Key>
+  void FindBeside(const Key* keys, int64_t* places, int64_t rank) const {
+    std::copy(keys, keys + n_, places);  // sorting is compiled for integers of 64 bits alone
+    Partition(places, Room<int64_t>(reinterpret_cast<int64_t*>(memory_), n_), n_, &rank, 1);
+    const int64_t key = places[rank];
+    int64_t low = 0, high = n_;  // between them is room for the places that are left
+    for (int64_t i = 0; i < n_; ++i) {
+      places[low] = places[high - 1] = i;
+      const bool is_lesser = keys[i] < key;
+      low += is_lesser;
+      high -= !is_lesser;
+    }
+    for (; high < n_; ++high) {
+      if (keys[places[high]] == key) std::swap(places[low++], places[high]);
+    }
+  }
+
+  template <typename Key, typename Order>
+  void FindBy(const Key* keys, int64_t* places, const Order& order) const {
+    auto* const items = reinterpret_cast<Placed<Key>*>(memory_);
+    for (int64_t i = 0; i < n_; ++i) items[i] = {keys[i], i};
+    order(items, n_);
+    for (int64_t i = 0; i < n_; ++i) places[i] = items[i].place;
+  }
+
+  char* memory_;
+  int64_t n_;
+};
+
+}  // namespace
