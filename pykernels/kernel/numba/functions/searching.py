@@ -112,6 +112,18 @@ def _unique(
     require_known(next((each for each in wanted if isinstance(each, nb.Type)), None), "the number of results")
     if not is_array(ar) or axis is not None:
         return None
+    differ = compiled(lambda x, y: x != y and (x == x or y == y))
+
+    def values(ar: Any) -> Any:
+        x, n = np.sort(ar, None), 0
+        for i in range(x.size):
+            if i == 0 or differ(x[i], x[n - 1]):
+                x[n] = x[i]
+                n += 1
+        return x[:n].copy()
+
+    if not any(wanted):
+        return values
     dtype = as_dtype(ar.dtype)
     find = places_finder(dtype, is_stable=True)
 
@@ -124,15 +136,13 @@ def _unique(
         inverse, counts = np.empty(x.size, np.intp), np.zeros(x.size, np.intp)
         for i in range(x.size):
             number = x[order[i]]
-            if i == 0 or (number != values[n - 1] and (number == number or values[n - 1] == values[n - 1])):
+            if i == 0 or differ(number, values[n - 1]):
                 values[n], first[n] = number, order[i]
                 n += 1
             inverse[order[i]] = n - 1
             counts[n - 1] += 1
         return values[:n].copy(), first[:n].copy(), inverse, counts[:n].copy()
 
-    if not any(wanted):
-        return lambda ar: distinct(ar)[0]
     is_shaped = np.unique(np.zeros((1, 1)), return_inverse=True)[1].ndim == 2  # from NumPy 2 on
     shaped = compiled((lambda inverse, ar: inverse.reshape(ar.shape)) if is_shaped else (lambda inverse, ar: inverse))
     take_index = compiled((lambda found: (found[1],)) if return_index else (lambda found: ()))
