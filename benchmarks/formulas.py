@@ -114,24 +114,27 @@ class group_norm(Formula):
     @staticmethod
     def forward(args, *, groups, eps):
         x, weight, bias = args
-        g = x.reshape(x.shape[0], groups, -1)
-        mean = g.mean(axis=-1, keepdims=True)
-        var = g.var(axis=-1, keepdims=True)
-        normal = (g - mean) / np.sqrt(var + eps)
-        return normal.reshape(x.shape) * weight[:, None, None] + bias[:, None, None]
+        size = x.shape[1] // groups
+        g = x.reshape(x.shape[0], groups, size, -1)
+        mean = g.mean(axis=(2, 3), keepdims=True)
+        var = g.var(axis=(2, 3), keepdims=True)
+        y = (g - mean) / np.sqrt(var + eps) * weight.reshape(groups, size, 1) + bias.reshape(groups, size, 1)
+        return y.reshape(x.shape)
 
     @staticmethod
     def backward(args, *, groups, eps):
         dy, x, weight, _ = args
-        g = x.reshape(x.shape[0], groups, -1)
-        mean = g.mean(axis=-1, keepdims=True)
-        scale = 1 / np.sqrt(g.var(axis=-1, keepdims=True) + eps)
+        size = x.shape[1] // groups
+        g = x.reshape(x.shape[0], groups, size, -1)
+        dy = dy.reshape(g.shape)
+        mean = g.mean(axis=(2, 3), keepdims=True)
+        scale = 1 / np.sqrt(g.var(axis=(2, 3), keepdims=True) + eps)
         normal = (g - mean) * scale
-        dnormal = (dy * weight[:, None, None]).reshape(g.shape)
-        dg = dnormal - dnormal.mean(axis=-1, keepdims=True)
-        dg = scale * (dg - normal * (dnormal * normal).mean(axis=-1, keepdims=True))
-        dweight = (dy * normal.reshape(x.shape)).sum(axis=(0, 2, 3))
-        return dg.reshape(x.shape), dweight, dy.sum(axis=(0, 2, 3))
+        dnormal = dy * weight.reshape(groups, size, 1)
+        dg = dnormal - dnormal.mean(axis=(2, 3), keepdims=True)
+        dg = scale * (dg - normal * (dnormal * normal).mean(axis=(2, 3), keepdims=True))
+        dweight, dbias = (dy * normal).sum(axis=(0, 3)), dy.sum(axis=(0, 3))
+        return dg.reshape(x.shape), dweight.reshape(-1), dbias.reshape(-1)
 
     @staticmethod
     def sample(rng):

@@ -262,7 +262,7 @@ def _reduction(node: Reduction) -> list[int]:
 
 
 def _view(view: Reshaped | Sliced, shape: Shape) -> list[int]:
-    strides = view.strides if isinstance(view, Sliced) else [Strides(-1, 1, axis, axis) for (axis,) in shape]
+    strides = view.strides if isinstance(view, Sliced) else [Strides(-1, 1, at, at) for axis in shape for at in axis]
     return [number for each in strides for number in (each.first, each.step, each.own, each.whole)]
 
 

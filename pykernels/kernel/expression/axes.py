@@ -64,6 +64,7 @@ class Axes:
         self._shapes: dict[int, Shape] = {}
         self._parents: dict[int, int] = {}
         self._made: dict[Any, Node] = {}
+        self._of_length: dict[tuple[int, ...], Axis] = {}
 
     def add(self, lengths: Sequence[list[int]]) -> Shape:
         """Return new axes of these lengths."""
@@ -71,6 +72,23 @@ class Axes:
         self.lengths += lengths
         self.n_positions = first + len(lengths)
         return tuple(frozenset({at}) for at in range(first, self.n_positions))
+
+    def of_lengths(self, lengths: Sequence[list[int]]) -> Shape:
+        """Return axes of these lengths; arrays share axes of the same length, unless views have axes of their own."""
+        found: list[Axis] = []
+        for length in lengths:
+            axis = None if self.separates_views else self._known_axis(length)
+            if axis is None or (axis in found and axis):
+                (axis,) = self.add([length])
+                self._of_length.setdefault(tuple(length), axis)
+            found.append(axis)
+        return tuple(found)
+
+    def _known_axis(self, length: list[int]) -> Axis | None:
+        """Return the axis whose length is computed like this, if there is one."""
+        if length[:-1] == [COUNT, 1, 1]:
+            return frozenset(length[-1:])
+        return UNIT if length == [NUMBER, 1] else self._of_length.get(tuple(length))
 
     def note(self, node: Node, shape: Shape) -> None:
         """Set the shape of a node whose operands do not determine it."""

@@ -80,16 +80,15 @@ def reshape(axes: Axes, value: Node, positional: list[Any], keywords: dict[str, 
     with_units = _with_units(shape, given)
     if with_units is not None:
         return view(axes, value, with_units)
-    lengths = [calculation(length) for length in given if not _is_rest(length)]
-    if len(given) - len(lengths) > 1:
+    known = [calculation(length) for length in given if not _is_rest(length)]
+    if len(given) - len(known) > 1:
         raise NotExpressible("a reshape to several axes of unknown length")
     rest = [COUNT, *encoded(shape), NUMBER, 1]
-    for length in lengths:
-        rest += [*length, MULTIPLY]
+    for steps in known:
+        rest += [*steps, MULTIPLY]
     rest.append(FLOOR_DIVIDE)
-    known = iter(lengths)
     made = Reshaped(np.ones(1, dtype_of(value)), operand=value)
-    axes.note(made, axes.add([rest if _is_rest(length) else next(known) for length in given]))
+    axes.note(made, axes.of_lengths([rest if _is_rest(length) else calculation(length) for length in given]))
     return axes.once(made, value, *given)
 
 

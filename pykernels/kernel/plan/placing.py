@@ -10,7 +10,7 @@ from pykernels.kernel.expression.array_nodes import Counted, Reduction, Reshaped
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, dtype_of
 from pykernels.kernel.expression.views import base_of
 from pykernels.kernel.plan.graph import Graph, within
-from pykernels.kernel.plan.stages import Array, Plan, Stage
+from pykernels.kernel.plan.stages import Array, Plan, Stage, arguments_of
 
 #: As in fused/tables.h.
 MAX_ARRAYS = 64
@@ -164,7 +164,8 @@ class Placer:
         return None
 
     def _groups(self) -> tuple[int, ...]:
-        sets = [frozenset(self._blocked), *(array.classes for array in self._arrays)]
+        used = dict.fromkeys(array for stage in self._stages for array in arguments_of(stage))
+        sets = [frozenset(self._blocked), *(array.classes for array in used)]
         sets += [frozenset(stage.domain) for stage in self._stages]
         groups: list[int] = []
         for each in range(len(self._graph.numbers)):

@@ -138,6 +138,31 @@ return y.reshape(x.shape), y.reshape((n * c, h * w)), x.reshape(-1, w).sum(axis=
     check(tmp_path, body, [numbers(*shape), numbers(shape[1])])
 
 
+@pytest.mark.parametrize("shape", [(2, 4, 15), (3, 2, 1)])
+def test_reshaped_arrays_have_axes_of_the_same_length(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    body = """
+x, dy, gamma = args
+size = x.shape[1] // 2
+g = x.reshape(x.shape[0], 2, size, -1)
+d = dy.reshape(g.shape) * gamma.reshape(2, size, 1)
+return (g * d).reshape(x.shape), (g + d).sum(axis=(0, 3)).reshape(-1), d.sum(axis=(0, 1, 3)).reshape(1, size)
+"""
+    check(tmp_path, body, [numbers(*shape), numbers(*shape), numbers(shape[1])])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x.reshape(2, 2) + x.reshape(2, 2).sum(axis=0)",
+        "x.reshape(x.shape[1], x.shape[0]).sum(axis=0) + x.sum(axis=1)",
+        "x.reshape(1, 1, -1).sum(axis=(0, 1)), (x + 1).reshape(1, 4, 1)",
+        "x.reshape(x.shape[0], 1, -1, 1)[:, 0].sum(axis=1)",
+    ],
+)
+def test_reshapes_with_axes_of_equal_length_and_of_one(tmp_path: Path, body: str) -> None:
+    check(tmp_path, body, [numbers(2, 2)])
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (4, 5), (40, 700)])
 def test_losses_of_labels(tmp_path: Path, shape: tuple[int, ...]) -> None:
     body = """
