@@ -203,23 +203,25 @@ class depthwise_convolution(Formula):
     @staticmethod
     def forward(args):
         x, weight = args
-        length, width = x.shape[2], weight.shape[1]
-        padded = np.pad(x, ((0, 0), (0, 0), (width // 2, width // 2)))
-        y = np.zeros(x.shape, x.dtype)
-        for k in range(width):
-            y += padded[:, :, k : k + length] * weight[:, k, None]
+        around = weight.shape[1] // 2
+        padded = np.pad(x, ((0, 0), (0, 0), (around, around)))
+        y = np.empty(x.shape, x.dtype)
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                y[i, j] = np.correlate(padded[i, j], weight[j])
         return y
 
     @staticmethod
     def backward(args):
         dy, x, weight = args
-        length, width = x.shape[2], weight.shape[1]
-        padded = np.pad(x, ((0, 0), (0, 0), (width // 2, width // 2)))
-        dpadded, dweight = np.zeros(padded.shape, x.dtype), np.zeros(weight.shape, x.dtype)
-        for k in range(width):
-            dpadded[:, :, k : k + length] += dy * weight[:, k, None]
-            dweight[:, k] = (dy * padded[:, :, k : k + length]).sum(axis=(0, 2))
-        return dpadded[:, :, width // 2 : width // 2 + length], dweight
+        around = weight.shape[1] // 2
+        padded = np.pad(x, ((0, 0), (0, 0), (around, around)))
+        dx, dweight = np.empty(x.shape, x.dtype), np.zeros(weight.shape, x.dtype)
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                dx[i, j] = np.convolve(dy[i, j], weight[j])[around : around + x.shape[2]]
+                dweight[j] += np.correlate(padded[i, j], dy[i, j])
+        return dx, dweight
 
     @staticmethod
     def sample(rng):
