@@ -173,20 +173,20 @@ def gather(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: 
     for o in range(outer.size):
         if is_run and n == 1:
             for b in range(picked.size):
-                made[at + b] = load(vector, outer[o] + place_of(picked[b], length, step))
-            at += picked.size
+                store(made, at + b * size, load(vector, outer[o] + place_of(picked[b], length, step)))
+            at += picked.size * size
             continue
         for b in range(picked.size):
             place = outer[o] + place_of(picked[b], length, step)
             if is_run and n * size >= _LONG:
-                _copy_run(made, at * size, vector, place, n * size)
+                _copy_run(made, at, vector, place, n * size)
             elif is_run:
                 for i in range(n):
-                    made[at + i] = load(vector, place + i * size)
+                    store(made, at + i * size, load(vector, place + i * size))
             else:
                 for i in range(n):
-                    made[at + i] = load(vector, place + inner[i])
-            at += n
+                    store(made, at + i * size, load(vector, place + inner[i]))
+            at += n * size
 
 
 @_compiled
@@ -197,20 +197,20 @@ def scatter(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner:
     for o in range(outer.size):
         if is_run and n == 1:
             for b in range(picked.size):
-                store(vector, outer[o] + place_of(picked[b], length, step), given[at + b])
-            at += picked.size
+                store(vector, outer[o] + place_of(picked[b], length, step), load(given, at + b * size))
+            at += picked.size * size
             continue
         for b in range(picked.size):
             place = outer[o] + place_of(picked[b], length, step)
             if is_run and n * size >= _LONG:
-                _copy_run(vector, place, given, at * size, n * size)
+                _copy_run(vector, place, given, at, n * size)
             elif is_run:
                 for i in range(n):
-                    store(vector, place + i * size, given[at + i])
+                    store(vector, place + i * size, load(given, at + i * size))
             else:
                 for i in range(n):
-                    store(vector, place + inner[i], given[at + i])
-            at += n
+                    store(vector, place + inner[i], load(given, at + i * size))
+            at += n * size
 
 
 @_compiled

@@ -215,20 +215,20 @@ def combining(array: nb.Array, index: nb.Type, value: Any, dtype: np.dtype, appl
 
     @compiled
     def combine(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: Any, given: Any) -> None:
-        at, size, n = 0, vector.itemsize, inner.size
+        at, size, given_size, n = 0, vector.itemsize, given.itemsize, inner.size
         is_run = gathering.lie_in_run(inner, size)
         for o in range(outer.size):
             for b in range(picked.size):
                 place = outer[o] + gathering.place_of(picked[b], length, step)
                 if is_run:
                     for i in range(n):
-                        here = place + i * size
-                        gathering.store(vector, here, apply(gathering.load(vector, here), given[at + i]))
+                        here, other = place + i * size, gathering.load(given, at + i * given_size)
+                        gathering.store(vector, here, apply(gathering.load(vector, here), other))
                 else:
                     for i in range(n):
-                        here = place + inner[i]
-                        gathering.store(vector, here, apply(gathering.load(vector, here), given[at + i]))
-                at += n
+                        here, other = place + inner[i], gathering.load(given, at + i * given_size)
+                        gathering.store(vector, here, apply(gathering.load(vector, here), other))
+                at += n * given_size
 
     lines = [code, _given(value, dtype, ndim), "combine(memory(part), *places, given)"]
     return _written("at(array, index, value)", *lines, dtype=dtype, combine=combine)
