@@ -10,7 +10,7 @@ from numba import types as nb
 from numba.np.numpy_support import as_dtype
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from pykernels.kernel.numba.arrays.gathering import checked, gather, places_of, source
+from pykernels.kernel.numba.arrays.gathering import checked, gather, load, memory, place_of, places_of, source, store
 from pykernels.kernel.numba.functions.along import around, checked_axis
 from pykernels.kernel.numba.functions.indexing import apart
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer
@@ -141,14 +141,11 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     def take_along_axis(arr: Any, indices: Any, axis: Any) -> Any:
         at = checked_axis(axis, ndim)
         n, count, lengths = arr.shape[at], indices.shape[at], _common(arr.shape, indices.shape, at)
-        values, places = values_of(arr, lengths, at), checked(places_of(indices, lengths, at), n)
+        values, places = source(values_of(arr, lengths, at)), source(checked(places_of(indices, lengths, at), n))
+        from_blocks, at_blocks = _blocks(arr.shape, lengths, at), _blocks(indices.shape, lengths, at)
         outer, inner = around(lengths, at)
         made = np.empty(outer * count * inner, dtype)
-        for i in range(outer):
-            for j in range(i * count, (i + 1) * count):
-                for k in range(inner):
-                    place = np.intp(places[j * inner + k])
-                    made[j * inner + k] = values[(i * n + (place + n if place < 0 else place)) * inner + k]
+        _take_blocks(values, places, from_blocks, at_blocks, (count, n, inner), made)
         lengths[at] = count
         return made.reshape(to_fixed_tuple(lengths, ndim))
 
@@ -167,8 +164,9 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
         at = checked_axis(axis, ndim)
         n, count, lengths = arr.shape[at], indices.shape[at], _common(arr.shape, indices.shape, at)
-        places = apart(checked(places_of(indices, lengths, at), n), arr)
-        outer, inner = around(lengths, at)
+        places = source(apart(checked(places_of(indices, lengths, at), n), arr))
+        at_blocks = _blocks(indices.shape, lengths, at)
+        inner = around(lengths, at)[1]
         lengths[at] = count
         given = np.empty(to_fixed_tuple(lengths, ndim), dtype)
         given[...] = values
@@ -176,13 +174,8 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
         for i in range(ndim):
             if lengths[i] != arr.shape[i]:
                 raise ValueError("the indices have another shape")
-        made, new = work_of(arr), source(given)
-        target = made.reshape(made.size)
-        for i in range(outer):
-            for j in range(i * count, (i + 1) * count):
-                for k in range(inner):
-                    place = np.intp(places[j * inner + k])
-                    target[(i * n + (place + n if place < 0 else place)) * inner + k] = new[j * inner + k]
+        made = work_of(arr)
+        _put_blocks(memory(made), places, at_blocks, (count, n, inner), source(given))
         if not is_contiguous:
             arr[...] = made
 
@@ -216,19 +209,74 @@ def _common(lengths: Any, others: Any, at: Any) -> Any:
 
 
 def _stretching(array: nb.Array) -> Callable[..., Any]:
-    """Return a function that broadcasts an array to lengths except along one axis, and gives a vector to read from."""
+    """Return a function that gives an array as a contiguous vector, broadcast to lengths after an axis."""
     ndim, dtype = array.ndim, as_dtype(array.dtype)
 
     @compiled
     def stretched(array: Any, lengths: Any, at: Any) -> Any:
         full, is_same = lengths.copy(), True
-        full[at] = array.shape[at]
         for i in range(ndim):
+            if i <= at:
+                full[i] = array.shape[i]
             is_same &= full[i] == array.shape[i]
         if is_same:
-            return source(np.ascontiguousarray(array))
+            return np.ascontiguousarray(array).reshape(array.size)
         made = np.empty(to_fixed_tuple(full, ndim), dtype)
         made[...] = array
-        return source(made)
+        return made.reshape(made.size)
 
     return stretched
+
+
+@compiled
+def _blocks(shape: Any, lengths: Any, at: Any) -> Any:
+    """Return the position, along the axes before one together, where an array has what it broadcasts to lengths."""
+    size = 1
+    for axis in range(at):
+        size *= lengths[axis]
+    made, filled, stride = np.zeros(size, np.intp), 1, 1
+    for back in range(at if size > 0 else 0):
+        axis = at - 1 - back
+        for i in range(1, lengths[axis] if shape[axis] > 1 else 1):
+            for j in range(filled):
+                made[i * filled + j] = made[j] + i * stride
+        if shape[axis] == 1:
+            for i in range(filled, filled * lengths[axis]):
+                made[i] = made[i - filled]
+        filled *= lengths[axis]
+        stride *= shape[axis]
+    return made
+
+
+@compiled
+def _take_blocks(values: Any, places: Any, from_blocks: Any, at_blocks: Any, lengths: Any, made: Any) -> None:
+    """Write the elements that positions pick in every block, of ``lengths = count, n, inner``."""
+    count, n, inner = lengths
+    size, item, to = values.itemsize, places.itemsize, 0
+    for i in range(from_blocks.size):
+        first, at = from_blocks[i] * n * inner, at_blocks[i] * count * inner
+        if inner == 1:
+            for j in range(count):
+                store(
+                    made, (to + j) * size, load(values, (first + place_of(load(places, (at + j) * item), n, 1)) * size)
+                )
+        else:
+            for j in range(count):
+                for k in range(inner):
+                    place = place_of(load(places, (at + j * inner + k) * item), n, inner) + k
+                    store(made, (to + j * inner + k) * size, load(values, (first + place) * size))
+        to += count * inner
+
+
+@compiled
+def _put_blocks(target: Any, places: Any, at_blocks: Any, lengths: Any, given: Any) -> None:
+    """Write the given elements where positions say in every block, of ``lengths = count, n, inner``."""
+    count, n, inner = lengths
+    size, item, to = target.itemsize, places.itemsize, 0
+    for i in range(at_blocks.size):
+        first, at = i * n * inner, at_blocks[i] * count * inner
+        for j in range(count):
+            for k in range(inner):
+                place = place_of(load(places, (at + j * inner + k) * item), n, inner) + k
+                store(target, (first + place) * size, load(given, (to + j * inner + k) * size))
+        to += count * inner

@@ -16,7 +16,8 @@ INPUTS = (X, X > 0, np.array([3, -1, 0]), np.array([[1], [-3]], np.int32), np.ar
 TAKEN = """
 np.take(x, i) | np.take(x, j, axis=-1) | x.take(3) | x.take(i * 7, axis=0, mode='wrap') | np.take(x[0, 0], -1, 0)
 np.take(x, [1, 99], mode='clip') | np.take(x.T, j[:, 0], 0) | np.take_along_axis(x, s[:, :1], 1)
-np.take_along_axis(x[:1], s, axis=-2) | np.take_along_axis(x, i, None)
+np.take_along_axis(x[:1], s, axis=-2) | np.take_along_axis(x, i, None) | np.take_along_axis(x, s[:, :1], 2)
+np.take_along_axis(x[:, :1], s[:1], 2) | np.take_along_axis(x[:0], s[:1], 2)
 """
 FOUND = """
 np.flatnonzero(x > 0) | np.nonzero(x)[0] | np.where(m)[2] | m.T.nonzero()[1] | np.argwhere(i) | np.where(x > 9)[1]
@@ -30,7 +31,7 @@ np.choose(s, (x, x[0], x[:, :1]), mode='clip') | i.choose((i, i + 9), mode='wrap
 WRITTEN = """
 np.put_along_axis(y, s[:, :2], 7, 1) | np.put_along_axis(y, s[:, :1], x[:, :1] * 2, axis=1) | np.copyto(y, 0, where=m)
 np.put_along_axis(y.T, s.T[:, :1], 1.5, axis=1) | np.copyto(y, x[0] * 2, where=m[0]) | np.putmask(y, m, x[0, 0] * 3)
-np.place(y, m, i.astype(np.float32)) | np.place(y.T, m.T, 2)
+np.place(y, m, i.astype(np.float32)) | np.place(y.T, m.T, 2) | np.put_along_axis(y, s[:, :1], x[:, :, :1], axis=2)
 """
 WRONG = """
 np.take(x, i * 40) | np.take(x, 4, 0) | np.take_along_axis(x, s + 1, 1) | np.put_along_axis(y, s - 6, 1, 1)
