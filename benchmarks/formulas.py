@@ -291,34 +291,35 @@ class grid_sample(Formula):
         px, py = ((grid[..., 0] + 1) * w - 1) / 2, ((grid[..., 1] + 1) * h - 1) / 2
         x0, y0 = np.floor(px).astype(np.int64), np.floor(py).astype(np.int64)
         tx, ty = px - x0.astype(x.dtype), py - y0.astype(x.dtype)
-        batch = np.arange(n)[:, None, None]
-        y = np.zeros((*grid.shape[:3], c), x.dtype)
-        for iy, wy in ((y0, 1 - ty), (y0 + 1, ty)):
-            for ix, wx in ((x0, 1 - tx), (x0 + 1, tx)):
-                inside = (ix >= 0) & (ix < w) & (iy >= 0) & (iy < h)
-                corner = x[batch, :, np.clip(iy, 0, h - 1), np.clip(ix, 0, w - 1)]
-                y += corner * np.where(inside, wy * wx, 0)[..., None]
-        return y.transpose(0, 3, 1, 2)
+        # The four corners around each point.
+        ix, iy = np.stack((x0, x0 + 1, x0, x0 + 1)), np.stack((y0, y0, y0 + 1, y0 + 1))
+        weight = np.stack(((1 - tx) * (1 - ty), tx * (1 - ty), (1 - tx) * ty, tx * ty))
+        weight = np.where((ix >= 0) & (ix < w) & (iy >= 0) & (iy < h), weight, 0)
+        place = np.clip(iy, 0, h - 1) * w + np.clip(ix, 0, w - 1)
+        corners = np.take_along_axis(x.reshape(1, n, c, h * w), place.reshape(4, n, 1, -1), axis=-1)
+        y = (corners * weight.reshape(4, n, 1, -1)).sum(axis=0)
+        return y.reshape(n, c, grid.shape[1], grid.shape[2])
 
     @staticmethod
     def backward(args):
         dy, x, grid = args
-        n, _, h, w = x.shape
+        n, c, h, w = x.shape
         px, py = ((grid[..., 0] + 1) * w - 1) / 2, ((grid[..., 1] + 1) * h - 1) / 2
         x0, y0 = np.floor(px).astype(np.int64), np.floor(py).astype(np.int64)
         tx, ty = px - x0.astype(x.dtype), py - y0.astype(x.dtype)
-        batch = np.arange(n)[:, None, None]
-        dy = dy.transpose(0, 2, 3, 1)
-        dx, dgrid = np.zeros(x.shape, x.dtype), np.zeros(grid.shape, x.dtype)
-        for iy, wy, sy in ((y0, 1 - ty, -1), (y0 + 1, ty, 1)):
-            for ix, wx, sx in ((x0, 1 - tx, -1), (x0 + 1, tx, 1)):
-                inside = (ix >= 0) & (ix < w) & (iy >= 0) & (iy < h)
-                iy_, ix_ = np.clip(iy, 0, h - 1), np.clip(ix, 0, w - 1)
-                np.add.at(dx, (batch, slice(None), iy_, ix_), dy * np.where(inside, wy * wx, 0)[..., None])
-                along = np.where(inside, (dy * x[batch, :, iy_, ix_]).sum(axis=-1), 0)
-                dgrid[..., 0] += along * wy * (sx * w / 2)
-                dgrid[..., 1] += along * wx * (sy * h / 2)
-        return dx, dgrid
+        ix, iy = np.stack((x0, x0 + 1, x0, x0 + 1)), np.stack((y0, y0, y0 + 1, y0 + 1))
+        inside = (ix >= 0) & (ix < w) & (iy >= 0) & (iy < h)
+        weight = np.where(inside, np.stack(((1 - tx) * (1 - ty), tx * (1 - ty), (1 - tx) * ty, tx * ty)), 0)
+        place = (np.clip(iy, 0, h - 1) * w + np.clip(ix, 0, w - 1)).reshape(4, n, 1, -1)
+        dy = dy.reshape(n, c, -1)
+        dx = np.zeros((n, c, h * w), x.dtype)
+        batch, channel = np.arange(n)[:, None, None], np.arange(c)[:, None]
+        np.add.at(dx, (batch, channel, place), dy * weight.reshape(4, n, 1, -1))
+        corners = np.take_along_axis(x.reshape(1, n, c, h * w), place, axis=-1)
+        along = np.where(inside, (dy * corners).sum(axis=2).reshape(ix.shape), 0)
+        dpx = (along * np.stack((ty - 1, 1 - ty, -ty, ty))).sum(axis=0) * (w / 2)
+        dpy = (along * np.stack((tx - 1, -tx, 1 - tx, tx))).sum(axis=0) * (h / 2)
+        return dx.reshape(x.shape), np.stack((dpx, dpy), axis=-1).astype(x.dtype)
 
     @staticmethod
     def sample(rng):
