@@ -220,7 +220,9 @@ class _Prefix:
             places = [at for at, each in enumerate(self._statements) if outlining.stored(each) & set(bad or given)]
             return min(places)
         outputs = [evaluation.names[name] for name in given]
-        if not given or sum(_computed(node, axes) is node for node in in_order(outputs, operands_of)) < fewest:
+        computed = [node for node in in_order(outputs, operands_of) if _computed(node, axes) is node]
+        # A reduction also saves the array of what it reduces.
+        if not given or sum(1 + isinstance(node, Reduction) for node in computed) < fewest:
             return 0
         try:
             shapes = [self._shape(axes.shape_of(output)) for output in outputs]
@@ -291,6 +293,6 @@ class _Prefix:
 
 def _computed(value: Any, axes: Axes) -> Node | None:
     """Return the new array that is a value, or whose elements it has; None for others, such as a view of an input."""
-    if type(value) is View:
+    while type(value) is View:
         value = value.operand
     return value if isinstance(value, (Operation, Reduction)) and axes.has(value) else None

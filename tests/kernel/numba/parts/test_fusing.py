@@ -56,6 +56,20 @@ def test_values(tmp_path: Path, body: str, count: int) -> None:
     assert fused_in(tmp_path, body, X, M) == count
 
 
+def test_a_sum_of_products_is_fused(tmp_path: Path) -> None:
+    assert fused_in(tmp_path, "y = np.sort(x, 0)\n    return np.flip((y * m).sum(axis=0)), np.argmax(y)", X, M) == 1
+
+
+@pytest.mark.thorough
+def test_sums_that_share_memory(tmp_path: Path) -> None:
+    body = """y = np.sort(x, 0)
+    z = (y * m - 1).sum(axis=0)
+    w = z[None]
+    w[0] += 1
+    return z, w, np.argmax(y)"""
+    fused_in(tmp_path, body, X, M)
+
+
 def test_dtypes_of_numbers(tmp_path: Path) -> None:
     body = (
         "k = np.argmax(x)\n    half = 1 / x.shape[0]\n    low = x.min()\n    y = (x + k - low) * half // 2\n"
