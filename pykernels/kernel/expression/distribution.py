@@ -9,9 +9,9 @@ import numpy as np
 
 from pykernels.kernel.expression import construction
 from pykernels.kernel.expression.array_nodes import Joined
-from pykernels.kernel.expression.axes import Axes
+from pykernels.kernel.expression.axes import NUMBER, Axes
 from pykernels.kernel.expression.joining import converted, join
-from pykernels.kernel.expression.lengths import length_of
+from pykernels.kernel.expression.lengths import FLOOR_DIVIDE, MAXIMUM, MULTIPLY, SUBTRACT, length_of
 from pykernels.kernel.expression.nodes import Node, NotExpressible
 from pykernels.kernel.expression.operations import Function
 from pykernels.kernel.expression.selection import Pick, rearrange
@@ -42,12 +42,18 @@ def _split(axes: Axes, operand: Any, joined: Joined) -> list[Any]:
     if at < 0 or not shape[at]:
         return [operand] * len(joined.parts)
     whole = axes.shape_of(joined)[joined.axis]
-    # What is joined is not broadcast, so that its parts are not either.
-    axes.equal.append(((whole,), (whole | shape[at],)))
+    total, common = length_of(*whole), length_of(*(whole | shape[at]))
+    # What is joined is broadcast only if a single part has an element: that part is, as often as `times` says.
+    distance = [*total, NUMBER, 1, SUBTRACT, NUMBER, 1, *total, SUBTRACT, MAXIMUM]
+    (times,), (from_one,) = axes.add([[*common, *total, NUMBER, 1, MAXIMUM, FLOOR_DIVIDE], distance])
+    axes.equal.append(((whole, frozenset({from_one})), (whole | shape[at], frozenset({from_one}))))
     found = []
     for part, first in zip(joined.parts, joined.firsts):
-        ((own,),) = axes.add([length_of(*axes.shape_of(part)[joined.axis])])
-        pick = Pick(whole | shape[at], first, 1, own)
+        own_steps, first_steps = (
+            [*length_of(*each), *length_of(times), MULTIPLY] for each in (axes.shape_of(part)[joined.axis], (first,))
+        )
+        (own,), (begin,) = axes.add([own_steps, first_steps])
+        pick = Pick(whole | shape[at], begin, 1, own)
         found.append(rearrange(axes, operand, range(len(shape)), {at: pick}, moves_axes=False))
     return found
 

@@ -60,7 +60,7 @@ def implements(*functions: Callable[..., Any], method: str = "") -> Callable[[_T
                 is_several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
                 bound.arguments[name] = tuple(map(known, _separate(value))) if is_several else known(value)
             implementation = typing(*bound.args, **bound.kwargs)
-            return implementation and _with_parameters(implementation, signature)
+            return _with_parameters(implementation, signature) if implementation else None
 
         typed.__signature__ = signature  # type: ignore[attr-defined]
         options = {"target": kernel_target.name, "strict": False, "prefer_literal": True}

@@ -91,11 +91,26 @@ def test_pieces_of_what_is_joined(tmp_path: Path) -> None:
     np.testing.assert_array_equal(made, function.function((x, y)))
 
 
+@pytest.mark.parametrize("lengths", [(1, 0, 4), (0, 1, 1), (2, 1, 1), (2, 1, 3), (0, 0, 1), (0, 1, 0)])
+def test_what_is_joined_is_broadcast_with_others(tmp_path: Path, lengths: tuple[int, int, int]) -> None:
+    body = """
+(x, y, z) = args
+j = np.concatenate((x, y), axis=1)
+return j * z + 1, (z - j).sum(axis=1), np.where(z > 0, j, z[:, :1])
+"""
+    check(tmp_path, body, *(numbers(3, length) for length in lengths))
+
+
 def test_arrays_that_cannot_be_joined(tmp_path: Path) -> None:
     function = kernel_of(tmp_path, "def forward(args):\n    x, y = args\n    return np.concatenate((x * 2, y), axis=1)")
     built = build(function, [numbers(3, 4), numbers(3, 4)], [numbers(3, 8)])
     assert built.facts.form == "fused"
     assert "must match exactly" in (run(built, [numbers(3, 4), numbers(1, 4)], [numbers(3, 8)]) or "")
+    for lengths in ((2, 1, 6), (0, 0, 2)):
+        text = "x, y, z = args\n    return np.concatenate((x, y), axis=1) * z"
+        function = kernel_of(tmp_path, f"def forward(args):\n    {text}\n")
+        inputs = [numbers(3, length) for length in lengths]
+        assert "broadcast" in (run(build(function, inputs, inputs[2:]), inputs, [numbers(3, lengths[2])]) or "")
     function = kernel_of(tmp_path, "def forward(args):\n    a, b = np.split(args[0] + 1, 2)\n    return a.sum() * b")
     built = build(function, [numbers(4)], [numbers(2)])
     assert built.facts.form == "fused"
