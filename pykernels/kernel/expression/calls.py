@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -89,6 +89,7 @@ _ARRAY_FUNCTIONS: Mapping[Any, _OfArray] = {
 }
 
 
+_OF_SELECT = ("condlist", "choicelist", "default")
 # Functions that join the arrays of a tuple.
 _JOINING: Mapping[Any, _OfArray] = {
     np.concatenate: _with_arguments(slicing.concatenate),
@@ -121,6 +122,8 @@ def call_function(called: Any, call: Call) -> Any:
         return _substituted(substitute, positional, call)
     if function is not None:
         return _universal(function, call) if isinstance(called, np.ufunc) else _elementwise(function, call)
+    if called is np.select:
+        return _select(call)
     if is_like:
         return _like(operations.LIKE[called], call)
     if any(called is known for known in operations.CONVERSIONS) and len(positional) == 1 and not keywords:
@@ -144,8 +147,8 @@ def call_method(owner: Node, name: str, call: Call) -> Any:
         if keywords.get("copy") is False and dtype == dtype_of(owner):
             return owner
         return convert(owner, np.ones(1, dtype), axes)
-    if name == "clip" and len(positional) == 2 and not keywords:
-        return apply(Function("clip", np.clip), [owner, *positional], axes)
+    if name == "clip":
+        return call_function(np.clip, replace(call, positional=[owner, *positional]))
     if name == "copy" and not positional and not keywords:
         return convert(owner, owner.sample, axes)
     if name in substitutes.METHODS:
@@ -166,9 +169,10 @@ def _substituted(substitute: Callable[..., Any], positional: list[Any], call: Ca
 def _elementwise(function: Function, call: Call) -> Any:
     positional, keywords = call.positional, call.keywords
     if function.name == "clip":
-        bounds = dict(zip(("a_min", "a_max"), positional[1:])) | keywords
-        if set(bounds) == {"a_min", "a_max"} and len(positional) + len(keywords) == 3:
-            positional, keywords = [positional[0], bounds["a_min"], bounds["a_max"]], {}
+        bounds = dict(zip(("min", "max"), positional[1:]))
+        bounds |= {name.removeprefix("a_"): value for name, value in keywords.items()}
+        if bounds.keys() <= {"min", "max"} and len(positional) + len(keywords) == 1 + len(bounds):
+            positional, keywords = [positional[0], bounds.get("min"), bounds.get("max")], {}
     count = {"where": 3, "rint": 1}.get(function.name, len(positional))
     if keywords or len(positional) != count:
         raise call.misfit()
@@ -205,10 +209,31 @@ def _as_same_kind(value: Any, dtype: np.dtype, call: Call) -> Any:
     if isinstance(value, Node):
         if not np.can_cast(dtype_of(value), dtype, "same_kind"):
             raise call.misfit()
-        return convert(value, np.ones(1, dtype) if is_array(value) else dtype.type(1), call.axes)
-    if not operations.is_same_kind(value, dtype):
+    elif not operations.is_same_kind(value, dtype):
         raise call.misfit()
-    return dtype.type(value)
+    return _as(dtype, value, call.axes)
+
+
+def _select(call: Call) -> Any:
+    """Return the elements of the first choices whose conditions hold."""
+    given = dict(zip(_OF_SELECT, call.positional)) | call.keywords
+    conditions, choices, default = (given.pop(name, 0) for name in _OF_SELECT)
+    if given or not isinstance(conditions, tuple) or not isinstance(choices, tuple):
+        raise call.misfit()
+    if not all(is_array(each) and dtype_of(each) == np.bool_ for each in conditions):
+        raise call.misfit()
+    flags, values = [np.ones(1, np.bool_)] * len(conditions), [getattr(each, "sample", each) for each in choices]
+    dtype = compute(np.select, (flags, values, getattr(default, "sample", default))).dtype
+    *converted, value = [_as(dtype, each, call.axes) for each in (*choices, default)]
+    for condition, choice in reversed(list(zip(conditions, converted))):
+        value = apply(Function("where", np.where), [condition, choice, value], call.axes)
+    return value
+
+
+def _as(dtype: np.dtype, value: Any, axes: Axes) -> Any:
+    if isinstance(value, Node):
+        return convert(value, np.ones(1, dtype) if is_array(value) else dtype.type(1), axes)
+    return compute(dtype.type, (value,))
 
 
 def _like(filled: int | None, call: Call) -> Node:

@@ -29,14 +29,18 @@ def _log_softmax(x: _Value, axis: _Value = None) -> _Value:
 
 
 def _logsumexp(
-    a: _Value, axis: _Value = None, b: None = None, keepdims: bool = False, return_sign: bool = False
+    a: _Value, axis: _Value = None, b: _Value = None, keepdims: bool = False, return_sign: bool = False
 ) -> _Value:
     if a.dtype not in (np.float32, np.float64):
         raise NotImplementedError
-    if b is not None:
-        raise NotImplementedError
     if return_sign:
         raise NotImplementedError
+    if b is not None:
+        a = np.where(b == 0, a.dtype.type(-np.inf), a)
+        largest, added = np.max(a, axis=axis, keepdims=True), np.max(a, axis=axis, keepdims=keepdims)
+        shift = np.where(np.isfinite(largest), largest, a.dtype.type(0))
+        added = np.where(np.isfinite(added), added, a.dtype.type(0))
+        return np.log(np.sum(b * np.exp(a - shift), axis=axis, keepdims=keepdims)) + added
     largest = np.max(a, axis=axis, keepdims=True)
     is_largest = a == largest
     # The largest elements are counted, so that the others keep their digits however small their sum is.

@@ -142,13 +142,13 @@ def _sinc(x: _Value) -> _Value:
 
 
 def _trapezoid(y: _Value, x: _Value = None, dx: float = 1.0, axis: int = -1) -> _Value:
-    if y.ndim != 1:
-        raise NotImplementedError
+    y = np.moveaxis(y, axis, -1)
     if x is None:
-        return np.sum(dx * (y[1:] + y[:-1]) / 2.0)
-    if x.ndim != 1:
-        raise NotImplementedError
-    return np.sum((x[1:] - x[:-1]) * (y[1:] + y[:-1]) / 2.0)
+        distances = dx
+    else:
+        x = x if x.ndim == 1 else np.moveaxis(x, axis, -1)
+        distances = x[..., 1:] - x[..., :-1]
+    return np.sum(distances * (y[..., 1:] + y[..., :-1]) / 2.0, axis=-1)
 
 
 def _tril(m: _Value, k: int = 0) -> _Value:

@@ -17,8 +17,8 @@ from numba.extending import intrinsic, overload
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.expression.operations import COMPARISONS
 from pykernels.kernel.numba import hooks
-from pykernels.kernel.numba.functions import universal
-from pykernels.kernel.numba.rewriting import bounds, constants, iterations, preparing
+from pykernels.kernel.numba.functions import repeating, universal
+from pykernels.kernel.numba.rewriting import bounds, constants, iterations, preparing, respelling
 from pykernels.kernel.numba.semantics import unbound
 from pykernels.kernel.numba.semantics.numpy_numbers import apply_numpy, compute, python_function, resolve
 from pykernels.kernel.numba.semantics.python_numbers import apply_python, convert_number
@@ -69,9 +69,11 @@ def rewritten(
     def prepare(definition: ast.FunctionDef) -> ast.FunctionDef:
         namespace = function.__globals__
         iterations.cut(definition, namespace, in_pieces=in_pieces)
-        return constants.expose(preparing.prepare(definition, namespace), namespace, values)
+        definition = respelling.respell(preparing.prepare(definition, namespace), namespace)
+        return constants.expose(definition, namespace, values)
 
     names = {**called, iterations.PART: _part, promotion.APART: apart, **constants.DTYPES}
+    names |= {respelling.MODULE: np, respelling.GRIDS: repeating.grids}
     names |= {promotion.PYTHON: apply_python, promotion.NUMPY: apply_numpy, promotion.LIKE: like}
     names |= {preparing.PUT: universal.put, preparing.IN_DTYPE: universal.in_dtype}
     write = functools.partial(promotion.rewrite, function, numbers, apply_weak, names=names)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled import build, kernel_of, run
+from quick import thorough
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((7, 9)).astype(np.float32)
@@ -66,6 +67,7 @@ def test_functions_of_one_axis(tmp_path: Path) -> None:
     check(tmp_path, f"np.{name}(x)", [LONG])
     check(tmp_path, f"np.{name}(x, y)", [LONG, np.sort(LONG)])
     check(tmp_path, f"np.{name}(x, dx=0.5)", [LONG])
+    check(tmp_path, f"np.{name}(x, y, axis=0) + np.{name}(x, dx=2, axis=0)", [X, X[:, 0].copy()])
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,15 @@ def test_functions_of_one_axis(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_elementwise_functions(tmp_path: Path, expression: str, dtype: type) -> None:
     check(tmp_path, expression, [(40 * X).astype(dtype)], "elementwise")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["x.clip(min=0)", *thorough("np.clip(x, a_min=None, a_max=y)", "np.select([x > 1, x > 0], (0.5, y), default=x)")],
+)
+def test_functions_with_keywords(tmp_path: Path, expression: str) -> None:
+    inputs = [X, X[0].astype(np.float64)] if "y" in expression else [X]
+    check(tmp_path, expression, inputs, "elementwise")
 
 
 def test_closeness(tmp_path: Path) -> None:
@@ -110,6 +121,7 @@ def test_functions_of_scipy(tmp_path: Path, dtype: type) -> None:
         ("special.softmax(x, axis=-1), special.softmax(x[5:], axis=0), special.softmax(x[5:])", [x]),
         ("special.log_softmax(x, axis=1), special.log_softmax(x[5:])", [x]),
         ("special.logsumexp(x, axis=1), special.logsumexp(x[4:], axis=0, keepdims=True)", [x]),
+        ("special.logsumexp(x, axis=-1, b=np.where(y > 0.9, 0, y)), special.logsumexp(x, b=y)", [x, y]),
         ("special.xlogy(x, y), special.xlogy(y, x), special.logit(x), special.logit(y)", [p, y]),
     ]:
         names = "".join(f"{name}, " for name, _ in zip("xy", inputs))

@@ -14,6 +14,8 @@ from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from pykernels.kernel.numba.copying import copy
 from pykernels.kernel.numba.functions.along import around, checked_axis
+from pykernels.kernel.numba.functions.joining import with_length
+from pykernels.kernel.numba.functions.moving import positions
 from pykernels.kernel.numba.implementing import (
     compiled,
     implements,
@@ -130,13 +132,41 @@ def _accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None, out: A
     return lambda array, axis, out: compute(array, axis, out)
 
 
+def _end_of(value: Any) -> Any:
+    """Return a function that returns what `np.diff` joins to an end in a tuple, from a value and its shape."""
+    if value is None:
+        return compiled(lambda value, shape: ())
+    if is_array(value) and value.ndim > 0:
+        return compiled(lambda value, shape: (value,))
+    if is_array(value):
+        return compiled(lambda value, shape: (np.full(shape, value[()]),))
+    is_number = isinstance(value, (bool, int, nb.Number, nb.Boolean))
+    return compiled(lambda value, shape: (np.full(shape, value),)) if is_number else None
+
+
+def _diff_of_joined(a: nb.Array, n: int, axis: Any, prepend: Any, append: Any) -> Any:
+    """Return an implementation of `np.diff` that first joins arrays or numbers to the ends."""
+    (at,) = positions(axis, a.ndim, "the axis of diff")
+    one, before, after = (at,), _end_of(prepend), _end_of(append)
+    if before is None or after is None:
+        return None
+
+    def diff(a: Any, prepend: Any, append: Any) -> Any:
+        shape = with_length(a.shape, one, 1)
+        return np.diff(np.concatenate((*before(prepend, shape), a, *after(append, shape)), at), n, at)
+
+    return diff
+
+
 @implements(np.diff)
 def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any = None) -> Any:
-    if not is_array(a) or a.ndim == 0 or not is_integer(axis) or (prepend, append) != (None, None):
+    if not is_array(a) or a.ndim == 0 or not is_integer(axis):
         return None
     require_known(n, "the shape of the result")
     if n < 1:
         return None
+    if prepend is not None or append is not None:
+        return _diff_of_joined(a, n, axis, prepend, append)
     dtype, ndim = as_dtype(a.dtype), a.ndim
     convert, subtract = dtype.type, compiled((lambda x, y: x != y) if dtype.kind == "b" else (lambda x, y: x - y))
 

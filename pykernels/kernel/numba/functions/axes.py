@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numba import types as nb
 
+from pykernels.kernel.numba.functions.contraction import view
 from pykernels.kernel.numba.functions.moving import positions
 from pykernels.kernel.numba.functions.views import NEW, arranged, broadcast
-from pykernels.kernel.numba.implementing import implements, is_array, is_integer
+from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer
 
 
 @implements(np.moveaxis)
@@ -56,6 +57,43 @@ def _broadcast_to(array: Any, shape: Any) -> Any:
     if isinstance(shape, tuple):
         return lambda array: broadcast(array, shape)
     return lambda array, shape: broadcast(array, shape)
+
+
+def diagonal_of(array: nb.Array, axes: tuple[Any, Any]) -> Any:
+    """Return a function of an array and an offset that returns the view of a diagonal of two axes, as its last axis.
+
+    Raises
+    ------
+    TypingError
+        As `positions`.
+    """
+    first, second = positions(axes, array.ndim, "the axes of a diagonal")
+    kept = tuple(axis for axis in range(array.ndim) if axis not in (first, second))
+    order, diagonal = (*kept, first, second), view((*kept, first), (*kept, first, first))
+
+    @compiled
+    def take(a: Any, offset: Any) -> Any:
+        part = arranged(a, order)[..., max(-offset, 0) :, max(offset, 0) :]
+        n = min(part.shape[-2], part.shape[-1])
+        return diagonal(part[..., :n, :n])
+
+    return take
+
+
+@implements(np.diagonal, method="diagonal")
+def _diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    if not is_array(a) or not is_integer(offset):
+        return None
+    take = diagonal_of(a, (axis1, axis2))
+
+    @compiled
+    def read_only(a: Any, offset: Any) -> Any:
+        found = take(a, offset)
+        return broadcast(found, found.shape)
+
+    if isinstance(offset, int):
+        return lambda a: read_only(a, offset)
+    return lambda a, offset: read_only(a, offset)
 
 
 @implements(np.expand_dims)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -122,7 +122,7 @@ def _joined(arrays: Any, axis: int, arrange_axes: _Arrangement, dtype: Any = Non
         for each in arrays:
             total += arranged(each, order).shape[at]
         first = arranged(arrays[0], order)
-        made = np.empty(_with_length(first.shape, one, total), dtype)
+        made = np.empty(with_length(first.shape, one, total), dtype)
         begin = 0
         for each in arrays:
             source = arranged(each, order)
@@ -137,7 +137,7 @@ def _joined(arrays: Any, axis: int, arrange_axes: _Arrangement, dtype: Any = Non
 
 
 @intrinsic(prefer_literal=True)
-def _with_length(typing_context: Any, shape: nb.Type, at: nb.Type, length: nb.Type) -> Any:
+def with_length(typing_context: Any, shape: nb.Type, at: nb.Type, length: nb.Type) -> Any:
     """Return a shape with another length at a known position."""
     (place,) = known(at)
 
@@ -226,6 +226,38 @@ def _dstack(arrays: Any) -> Any:
 def _column_stack(arrays: Any) -> Any:
     orders = {0: (NEW, NEW), 1: (0, NEW)}
     return _joined(arrays, 1, lambda ndim: orders.get(ndim, _same(ndim)))
+
+
+@implements(np.block)
+def _block(arrays: Any) -> Any:
+    depths, blocks = set(_depths(arrays)), list(_blocks(arrays))
+    if len(depths) != 1 or depths == {0} or not all(is_array(each) or isinstance(each, nb.Number) for each in blocks):
+        return None
+    ndim = max(*depths, *(getattr(each, "ndim", 0) for each in blocks))
+    orders = {n: (NEW,) * (ndim - n) + _same(n) for n in range(ndim + 1)}
+
+    def code_of(value: Any, text: str, axis: int) -> str:
+        if isinstance(value, nb.BaseTuple):
+            members = (code_of(each, f"{text}[{at}]", axis + 1) for at, each in enumerate(value))
+            return f"np.concatenate(({''.join(f'{each}, ' for each in members)}), {axis})"
+        return f"arranged({text}, order{value.ndim})" if is_array(value) else f"np.full(ones, {text})"
+
+    names = {"np": np, "arranged": arranged, "ones": (1,) * ndim, **{f"order{n}": each for n, each in orders.items()}}
+    made: Any = eval(f"lambda arrays: {code_of(arrays, 'arrays', -max(depths))}", names)
+    return made
+
+
+def _depths(value: Any) -> Iterator[int]:
+    """Yield how deep each block lies in nested tuples."""
+    if isinstance(value, nb.BaseTuple):
+        yield from (1 + depth for member in value for depth in _depths(member))
+    else:
+        yield 0
+
+
+def _blocks(value: Any) -> Iterator[Any]:
+    for member in value if isinstance(value, nb.BaseTuple) else ():
+        yield from _blocks(member) if isinstance(member, nb.BaseTuple) else (member,)
 
 
 @implements(np.append)

@@ -1,4 +1,4 @@
-"""Means, variances and standard deviations, also of the elements that are not NaN, and weighted means."""
+"""Means, variances, standard deviations, also of the elements that are not NaN, weighted means, and covariances."""
 
 from __future__ import annotations
 
@@ -158,3 +158,51 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: Any = Fals
         return np.sum(products, axis) / totals
 
     return average_of_all if axis is None else average
+
+
+@implements(np.cov)
+def _cov(m: Any, y: Any = None, rowvar: Any = True, bias: Any = False, ddof: Any = None) -> Any:
+    for each in (rowvar, bias, ddof):
+        require_known(each, "an option of a covariance")
+    has_more = y is not None
+    if not is_array(m) or m.ndim not in (1, 2) or (has_more and (not is_array(y) or y.ndim != m.ndim)):
+        return None
+    removed = (0 if bias else 1) if ddof is None else ddof
+    is_row, is_turned = m.ndim == 1, m.ndim == 2 and not rowvar
+
+    @compiled
+    def rows_of(x: Any) -> Any:
+        if is_row:
+            return arranged(x, (NEW, 0)).astype(np.float64)
+        if is_turned:
+            return x.T.astype(np.float64)
+        return x.astype(np.float64)
+
+    def cov(m: Any, y: Any) -> Any:
+        x = rows_of(m)
+        if has_more:
+            x = np.concatenate((x, rows_of(y)))
+        elif not is_row and 1 in (x.shape[0], x.shape[1] if is_turned else 0):
+            # NumPy gives the variance of a single variable no axes.
+            raise ValueError("the covariance of a single variable")
+        centered = x - arranged(np.mean(x, 1), (0, NEW))
+        made = np.dot(centered, centered.T) * (1 / np.float64(max(x.shape[1] - removed, 0)))
+        if is_row and not has_more:
+            return made[0, 0]
+        return made
+
+    return cov
+
+
+@implements(np.corrcoef)
+def _corrcoef(x: Any, y: Any = None, rowvar: Any = True) -> Any:
+    require_known(rowvar, "an option of a correlation")
+    if not is_array(x) or (x.ndim == 1 and y is None):
+        return None
+
+    def corrcoef(x: Any, y: Any) -> Any:
+        covariances = np.cov(x, y, rowvar)
+        spread = np.sqrt(np.diag(covariances))
+        return np.minimum(np.maximum(covariances / arranged(spread, (0, NEW)) / spread, -1.0), 1.0)
+
+    return corrcoef

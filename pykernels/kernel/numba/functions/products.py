@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
+from pykernels.kernel.numba.functions.axes import diagonal_of
 from pykernels.kernel.numba.functions.contraction import (
     Labels,
     contraction,
@@ -17,9 +18,20 @@ from pykernels.kernel.numba.functions.contraction import (
     fits,
     sampled,
     store,
-    view,
 )
-from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer, require_known
+from pykernels.kernel.numba.functions.moving import positions
+from pykernels.kernel.numba.functions.views import NEW, arranged, broadcast
+from pykernels.kernel.numba.implementing import (
+    compiled,
+    implements,
+    implements_of_ufuncs,
+    is_array,
+    is_integer,
+    require_known,
+)
+
+# Of a vector in a cross product. Newer versions of NumPy refuse vectors of two elements.
+_FEWEST_ELEMENTS = 2 if np.lib.NumpyVersion(np.__version__) < "2.5.0" else 3
 
 
 @implements(np.matmul)
@@ -84,6 +96,60 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
     return _product(np.outer, a, b, labels, labels[0] + labels[1], out, as_matrix)
 
 
+@implements_of_ufuncs("outer")
+def outer_of(ufunc: np.ufunc, a: Any, b: Any) -> Any:
+    """Apply a universal function to each element of `a` with each of `b`."""
+    if (ufunc.nin, ufunc.nout, ufunc.signature) != (2, 1, None) or not is_array(a) or not is_array(b):
+        return None
+    order = (*range(a.ndim), *(NEW,) * b.ndim)
+    return lambda a, b: ufunc(arranged(a, order), b)
+
+
+@implements(np.cross)
+def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
+    """Multiply vectors of three elements, or of two and three."""
+    if not is_array(a) or not is_array(b) or 0 in (a.ndim, b.ndim):
+        return None
+    result = sampled(np.multiply, a, b)
+    if result is None or result.dtype.kind == "b":
+        return None
+    axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
+    (first,), (second,) = positions(axisa, a.ndim, "an axis of cross"), positions(axisb, b.ndim, "an axis of cross")
+    (place,) = positions(axisc, result.ndim, "an axis of cross")
+    orders = [(*(at for at in range(ndim) if at != axis), axis) for ndim, axis in ((a.ndim, first), (b.ndim, second))]
+    a_order, b_order = orders
+    order = list(range(result.ndim - 1))
+    order.insert(place, result.ndim - 1)
+    turned, kind, fewest = tuple(order), result.dtype.type, _FEWEST_ELEMENTS
+
+    def compute(a: Any, b: Any) -> Any:
+        x, y = arranged(a, a_order), arranged(b, b_order)
+        m, n = x.shape[-1], y.shape[-1]
+        if min(m, n) < fewest or max(m, n) != 3:
+            # Older versions of NumPy give the products of vectors of two elements one axis less.
+            raise ValueError("vectors of other lengths")
+        shape = np.broadcast_shapes(x[..., :1].shape, y[..., :1].shape)[:-1]
+        made = np.empty((*shape, 3), result.dtype)
+        rows = made.reshape((made.size // 3, 3))
+        left = np.ascontiguousarray(broadcast(x, (*shape, m))).reshape((rows.shape[0], m))
+        right = np.ascontiguousarray(broadcast(y, (*shape, n))).reshape((rows.shape[0], n))
+        for i in range(rows.shape[0]):
+            x0, x1, y0, y1 = kind(left[i, 0]), kind(left[i, 1]), kind(right[i, 0]), kind(right[i, 1])
+            rows[i, 2] = kind(x0 * y1) - kind(x1 * y0)
+            if n == 2:
+                x2 = kind(left[i, 2])
+                rows[i, 0], rows[i, 1] = -kind(x2 * y1), x2 * y0
+            elif m == 2:
+                y2 = kind(right[i, 2])
+                rows[i, 0], rows[i, 1] = x1 * y2, -kind(x0 * y2)
+            else:
+                x2, y2 = kind(left[i, 2]), kind(right[i, 2])
+                rows[i, 0], rows[i, 1] = kind(x1 * y2) - kind(x2 * y1), kind(x2 * y0) - kind(x0 * y2)
+        return arranged(made, turned)
+
+    return compute
+
+
 @implements(np.kron)
 def kron(a: Any, b: Any) -> Any:
     """Replace each element of `a` by its product with `b`."""
@@ -122,23 +188,14 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
     """Sum over a diagonal of two axes."""
     if not is_array(a) or not is_integer(offset) or out is not None:
         return None
-    for axis in (axis1, axis2):
-        require_known(axis, "the axes of a trace")
+    take = diagonal_of(a, (axis1, axis2))
     result = sampled(np.trace, a, 0, axis1, axis2, dtype)
     if result is None:
         return None
-    names = list(_labels("a", a.ndim))
-    names[axis1], names[axis2] = "row", "column"
-    kept = tuple(name for name in names if name.startswith("a"))
-    turned, diagonal = view((*kept, "row", "column"), tuple(names)), view((*kept, "row"), (*kept, "row", "row"))
+    kept = _labels("a", result.ndim)
     convert = conversion(a.copy(layout="A", ndim=a.ndim - 1), result.dtype)
-    add, finish = contraction(kept, ((*kept, "row"),), result.dtype), finisher(result)
-
-    @compiled
-    def compute(a: Any, offset: Any) -> Any:
-        part = turned(a)[..., max(-offset, 0) :, max(offset, 0) :]
-        n = min(part.shape[-2], part.shape[-1])
-        return finish(add(convert(diagonal(part[..., :n, :n]))))
+    add, finish = contraction(kept, ((*kept, "diagonal"),), result.dtype), finisher(result)
+    compute = compiled(lambda a, offset: finish(add(convert(take(a, offset)))))
 
     if isinstance(offset, int):
         return lambda a: compute(a, offset)

@@ -14,6 +14,8 @@ from pykernels.kernel.expression.operations import OPERATIONS, UFUNC_REDUCTIONS,
 from pykernels.kernel.numba.copying import copy
 from pykernels.kernel.numba.functions.along import checked_axis
 from pykernels.kernel.numba.functions.folding import Axes, blocks, dtype_of, folder, lengths_left
+from pykernels.kernel.numba.functions.moving import positions
+from pykernels.kernel.numba.functions.views import arranged
 from pykernels.kernel.numba.implementing import compiled, implements, implements_of_ufuncs, is_array, require_known
 from pykernels.kernel.numba.parts.single_calls import along_known_axes
 
@@ -215,9 +217,21 @@ def reduce_by(
     return call.implementation(compute, made, array)
 
 
+def _row_of(numbers: Any) -> Any:
+    """Return a function that makes an array of a tuple of numbers of one type, such as a shape; None of others."""
+    if not isinstance(numbers, (tuple, nb.BaseTuple)):
+        return None
+    types = {nb.unliteral(each) if isinstance(each, nb.Type) else type(each) for each in numbers}
+    if not types:
+        return compiled(lambda numbers: np.empty(0, np.float64))
+    is_number = len(types) == 1 and all(each in (int, bool) or isinstance(each, nb.Number) for each in types)
+    return compiled(lambda numbers: np.array(numbers)) if is_number else None
+
+
 def _define(ufunc: np.ufunc, *functions: Any, method: str = "", skips_nan: bool = False) -> None:
     """Let functions of NumPy's, and a method, compute the `reduce` of a ufunc."""
     has_dtype = "dtype" in inspect.signature(functions[0]).parameters
+    reduce: Any = functions[0]
 
     def with_dtype(
         a: Any,
@@ -228,6 +242,9 @@ def _define(ufunc: np.ufunc, *functions: Any, method: str = "", skips_nan: bool 
         initial: Any = None,
         where: Any = True,
     ) -> Any:
+        array_of = _row_of(a)
+        if array_of and (axis, dtype, out, keepdims, initial, where) == (None, None, None, False, None, True):
+            return lambda a: reduce(array_of(a))
         return is_array(a) and reduce_by(
             functions[0], ufunc, a, axis, dtype, out, keepdims, initial, where, skips_nan=skips_nan
         )
@@ -299,6 +316,61 @@ def _reduce(
     where: Any = True,
 ) -> Any:
     row = OPERATIONS.get(ufunc.__name__)
-    if row is None or row.neutral is None or not is_array(array) or array.ndim == 0:
+    if not is_array(array) or array.ndim == 0:
+        return None
+    if ufunc is np.logaddexp and (dtype, out, initial, where) == (None, None, None, True):
+        return _log_of_sum(array, axis, keepdims)
+    if row is None or row.neutral is None:
         return None
     return reduce_by(ufunc.reduce, ufunc, array, axis, dtype, out, keepdims, initial, where, array="array")
+
+
+def _log_of_sum(array: nb.Array, axis: Any, keepdims: Any) -> Any:
+    require_known(keepdims, "the number of axes")
+    if not isinstance(array.dtype, nb.Float):
+        return None
+    axes = range(array.ndim) if axis is None else positions(axis, array.ndim, "the axis")
+    kept = tuple(at for at in range(array.ndim) if keepdims or at not in axes)
+    zero, lowest, is_number = dtype_of(array).type(0), dtype_of(array).type(-np.inf), not kept
+
+    def reduce(array: Any) -> Any:
+        largest = np.max(array, axis, None, True, lowest)
+        shift = np.where(np.isfinite(largest), largest, zero)
+        made = arranged(np.log(np.sum(np.exp(array - shift), axis, None, None, True)) + shift, kept)
+        if is_number:
+            return made[()]
+        return made
+
+    return reduce
+
+
+@implements_of_ufuncs("reduceat")
+def _reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0) -> Any:
+    row = OPERATIONS.get(ufunc.__name__)
+    if row is None or row.neutral is None or not is_array(array) or array.ndim == 0:
+        return None
+    is_row = is_array(indices) and indices.ndim == 1 and isinstance(indices.dtype, nb.Integer)
+    places_of = _itself if is_row else _row_of(indices)
+    dtype = ufunc.reduceat(np.ones(1, dtype_of(array)), [0]).dtype
+    if places_of is None or (dtype.kind == "b" and not isinstance(array.dtype, nb.Boolean)):
+        return None
+    (at,) = positions(axis, array.ndim, "the axis")
+    order = (at, *(each for each in range(array.ndim) if each != at))
+    back = (*range(1, at + 1), 0, *range(at + 1, array.ndim))
+
+    def reduce_parts(array: Any, indices: Any) -> Any:
+        source, places = arranged(array, order), places_of(indices)
+        n, count = source.shape[0], places.size
+        made = np.empty((count, *source.shape[1:]), dtype)
+        for i in range(count):
+            begin = places[i]
+            if begin < 0 or begin >= n:
+                raise IndexError("an index past the end")
+            end = places[i + 1] if i + 1 < count else n
+            if begin < end:
+                made[i] = ufunc.reduce(source[begin:end], 0)
+            else:
+                made[i] = source[begin]
+        return arranged(made, back)
+
+    return reduce_parts

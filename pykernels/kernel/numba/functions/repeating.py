@@ -1,4 +1,4 @@
-"""Repeat the elements of arrays, or whole arrays."""
+"""Repeat the elements of arrays, or whole arrays, also along the axes of a grid."""
 
 from __future__ import annotations
 
@@ -79,3 +79,30 @@ def _tile(a: Any, reps: Any) -> Any:
     if several:
         return lambda a, reps: tiled(a, reps)
     return lambda a, reps: tiled(a, (reps,))
+
+
+def grids(xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "xy") -> Any:
+    """Return the arrays that `np.meshgrid` returns for the vectors in a tuple."""
+
+
+@implements(grids)
+def _grids(xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "xy") -> Any:
+    vectors = isinstance(xi, nb.BaseTuple) and all(is_array(each) and each.ndim == 1 for each in xi)
+    if not vectors or not isinstance(sparse, bool) or indexing not in ("xy", "ij"):
+        return None
+    ndim = len(xi)
+    places = [1, 0, *range(2, ndim)] if indexing == "xy" and ndim > 1 else list(range(ndim))
+    orders = {f"order{at}": tuple(0 if each == at else NEW for each in places) for at in range(ndim)}
+    shape = "".join(f"xi[{at}].shape[0], " for at in places)
+    arranged_xi = [f"arranged(xi[{at}], order{at})" for at in range(ndim)]
+    made = [f"{each}.copy()" if sparse else f"filled({each}, shape)" for each in arranged_xi]
+    namespace: dict[str, Any] = {"arranged": arranged, "filled": _filled, **orders}
+    exec(f"def call(xi):\n    shape = ({shape})\n    return ({''.join(f'{each}, ' for each in made)})", namespace)
+    return namespace["call"]
+
+
+@compiled
+def _filled(source: Any, shape: Any) -> Any:
+    made = np.empty(shape, source.dtype)
+    copy(made, broadcast(source, shape))
+    return made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +14,10 @@ from numba.np.numpy_support import as_dtype
 from pykernels.kernel.numba.arrays import masking
 from pykernels.kernel.numba.functions.indexing import as_given, broadcast
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, known
+
+# Numbers of which NumPy may make other dtypes, by the kind of their own, and the most combinations to try.
+_EXAMPLES = {"i": (1, -1, 100), "f": (1, 0.5, 1e300)}
+_MOST_COMBINATIONS = 2000
 
 
 @compiled
@@ -94,6 +100,12 @@ def _compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     if axis is None:
         return lambda condition, a: np.take(a, masking.positions_of(flags_of(condition)))
     return lambda condition, a, axis: np.take(a, masking.positions_of(flags_of(condition)), axis)
+
+
+@implements(method="compress")
+def _compress_method(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    found = _compress(condition, a, axis, out)
+    return found and (lambda a, condition, axis: np.compress(condition, a, axis))
 
 
 @implements(np.extract)
@@ -280,12 +292,28 @@ def _members(values: Any) -> Sequence[Any]:
 
 
 def _common_dtype(values: Sequence[Any]) -> Any:
-    """Return NumPy's dtype for arrays and known numbers together; None if it depends on other numbers."""
-    dtypes = {as_dtype(each.dtype) for each in values if is_array(each) and each.ndim}
-    given = [as_dtype(each.dtype) if is_array(each) and each.ndim else each for each in values]
-    # A number of the dtype of all arrays changes nothing.
-    given = [each for each in given if not (isinstance(each, nb.Number) and {as_dtype(each)} == dtypes)]
-    return None if any(isinstance(each, nb.Type) for each in given) else np.result_type(*given)
+    """Return NumPy's dtype for arrays and numbers together; None if it depends on what is not known of the numbers."""
+    possible = [_possible(value) for value in values]
+    if math.prod(map(len, possible)) > _MOST_COMBINATIONS:
+        return None
+    try:
+        found = {np.result_type(*each) for each in itertools.product(*possible)}
+    except OverflowError:  # a number that the other's dtype cannot hold
+        return None
+    return found.pop() if len(found) == 1 else None
+
+
+def _possible(value: Any) -> Sequence[Any]:
+    """Return what a known value or a type may stand for, as far as the dtype of it with others depends on it."""
+    if not isinstance(value, nb.Type):
+        return [value]
+    dtype = as_dtype(getattr(value, "dtype", value))
+    if is_array(value) and value.ndim:
+        return [dtype]
+    numbers = [dtype.type(each) for each in _EXAMPLES.get(dtype.kind, (1,))]
+    # numba does not tell Python's numbers from NumPy's.
+    is_pythons = dtype in (np.int64, np.float64, np.bool_) and not is_array(value)
+    return [*numbers, *(each.item() for each in numbers if is_pythons)]
 
 
 def _spread(text: str, array: nb.Array, dtype: Any) -> str:

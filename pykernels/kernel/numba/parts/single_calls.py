@@ -40,6 +40,7 @@ def _declare(has_scipy: bool) -> None:
     for function, substitute in substitutes.table().items():
         if function not in implemented:
             implements(function)(_typing(function, inspect.signature(substitute)))
+    implements(np.clip)(_typing(np.clip, inspect.signature(lambda a, a_min, a_max: None)))
     for function, row in operations.functions_of("scipy.special").items() if has_scipy else ():
         names = [f"x{at}" for at in range(function.nin)]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -83,7 +84,7 @@ def _fused(function: Any, types: dict[str, Any]) -> Any:
     """Return the implementation for arrays."""
     names = [ast.Name(name, ast.Load()) for name in types]
     keywords = [ast.keyword(name.id, name) for name in names]
-    count = len(names) if isinstance(function, np.ufunc) else 1
+    count = len(names) if operations.find(function) is not None else 1
     call = ast.Call(ast.Name(_CALLED, ast.Load()), list[ast.expr](names[:count]), keywords[count:])
     statement = ast.Assign([ast.Name(_RESULT, ast.Store())], call, lineno=1)
     definition = ast.FunctionDef("call", ast.arguments([], [], None, [], [], None, []), [statement], [], lineno=1)

@@ -45,3 +45,11 @@ def test_differences(tmp_path: Path, dtype: str) -> None:
         ["np.diff(np.flip(x, 0), axis=1)", "np.diff(x[::2], 2, 0)", "np.diff(y, 3)", "np.diff(x[..., 1], 2)"],
         [x, y],
     )
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("dtypes", ["fd", "lB", "??"])
+def test_differences_from_other_numbers(tmp_path: Path, dtypes: str) -> None:
+    x, y = (example(dtype, (4, 5)) for dtype in dtypes)
+    lines = ["np.diff(x, prepend=0, append=y)", "np.diff(x, 2, 0, prepend=y[:2])", "np.diff(y, append=y[0, 0])"]
+    check(tmp_path, [*lines, "np.diff(x[0], prepend=1.5)", "np.diff(y, prepend=True)"], [x, y])

@@ -50,6 +50,18 @@ def test_views(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_diagonals_and_grids(tmp_path: Path) -> None:
+    compare(
+        tmp_path,
+        "a, b, c = np.meshgrid(y[0], np.sort(x[0, :, 0, 0]), z)\n"
+        "    d, e = np.meshgrid(z, y[0], indexing='ij', sparse=True)\n"
+        "    return (a, b, c, d, e, np.meshgrid(z)[0], np.diagonal(y, -1), x.diagonal(1, 3, 0), np.diagonal(y, len(z)),"
+        "np.diagonal(x, axis1=-1, axis2=1) * 2)",
+        [X, WHOLE, np.arange(7)],
+    )
+
+
+@pytest.mark.thorough
 def test_repeated(tmp_path: Path) -> None:
     compare(
         tmp_path,

@@ -23,6 +23,11 @@ _JOINED_MORE = """
     np.stack([x[i] for i in range(2)], 1), np.hstack([x[i].T * 2 for i in range(2)]),
     np.concatenate([h * 2 for h in np.split(x, 2, axis=2)], axis=2),
 """
+_BLOCKS = """
+    np.block([[x[0], y[0]], [y[1], x[1]]]), np.block([x, y]), np.block([[x[0, 0]], [y[0, 0]]]),
+    np.block([[[x]], [[y]]]),
+    np.block([[np.eye(3, dtype=x.dtype), np.zeros((3, 2))], [x[0, :, :3], x[1, :, 2:]]]), np.block([x[0, 0], 1, 2.5]),
+"""
 _MOVED = """
     np.flip(x), np.flip(x, (0, 2)), np.flip(x, -1), np.flipud(x), np.fliplr(x), np.rot90(x), np.rot90(x, -1, (1, 2)),
     np.rot90(x, 2), np.rot90(x, 3, (2, 0)), np.roll(x, 5), np.roll(x, (1, -1), (1, 2)), np.roll(x, -5, axis=2),
@@ -54,7 +59,9 @@ def returning(expressions: str) -> str:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "expressions", [_JOINED, _JOINED_MORE, _MOVED, _PADDED], ids=["joined", "more", "moved", "padded"]
+    "expressions",
+    [_JOINED, _JOINED_MORE, _BLOCKS, _MOVED, _PADDED],
+    ids=["joined", "more", "blocks", "moved", "padded"],
 )
 def test_values(tmp_path: Path, expressions: str) -> None:
     check(tmp_path, returning(expressions), X, Y)

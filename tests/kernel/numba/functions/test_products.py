@@ -95,6 +95,27 @@ def test_traces(tmp_path: Path) -> None:
     check(tmp_path, f"return {body}", (numbers((3, 4, 5), "i1"), numbers((3, 7), "f4")))
 
 
+@pytest.mark.thorough
+def test_other_operations_of_each_with_each(tmp_path: Path) -> None:
+    body = (
+        "np.subtract.outer(x[0], y), np.less.outer(y, x), np.maximum.outer(y, y), np.cross(y, x), "
+        "np.cross(y.T, x.T, axis=0), np.cross(y, x[0], axisc=0), np.cross(y[0], x[1])"
+    )
+    check(tmp_path, f"return {body}", (numbers((4, 3), "i2"), numbers((4, 3), "f4")))
+
+
+@pytest.mark.thorough
+def test_vectors_of_two_elements(tmp_path: Path) -> None:
+    """NumPy takes them before version 2.5: of two, the product has one axis less."""
+    try:
+        check(tmp_path, "return np.cross(x, y[:, 1:]), np.cross(y[:, :2], x)", (numbers((4, 3), "i2"),) * 2)
+    except ValueError as error:
+        assert "3-dimensional vectors" in str(error)
+    x = numbers((4, 2), "f8")
+    kernel = kernel_of(tmp_path, "def forward(args):\n    return np.cross(*args).sum(keepdims=True).reshape(1)\n")
+    assert "forward raised" in str(run(build(kernel, [x, x], [x[0, :1]]), [x, x], [np.zeros(1)]))
+
+
 def test_given_outputs(tmp_path: Path) -> None:
     body = "z = np.zeros((20, 40)); w = z[:, ::2]; np.matmul(x, y, out=w); return z, np.dot(x, y, np.ones((20, 20)))"
     check(tmp_path, body, (numbers((20, 30), "f8"), numbers((30, 20), "f8")))

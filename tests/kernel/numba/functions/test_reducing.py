@@ -120,8 +120,23 @@ def test_universal_functions(tmp_path: Path) -> None:
         "np.bitwise_and.reduce(i, axis=None, keepdims=True)",
     ]
     folds += ["np.logical_or.reduce(i > 120, axis=1)", "np.fmin.reduce(x, 1, initial=0.25)"]
+    folds += ["np.add.reduceat(x, (0, 2, 1))", "np.multiply.reduceat(i, i[:, 0] % 7, axis=1)"]
+    folds += ["np.logaddexp.reduce(x)", "np.logaddexp.reduce(x[:, :0], axis=(0, 1), keepdims=True)"]
+    folds += ["np.logaddexp.reduce(np.where(x > 1, -np.inf, x), axis=None)"]
     folds += ["np.add(i, i, out=np.empty((5, 300), np.int8))"]
     check(tmp_path, folds, {"x": CUBE, "i": BYTES})
+
+
+def test_tuples_of_numbers(tmp_path: Path) -> None:
+    folds = ["x * int(np.prod(x.shape[1:]))", "i * np.max((2, len(i)))", "x * float(np.sum(x.shape[:0]))"]
+    check(tmp_path, folds, {"x": CUBE, "i": BYTES.astype(np.int64)})
+
+
+@pytest.mark.thorough
+def test_covariances(tmp_path: Path) -> None:
+    lines = ["np.cov(x)", "np.cov(x[0])", "np.cov(x, x[::-1], bias=True)", "np.cov(x, rowvar=False, ddof=0)"]
+    lines += ["np.cov(x[:, :1])", "np.corrcoef(x, rowvar=False)", "np.corrcoef(x[0], x[1])", "np.cov(i)"]
+    check(tmp_path, lines, {"x": CUBE[0], "i": BYTES})
 
 
 @pytest.mark.thorough

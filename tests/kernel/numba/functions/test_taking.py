@@ -21,11 +21,12 @@ np.take_along_axis(x[:, :1], s[:1], 2) | np.take_along_axis(x[:0], s[:1], 2)
 """
 FOUND = """
 np.flatnonzero(x > 0) | np.nonzero(x)[0] | np.where(m)[2] | m.T.nonzero()[1] | np.argwhere(i) | np.where(x > 9)[1]
-np.extract(m, x) | np.compress(m[0, 0], x, axis=-1)
+np.extract(m, x) | np.compress(m[0, 0], x, axis=-1) | x.compress(m[0, 0]) | x.compress(m[0, :, 0], axis=1)
 """
 CHOSEN = """
 np.select((x > 1, x > 0), (x * 2, x[0]), -1) | np.select((x > 1, m[0]), (x[0, 0], 5), default=x)
 np.where(m, x, 0) | np.where(m[0], -1, x) | np.where(m, x.max(), x[:, :1])
+np.where(m, x[0, 0, 0], x[1, 1, 1]) | np.where(m, 1.5, 2) | np.select((m, ~m), (s, s[0, 0, 0])) | np.where(m, 2, 3)
 np.choose(s, (x, x[0], x[:, :1]), mode='clip') | i.choose((i, i + 9), mode='wrap')
 """
 WRITTEN = """

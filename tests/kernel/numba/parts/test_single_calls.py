@@ -18,7 +18,11 @@ OF_ARRAYS = """
         a = special.softmax(x, axis=-1)
         if k == 0:
             b = special.logsumexp(x, axis=(0, 1), keepdims=True)
-    return a, b, special.xlogy(0.5, y), special.xlogy(y[0], y), special.psi(y), np.tril(y, 1), special.log_softmax(y, 1)
+    i = (9 * y).astype(np.int64)
+    c = np.clip(i, 0.5, 7), i.clip(max=5), x.clip(y[0, 0], 0.5), np.clip(x, a_min=-0.25, a_max=None), x.clip(-1, y)
+    d = special.logsumexp(x, axis=1, b=x[0])
+    e = special.xlogy(0.5, y), special.xlogy(y[0], y), special.psi(y), np.tril(y, 1), special.log_softmax(y, 1)
+    return a, b, *c, d, *e
 """
 OF_ELEMENTS = """
     z = np.zeros((6, *y.shape))

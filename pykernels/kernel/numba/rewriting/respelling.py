@@ -1,0 +1,54 @@
+"""Spell calls as numba can type them.
+
+``x.clip(min=0)`` becomes ``np.clip(x, 0, None)``, in which the bounds are operands as in other functions. Arrays that
+a function with keywords takes one by one become one tuple: ``np.meshgrid(x, y, indexing="ij")``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+#: Names in the changed definition: NumPy, and the function that takes the place of `np.meshgrid`.
+MODULE, GRIDS = "__pykernels_np__", "__pykernels_grids__"
+
+
+def respell(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
+    """Change `definition`; return it."""
+    respelled = _Respeller(namespace).visit(definition)
+    assert isinstance(respelled, ast.FunctionDef)
+    return respelled
+
+
+class _Respeller(ast.NodeTransformer):
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self._namespace = namespace
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        if not isinstance(node.func, ast.Attribute):
+            return node
+        owner, name = node.func.value, node.func.attr
+        is_numpys = isinstance(owner, ast.Name) and self._namespace.get(owner.id) is np
+        if name == "meshgrid" and is_numpys:
+            arrays = ast.Tuple(node.args, ast.Load())
+            return ast.copy_location(ast.Call(ast.Name(GRIDS, ast.Load()), [arrays], node.keywords), node)
+        if name == "clip":
+            return _clip(node, node.args if is_numpys else [owner, *node.args])
+        return node
+
+
+def _clip(node: ast.Call, operands: list[ast.expr]) -> ast.Call:
+    """Return a call of `np.clip` with two bounds; the same node if it has other arguments."""
+    bounds = dict(zip(("min", "max"), operands[1:]))
+    bounds |= {str(each.arg).removeprefix("a_"): each.value for each in node.keywords}
+    is_simple = bounds.keys() <= {"min", "max"} and len(operands) + len(node.keywords) == 1 + len(bounds)
+    if not is_simple or any(isinstance(each, ast.Starred) for each in operands):
+        return node
+    missing = ast.Constant(None)
+    arguments = [operands[0], bounds.get("min", missing), bounds.get("max", missing)]
+    function = ast.Attribute(ast.Name(MODULE, ast.Load()), "clip", ast.Load())
+    return ast.copy_location(ast.Call(function, arguments, []), node)
