@@ -254,6 +254,8 @@ BODIES: dict[str, tuple[tuple[str, str, str], ...]] = {
          "np.prod(np.maximum(r - l, 0), axis=-1)", "x: n 4; y: 16 4"),
         ("checked rows", "if x.ndim != 2:\n    raise ValueError(f'{x.ndim} axes')\nx * 2 + 1", _ROWS),
         ("constants", "x[:, ::SIZES['window']] * SIZES['scale'] + SETTINGS.eps", _ROWS),
+        ("table of constants", "t = {'small': 0.5, 'large': 2.0}; x * t[size] + {1: 0.0, 2: 1.0}[n_layers]",
+         "x: n 64; size: = 'small'; n_layers: = 2"),
         ("four axes", "(x - m[None, :, None, None]) * g[:, None, None] + np.tanh(x) * x.sum(axis=1, keepdims=True)",
          "x: n 3 16 16; m: 3; g: 3"),
     ),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.kernel.expression import calls, operations, promotion, slicing, views
+from pykernels.kernel.expression import calls, operations, promotion, slicing, tables, views
 from pykernels.kernel.expression.array_nodes import require_known
 from pykernels.kernel.expression.axes import Axes, Shape
 from pykernels.kernel.expression.construction import compute, power_operator
@@ -69,7 +69,8 @@ def evaluate(kernel: KernelFunction, signature: Signature, axes: Axes, shapes: S
         is_specializable = name in signature.specializable
         keywords[name] = Keyword(signature.example(name), slot=slot, name=name, is_specializable=is_specializable)
     args = group_shapes(signature.inputs, iter(inputs))
-    result = Evaluation(kernel.function, kernel.helpers, axes, itertools.count(1)).run([args], keywords)
+    function = tables.looked_up(kernel.function, dict(signature.constants))
+    result = Evaluation(function, kernel.helpers, axes, itertools.count(1)).run([args], keywords)
     if isinstance(result, _List):
         raise NotExpressible("it returns a list", where)
     outputs = result if isinstance(result, tuple) else (result,)

@@ -17,7 +17,7 @@ from numba.np.numpy_support import from_dtype
 
 from pykernels.base.errors import KernelError
 from pykernels.build import linking
-from pykernels.kernel.expression import promotion
+from pykernels.kernel.expression import promotion, tables
 from pykernels.kernel.numba import intrinsics
 from pykernels.kernel.numba.adapter import Result, computed_in
 from pykernels.kernel.numba.hooks import NotNative
@@ -59,7 +59,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
             warnings.simplefilter("ignore", DeprecationWarning)  # of what numba does with code of generators
             values = dict(signature.constants)
             parts = Parts(kernel.helpers, values, intrinsics.rewritten)
-            function = kernel.function
+            function = tables.looked_up(kernel.function, values)
             if not in_pieces and linking.find_objcopy():
                 function = parts.outlined(function, kernel.keywords)
             function = intrinsics.rewritten(function, kernel.keywords, values, parts.names, in_pieces=in_pieces)
