@@ -14,6 +14,7 @@ from scipy import special
 from pykernels.kernel.expression import calls, operations, substitutes
 from pykernels.kernel.numba import intrinsics
 from pykernels.kernel.numba.python_calls import called_functions
+from pykernels.kernel.numba.rewriting import respelling
 from pykernels.kernel.numba.target import kernel_target
 
 _MODULES = (np, np.linalg, np.fft, special)
@@ -49,6 +50,8 @@ def kind_of(function: Any) -> str:
     if any(substitutes.find(function, count) for count in _COUNTS) or function in operations.STATIC:
         return "fused"
     path = called_functions.find_path(function)
+    if function in respelling.REPLACED:
+        return "compiled"
     if _is_declared(function) and not (path and called_functions.is_other(path, ())):
         return "compiled"
     return "left to Python" if path else "refused"

@@ -32,7 +32,7 @@ from pykernels.kernel.numba.arrays import output_reuse
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.llvm_ir import passes
 from pykernels.kernel.numba.llvm_ir.loop_math import LoopMath
-from pykernels.kernel.numba.numba_errors import reason_of
+from pykernels.kernel.numba.numba_errors import place_of_dict, reason_of
 from pykernels.kernel.numba.parts.calling import PARTS, compile_parts
 from pykernels.kernel.numba.python_calls import calling as python_calls
 from pykernels.kernel.numba.target import kernel_target
@@ -46,7 +46,7 @@ _MOST_INSTRUCTIONS = 60_000
 # The number of elements from which NumPy is faster at these functions, although calling it takes some ten microseconds.
 # Measured on one thread: numba takes up to 4 times as long.
 _LARGE = 1 << 18
-_FUNCTIONS = ("nonzero", "flatnonzero", "argwhere", "cross")
+_FUNCTIONS = ("nonzero", "flatnonzero", "argwhere")
 
 
 def compile_kernel(
@@ -87,7 +87,8 @@ def compile_kernel(
     used = [name for name in undefined if name in PARTS]
     foreign = sorted(name for name in undefined if name not in PARTS and not _is_provided(name))
     if foreign:
-        raise NotNative(cures.in_our_words(f"it needs {', '.join(foreign)} at run time"))
+        reason = cures.in_our_words(f"it needs {', '.join(foreign)} at run time")
+        raise NotNative(f"{place_of_dict(kernel)}: {reason}")
     runtime = {"kernel_runtime", *(_runtime_parts()[name] for name in undefined if name in _runtime_parts())}
     if any(part.startswith("contraction:") for part in runtime):
         runtime.add("copying")  # of operands, for BLAS

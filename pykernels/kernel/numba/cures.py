@@ -34,12 +34,24 @@ _CODE = (
         r"(.*): can't resolve ufunc .*",
         r"\1: NumPy computes no such dtypes, or not into this array; convert them by `astype`",
     ),
+    (
+        r"getitem\(.*\): Unsupported array index type (\S+(?:, :\])?) in .*",
+        r"an index is \1; use whole numbers, slices, masks, or arrays of these",
+    ),
+    (r"there is no setitem\(.*, list\(.*", "a list is assigned to elements; make it an array: np.array([...])"),
+    (
+        r"there is no (\w+\.(?:at|accumulate|outer|reduce|reduceat))\((.*)\)",
+        r"\1 is not compiled for \2; write a loop",
+    ),
+    (r"there is no meshgrid\(.*", "np.meshgrid is compiled for vectors; pass x.ravel()"),
+    (r"there is no matmul\((.*)\)", r"@ is not compiled for \1; both operands must be arrays with axes"),
     (r"it needs .*numba_dict_.*", "it makes a dict, which is not compiled; use names or a tuple"),
 )
 
 
 def for_call(path: str) -> str:
     """Return what to write instead of a call of a function of NumPy or SciPy."""
+    path = path.replace("ndarray.", "")
     return next(_CALLS[key] for key in (path, path.partition(":")[0] + ":", "") if key in _CALLS)
 
 

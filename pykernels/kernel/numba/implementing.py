@@ -20,7 +20,7 @@ import contextlib
 import contextvars
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,16 +36,29 @@ from pykernels.kernel.numba.target import compile_function, kernel_target
 #: Compiles functions whose indices are right by construction.
 compiled = compile_function(error_model="numpy", boundscheck=False)
 
-#: The functions and methods with implementations of ours.
-implemented: set[Any] = set()
+#: The functions and methods with implementations of ours, and the parameters that these have.
+implemented: dict[Any, Collection[str]] = {}
+
+
+class Unimplemented(Exception):
+    """A call is ours alone to compile, and we do not."""
+
 
 _Typing = Callable[..., "Callable[..., Any] | None"]
 # Whether attributes of the op are passed at run time, and could be compiled in.
 _may_specialize = contextvars.ContextVar("_may_specialize", default=False)
 
 
-def implements(*functions: Callable[..., Any], method: str = "") -> Callable[[_Typing], _Typing]:
-    """Let kernels compile NumPy functions, and a method of arrays, by what the decorated function returns."""
+def implements(
+    *functions: Callable[..., Any], method: str = "", is_alone: bool = False
+) -> Callable[[_Typing], _Typing]:
+    """Let kernels compile NumPy functions, and a method of arrays, by what the decorated function returns.
+
+    Parameters
+    ----------
+    is_alone : bool
+        Whether numba's own implementation must not compute the calls that this one refuses.
+    """
 
     def register(typing: _Typing) -> _Typing:
         signature = inspect.signature(typing)
@@ -59,16 +72,24 @@ def implements(*functions: Callable[..., Any], method: str = "") -> Callable[[_T
             for name, value in bound.arguments.items():
                 is_several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
                 bound.arguments[name] = tuple(map(known, _separate(value))) if is_several else known(value)
-            implementation = typing(*bound.args, **bound.kwargs)
+            try:
+                implementation = typing(*bound.args, **bound.kwargs)
+            except errors.TypingError as error:
+                if is_alone:
+                    raise Unimplemented(str(error)) from error
+                raise
+            if is_alone and not implementation:
+                raise Unimplemented("it is not compiled for these arguments")
             return _with_parameters(implementation, signature) if implementation else None
 
+        typed.__name__ = functions[0].__name__ if functions else method  # numba's errors name it
         typed.__signature__ = signature  # type: ignore[attr-defined]
         options = {"target": kernel_target.name, "strict": False, "prefer_literal": True}
         for function in functions:
             overload(function, **options)(typed)
-        implemented.update(functions)
+        implemented.update(dict.fromkeys(functions, signature.parameters))
         if method:
-            implemented.add(getattr(np.ndarray, method, None))
+            implemented[getattr(np.ndarray, method, None)] = signature.parameters
             overload_method(nb.Array, method, **options)(typed)
         return typing
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
+from typing import Any
 
+from pykernels.kernel.expression import promotion
 from pykernels.kernel.numba import cures
 from pykernels.kernel.read.source import KernelFunction
 
@@ -12,6 +15,8 @@ from pykernels.kernel.read.source import KernelFunction
 _NOISE = ("Failed in", "During:", "File", "Overload", "There are", ">>>", "-", "*", "#", "^")
 _REJECTED = "Rejected as the implementation raised a specific error:"
 _NO_CALL = "No implementation of function"
+# What numba says of a call that does not fit the parameters, or the values, of one implementation.
+_VAGUE = re.compile("unexpected keyword|missing a required|too many positional|known at run time only$|must be a List")
 
 
 def reason_of(error: Exception) -> str:
@@ -34,6 +39,22 @@ def reason_of(error: Exception) -> str:
             return _readable(f"{call}: {lines[0]}")
     informative = [line for line in lines if line and not line.startswith(_NOISE)]
     return _readable(informative[0].rstrip(":")) if informative else type(error).__name__
+
+
+def is_vague(reason: str) -> bool:
+    """Whether a reason says no more than that a call does not fit, in terms of one of several implementations."""
+    return reason.startswith("there is no ") or bool(_VAGUE.search(reason))
+
+
+def place_of_dict(kernel: KernelFunction) -> str:
+    """Return ``file:line`` of the first dictionary that the kernel or one of its helpers makes."""
+    functions: list[Any] = [kernel.function, *kernel.helpers]
+    for function in functions:
+        definition = promotion.definition_of(function)
+        for node in ast.walk(definition) if definition else ():
+            if isinstance(node, (ast.Dict, ast.DictComp)):
+                return f"{function.__code__.co_filename}:{node.lineno}"
+    return kernel.where
 
 
 def line_of(error: Exception, kernel: KernelFunction) -> str:

@@ -232,7 +232,7 @@ def _column_stack(arrays: Any) -> Any:
 def _block(arrays: Any) -> Any:
     depths, blocks = set(_depths(arrays)), list(_blocks(arrays))
     if len(depths) != 1 or depths == {0} or not all(is_array(each) or isinstance(each, nb.Number) for each in blocks):
-        return None
+        raise errors.TypingError("blocks are arrays and numbers, all at the same depth")
     ndim = max(*depths, *(getattr(each, "ndim", 0) for each in blocks))
     orders = {n: (NEW,) * (ndim - n) + _same(n) for n in range(ndim + 1)}
 

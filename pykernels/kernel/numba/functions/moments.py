@@ -160,7 +160,7 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: Any = Fals
     return average_of_all if axis is None else average
 
 
-@implements(np.cov)
+@implements(np.cov, is_alone=True)
 def _cov(m: Any, y: Any = None, rowvar: Any = True, bias: Any = False, ddof: Any = None) -> Any:
     for each in (rowvar, bias, ddof):
         require_known(each, "an option of a covariance")
@@ -168,25 +168,23 @@ def _cov(m: Any, y: Any = None, rowvar: Any = True, bias: Any = False, ddof: Any
     if not is_array(m) or m.ndim not in (1, 2) or (has_more and (not is_array(y) or y.ndim != m.ndim)):
         return None
     removed = (0 if bias else 1) if ddof is None else ddof
-    is_row, is_turned = m.ndim == 1, m.ndim == 2 and not rowvar
+    is_row, at = m.ndim == 1, 0 if m.ndim == 1 or rowvar else 1
+    order = (NEW, 0) if is_row else (0, 1)
 
     @compiled
-    def rows_of(x: Any) -> Any:
-        if is_row:
-            return arranged(x, (NEW, 0)).astype(np.float64)
-        if is_turned:
-            return x.T.astype(np.float64)
-        return x.astype(np.float64)
+    def with_variables(x: Any) -> Any:
+        return np.ascontiguousarray(arranged(x, order)).astype(np.float64)
 
     def cov(m: Any, y: Any) -> Any:
-        x = rows_of(m)
+        x = with_variables(m)
         if has_more:
-            x = np.concatenate((x, rows_of(y)))
-        elif not is_row and 1 in (x.shape[0], x.shape[1] if is_turned else 0):
-            # NumPy gives the variance of a single variable no axes.
+            x = np.concatenate((x, with_variables(y)), at)
+        elif not is_row and (x.shape[at] == 1 or x.shape[0] == 1):
+            # NumPy gives the variance of a single variable no axes, and takes a single row as one.
             raise ValueError("the covariance of a single variable")
-        centered = x - arranged(np.mean(x, 1), (0, NEW))
-        made = np.dot(centered, centered.T) * (1 / np.float64(max(x.shape[1] - removed, 0)))
+        x -= np.mean(x, 1 - at, None, None, True)
+        made = np.dot(x.T, x) if at else np.dot(x, x.T)
+        made *= 1 / np.float64(max(x.shape[1 - at] - removed, 0))
         if is_row and not has_more:
             return made[0, 0]
         return made
@@ -194,7 +192,7 @@ def _cov(m: Any, y: Any = None, rowvar: Any = True, bias: Any = False, ddof: Any
     return cov
 
 
-@implements(np.corrcoef)
+@implements(np.corrcoef, is_alone=True)
 def _corrcoef(x: Any, y: Any = None, rowvar: Any = True) -> Any:
     require_known(rowvar, "an option of a correlation")
     if not is_array(x) or (x.ndim == 1 and y is None):

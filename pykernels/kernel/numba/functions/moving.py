@@ -23,8 +23,9 @@ def positions(axes: Any, ndim: int, what: str) -> tuple[int, ...]:
     TypingError
         An axis is not known, is not there, or occurs twice. numba's error, with the reason.
     """
-    require_known(axes, what)
     given = axes if isinstance(axes, tuple) else (axes,)
+    for axis in given:
+        require_known(axis, what)
     if not all(is_integer(axis) and -ndim <= axis < ndim for axis in given):
         raise errors.TypingError("there is no such axis")
     found = tuple(int(axis) % ndim for axis in given)

@@ -17,7 +17,7 @@ from pykernels.kernel.numba.implementing import compiled, implements, is_array, 
 from pykernels.kernel.numba.parts.single_calls import along_known_axes
 
 
-@implements(np.linalg.norm)
+@implements(np.linalg.norm, is_alone=True)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
     if not is_array(x) or x.ndim == 0:
         return None
@@ -39,7 +39,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> A
         return _of_vectors(x, dtype, 2, axes, keepdims)
     if len(axes) == 2 and (isinstance(ord, nb.Float) or ord in (1, -1)):
         return _of_matrices(x, dtype, axes, keepdims)
-    raise errors.TypingError(f"a norm of order {ord} for {len(axes)} axes")
+    raise errors.TypingError(f"a norm of order {ord} for {len(axes)} axes is not compiled")
 
 
 def _folded(

@@ -21,7 +21,7 @@ _KINDS = (None, "quicksort", "heapsort", "mergesort", "stable", "introselect")
 def _can_order(a: Any, axis: Any, *options: Any) -> bool:
     """Whether an array can be ordered along an axis, or as a whole; refuse options that are not known."""
     if any(isinstance(option, nb.Type) or option not in (*_KINDS, True, False) for option in options):
-        raise errors.TypingError("an order of elements that is not known while compiling")
+        raise errors.TypingError("kind= is one of NumPy's, known while compiling, and order= is None")
     return is_array(a) and (axis is None or (a.ndim > 0 and is_integer(axis)))
 
 

@@ -105,7 +105,7 @@ def outer_of(ufunc: np.ufunc, a: Any, b: Any) -> Any:
     return lambda a, b: ufunc(arranged(a, order), b)
 
 
-@implements(np.cross)
+@implements(np.cross, is_alone=True)
 def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None) -> Any:
     """Multiply vectors of three elements, or of two and three."""
     if not is_array(a) or not is_array(b) or 0 in (a.ndim, b.ndim):

@@ -85,6 +85,9 @@ def grids(xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "xy") 
     """Return the arrays that `np.meshgrid` returns for the vectors in a tuple."""
 
 
+grids.__name__ = "meshgrid"  # as errors call it
+
+
 @implements(grids)
 def _grids(xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "xy") -> Any:
     vectors = isinstance(xi, nb.BaseTuple) and all(is_array(each) and each.ndim == 1 for each in xi)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 from typing import Any
 
@@ -13,12 +13,13 @@ from numba import types as nb
 
 from pykernels.kernel.facts import name_of
 from pykernels.kernel.numba import cures, implementing
-from pykernels.kernel.numba.numba_errors import reason_of
+from pykernels.kernel.numba.numba_errors import is_vague, reason_of
 
 # The packages whose functions may be called, and the names in them that read or write files or change settings.
 _PACKAGES = ("numpy", "scipy")
 _REFUSED_MODULES = ("numpy.testing", "numpy.ctypeslib", "numpy.f2py", "numpy.distutils", "scipy.io", "scipy.datasets")
 _REFUSED = {"load", "info", "lookfor", "source", "memmap", "test", "byte_bounds", "frombuffer", "getbufsize"}
+_REFUSED |= {"block"}  # takes lists, which are tuples in compiled code
 _REFUSED |= {"seed", "shuffle", "copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "show_config"}
 # They take functions, or concern files and settings.
 _REFUSED_BEGINNINGS = (
@@ -78,10 +79,15 @@ def is_other(path: str, types: Sequence[nb.Type]) -> bool:
     return path in _OTHER | _OF_LAPACK or path.startswith(_OTHER_IN) or (has_integers and path in _OTHER_FOR_INTEGERS)
 
 
-def reason_for(path: str, problem: Exception | None) -> str:
-    """Return why a call is left to Python, and what to write instead."""
-    if problem is not None:
+def reason_for(path: str, keywords: Collection[str], problem: Exception | None) -> str:
+    """Return why a call with these keywords is left to Python, and what to write instead."""
+    parameters = implementing.implemented.get(pkgutil.resolve_name(path), keywords)
+    other = next((name for name in keywords if name not in parameters), None)
+    if other is not None:
+        reason = f"its argument {other!r} is not compiled"
+    elif problem is not None:
         reason = reason_of(problem)
+        reason = "it is not compiled for these arguments" if is_vague(reason) else reason
     elif path in _OTHER or path in _OTHER_FOR_INTEGERS:
         reason = f"numba's {name_of(path)} is not NumPy's for these arrays"
     else:

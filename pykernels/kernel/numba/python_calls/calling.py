@@ -30,7 +30,7 @@ from pykernels.kernel.facts import PythonCall, name_of
 from pykernels.kernel.numba import cures, implementing
 from pykernels.kernel.numba.copying import parts
 from pykernels.kernel.numba.hooks import Unspecialized
-from pykernels.kernel.numba.numba_errors import reason_of
+from pykernels.kernel.numba.numba_errors import is_vague, reason_of
 from pykernels.kernel.numba.python_calls import called_functions
 from pykernels.kernel.numba.python_calls.sampling import Refused, result_of
 from pykernels.kernel.python_calls import Description
@@ -109,7 +109,7 @@ class Typing:
             if not _is_left(func) and not called_functions.is_other(path, _arguments(func, types, keywords)):
                 try:
                     found = resolve()
-                except errors.TypingError as error:
+                except (errors.TypingError, implementing.Unimplemented) as error:
                     problem = error
             return found or self._left(path, func, types, dict(keywords), problem)
         finally:
@@ -125,11 +125,14 @@ class Typing:
             result = result_of(path, given, named, may_share=is_fixed)
             returned = _type_of(result)
         except Refused as refusal:
-            if problem and not reason_of(problem).startswith("there is no "):
-                raise problem from None
-            raise errors.TypingError(f"{name_of(path)} is not compiled{refusal}; {cures.for_call(path)}") from None
+            if problem and not is_vague(reason_of(problem)):
+                raise errors.TypingError(str(problem)) from None
+            cure = "correct the call" if refusal.is_certain else cures.for_call(path)
+            raise errors.TypingError(f"{name_of(path)} is not compiled{refusal}; {cure}") from None
         this = func.this if isinstance(func, nb.BoundFunction) else None
-        call = PythonCall(path, repr((given, named)), repr(result), "", called_functions.reason_for(path, problem))
+        call = PythonCall(
+            path, repr((given, named)), repr(result), "", called_functions.reason_for(path, keywords, problem)
+        )
         return CallOfPython(returned, (*types, *keywords.values()), this, tuple(keywords), call)
 
 

@@ -15,10 +15,16 @@ from pykernels.kernel.python_calls import Description, describe
 # The lengths of arrays, cut to their ranks: functions may drop axes of length one, or refuse other shapes.
 _LENGTHS = ([2] * 32, [3] * 32, [1] * 32, [2, 3, 1, 4] * 8, [0] * 32)
 _WHOLE_NUMBERS = (1, 2, 0)
+_AxisError = np.exceptions.AxisError if hasattr(np, "exceptions") else np.AxisError
 
 
 class Refused(Exception):
-    """A call cannot be left to Python; the message goes on after "is not compiled"."""
+    """A call cannot be left to Python; the message goes on after "is not compiled".
+
+    `is_certain` says that the call itself is wrong, whatever the values and lengths.
+    """
+
+    is_certain = False
 
 
 def result_of(
@@ -57,7 +63,9 @@ def result_of(
     finally:
         np.random.set_state(state)
     if not found:
-        raise Refused(f", and raises {type(problem).__name__} in Python: {problem}")
+        refusal = Refused(f", and raises {type(problem).__name__} in Python: {problem}")
+        refusal.is_certain = isinstance(problem, (TypeError, _AxisError))
+        raise refusal
     if len(found) > 1:
         raise Refused(", and the dtype or the number of axes of its result depends on values or lengths")
     if is_shared and not may_share:

@@ -14,6 +14,8 @@ import numpy as np
 
 #: Names in the changed definition: NumPy, and the function that takes the place of `np.meshgrid`.
 MODULE, GRIDS = "__pykernels_np__", "__pykernels_grids__"
+#: The functions that another one takes the place of.
+REPLACED = {np.meshgrid}
 
 
 def respell(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
@@ -33,7 +35,7 @@ class _Respeller(ast.NodeTransformer):
             return node
         owner, name = node.func.value, node.func.attr
         is_numpys = isinstance(owner, ast.Name) and self._namespace.get(owner.id) is np
-        if name == "meshgrid" and is_numpys:
+        if is_numpys and getattr(np, name, None) in REPLACED:
             arrays = ast.Tuple(node.args, ast.Load())
             return ast.copy_location(ast.Call(ast.Name(GRIDS, ast.Load()), [arrays], node.keywords), node)
         if name == "clip":
