@@ -16,7 +16,7 @@ _NOISE = ("Failed in", "During:", "File", "Overload", "There are", ">>>", "-", "
 _REJECTED = "Rejected as the implementation raised a specific error:"
 _NO_CALL = "No implementation of function"
 # What numba says of a call that does not fit the parameters, or the values, of one implementation.
-_VAGUE = re.compile("unexpected keyword|missing a required|too many positional|known at run time only$|must be a List")
+_VAGUE = re.compile("unexpected keyword|missing a required|too many positional|must be a List")
 
 
 def reason_of(error: Exception) -> str:

@@ -39,7 +39,7 @@ def _at(ufunc: Any, a: Any, indices: Any, b: Any) -> Any:
     return lambda a, indices, b: combined(a, indices, b)
 
 
-@implements(np.bincount)
+@implements(np.bincount, is_alone=True)
 def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     is_counted = is_array(x) and x.ndim == 1 and isinstance(x.dtype, nb.Integer) and x.dtype != nb.uint64
     is_weighted = is_array(weights) and weights.ndim == 1

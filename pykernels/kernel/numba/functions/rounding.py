@@ -12,7 +12,7 @@ from pykernels.kernel.numba.functions.contraction import fits, sampled, store
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, require_known
 
 
-@implements(*{np.round, np.around}, method="round")
+@implements(*{np.round, np.around}, method="round", is_alone=True)
 def _round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     if not is_array(a) or isinstance(a.dtype, nb.Boolean):
         return None

@@ -41,10 +41,8 @@ _REFUSED_BEGINNINGS = (
 _REFUSED_METHODS = {"byteswap", "dump", "dumps", "fill", "itemset", "newbyteorder", "partition", "put", "resize"}
 _REFUSED_METHODS |= {"setfield", "setflags", "sort", "tobytes", "tofile", "tolist", "tostring", "view"}
 
-# numba's versions refuse arrays of one row and vectors of two elements, or accept a leading negative number.
-_OTHER = {"numpy:cov", "numpy:corrcoef", "numpy:cross", "numpy:bincount"}
 # For large integers, numba's versions compute in floating point in another order than NumPy.
-_OTHER_FOR_INTEGERS = {"numpy:histogram", "numpy:unwrap", "numpy:round", "numpy:around", "numpy:ndarray.round"}
+_OTHER_FOR_INTEGERS = {"numpy:histogram", "numpy:unwrap"}
 # numba's versions need LAPACK, or have random numbers of their own.
 _OTHER_IN = ("numpy.linalg:", "numpy.random:")
 _OF_LAPACK = {"numpy:roots"}
@@ -76,7 +74,7 @@ def is_other(path: str, types: Sequence[nb.Type]) -> bool:
     if pkgutil.resolve_name(path) in implementing.implemented:
         return False
     has_integers = any(isinstance(getattr(each, "dtype", each), nb.Integer) for each in types)
-    return path in _OTHER | _OF_LAPACK or path.startswith(_OTHER_IN) or (has_integers and path in _OTHER_FOR_INTEGERS)
+    return path in _OF_LAPACK or path.startswith(_OTHER_IN) or (has_integers and path in _OTHER_FOR_INTEGERS)
 
 
 def reason_for(path: str, keywords: Collection[str], problem: Exception | None) -> str:
@@ -88,7 +86,7 @@ def reason_for(path: str, keywords: Collection[str], problem: Exception | None) 
     elif problem is not None:
         reason = reason_of(problem)
         reason = "it is not compiled for these arguments" if is_vague(reason) else reason
-    elif path in _OTHER or path in _OTHER_FOR_INTEGERS:
+    elif path in _OTHER_FOR_INTEGERS:
         reason = f"numba's {name_of(path)} is not NumPy's for these arrays"
     else:
         reason = "it is not compiled"

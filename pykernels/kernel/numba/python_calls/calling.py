@@ -125,7 +125,7 @@ class Typing:
             result = result_of(path, given, named, may_share=is_fixed)
             returned = _type_of(result)
         except Refused as refusal:
-            if problem and not is_vague(reason_of(problem)):
+            if problem and not _blames_else(problem, _arguments(func, types, keywords)):
                 raise errors.TypingError(str(problem)) from None
             cure = "correct the call" if refusal.is_certain else cures.for_call(path)
             raise errors.TypingError(f"{name_of(path)} is not compiled{refusal}; {cure}") from None
@@ -134,6 +134,15 @@ class Typing:
             path, repr((given, named)), repr(result), "", called_functions.reason_for(path, keywords, problem)
         )
         return CallOfPython(returned, (*types, *keywords.values()), this, tuple(keywords), call)
+
+
+def _blames_else(problem: Exception, arguments: Sequence[nb.Type]) -> bool:
+    """Whether a problem with a call is not why NumPy refuses it: one of another implementation, or of other types."""
+    reason = reason_of(problem)
+    is_of_others = reason.endswith("known at run time only") and all(
+        implementing.is_array(each) or not isinstance(implementing.known(each), nb.Type) for each in arguments
+    )
+    return is_of_others or is_vague(reason)
 
 
 @functools.cache
