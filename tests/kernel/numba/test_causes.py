@@ -31,7 +31,7 @@ CAUSES = {
     "diagonals": ("np.trace(x, axis1=0, axis2=0)", "an axis occurs twice"),
     "ordering": ("np.argsort(x, kind='bogus')", "kind= is one of NumPy's"),
     "quantiles": (
-        "np.quantile(x, 0.5, 1, method='hazen')",
+        "np.quantile(y, 0.5, 1, method='hazen')",
         f"np.quantile: it is not compiled for these arguments; {COMPILED}",
     ),
     "accumulating": ("np.cumsum(x, axis=(0, 1))", "cumsum only suppports integer axis"),
