@@ -110,8 +110,8 @@ def explain(kernel: BuiltKernel, status: int, data: Any, dims: Any, scalars: int
         return str(error)
     return (
         f"op {name!r}: {function.where}: {function.name} raised an exception in compiled code that its plain NumPy "
-        f"run does not raise (an index past the end of an array, a variable without a value, whole numbers of more "
-        f"than 64 bits or that a dtype cannot hold, or out of memory)"
+        f"run does not raise (an index past the end of an array, a variable without a value, a number of axes that "
+        f"depends on lengths, whole numbers of more than 64 bits or that a dtype cannot hold, or out of memory)"
     )
 
 

@@ -31,6 +31,7 @@ _MOST_EXPRESSIONS = 10_000
 _NO_RETURN = object()
 _NUMBERS = (bool, int, float, np.generic)
 _IDENTITY: dict[type[ast.AST], Callable[..., Any]] = {ast.Is: operator.is_, ast.IsNot: operator.is_not}
+_ATTRIBUTES: dict[str, Callable[[Axes, Any], Any]] = {**views.ATTRIBUTES, "T": slicing.transpose}
 _STATIC_COMPARISONS: dict[type[ast.AST], Callable[..., Any]] = {
     **{symbol: function.function for symbol, function in operations.COMPARISONS.items()},
     ast.In: lambda a, b: a in b,
@@ -318,11 +319,8 @@ class Evaluation:
         if isinstance(owner, Node):
             if name == "dtype" and (is_array(owner) or self._axes.is_ranked(owner)):
                 return dtype_of(owner)
-            if self._axes.is_ranked(owner):
-                if name in views.ATTRIBUTES:
-                    return views.ATTRIBUTES[name](self._axes, owner)
-                if name == "T":
-                    return slicing.transpose(self._axes, owner)
+            if self._axes.is_ranked(owner) and name in _ATTRIBUTES:
+                return _ATTRIBUTES[name](self._axes, owner)
             raise NotExpressible(f"the attribute {name!r} of an array")
         if isinstance(owner, (types.ModuleType, np.ufunc, np.dtype, np.finfo, np.iinfo, *_NUMBERS)):
             return compute(getattr, (owner, name))
