@@ -117,11 +117,12 @@ def test_functions_of_scipy(tmp_path: Path, dtype: type) -> None:
     p = np.linspace(-0.1, 1.1, 540, dtype=dtype).reshape(9, 60)
     p[0, :6] = 0, 1, 0.5, np.nan, 0.3, 0.65
     y = np.where(p > 0.6, p, dtype(0))
+    weighted = [x[5:8], y[5:8]]  # where all weights are 0, SciPy's versions differ
     for text, inputs in [
         ("special.softmax(x, axis=-1), special.softmax(x[5:], axis=0), special.softmax(x[5:])", [x]),
         ("special.log_softmax(x, axis=1), special.log_softmax(x[5:])", [x]),
         ("special.logsumexp(x, axis=1), special.logsumexp(x[4:], axis=0, keepdims=True)", [x]),
-        ("special.logsumexp(x, axis=-1, b=np.where(y > 0.9, 0, y)), special.logsumexp(x, b=y)", [x, y]),
+        ("special.logsumexp(x, axis=-1, b=np.where(y > 0.9, 0, y)), special.logsumexp(x, b=y)", weighted),
         ("special.xlogy(x, y), special.xlogy(y, x), special.logit(x), special.logit(y)", [p, y]),
     ]:
         names = "".join(f"{name}, " for name, _ in zip("xy", inputs))
