@@ -246,6 +246,20 @@ def test_editing_a_kernel_or_its_helper_rebuilds_it(tmp_path: Path) -> None:
     assert results == [3, 4, 8]
 
 
+def test_a_helper_module_may_have_functions_named_as_methods(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text("def clip(x, most):\n    return x if x < most else most\n")
+    kernel = kernel_of(
+        tmp_path,
+        "import tools\ndef forward(args):\n    (x,) = args\n    y = x * 1\n    for i in range(x.size):\n"
+        "        y[i] = tools.clip(x[i], 2.0)\n    return y\n",
+    )
+    x, out = np.arange(5.0), np.empty(5)
+    built = build(kernel, [x], [out])
+    assert built.facts.form == "loops", built.facts.reason
+    assert run(built, [x], [out]) is None
+    np.testing.assert_array_equal(out, np.minimum(x, 2))
+
+
 def test_a_truncated_cache_entry_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYKERNELS_CACHE", str(tmp_path / "cache"))
     kernel = kernel_of(tmp_path, "def forward(args):\n    return args[0] * 7\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,12 @@ class _Respeller(ast.NodeTransformer):
         if not isinstance(node.func, ast.Attribute):
             return node
         owner, name = node.func.value, node.func.attr
-        is_numpys = isinstance(owner, ast.Name) and self._namespace.get(owner.id) is np
+        module = self._namespace.get(owner.id) if isinstance(owner, ast.Name) else None
+        is_numpys = module is np
         if is_numpys and getattr(np, name, None) in REPLACED:
             arrays = ast.Tuple(node.args, ast.Load())
             return ast.copy_location(ast.Call(ast.Name(GRIDS, ast.Load()), [arrays], node.keywords), node)
-        if name == "clip":
+        if name == "clip" and (is_numpys or not isinstance(module, ModuleType)):
             return _clip(node, node.args if is_numpys else [owner, *node.args])
         return node
 
