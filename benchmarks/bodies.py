@@ -203,7 +203,6 @@ BODIES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("every second", "x[:, ::2] * x[:, 1::2]", _ROWS),
         ("reversed", "x[::-1, ::-1] + x", _ROWS),
         ("select", "np.select([x < -1, x > 1], [-x, x * x], 0.5)", _ROWS),
-        ("select numbers", "np.select([x < -1, x > 1], [0.5, x * x], 1.5)", _ROWS),
         ("compress", "x.compress(x.sum(1) > 0, axis=0).sum(0)", _ROWS),
         ("choose by where", "np.where(x > 0, x, 0.1 * y)", _PAIR),
         ("clip from below", "x.clip(min=0)", _ROWS),

@@ -16,10 +16,10 @@ X, Y = RNG.standard_normal((2, 4, 6)).astype(np.float32)
 M, WHOLE = Y > 0, RNG.integers(-9, 9, (4, 6)).astype(np.int8)
 
 NEW = """
-np.add(x, y, where=m) * m | np.exp(x, dtype=np.float64) | np.multiply(x, i, dtype=np.float64) | np.sqrt(m, dtype='f4')
-np.add(i, 1, dtype=np.float32) | np.add(i, 300, dtype=np.int16) | np.subtract(2.5, i, dtype=np.float32)
-np.exp(m, dtype=np.float32, where=m[:1]) * m[:1] | np.power(i, 2, dtype=np.float64)
-np.maximum(i, x, dtype='d', where=m) * m
+np.where(m, np.add(x, y, where=m), 0) | np.exp(x, dtype=np.float64) | np.multiply(x, i, dtype=np.float64)
+np.sqrt(m, dtype='f4') | np.add(i, 1, dtype=np.float32) | np.add(i, 300, dtype=np.int16)
+np.subtract(2.5, i, dtype=np.float32) | np.where(m[:1], np.exp(m, dtype=np.float32, where=m[:1]), 0)
+np.power(i, 2, dtype=np.float64) | np.where(m, np.maximum(i, x, dtype='d', where=m), 0)
 """
 IN_PLACE = """
 np.multiply(z, y, out=z) | np.exp(z, z) | np.add(x, y[:1], z) | np.add(z, i, out=z, where=m)

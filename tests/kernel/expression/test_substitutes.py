@@ -80,7 +80,14 @@ def test_elementwise_functions(tmp_path: Path, expression: str, dtype: type) -> 
 
 @pytest.mark.parametrize(
     "expression",
-    ["x.clip(min=0)", *thorough("np.clip(x, a_min=None, a_max=y)", "np.select([x > 1, x > 0], (0.5, y), default=x)")],
+    [
+        "x.clip(min=0)",
+        *thorough(
+            "np.clip(x, a_min=None, a_max=y)",
+            "np.select([x > 1, x > 0], (0.5, y), default=x)",
+            "np.select([x > 1], [0.5], 1.5)",
+        ),
+    ],
 )
 def test_functions_with_keywords(tmp_path: Path, expression: str) -> None:
     inputs = [X, X[0].astype(np.float64)] if "y" in expression else [X]

@@ -310,7 +310,8 @@ def _possible(value: Any) -> Sequence[Any]:
     dtype = as_dtype(getattr(value, "dtype", value))
     if is_array(value) and value.ndim:
         return [dtype]
-    numbers = [dtype.type(each) for each in _EXAMPLES.get(dtype.kind, (1,))]
+    with np.errstate(over="ignore"):  # the greatest may be infinite
+        numbers = [dtype.type(each) for each in _EXAMPLES.get(dtype.kind, (1,))]
     # numba does not tell Python's numbers from NumPy's.
     is_pythons = dtype in (np.int64, np.float64, np.bool_) and not is_array(value)
     return [*numbers, *(each.item() for each in numbers if is_pythons)]
