@@ -247,11 +247,11 @@ def test_editing_a_kernel_or_its_helper_rebuilds_it(tmp_path: Path) -> None:
 
 
 def test_a_helper_module_may_have_functions_named_as_methods(tmp_path: Path) -> None:
-    (tmp_path / "tools.py").write_text("def clip(x, most):\n    return x if x < most else most\n")
+    (tmp_path / "clipping_tools.py").write_text("def clip(x, most):\n    return x if x < most else most\n")
     kernel = kernel_of(
         tmp_path,
-        "import tools\ndef forward(args):\n    (x,) = args\n    y = x * 1\n    for i in range(x.size):\n"
-        "        y[i] = tools.clip(x[i], 2.0)\n    return y\n",
+        "import clipping_tools as tools\ndef forward(args):\n    (x,) = args\n    y = x * 1\n"
+        "    for i in range(x.size):\n        y[i] = tools.clip(x[i], 2.0)\n    return y\n",
     )
     x, out = np.arange(5.0), np.empty(5)
     built = build(kernel, [x], [out])
