@@ -169,10 +169,10 @@ def _substituted(substitute: Callable[..., Any], positional: list[Any], call: Ca
 def _elementwise(function: Function, call: Call) -> Any:
     positional, keywords = call.positional, call.keywords
     if function.name == "clip":
-        bounds = dict(zip(("min", "max"), positional[1:]))
-        bounds |= {name.removeprefix("a_"): value for name, value in keywords.items()}
-        if bounds.keys() <= {"min", "max"} and len(positional) + len(keywords) == 1 + len(bounds):
-            positional, keywords = [positional[0], bounds.get("min"), bounds.get("max")], {}
+        operands = operations.clip_operands(positional, keywords)
+        if operands is None:
+            raise call.misfit()
+        return apply(function, operands, call.axes)
     count = {"where": 3, "rint": 1}.get(function.name, len(positional))
     if keywords or len(positional) != count:
         raise call.misfit()

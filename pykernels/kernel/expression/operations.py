@@ -13,7 +13,7 @@ import functools
 import math
 import operator
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -297,6 +297,15 @@ def is_same_kind(number: bool | int | float, dtype: np.dtype) -> bool:
     """Whether NumPy converts a known number of Python to a dtype where a call names it."""
     fits = number >= 0 or dtype.kind != "u"
     return fits and np.can_cast(np.min_scalar_type(number), dtype, "same_kind")
+
+
+def clip_operands(operands: Sequence[_Found], keywords: Mapping[str, _Found]) -> list[_Found | None] | None:
+    """Return the array and the two bounds that a call of `np.clip` names, None for a missing one; None for others."""
+    bounds = dict(zip(("min", "max"), operands[1:]))
+    bounds |= {name.removeprefix("a_"): value for name, value in keywords.items()}
+    if not bounds.keys() <= {"min", "max"} or len(operands) + len(keywords) != 1 + len(bounds):
+        return None
+    return [operands[0], bounds.get("min"), bounds.get("max")]
 
 
 def find(function: Any) -> Function | None:

@@ -80,8 +80,9 @@ class _Lookup(ast.NodeTransformer):
     def is_unused(self, statement: ast.stmt, definition: ast.FunctionDef) -> bool:
         """Whether a statement assigns a dictionary that nothing reads any more."""
         name = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        is_named = isinstance(name, ast.Name) and name.id in self._named
-        return is_named and promotion.names_in(definition).count(name.id) == 1  # type: ignore[union-attr]
+        if not isinstance(name, ast.Name) or name.id not in self._named:
+            return False
+        return promotion.names_in(definition).count(name.id) == 1
 
     def _member(self, node: ast.expr, key: ast.expr, otherwise: ast.expr | None = None) -> ast.expr:
         value = key.value if isinstance(key, ast.Constant) else _NOTHING

@@ -230,8 +230,8 @@ def _row_of(numbers: Any) -> Any:
 
 def _define(ufunc: np.ufunc, *functions: Any, method: str = "", skips_nan: bool = False) -> None:
     """Let functions of NumPy's, and a method, compute the `reduce` of a ufunc."""
-    has_dtype = "dtype" in inspect.signature(functions[0]).parameters
     reduce: Any = functions[0]
+    has_dtype = "dtype" in inspect.signature(reduce).parameters
 
     def with_dtype(
         a: Any,
@@ -246,7 +246,7 @@ def _define(ufunc: np.ufunc, *functions: Any, method: str = "", skips_nan: bool 
         if array_of and (axis, dtype, out, keepdims, initial, where) == (None, None, None, False, None, True):
             return lambda a: reduce(array_of(a))
         return is_array(a) and reduce_by(
-            functions[0], ufunc, a, axis, dtype, out, keepdims, initial, where, skips_nan=skips_nan
+            reduce, ufunc, a, axis, dtype, out, keepdims, initial, where, skips_nan=skips_nan
         )
 
     def without_dtype(
@@ -257,7 +257,7 @@ def _define(ufunc: np.ufunc, *functions: Any, method: str = "", skips_nan: bool 
     def of_booleans(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, where: Any = True) -> Any:
         return with_dtype(a, axis, None, out, keepdims, None, where)
 
-    has_initial = "initial" in inspect.signature(functions[0]).parameters
+    has_initial = "initial" in inspect.signature(reduce).parameters
     implements(*functions, method=method)(with_dtype if has_dtype else without_dtype if has_initial else of_booleans)
 
 

@@ -74,9 +74,9 @@ class _Preparer(ast.NodeTransformer):
         is_known = options.keys() <= _OPTIONS and not any(isinstance(each, ast.Starred) for each in node.args)
         if not is_known or len(operands) < n or len(outs) > 1 or not (outs or options):
             return node
-        out = (
-            outs[0].elts[0] if outs and isinstance(outs[0], ast.Tuple) and len(outs[0].elts) == 1 else (*outs, None)[0]
-        )
+        out = outs[0] if outs else None
+        if isinstance(out, ast.Tuple) and len(out.elts) == 1:
+            (out,) = out.elts
         if "dtype" in options:
             value = _call(IN_DTYPE, node, [node.func, options["dtype"], *operands])
         elif "where" not in options and out and not any(isinstance(each, ast.Call) for each in ast.walk(out)):

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.kernel.expression.operations import clip_operands
+
 #: Names in the changed definition: NumPy, and the function that takes the place of `np.meshgrid`.
 MODULE, GRIDS = "__pykernels_np__", "__pykernels_grids__"
 #: The functions that another one takes the place of.
@@ -47,12 +49,9 @@ class _Respeller(ast.NodeTransformer):
 
 def _clip(node: ast.Call, operands: list[ast.expr]) -> ast.Call:
     """Return a call of `np.clip` with two bounds; the same node if it has other arguments."""
-    bounds = dict(zip(("min", "max"), operands[1:]))
-    bounds |= {str(each.arg).removeprefix("a_"): each.value for each in node.keywords}
-    is_simple = bounds.keys() <= {"min", "max"} and len(operands) + len(node.keywords) == 1 + len(bounds)
-    if not is_simple or any(isinstance(each, ast.Starred) for each in operands):
+    found = clip_operands(operands, {str(each.arg): each.value for each in node.keywords})
+    if found is None or any(isinstance(each, ast.Starred) for each in operands):
         return node
-    missing = ast.Constant(None)
-    arguments = [operands[0], bounds.get("min", missing), bounds.get("max", missing)]
+    arguments = [each or ast.Constant(None) for each in found]
     function = ast.Attribute(ast.Name(MODULE, ast.Load()), "clip", ast.Load())
     return ast.copy_location(ast.Call(function, arguments, []), node)
