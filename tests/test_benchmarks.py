@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -95,8 +96,9 @@ def test_everyday(tmp_path: Path) -> None:
     program = CHECKOUT / "benchmarks" / "everyday.py"
     done = python(program, "accumulating", "--rounds", "1", "--sizes", "1000", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for shown in ("cumsum rows", "compiles in", "1,000", "of 13 compile"):
+    for shown in ("cumsum rows", "compiles in", "1,000"):
         assert shown in done.stdout
+    assert re.search(r"^(\d+) of \1 compile", done.stdout, re.MULTILINE)
 
 
 def test_a_warm_start_imports_no_compiler(tmp_path: Path) -> None:
