@@ -178,9 +178,10 @@ def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = None, append: Any =
         made, source = np.empty(to_fixed_tuple(lengths, ndim), dtype), np.ascontiguousarray(a).reshape(a.size)
         target, left = made.reshape(made.size), lengths[at] * inner
         for i in range(outer):
-            begin, end = i * left, i * (left + inner)
+            row, first = target[i * left : (i + 1) * left], source[i * (left + inner) :]
+            second = first[inner:]
             for k in range(left):
-                target[begin + k] = convert(subtract(source[end + k + inner], source[end + k]))
+                row[k] = convert(subtract(second[k], first[k]))
         return made
 
     def diff(a: Any, axis: Any) -> Any:
