@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kTileRows = 64, kTileColumns = 32;
 // The most bytes that are copied as one item.
 constexpr int64_t kLargestItem = 32;
+// In place of a stride in items, one that is known at run time only.
+constexpr int kAny = 64;
 
 struct Axis {
   int64_t length, to, from;  // strides, in bytes
@@ -33,11 +35,11 @@ inline void CopyItem(char* to, const char* from) {
   std::memcpy(to, from, sizeof(T));
 }
 
-// Copies one row after another; steps other than 0 are the columns' strides, in items.
+// Copies one row after another; `kTo` and `kFrom` are the columns' strides, in items.
 template <typename T, int kTo, int kFrom>
 void CopyRows(char* __restrict to, const char* __restrict from, Axis rows, Axis columns) {
-  const int64_t to_step = kTo != 0 ? kTo * static_cast<int64_t>(sizeof(T)) : columns.to;
-  const int64_t from_step = kFrom != 0 ? kFrom * static_cast<int64_t>(sizeof(T)) : columns.from;
+  const int64_t to_step = kTo != kAny ? kTo * static_cast<int64_t>(sizeof(T)) : columns.to;
+  const int64_t from_step = kFrom != kAny ? kFrom * static_cast<int64_t>(sizeof(T)) : columns.from;
   for (int64_t row = 0; row < rows.length; ++row, to += rows.to, from += rows.from) {
     for (int64_t i = 0; i < columns.length; ++i) CopyItem<T>(to + i * to_step, from + i * from_step);
   }
@@ -119,13 +121,14 @@ CopyPlane PlaneOf(Axis rows, Axis columns) {
   if constexpr (kItem <= 8) {
     if (columns.to == kItem && rows.from == kItem && rows.length >= kSquare<kItem>) return CopyTurned<T>;
   }
-  if (columns.to != kItem) return CopyRows<T, 0, 0>;
+  if (columns.to != kItem) return CopyRows<T, kAny, kAny>;
   switch (columns.from) {
+    case 0: return CopyRows<T, 1, 0>;
     case -kItem: return CopyRows<T, 1, -1>;
     case 2 * kItem: return CopyRows<T, 1, 2>;
     case 3 * kItem: return CopyRows<T, 1, 3>;
     case 4 * kItem: return CopyRows<T, 1, 4>;
-    default: return CopyRows<T, 1, 0>;
+    default: return CopyRows<T, 1, kAny>;
   }
 }
 

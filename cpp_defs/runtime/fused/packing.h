@@ -118,20 +118,59 @@ class Packing : public Placing {
   }
 
   void ComputeCopies(const Pass& pass, void* const* data) const {
-    for (const int32_t* pair = pass.copies; pair < pass.copies + 2 * pass.n_copies; pair += 2) {
-      const Array &from = arrays_[pass.given[pair[0]]], &to = arrays_[pass.given[pair[1]]];
-      int64_t to_strides[kMaxClasses], from_strides[kMaxClasses];
-      for (int k = 0; k < pass.n_axes; ++k) {
-        to_strides[k] = StrideOf(to, pass.axes[k]);
-        from_strides[k] = StrideOf(from, pass.axes[k]);
+    for (int at = 0; at < pass.n_copies;) {
+      const CopyOf first = CopyAt(pass, data, at);
+      // Elements that alternate between several arrays are copied together: the arrays form one more axis.
+      const int n = CountAlternating(pass, data, at);
+      int64_t to_strides[kMaxClasses + 1], from_strides[kMaxClasses + 1], lengths[kMaxClasses + 1];
+      int n_axes = pass.n_axes;
+      for (int k = 0; k < n_axes; ++k) {
+        to_strides[k] = StrideOf(*first.target, pass.axes[k]);
+        from_strides[k] = StrideOf(*first.source, pass.axes[k]);
+        lengths[k] = pass.lengths[k];
       }
-      auto* const target = static_cast<char*>(data[pair[1]]);
-      const auto* const source = static_cast<const char*>(data[pair[0]]);
-      pk_copy_apart(target, to_strides, source, from_strides, pass.lengths, pass.n_axes, to.item);
+      if (n > 1) {
+        to_strides[n_axes] = first.target->item;
+        from_strides[n_axes] = CopyAt(pass, data, at + 1).from - first.from;
+        lengths[n_axes++] = n;
+      }
+      pk_copy_apart(first.to, to_strides, first.from, from_strides, lengths, n_axes, first.target->item);
+      at += n;
     }
   }
 
  private:
+  struct CopyOf {
+    const Array *source, *target;
+    const char* from;
+    char* to;
+  };
+
+  CopyOf CopyAt(const Pass& pass, void* const* data, int at) const {
+    const int32_t source = pass.copies[2 * at], target = pass.copies[2 * at + 1];
+    return {&arrays_[pass.given[source]], &arrays_[pass.given[target]], static_cast<const char*>(data[source]),
+            static_cast<char*>(data[target])};
+  }
+
+  // Returns how many copies, from one on, write neighbouring elements and read from addresses at equal distances.
+  int CountAlternating(const Pass& pass, void* const* data, int at) const {
+    const CopyOf first = CopyAt(pass, data, at);
+    int n = 1;
+    for (; at + n < pass.n_copies; ++n) {
+      const CopyOf before = CopyAt(pass, data, at + n - 1), next = CopyAt(pass, data, at + n);
+      if (next.to - before.to != first.target->item) break;
+      if (next.from - before.from != CopyAt(pass, data, at + 1).from - first.from) break;
+      bool has_same_strides = true;
+      for (int k = 0; k < pass.n_axes; ++k) {
+        const int c = pass.axes[k];
+        has_same_strides &= StrideOf(*next.target, c) == StrideOf(*first.target, c);
+        has_same_strides &= StrideOf(*next.source, c) == StrideOf(*first.source, c);
+      }
+      if (!has_same_strides) break;
+    }
+    return n;
+  }
+
   static void AddAxis(int c, const int64_t* lengths, Pass* pass) {
     pass->axes[pass->n_axes] = c;
     pass->lengths[pass->n_axes++] = lengths[c];

@@ -70,6 +70,18 @@ return (
     check(tmp_path, body, *(numbers(6, 5, dtype=dtype) for dtype in dtypes))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.float64])
+def test_elements_of_several_arrays_take_turns(tmp_path: Path, dtype: type) -> None:
+    body = """
+(x, y) = args
+return (
+    np.stack((x, y), -1), np.stack((x[:, ::-1], y, x, x), axis=-1), np.stack((x, x, y), axis=2),
+    np.stack([x[:, 0], x[:, 2], x[:, 4], y[:, 1], y[:, 0]], axis=1), np.stack((x.T, x.T), -1),
+)
+"""
+    check(tmp_path, body, numbers(7, 5, dtype=dtype), numbers(7, 5, dtype=dtype))
+
+
 @pytest.mark.parametrize("shape", [(6, 8), (3, 2), (300, 1000), (0, 4)])
 def test_functions_that_split(tmp_path: Path, shape: tuple[int, int]) -> None:
     body = """

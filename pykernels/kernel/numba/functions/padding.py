@@ -66,16 +66,21 @@ def _extender(source: Any) -> Any:
     def extend(rows: Any, left: Any, n: Any, first: Any, last: Any) -> None:
         if n == 0:
             raise ValueError("an empty axis has nothing to pad with")
-        count = rows.shape[1]
-        places = np.empty(count, np.intp)
-        for k in range(count):
-            places[k] = left + source(k - left, n)
+        padding = rows.shape[1] - n
+        targets, sources = np.empty(padding, np.intp), np.empty(padding, np.intp)
+        for k in range(padding):
+            targets[k] = k if k < left else k + n
+            sources[k] = left + source(targets[k] - left, n)
         for i in range(rows.shape[0]):
-            for k in range(count):
-                place = places[k]
-                if place != k:
-                    for j in range(rows.shape[2]):
-                        rows[i, k, j] = rows[i, place, j]
+            if rows.shape[2] == 1:
+                row = rows[i, :, 0]
+                for k in range(padding):
+                    row[targets[k]] = row[sources[k]]
+                continue
+            for k in range(padding):
+                to, place = targets[k], sources[k]
+                for j in range(rows.shape[2]):
+                    rows[i, to, j] = rows[i, place, j]
 
     return extend
 
