@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import functools
 import itertools
 import pkgutil
 import threading
@@ -24,9 +25,8 @@ from pykernels.kernel.read.source import KernelFunction
 
 Description: TypeAlias = "tuple[Any, ...]"
 
-_Callback = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64)
-)
+# Addresses are numbers: to convert them to pointers takes ctypes longer.
+_Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _Drop = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 # The line of the last call that failed in each thread, and its error. The key is the thread's id, as in `python_form`.
 _failures: dict[int, tuple[str, str]] = {}
@@ -49,7 +49,7 @@ def attach(library: ctypes.CDLL, calls: Sequence[PythonCall]) -> None:
     adopt.restype, adopt.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
     prepared = [_Prepared(call, library) for call in calls]
 
-    def make(number: int, arguments: Any, results: Any) -> int:
+    def make(number: int, arguments: int, results: int) -> int:
         thread = threading.get_ident()
         _failures.pop(thread, None)
         try:
@@ -80,9 +80,12 @@ class _Prepared:
         self._positional, self._keywords = ast.literal_eval(call.arguments)
         self._result: Description = ast.literal_eval(call.result)
         self._library = library
+        given = (*self._positional, *(each for _, each in self._keywords))
+        self._arguments: Any = ctypes.c_int64 * sum(map(_words_of_argument, given))
+        self._results: Any = ctypes.c_int64 * _words_of_result(self._result)
 
-    def __call__(self, arguments: Any, results: Any) -> None:
-        words = (arguments[at] for at in range(1 << 30))
+    def __call__(self, arguments: int, results: int) -> None:
+        words = iter(self._arguments.from_address(arguments)[:])
         positional = [_read(each, words) for each in self._positional]
         keywords = {name: _read(each, words) for name, each in self._keywords}
         returned = self._function(*positional, **keywords)
@@ -93,9 +96,9 @@ class _Prepared:
             )
         made: list[int] = []
         try:
-            at = 0
+            places, at = self._results.from_address(results), 0
             for value in _leaves(returned):
-                at = self._store(value, results, at, made)
+                at = self._store(value, places, at, made)
         except BaseException:
             for block in made:
                 self._library.pk_kernel_release(block)
@@ -105,16 +108,16 @@ class _Prepared:
         """Hand a result over to the kernel, and return where the next one goes."""
         if not isinstance(value, np.ndarray):
             array = np.asarray(value)
-            ctypes.memmove(ctypes.byref(results.contents, 8 * at), array.ctypes.data, array.nbytes)
+            ctypes.memmove(ctypes.byref(results, 8 * at), array.ctypes.data, array.nbytes)
             return at + 2
         is_own = value.flags.owndata and value.flags.carray  # no view, contiguous, aligned and writeable
         block, data = self._adopt(value) if is_own and value.nbytes >= _ADOPTED else self._copy(value)
         if not block:
             raise KernelError(f"there is no memory for the result of {self._name}: {value.nbytes:,} bytes")
         made.append(block)
-        for place, word in enumerate((block, data, *value.shape), at):
-            results[place] = word
-        return at + 2 + value.ndim
+        end = at + 2 + value.ndim
+        results[at:end] = (block, data, *value.shape)
+        return end
 
     def _adopt(self, value: np.ndarray) -> tuple[int, int]:
         """Return a block of the memory of an array, and its address."""
@@ -130,24 +133,38 @@ class _Prepared:
         data = ctypes.c_void_p()
         block = self._library.pk_kernel_allocate(value.nbytes, ctypes.byref(data))
         if block and value.nbytes:
-            np.copyto(np.asarray(_Memory(data.value or 0, value.dtype.str, value.shape)), value)
+            np.copyto(_array(data.value or 0, _name_of(value.dtype), value.shape), value)
         return block, data.value or 0
 
 
 class _Memory:
     """Memory of a kernel, for `numpy.asarray`: of an argument, with its strides, or of a new result."""
 
-    def __init__(
-        self, address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
-    ) -> None:
-        is_read_only = strides is not None
-        self.__array_interface__ = {
-            "data": (address, is_read_only),
-            "typestr": np.dtype(dtype).str,
-            "shape": shape,
-            "strides": strides,
-            "version": 3,
-        }
+    def __init__(self, interface: dict[str, Any]) -> None:
+        self.__array_interface__ = interface
+
+
+# Kernels often pass the same memory from call to call. An array of it is as good then as a new one, which takes longer.
+@functools.lru_cache(maxsize=256)
+def _array(address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return an array in a kernel's memory: that of an argument, which has strides and is read-only, or of a result."""
+    is_read_only = strides is not None
+    interface = {"data": (address, is_read_only), "typestr": np.dtype(dtype).str, "shape": shape, "strides": strides}
+    return np.asarray(_Memory({**interface, "version": 3}))
+
+
+def _words_of_argument(description: Description) -> int:
+    """Return the number of words that a call gets of an argument."""
+    kind, content, *rest = description
+    if kind == "tuple":
+        return sum(map(_words_of_argument, content))
+    return 0 if kind in ("value", "dtype") else 1 + 2 * rest[0] if kind == "array" else 1
+
+
+def _words_of_result(description: Description) -> int:
+    """Return the number of words of a result."""
+    kind, content, *rest = description
+    return sum(map(_words_of_result, content)) if kind == "tuple" else 2 + (rest[0] if kind == "array" else 0)
 
 
 def _read(description: Description, words: Iterator[int]) -> Any:
@@ -160,17 +177,22 @@ def _read(description: Description, words: Iterator[int]) -> Any:
         return tuple(_read(each, words) for each in content)
     ndim = rest[0] if kind == "array" else 0
     address = next(words)
-    shape, strides = (tuple(itertools.islice(words, ndim)) for _ in range(2))
-    array = np.asarray(_Memory(address, content, shape, strides))
+    shape, strides = tuple(itertools.islice(words, ndim)), tuple(itertools.islice(words, ndim))
+    array = _array(address, content, shape, strides)
     return array if kind == "array" else array.item() if kind == "python" else array[()]
+
+
+@functools.cache
+def _name_of(dtype: np.dtype) -> str:
+    return dtype.name
 
 
 def describe(value: Any) -> Description:
     """Return the description of a result."""
     if type(value) is np.ndarray:
-        return ("array", value.dtype.name, value.ndim)
+        return ("array", _name_of(value.dtype), value.ndim)
     if isinstance(value, (np.generic, bool)):
-        return ("number", np.asarray(value).dtype.name)
+        return ("number", _name_of(np.asarray(value).dtype))
     if isinstance(value, (tuple, list)):
         return ("tuple", tuple(map(describe, value)))
     return ("other", "None" if value is None else f"a {type(value).__name__}")
