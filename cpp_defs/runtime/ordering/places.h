@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace {
@@ -17,6 +18,11 @@ class Packing {
  public:
   template <typename Key>
   Packing(const Key* keys, int64_t n) {
+    if constexpr (sizeof(Key) <= 4) {  // all bits fit
+      least_ = static_cast<uint64_t>(std::numeric_limits<Key>::min());
+      place_bits_ = 32, dropped_ = 0;
+      return;
+    }
     Key low = keys[0], high = keys[0];
     for (int64_t i = 0; i < n; ++i) {
       low = std::min(low, keys[i]);
@@ -72,18 +78,19 @@ class PlaceFinder {
   // Finds the places of all keys in order, equal ones in theirs; given ranks, which increase, those of a partition.
   template <typename Key>
   void Find(const Key* keys, int64_t* places, const int64_t* ranks = nullptr, int64_t count = 0) const {
-    if (count == 1) return FindBeside(keys, places, *ranks);
     if (n_ > kMost) return FindBy(keys, places, [](auto* items, int64_t n) { StableSort(items, n); });
     const Packing packing(keys, n_);
-    const Room<int64_t> room(reinterpret_cast<int64_t*>(memory_), n_);
-    for (int64_t i = 0; i < n_; ++i) places[i] = packing.Pack(keys[i], i);
+    if (count == 1 && !packing.is_exact()) return FindBeside(keys, places, *ranks);
+    const int64_t n = n_;  // a copy, which places cannot overlap
+    const Room<int64_t> room(reinterpret_cast<int64_t*>(memory_), n);
+    for (int64_t i = 0; i < n; ++i) places[i] = packing.Pack(keys[i], i);
     if (count > 0 && packing.is_exact()) {
-      Partition(places, room, n_, ranks, count);
+      Partition(places, room, n, ranks, count);
     } else {
-      Sort(places, room, n_);
-      if (!packing.is_exact()) packing.SortNear(keys, places, room, n_);
+      Sort(places, room, n);
+      if (!packing.is_exact()) packing.SortNear(keys, places, room, n);
     }
-    for (int64_t i = 0; i < n_; ++i) places[i] = packing.PlaceOf(places[i]);
+    for (int64_t i = 0; i < n; ++i) places[i] = packing.PlaceOf(places[i]);
   }
 
   // Finds the places where NumPy's introsort puts all keys: it may exchange equal ones.

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numba import types as nb
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 
 from pykernels.kernel.numba.arrays.masking import flags_of, positions_of
 from pykernels.kernel.numba.copying import emit_view, parts
-from pykernels.kernel.numba.target import compile_function
+from pykernels.kernel.numba.target import compile_function, kernel_target
 
 _compiled = compile_function(error_model="numpy", boundscheck=False)
 # The number of bytes from which a call that copies them is faster than a loop.
@@ -111,23 +111,40 @@ def number_place(index: Any, length: Any, stride: Any) -> Any:
     return (at + length if at < 0 else at) * stride
 
 
+def _vector(indices: Any) -> Any:
+    """Return integers as a contiguous vector of `np.intp`."""
+    return np.ascontiguousarray(indices, np.intp).reshape(-1)
+
+
+@overload(_vector, target=kernel_target.name, strict=False)
+def _typed_vector(indices: nb.Array) -> Any:
+    if indices.dtype == nb.intp:
+        return lambda indices: source(np.ascontiguousarray(indices).reshape(indices.size))
+    return lambda indices: source(indices.astype(np.intp).reshape(indices.size))
+
+
 @_compiled
 def checked(indices: Any, length: Any) -> Any:
     """Return positions along an axis as a contiguous vector, after a check; negative ones count from the end."""
-    flat, is_outside = np.ascontiguousarray(indices).reshape(indices.size), False
+    flat, is_outside, is_negative = _vector(indices), False, False
     for i in range(flat.size):
-        at = np.intp(flat[i])
-        is_outside |= (at < -length) | (at >= length)
+        is_outside |= (flat[i] < -length) | (flat[i] >= length)
+        is_negative |= flat[i] < 0
     if is_outside:
         raise IndexError("index is out of bounds")
-    return flat
+    if not is_negative:
+        return flat
+    made = np.empty(flat.size, np.intp)
+    for i in range(flat.size):
+        made[i] = flat[i] + (length if flat[i] < 0 else 0)
+    return source(made)
 
 
 @_compiled
 def index_places(indices: Any, length: Any, stride: Any) -> Any:
     """Return the places of positions along an axis, in their shape."""
     made = np.zeros(indices.size, np.intp)
-    _add(made, checked(indices, length), length, stride)
+    _add(made, checked(indices, length), stride)
     return made.reshape(indices.shape)
 
 
@@ -136,14 +153,14 @@ def further_places(places: Any, indices: Any, length: Any, stride: Any) -> Any:
     """Return the sums of places and those of positions along another axis; `places` are overwritten."""
     if places.shape != indices.shape:
         return places + index_places(indices, length, stride)
-    _add(places.reshape(places.size), checked(indices, length), length, stride)
+    _add(places.reshape(places.size), checked(indices, length), stride)
     return places
 
 
 @_compiled
-def _add(places: Any, indices: Any, length: Any, stride: Any) -> None:
+def _add(places: Any, indices: Any, stride: Any) -> None:
     for i in range(places.size):
-        places[i] += place_of(indices[i], length, stride)
+        places[i] += indices[i] * stride
 
 
 @_compiled
@@ -163,21 +180,21 @@ def mask_places(mask: Any, lengths: Any, strides: Any) -> Any:
 
 
 @_compiled
-def gather(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: Any, made: Any) -> None:
+def gather(vector: Any, outer: Any, picked: Any, step: Any, inner: Any, made: Any) -> None:
     """Write the elements of `vector` at all sums of three places to `made`, a contiguous vector.
 
-    `picked`, which may be negative and then counts from `length`, is in units of `step`.
+    `picked` is in units of `step`.
     """
     at, size, n = 0, vector.itemsize, inner.size
     is_run = lie_in_run(inner, size)
     for o in range(outer.size):
         if is_run and n == 1:
             for b in range(picked.size):
-                store(made, at + b * size, load(vector, outer[o] + place_of(picked[b], length, step)))
+                store(made, at + b * size, load(vector, outer[o] + picked[b] * step))
             at += picked.size * size
             continue
         for b in range(picked.size):
-            place = outer[o] + place_of(picked[b], length, step)
+            place = outer[o] + picked[b] * step
             if is_run and n * size >= _LONG:
                 _copy_run(made, at, vector, place, n * size)
             elif is_run:
@@ -190,18 +207,18 @@ def gather(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: 
 
 
 @_compiled
-def scatter(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: Any, given: Any) -> None:
+def scatter(vector: Any, outer: Any, picked: Any, step: Any, inner: Any, given: Any) -> None:
     """Write the elements of `given`, a contiguous vector, where `gather` reads them."""
     at, size, n = 0, vector.itemsize, inner.size
     is_run = lie_in_run(inner, size)
     for o in range(outer.size):
         if is_run and n == 1:
             for b in range(picked.size):
-                store(vector, outer[o] + place_of(picked[b], length, step), load(given, at + b * size))
+                store(vector, outer[o] + picked[b] * step, load(given, at + b * size))
             at += picked.size * size
             continue
         for b in range(picked.size):
-            place = outer[o] + place_of(picked[b], length, step)
+            place = outer[o] + picked[b] * step
             if is_run and n * size >= _LONG:
                 _copy_run(vector, place, given, at, n * size)
             elif is_run:
@@ -214,26 +231,19 @@ def scatter(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner:
 
 
 @_compiled
-def fill(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: Any, value: Any) -> None:
+def fill(vector: Any, outer: Any, picked: Any, step: Any, inner: Any, value: Any) -> None:
     """Write a number where `gather` reads."""
     size, n = vector.itemsize, inner.size
     is_run = lie_in_run(inner, size)
     for o in range(outer.size):
         for b in range(picked.size):
-            place = outer[o] + place_of(picked[b], length, step)
+            place = outer[o] + picked[b] * step
             if is_run:
                 for i in range(n):
                     store(vector, place + i * size, value)
             else:
                 for i in range(n):
                     store(vector, place + inner[i], value)
-
-
-@_compiled
-def place_of(index: Any, length: Any, step: Any) -> Any:
-    """Return the place of a position, which may be negative."""
-    at = np.intp(index)
-    return (at + (length if at < 0 else 0)) * step
 
 
 @_compiled

@@ -100,9 +100,9 @@ def _prepared(ndim: int, index: nb.Type, *, is_written: bool) -> tuple[str, int]
         checked = "apart(checked(indices, length), array)" if is_written else "checked(indices, length)"
         lines = [f"indices, length, step = {picking[0][1]}", f"picked = {checked}"]
     else:
-        lines = [f"indices, length, step = {_sum(picking)}, 0, 1", "picked = indices.reshape(indices.size)"]
+        lines = [f"indices, step = {_sum(picking)}, 1", "picked = source(indices.reshape(indices.size))"]
     outer, inner = left[:before], left[before:]
-    lines.append(f"places = ({_places(outer)}, picked, length, step, {_places(inner)})")
+    lines.append(f"places = ({_places(outer)}, picked, step, {_places(inner)})")
     lines.append(f"shape = ({_lengths(outer)}) + indices.shape + ({_lengths(inner)})")
     view = f"part = array[{', '.join(basic)}]" if set(basic) > {":"} else "part = array"
     return "\n    ".join([view, *lines]), len(left) + max(each.ndim for each in parts)
@@ -214,12 +214,12 @@ def combining(array: nb.Array, index: nb.Type, value: Any, dtype: np.dtype, appl
     code, ndim = prepared
 
     @compiled
-    def combine(vector: Any, outer: Any, picked: Any, length: Any, step: Any, inner: Any, given: Any) -> None:
+    def combine(vector: Any, outer: Any, picked: Any, step: Any, inner: Any, given: Any) -> None:
         at, size, given_size, n = 0, vector.itemsize, given.itemsize, inner.size
         is_run = gathering.lie_in_run(inner, size)
         for o in range(outer.size):
             for b in range(picked.size):
-                place = outer[o] + gathering.place_of(picked[b], length, step)
+                place = outer[o] + picked[b] * step
                 if is_run:
                     for i in range(n):
                         here, other = place + i * size, gathering.load(given, at + i * given_size)

@@ -10,7 +10,7 @@ from numba import types as nb
 from numba.np.numpy_support import as_dtype
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from pykernels.kernel.numba.arrays.gathering import checked, gather, load, memory, place_of, places_of, source, store
+from pykernels.kernel.numba.arrays.gathering import checked, gather, load, memory, places_of, source, store
 from pykernels.kernel.numba.functions.along import around, checked_axis
 from pykernels.kernel.numba.functions.indexing import apart
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer
@@ -66,7 +66,7 @@ def _taken(a: Any, lengths: Any, picked: Any, dtype: Any) -> Any:
     size = a.itemsize
     made = np.empty(outer * picked.size * inner, dtype)
     before, after = places_of((outer,), (n * inner * size,)), places_of((inner,), (size,))
-    gather(source(np.ascontiguousarray(a)), before, picked, n, inner * size, after, made)
+    gather(source(np.ascontiguousarray(a)), before, picked, inner * size, after, made)
     return made
 
 
@@ -77,7 +77,7 @@ def _wrapped(picked: Any, length: Any) -> Any:
     made = np.empty(picked.size, np.intp)
     for i in range(picked.size):
         made[i] = np.intp(picked[i]) % length
-    return made
+    return source(made)
 
 
 @compiled
@@ -87,7 +87,7 @@ def _clipped(picked: Any, length: Any) -> Any:
     made = np.empty(picked.size, np.intp)
     for i in range(picked.size):
         made[i] = min(max(np.intp(picked[i]), 0), length - 1)
-    return made
+    return source(made)
 
 
 # What each mode makes of positions along an axis.
@@ -141,7 +141,7 @@ def _take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     def take_along_axis(arr: Any, indices: Any, axis: Any) -> Any:
         at = checked_axis(axis, ndim)
         n, count, lengths = arr.shape[at], indices.shape[at], _common(arr.shape, indices.shape, at)
-        values, places = source(values_of(arr, lengths, at)), source(checked(places_of(indices, lengths, at), n))
+        values, places = source(values_of(arr, lengths, at)), checked(places_of(indices, lengths, at), n)
         from_blocks, at_blocks = _blocks(arr.shape, lengths, at), _blocks(indices.shape, lengths, at)
         outer, inner = around(lengths, at)
         made = np.empty(outer * count * inner, dtype)
@@ -164,7 +164,7 @@ def _put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
         at = checked_axis(axis, ndim)
         n, count, lengths = arr.shape[at], indices.shape[at], _common(arr.shape, indices.shape, at)
-        places = source(apart(checked(places_of(indices, lengths, at), n), arr))
+        places = apart(checked(places_of(indices, lengths, at), n), arr)
         at_blocks = _blocks(indices.shape, lengths, at)
         inner = around(lengths, at)[1]
         lengths[at] = count
@@ -257,13 +257,11 @@ def _take_blocks(values: Any, places: Any, from_blocks: Any, at_blocks: Any, len
         first, at = from_blocks[i] * n * inner, at_blocks[i] * count * inner
         if inner == 1:
             for j in range(count):
-                store(
-                    made, (to + j) * size, load(values, (first + place_of(load(places, (at + j) * item), n, 1)) * size)
-                )
+                store(made, (to + j) * size, load(values, (first + load(places, (at + j) * item)) * size))
         else:
             for j in range(count):
                 for k in range(inner):
-                    place = place_of(load(places, (at + j * inner + k) * item), n, inner) + k
+                    place = load(places, (at + j * inner + k) * item) * inner + k
                     store(made, (to + j * inner + k) * size, load(values, (first + place) * size))
         to += count * inner
 
@@ -277,6 +275,6 @@ def _put_blocks(target: Any, places: Any, at_blocks: Any, lengths: Any, given: A
         first, at = i * n * inner, at_blocks[i] * count * inner
         for j in range(count):
             for k in range(inner):
-                place = place_of(load(places, (at + j * inner + k) * item), n, inner) + k
+                place = load(places, (at + j * inner + k) * item) * inner + k
                 store(target, (first + place) * size, load(given, (to + j * inner + k) * size))
         to += count * inner
