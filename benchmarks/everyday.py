@@ -2,13 +2,15 @@
 
 Run it with ``python benchmarks/everyday.py``. It compiles each body anew, then times kernel and plain NumPy in turn, on
 one thread, round after round, and takes medians; NumPy writes into an existing array, as in frameworks. A body that
-seems slower than NumPy is measured again with more rounds before it counts, since machines are noisy.
+seems slower than NumPy is measured again with more rounds before it counts, since machines are noisy. Where PyTorch is
+installed, a run of all groups ends with ``torch_formulas.py``, which compares operators of models with PyTorch's own.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import importlib.util
 import json
 import os
 import resource
@@ -32,6 +34,8 @@ from pykernels.tools.bench.measure import ONE_THREAD
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 #: The factor by which a median must differ to count.
 TOLERANCE = 1.05
+#: The most processor time to compile a body, in seconds.
+LONGEST = 3.0
 
 
 def measure(body: Body, rounds: int, sizes: list[int]) -> dict[str, object]:
@@ -102,7 +106,11 @@ def main() -> None:
     console.print(table)
     slower = sum(any(ratio > TOLERANCE for ratio in row["ratios"].values()) for row in found)
     compiled = sum(row["form"] != "Python" for row in found)
-    console.print(f"{compiled} of {len(found)} compile, {slower} are slower than NumPy at a size")
+    long = sum(row["compile"] > LONGEST for row in found)
+    console.print(f"{compiled} of {len(found)} compile, {long} in more than {LONGEST:g} s of processor time")
+    console.print(f"{slower} are slower than NumPy at a size")
+    if not options.groups and importlib.util.find_spec("torch"):
+        sys.exit(subprocess.call([sys.executable, Path(__file__).with_name("torch_formulas.py")]))
 
 
 if __name__ == "__main__":
