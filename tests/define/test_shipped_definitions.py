@@ -47,7 +47,12 @@ def test_what_users_read_when_they_call_a_shipped_op_wrongly() -> None:
             {},
             "weight must have 2 axes (outputs, inputs), but its shape is (5,)",
         ),
-        ("dense_forward", (spec(2, 3), spec(5, 4)), {}, "data has 3 inputs a row and weight takes 4"),
+        (
+            "dense_forward",
+            (spec(2, 3), spec(5, 4)),
+            {},
+            "weight must have the shape (outputs, inputs), here (5, 3), but has (5, 4)",
+        ),
         ("dense_forward", (spec(2, 3), spec(5, 3, dtype=F64)), {}, "weight must have the dtype of data, float32"),
         ("sigmoid_forward", (spec(2, dtype=I32),), {}, "x must be floating point, but is int32"),
         ("sigmoid_backward", (spec(2), spec(3)), {}, "dy must have the shape of y, (2,), but has (3,)"),

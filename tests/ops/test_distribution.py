@@ -61,4 +61,4 @@ def test_parts_are_the_whole(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.variables], ids=str)
 def test_parts_of_gradients_are_the_whole(case: Case) -> None:
-    assert check(backward_step(case)) > 0
+    assert bool(check(backward_step(case))) == (case.op != "dropout")

@@ -111,8 +111,11 @@ def test_what_the_new_definition_refuses(ops: Path) -> None:
             ),
             (lambda: loaded["my_loss"].api.my_loss(x, x[:1]), "truth must have the shape of guess"),
             (lambda: loaded["my_loss"].api.my_loss(x, x.astype("f4")), "truth must have the dtype of guess"),
-            (lambda: loaded["my_matmul"].api.my_matmul(x, x.T), "x must have the shape (rows, inputs) and weight"),
-            (lambda: loaded["my_reduction"].api.my_reduction(x[0, 0], x[0, 0], 1.0), "x must have at least one axis"),
+            (lambda: loaded["my_matmul"].api.my_matmul(x, x.T), "weight must have the shape (outputs, inputs), here"),
+            (
+                lambda: loaded["my_reduction"].api.my_reduction(x[0, 0], x[0, 0], 1.0),
+                "x must have 1 axis or more (..., length)",
+            ),
         ):
             with pytest.raises(pykernels.CallError) as raised:
                 call()

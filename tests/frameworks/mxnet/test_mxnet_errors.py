@@ -57,7 +57,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "wrong shape": (
         lambda: mx.nd.Custom(ONE, mx.nd.ones((4, 3)), op_type="dense"),
-        "data has 2 inputs a row and weight takes 3",
+        "weight must have the shape .outputs, inputs., here .4, 2., but has .4, 3.",
     ),
     "unknown op": (lambda: mx.nd.Custom(ONE, op_type="rleu"), "Cannot find custom operator rleu"),
     "no op": (lambda: mx.nd.Custom(ONE), "Required argument `op_type` is missing"),

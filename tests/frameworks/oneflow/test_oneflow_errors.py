@@ -82,7 +82,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "wrong shape": (
         lambda x: api("dense")(x, flow.ones(4, 3)),
         RuntimeError,
-        "data has 2 inputs a row and weight takes 3",
+        "weight must have the shape .outputs, inputs., here .4, 2., but has .4, 3.",
     ),
     "too large a result": (
         lambda x: [api("dense")(flow.ones(n, 0), flow.ones(n, 0)) for n in (2, 2**20)],

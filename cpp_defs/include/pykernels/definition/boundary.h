@@ -2,6 +2,7 @@
 #pragma once
 
 #include "oneflow/core/framework/user_op_registry_manager.h"
+#include "pykernels/definition/typed_backward.h"
 
 namespace pykernels {
 
@@ -179,6 +180,7 @@ inline pk_definition ExportRegistry() {
 }
 
 inline const pk_definition* Export() {
+  [[maybe_unused]] static const bool is_complete = (CompleteTypedOps(&Registry::Get()), true);
   std::string text;
   for (const std::string& problem : Registry::Get().Problems()) { text += (text.empty() ? "" : "\n") + problem; }
   if (!text.empty()) { throw Failure(text); }

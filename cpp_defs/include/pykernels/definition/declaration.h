@@ -15,6 +15,9 @@ struct ArgumentDecl {
   bool variadic;
   bool optional;
   bool is_mutable = false;
+  std::string type = "";  // a tensor type, such as "floating[...]"; "" if functions infer its shape and dtype
+  Where at = {"", 0};
+  std::string like = "";  // for a gradient: the forward input whose shape it has
 
   /* Whether it has the same number of tensors in every use of the op. */
   bool IsFixed() const { return !variadic && !optional; }
@@ -53,6 +56,13 @@ std::string Names(const std::list<T>& items) {
   for (const T& item : items) { names += (names.empty() ? "" : ", ") + item.name; }
   return names.empty() ? "none" : names;
 }
+
+/* Text that a definition gives to a method of an op, and the line where it does. */
+struct Line {
+  std::string text;
+  Where at;
+  std::string condition = "";  // the calls that it holds for; "" for all
+};
 
 struct Declaration {
   std::string name;

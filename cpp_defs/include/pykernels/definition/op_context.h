@@ -69,6 +69,7 @@ class OpContext : private ::oneflow::user_op::UserOpConfWrapper {
   /* The line that registers the op. */
   Where where() const { return instance_->declaration().where; }
   const ::oneflow::ParallelContext& parallel_ctx() const { return parallel_ctx_; }
+  Instance* instance() const { return instance_; }
 
  protected:
   TensorDesc& Tensor(const std::string& name, int32_t index, Where at) const {

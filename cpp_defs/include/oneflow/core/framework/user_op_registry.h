@@ -41,19 +41,30 @@ using InputArgModifyFn = pykernels::Callback<const GetInputArgModifier&, const U
 
 class OpRegistry final {
  public:
-  OpRegistry(const std::string& op_type_name, pykernels::Where at) {
+  using Where = pykernels::Where;
+
+  OpRegistry(const std::string& op_type_name, Where at) {
     declaration_.name = op_type_name;
     declaration_.where = at;
   }
   OpRegistry(const OpRegistry&) = delete;
   OpRegistry& operator=(const OpRegistry&) = delete;
 
-#define PK_ARGUMENT(prefix, list, optional)                                           \
-  OpRegistry& prefix(const std::string& name, int32_t count = 1) {                    \
-    return Argument(&declaration_.list, {name, count, /*variadic=*/false, optional}); \
-  }                                                                                   \
-  OpRegistry& prefix##WithMinimum(const std::string& name, int32_t least) {           \
-    return Argument(&declaration_.list, {name, least, /*variadic=*/true, optional});  \
+  /* With a type, such as "floating[rows, columns]", shapes and dtypes are inferred from it (docs/definitions.md). */
+#define PK_ARGUMENT(prefix, list, optional)                                                              \
+  OpRegistry& prefix(const std::string& name, int32_t count = 1, Where at = Where::Here()) {             \
+    return prefix(name, "", count, at);                                                                  \
+  }                                                                                                      \
+  OpRegistry& prefix(const std::string& name, const char* type, int32_t count = 1,                       \
+                     Where at = Where::Here()) {                                                         \
+    return Argument(&declaration_.list, {name, count, /*variadic=*/false, optional, false, type, at});   \
+  }                                                                                                      \
+  OpRegistry& prefix##WithMinimum(const std::string& name, int32_t least, Where at = Where::Here()) {    \
+    return prefix##WithMinimum(name, "", least, at);                                                     \
+  }                                                                                                      \
+  OpRegistry& prefix##WithMinimum(const std::string& name, const char* type, int32_t least,              \
+                                  Where at = Where::Here()) {                                            \
+    return Argument(&declaration_.list, {name, least, /*variadic=*/true, optional, false, type, at});    \
   }
   PK_ARGUMENT(Input, inputs, false)
   PK_ARGUMENT(OptionalInput, inputs, true)
@@ -82,6 +93,23 @@ class OpRegistry final {
               + AttrTypeName(given));
     }
     return Attribute({name, value, /*has_default=*/true});
+  }
+
+  /* Refuses a call unless `condition`, such as "0 <= p < 1", holds for its attributes and axes. */
+  OpRegistry& Require(const std::string& condition, Where at = Where::Here()) {
+    requirements_.push_back({condition, at});
+    return *this;
+  }
+  /* Lets the op be split over several devices along an axis that its types name, if `condition` holds. */
+  OpRegistry& Split(const std::string& axis, const std::string& condition = "", Where at = Where::Here()) {
+    split_.push_back({axis, at, condition});
+    return *this;
+  }
+  /* Adds the backward op: its inputs and its gradients, as in "x, dy -> dx". */
+  OpRegistry& Backward(const std::string& gradient, Where at = Where::Here()) {
+    if (!backward_.text.empty()) { Problem("Backward is called twice"); }
+    backward_ = {gradient, at};
+    return *this;
   }
 
   OpRegistry& SupportCpuOnly() {
@@ -132,6 +160,24 @@ class OpRegistry final {
   pykernels::Declaration* mut_declaration() { return &declaration_; }
   uint32_t flags() const { return flags_; }
   const std::vector<std::string>& problems() const { return problems_; }
+  const std::list<pykernels::Line>& requirements() const { return requirements_; }
+  const std::list<pykernels::Line>& split() const { return split_; }
+  const pykernels::Line& backward() const { return backward_; }
+
+  /* Whether an argument has a type, or something is said that only types give a meaning. */
+  bool IsTyped() const {
+    bool is_typed = !requirements_.empty() || !split_.empty();
+    for (const auto* arguments : {&declaration_.inputs, &declaration_.outputs}) {
+      for (const auto& argument : *arguments) { is_typed = is_typed || !argument.type.empty(); }
+    }
+    return is_typed;
+  }
+
+  /* For what completes ops. */
+  OpRegistry& AddInput(pykernels::ArgumentDecl input) { return Argument(&declaration_.inputs, std::move(input)); }
+  OpRegistry& AddOutput(pykernels::ArgumentDecl output) { return Argument(&declaration_.outputs, std::move(output)); }
+  OpRegistry& AddAttribute(pykernels::AttributeDecl attribute) { return Attribute(std::move(attribute)); }
+  void AddProblem(const std::string& problem) { problems_.push_back(problem); }
 
   /* Infers the outputs of `instance`. Without `with_shapes`, infers only data types, if a separate function does so. */
   void Infer(pykernels::Instance* instance, bool with_shapes, bool with_data_types) const {
@@ -226,6 +272,8 @@ class OpRegistry final {
   uint32_t flags_ = 0;
   std::vector<std::string> names_;
   std::vector<std::string> problems_;
+  std::list<pykernels::Line> requirements_, split_;
+  pykernels::Line backward_;
   TensorDescInferFn logical_fn_;
   TensorDescInferFn physical_fn_;
   DataTypeInferFn data_type_fn_;
