@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pykernels.adjoint import derive
 from pykernels.base import errors, fork
 from pykernels.base.errors import (
     BuildError,
@@ -41,6 +42,7 @@ __all__ = [
     "PykernelsWarning",
     "__version__",
     "custom_op_module",
+    "derive",
     "errors",
     "fork",
     "list_ops",

@@ -31,7 +31,7 @@ HEAVY = {
 # What imports a module of ours in a function to start faster: the command line and pytest.
 STARTS = ("pykernels.tools.commands.", "pykernels.pytest_plugin")
 # What a kernel from the cache does without.
-COMPILES = "pykernels.kernel.expression"
+COMPILES = ("pykernels.kernel.expression", "pykernels.adjoint")
 
 
 def test_imports_go_one_way() -> None:

@@ -17,6 +17,7 @@ from pykernels.tools.commands import (
     cache,
     check,
     completion,
+    derive,
     describe,
     doctor,
     explain,
@@ -31,7 +32,7 @@ from pykernels.tools.commands.output import complain
 
 # The exit code by which shells recognise an interrupted program.
 _INTERRUPTED = 130
-_COMMANDS = (new, list, describe, check, explain, bench, warmup, build, stubgen, cache, doctor, popart, run)
+_COMMANDS = (new, derive, list, describe, check, explain, bench, warmup, build, stubgen, cache, doctor, popart, run)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

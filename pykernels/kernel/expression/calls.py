@@ -13,10 +13,12 @@ import numpy as np
 from pykernels.kernel.expression import operations, reductions, slicing, substitutes, views
 from pykernels.kernel.expression.array_nodes import Extent, require_known
 from pykernels.kernel.expression.axes import Axes
+from pykernels.kernel.expression.call_arguments import clip_operands, is_same_kind
 from pykernels.kernel.expression.construction import compute
 from pykernels.kernel.expression.distribution import apply, convert
+from pykernels.kernel.expression.foldings import REDUCTIONS, UFUNC_REDUCTIONS
 from pykernels.kernel.expression.nodes import Node, NotExpressible, Operation, dtype_of, is_array
-from pykernels.kernel.expression.operations import REDUCTIONS, UFUNC_REDUCTIONS, Function
+from pykernels.kernel.expression.operations import Function
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def _substituted(substitute: Callable[..., Any], positional: list[Any], call: Ca
 def _elementwise(function: Function, call: Call) -> Any:
     positional, keywords = call.positional, call.keywords
     if function.name == "clip":
-        operands = operations.clip_operands(positional, keywords)
+        operands = clip_operands(positional, keywords)
         if operands is None:
             raise call.misfit()
         return apply(function, operands, call.axes)
@@ -209,7 +211,7 @@ def _as_same_kind(value: Any, dtype: np.dtype, call: Call) -> Any:
     if isinstance(value, Node):
         if not np.can_cast(dtype_of(value), dtype, "same_kind"):
             raise call.misfit()
-    elif not operations.is_same_kind(value, dtype):
+    elif not is_same_kind(value, dtype):
         raise call.misfit()
     return _as(dtype, value, call.axes)
 

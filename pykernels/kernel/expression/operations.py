@@ -13,7 +13,7 @@ import functools
 import math
 import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -83,6 +83,9 @@ class Properties:
     loops: Loops = Loops.NUMBA
     #: Returns the number of a dtype that changes no other, for operations that fold arrays.
     neutral: Callable[[np.dtype], bool | int | float] | None = None
+    #: The derivative with respect to each operand, of the operands ``a``, ``b``, ``c`` and the result ``y``. One that
+    #: begins with "if" is 1 where the condition holds and 0 elsewhere.
+    slopes: tuple[str, ...] = ()
 
     @property
     def operators(self) -> tuple[Callable[..., Any], ...]:
@@ -136,34 +139,71 @@ OPERATIONS: Mapping[str, Properties] = {
     for row in (
         # numba promises LLVM that sums, differences and products of integers never overflow. LLVM then omits checks of
         # indices computed from them. Dividing the smallest integer by -1 ends the process.
-        _Row("add", python=(ast.Add, operator.add), raises=_OVERFLOW, loops=_OURS_FOR_INTEGERS, neutral=_zero),
-        _Row("subtract", python=(ast.Sub, operator.sub), raises=_OVERFLOW, loops=_OURS_FOR_INTEGERS),
+        _Row(
+            "add",
+            python=(ast.Add, operator.add),
+            raises=_OVERFLOW,
+            loops=_OURS_FOR_INTEGERS,
+            neutral=_zero,
+            slopes=("1", "1"),
+        ),
+        _Row(
+            "subtract", python=(ast.Sub, operator.sub), raises=_OVERFLOW, loops=_OURS_FOR_INTEGERS, slopes=("1", "-1")
+        ),
         _Row(
             "multiply",
             python=(ast.Mult, operator.mul),
             raises=_OVERFLOW,
             loops=_OURS_FOR_INTEGERS,
             neutral=_one,
+            slopes=("b", "a"),
         ),
-        _Row("negative", python=(ast.USub, operator.neg), loops=_OURS_FOR_INTEGERS),
-        _Row("positive", ("conjugate", "copy"), python=(ast.UAdd, operator.pos)),
-        _Row("divide", ("true_divide",), python=(ast.Div, operator.truediv), cost=_MODERATE, raises=_DIVISION),
+        _Row("negative", python=(ast.USub, operator.neg), loops=_OURS_FOR_INTEGERS, slopes=("-1",)),
+        _Row("positive", ("conjugate", "copy"), python=(ast.UAdd, operator.pos), slopes=("1",)),
+        _Row(
+            "divide",
+            ("true_divide",),
+            python=(ast.Div, operator.truediv),
+            cost=_MODERATE,
+            raises=_DIVISION,
+            slopes=("1 / b", "-y / b"),
+        ),
         _Row("floor_divide", python=(ast.FloorDiv, operator.floordiv), cost=_HIGH, raises=_DIVISION, loops=_OURS),
-        _Row("remainder", ("mod",), python=(ast.Mod, operator.mod), cost=_HIGH, raises=_DIVISION, loops=_OURS),
-        _Row("fmod", cost=_HIGH, loops=_OURS),
-        _Row("reciprocal", cost=_MODERATE, raises=_DIVISION),
-        _Row("square"),
-        _Row("power", ("float_power",), python=(ast.Pow, operator.pow), c="pow", cost=_HIGH, raises=_RESULT),
+        _Row(
+            "remainder",
+            ("mod",),
+            python=(ast.Mod, operator.mod),
+            cost=_HIGH,
+            raises=_DIVISION,
+            loops=_OURS,
+            slopes=("1", "-np.floor(a / b)"),
+        ),
+        _Row("fmod", cost=_HIGH, loops=_OURS, slopes=("1", "-np.trunc(a / b)")),
+        _Row("reciprocal", cost=_MODERATE, raises=_DIVISION, slopes=("-y * y",)),
+        _Row("square", slopes=("2 * a",)),
+        _Row(
+            "power",
+            ("float_power",),
+            python=(ast.Pow, operator.pow),
+            c="pow",
+            cost=_HIGH,
+            raises=_RESULT,
+            slopes=("b * a ** (b - 1)", "y * np.log(a)"),
+        ),
         # Signs, extremes and choices.
-        _Row("absolute", ("abs", "fabs"), c="fabs"),
-        _Row("sign", loops=_OURS),
-        _Row("copysign", c="copysign"),
-        *map(_Row, ("heaviside", "where")),
-        *(_Row(name, neutral=neutral) for name, neutral in (("maximum", _lowest), ("minimum", _highest))),
-        *(_Row(name, neutral=_nan_or(number)) for name, number in (("fmax", _lowest), ("fmin", _highest))),
+        _Row("absolute", ("abs", "fabs"), c="fabs", slopes=("np.sign(a)",)),
+        _Row("sign", loops=_OURS, slopes=("0",)),
+        _Row("copysign", c="copysign", slopes=("np.sign(a) * np.copysign(1, b)", "0")),
+        _Row("heaviside", slopes=("0", "if a == 0")),
+        _Row("where", slopes=("0", "if a", "if not a")),
+        # Of two equal operands, the second has the gradient.
+        _Row("maximum", neutral=_lowest, slopes=("if a > b", "if b >= a")),
+        _Row("minimum", neutral=_highest, slopes=("if a < b", "if b <= a")),
+        _Row("fmax", neutral=_nan_or(_lowest), slopes=("if a > b", "if b >= a")),
+        _Row("fmin", neutral=_nan_or(_highest), slopes=("if a < b", "if b <= a")),
         # To whole numbers.
-        *map(_Row, ("floor", "ceil", "trunc")),
-        _Row("rint", ("round", "round_", "around")),
+        *(_Row(name, slopes=("0",)) for name in ("floor", "ceil", "trunc")),
+        _Row("rint", ("round", "round_", "around"), slopes=("0",)),
         # Bits and truth values.
         _Row("bitwise_and", python=(ast.BitAnd, operator.and_), neutral=_all_bits),
         _Row("bitwise_or", python=(ast.BitOr, operator.or_), neutral=_zero),
@@ -182,25 +222,46 @@ OPERATIONS: Mapping[str, Properties] = {
         _Row("greater_equal", python=(ast.GtE, operator.ge), computed_in=np.result_type),
         *(_Row(name, computed_in=_in_its_own) for name in ("isnan", "isinf", "isfinite", "signbit")),
         # Mathematical functions.
-        _Row("sqrt", c="sqrt", cost=_MODERATE, raises=_RESULT),
-        _Row("cbrt", c="cbrt", cost=_HIGH),
-        _Row("logaddexp", cost=_HIGH),
+        _Row("sqrt", c="sqrt", cost=_MODERATE, raises=_RESULT, slopes=("0.5 / y",)),
+        _Row("cbrt", c="cbrt", cost=_HIGH, slopes=("1 / (3 * y * y)",)),
+        _Row("logaddexp", cost=_HIGH, slopes=("np.exp(a - y)", "np.exp(b - y)")),
         *(
-            _Row(name, c=name, cost=_HIGH, raises=_RESULT)
-            for names in ("exp exp2 expm1 log log2 log10 log1p", "hypot sin cos tan sinh cosh")
-            for name in names.split()
+            _Row(name, c=name, cost=_HIGH, raises=_RESULT, slopes=slopes)
+            for name, slopes in (
+                ("exp", ("y",)),
+                ("exp2", ("0.6931471805599453 * y",)),
+                ("expm1", ("y + 1",)),
+                ("log", ("1 / a",)),
+                ("log2", ("1.4426950408889634 / a",)),
+                ("log10", ("0.4342944819032518 / a",)),
+                ("log1p", ("1 / (1 + a)",)),
+                ("hypot", ("a / y", "b / y")),
+                ("sin", ("np.cos(a)",)),
+                ("cos", ("-np.sin(a)",)),
+                ("tan", ("1 + y * y",)),
+                ("sinh", ("np.cosh(a)",)),
+                ("cosh", ("np.sinh(a)",)),
+            )
         ),
-        _Row("arcsin", c="asin", cost=_HIGH, raises=_RESULT),
-        _Row("arccos", c="acos", cost=_HIGH, raises=_RESULT),
-        _Row("arctan", c="atan", cost=_HIGH),
-        _Row("arctan2", c="atan2", cost=_HIGH),
-        _Row("tanh", c="tanh", cost=_HIGH),
-        _Row("arcsinh", c="asinh", cost=_HIGH),
-        _Row("arccosh", c="acosh", cost=_HIGH, raises=_RESULT),
-        _Row("arctanh", c="atanh", cost=_HIGH, raises=_RESULT),
-        _Row("erf", module="scipy.special", c="erf", cost=_HIGH),
-        _Row("erfc", module="scipy.special", c="erfc", cost=_HIGH),
-        *(_Row(name, module="scipy.special", cost=_HIGH) for name in ("expit", "logit", "xlogy", "gammaln")),
+        _Row("arcsin", c="asin", cost=_HIGH, raises=_RESULT, slopes=("1 / np.sqrt(1 - a * a)",)),
+        _Row("arccos", c="acos", cost=_HIGH, raises=_RESULT, slopes=("-1 / np.sqrt(1 - a * a)",)),
+        _Row("arctan", c="atan", cost=_HIGH, slopes=("1 / (1 + a * a)",)),
+        _Row("arctan2", c="atan2", cost=_HIGH, slopes=("b / (a * a + b * b)", "-a / (a * a + b * b)")),
+        _Row("tanh", c="tanh", cost=_HIGH, slopes=("1 - y * y",)),
+        _Row("arcsinh", c="asinh", cost=_HIGH, slopes=("1 / np.sqrt(a * a + 1)",)),
+        _Row("arccosh", c="acosh", cost=_HIGH, raises=_RESULT, slopes=("1 / np.sqrt(a * a - 1)",)),
+        _Row("arctanh", c="atanh", cost=_HIGH, raises=_RESULT, slopes=("1 / (1 - a * a)",)),
+        *(
+            _Row(name, module="scipy.special", c=c, cost=_HIGH, slopes=slopes)
+            for name, c, slopes in (
+                ("erf", "erf", ("1.1283791670955126 * np.exp(-a * a)",)),
+                ("erfc", "erfc", ("-1.1283791670955126 * np.exp(-a * a)",)),
+                ("expit", "", ("y * (1 - y)",)),
+                ("logit", "", ("1 / (a * (1 - a))",)),
+                ("xlogy", "", ("np.log(b)", "a / b")),
+                ("gammaln", "", ("scipy.special.digamma(a)",)),
+            )
+        ),
         _Row("digamma", ("psi",), module="scipy.special", cost=_HIGH),
         # Conversions: to the dtype; of an integer, modulo the dtype's range; rounding float32 to float16.
         _Row("convert", module="", raises=_CONVERSION),
@@ -215,41 +276,6 @@ def neutral_of(name: str, dtype: np.dtype) -> bool | int | float:
     assert neutral is not None, name
     return neutral(dtype)
 
-
-@dataclass(frozen=True)
-class Folding:
-    """A reduction."""
-
-    #: The operation that folds the elements.
-    operation: str
-    #: Whether its second parameter is a dtype.
-    has_dtype: bool = False
-    #: Its further keywords beside ``keepdims``.
-    options: tuple[str, ...] = ()
-
-
-#: The reductions, by the names of NumPy's functions and arrays' methods.
-REDUCTIONS: Mapping[str, Folding] = {
-    "sum": Folding("add", has_dtype=True),
-    "mean": Folding("add", has_dtype=True),
-    "var": Folding("add", has_dtype=True, options=("ddof",)),
-    "std": Folding("add", has_dtype=True, options=("ddof",)),
-    "prod": Folding("multiply", has_dtype=True),
-    "max": Folding("maximum", options=("initial",)),
-    "min": Folding("minimum", options=("initial",)),
-    "any": Folding("maximum"),
-    "all": Folding("minimum"),
-}
-
-#: The reductions by universal functions.
-UFUNC_REDUCTIONS: Mapping[str, str] = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_or": "any",
-    "logical_and": "all",
-}
 
 #: Python's operators, by their types in syntax trees.
 BINARY, UNARY, COMPARISONS = (
@@ -291,21 +317,6 @@ CONVERSIONS = (bool, int, float, *(np.dtype(code).type for code in "?bhilqBHILQe
 
 #: Further functions that may be called if all arguments are known.
 STATIC = (len, min, max, round, isinstance, range, tuple, np.dtype, np.finfo, np.iinfo, *CONVERSIONS)
-
-
-def is_same_kind(number: bool | int | float, dtype: np.dtype) -> bool:
-    """Whether NumPy converts a known number of Python to a dtype where a call names it."""
-    fits = number >= 0 or dtype.kind != "u"
-    return fits and np.can_cast(np.min_scalar_type(number), dtype, "same_kind")
-
-
-def clip_operands(operands: Sequence[_Found], keywords: Mapping[str, _Found]) -> list[_Found | None] | None:
-    """Return the array and the two bounds that a call of `np.clip` names, None for a missing one; None for others."""
-    bounds = dict(zip(("min", "max"), operands[1:]))
-    bounds |= {name.removeprefix("a_"): value for name, value in keywords.items()}
-    if not bounds.keys() <= {"min", "max"} or len(operands) + len(keywords) != 1 + len(bounds):
-        return None
-    return [operands[0], bounds.get("min"), bounds.get("max")]
 
 
 def find(function: Any) -> Function | None:

@@ -13,10 +13,11 @@ from pykernels.kernel.expression.array_nodes import Joined, Reduction, require_k
 from pykernels.kernel.expression.axes import COUNT, NUMBER, UNIT, Axes, Shape, encoded
 from pykernels.kernel.expression.construction import compute
 from pykernels.kernel.expression.distribution import apply, convert
+from pykernels.kernel.expression.foldings import REDUCTIONS
 from pykernels.kernel.expression.joining import join
 from pykernels.kernel.expression.lengths import SUBTRACT
 from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of, operation
-from pykernels.kernel.expression.operations import BINARY, REDUCTIONS, Function, find
+from pykernels.kernel.expression.operations import BINARY, Function, find
 from pykernels.kernel.expression.selection import view
 
 _DIVIDE = Function("divide", operator.truediv)

@@ -10,7 +10,8 @@ import numpy as np
 from numba import types as nb
 from numba.core import errors
 
-from pykernels.kernel.expression.operations import OPERATIONS, UFUNC_REDUCTIONS, neutral_of
+from pykernels.kernel.expression.foldings import UFUNC_REDUCTIONS
+from pykernels.kernel.expression.operations import OPERATIONS, neutral_of
 from pykernels.kernel.numba.copying import copy
 from pykernels.kernel.numba.functions.along import checked_axis
 from pykernels.kernel.numba.functions.folding import Axes, blocks, dtype_of, folder, lengths_left

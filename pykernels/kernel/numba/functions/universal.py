@@ -9,7 +9,7 @@ from numba import types as nb
 from numba.core import errors
 from numba.np.numpy_support import as_dtype
 
-from pykernels.kernel.expression.operations import is_same_kind
+from pykernels.kernel.expression.call_arguments import is_same_kind
 from pykernels.kernel.numba.implementing import compiled, implements, is_array
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.kernel.expression.operations import clip_operands
+from pykernels.kernel.expression.call_arguments import clip_operands
 
 #: Names in the changed definition: NumPy, and the function that takes the place of `np.meshgrid`.
 MODULE, GRIDS = "__pykernels_np__", "__pykernels_grids__"

@@ -1,0 +1,184 @@
+"""The graph of a kernel's computation: one node for each different expression.
+
+A node keeps its expression as syntax, with placeholders for its operands, and its value for every sample of arguments.
+The values decide what NumPy decides at run time: shapes, and whether a result is of floating-point numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+#: The functions in the forms of "scatter", zeros of the shape of the first operand with the last one added at an index,
+#: and of "scatter_more", the first operand with the last one added.
+SCATTERED, SCATTERED_MORE = "_scattered", "_scattered_more"
+#: Operations that stand for themselves: names of arguments and attributes, numbers, and other names of the file.
+LEAVES = frozenset({"input", "attribute", "number", "constant"})
+
+
+@dataclass(eq=False, repr=False)
+class Node:
+    """An expression, and its value for every sample."""
+
+    #: An operation of the operations table, the name of a function with a rule, one of `LEAVES`, "tuple", or "" for
+    #: what has no derivative.
+    op: str
+    #: The expression; the name ``_0`` stands for operand 0.
+    form: ast.expr
+    operands: tuple[Node, ...]
+    values: tuple[Any, ...]
+    #: Whether it depends on the values of the arguments to derive by.
+    active: bool
+    #: The operands of a function with a rule, by its parameters.
+    arguments: Mapping[str, Node] = field(default_factory=dict)
+    #: The variable to which the kernel assigns it.
+    name: str = ""
+
+    def __repr__(self) -> str:
+        return f"Node({self.op!r}: {ast.unparse(self.expression())})"
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of the value, for every sample."""
+        return tuple(np.shape(value) for value in self.values)
+
+    @property
+    def ndims(self) -> set[int]:
+        """All numbers of axes that the value has."""
+        return {len(shape) for shape in self.shapes}
+
+    @property
+    def kept(self) -> Node | None:
+        """The axes along which it has length 1 because a reduction kept them, or None."""
+        keeps = self.arguments.get("keepdims")
+        if keeps is not None and keeps.values[0]:
+            return self.arguments.get("axis")
+        alike = (operand for operand in self.operands if not self.arguments and operand.shapes == self.shapes)
+        return next((operand.kept for operand in alike if operand.kept is not None), None)
+
+    @property
+    def number(self) -> float | int | None:
+        """The value of a number that is written in the code, or None."""
+        return self.values[0] if self.op == "number" else None
+
+    def expression(self, name_of: Callable[[Node], str] = lambda node: "") -> ast.expr:
+        """Return the whole expression; operands for which `name_of` has a name are variables of that name."""
+        return filled(self.form, [_operand(operand, name_of) for operand in self.operands])
+
+
+class Read(Protocol):
+    """Reads an expression of nodes: ``read("a * b", a=..., b=...)``."""
+
+    def __call__(self, text: str, /, **names: Node) -> Node:
+        """Return the node of an expression."""
+
+
+def _operand(node: Node, name_of: Callable[[Node], str]) -> ast.expr:
+    name = name_of(node)
+    return ast.Name(name, ast.Load()) if name else node.expression(name_of)
+
+
+def placeholder(number: int) -> ast.Name:
+    """Return the name that stands for an operand."""
+    return ast.Name(f"_{number}", ast.Load())
+
+
+def filled(form: ast.expr, operands: Sequence[ast.expr]) -> ast.expr:
+    """Return `form` with the operands in the place of its placeholders."""
+    names = {placeholder(number).id: operand for number, operand in enumerate(operands)}
+
+    class Filler(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return names.get(node.id, node)
+
+    return Filler().visit(copy.deepcopy(form))  # type: ignore[no-any-return]
+
+
+class Graph:
+    """All nodes of a derivation. Equal expressions are one node.
+
+    Parameters
+    ----------
+    namespace : mapping
+        The names that expressions may use beside their operands: those of the kernel's file, and NumPy's ``np``.
+    samples : int
+        The number of samples.
+    """
+
+    def __init__(self, namespace: Mapping[str, Any], samples: int) -> None:
+        self.namespace = {**namespace, SCATTERED: _scattered, SCATTERED_MORE: _scattered_more}
+        self._samples = samples
+        self._known: dict[Any, Node] = {}
+
+    def leaf(self, op: str, name: str, values: Sequence[Any], *, active: bool = False) -> Node:
+        """Return the node of an argument or attribute."""
+        return self._add((op, name), Node(op, ast.Name(name, ast.Load()), (), tuple(values), active, name=name))
+
+    def node(
+        self, op: str, form: ast.expr, operands: Sequence[Node] = (), arguments: Mapping[str, Node] | None = None
+    ) -> Node:
+        """Return the node of an expression, whose value is computed if it is new.
+
+        This raises whatever the expression raises.
+        """
+        key = (ast.dump(form), *(id(operand) for operand in operands))
+        if key in self._known:
+            return self._known[key]
+        code = compile(ast.fix_missing_locations(ast.Expression(filled(form, []))), "<derivation>", "eval")
+        values = []
+        for sample in range(self._samples):
+            names = {placeholder(at).id: operand.values[sample] for at, operand in enumerate(operands)}
+            with np.errstate(all="ignore"):
+                values.append(eval(code, {**self.namespace, **names}))
+        active = any(operand.active for operand in operands) and any(is_floating(value) for value in values)
+        return self._add(key, Node(op, form, tuple(operands), tuple(values), active, arguments or {}))
+
+    def tuple(self, items: Sequence[Node]) -> Node:
+        """Return the node of a tuple of expressions."""
+        form = ast.Tuple([placeholder(at) for at in range(len(items))], ast.Load())
+        values = tuple(tuple(item.values[sample] for item in items) for sample in range(self._samples))
+        key = ("tuple", *(id(item) for item in items))
+        return self._add(key, Node("tuple", form, tuple(items), values, any(item.active for item in items)))
+
+    def _add(self, key: Any, node: Node) -> Node:
+        return self._known.setdefault(key, node)
+
+
+def _scattered(array: np.ndarray, index: Any, values: np.ndarray) -> np.ndarray:
+    return _scattered_more(np.zeros_like(array), index, values)
+
+
+def _scattered_more(array: np.ndarray, index: Any, values: np.ndarray) -> np.ndarray:
+    result = array.copy()
+    np.add.at(result, index, values)
+    return result
+
+
+def is_floating(value: Any) -> bool:
+    """Whether a value is made of floating-point numbers."""
+    if isinstance(value, tuple):
+        return any(map(is_floating, value))
+    return isinstance(value, (float, np.ndarray, np.floating)) and np.asarray(value).dtype.kind == "f"
+
+
+def in_order(results: Sequence[Node]) -> list[Node]:
+    """Return all nodes on which `results` depend, each after its operands, and `results` themselves."""
+    seen: set[int] = set()
+    found: list[Node] = []
+
+    def visit(node: Node) -> None:
+        if id(node) in seen:
+            return
+        seen.add(id(node))
+        for operand in node.operands:
+            visit(operand)
+        found.append(node)
+
+    for result in results:
+        visit(result)
+    return found

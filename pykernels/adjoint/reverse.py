@@ -1,0 +1,135 @@
+"""Propagate the gradients of results back to the arguments."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Sequence
+
+from pykernels.adjoint.nodes import SCATTERED, SCATTERED_MORE, Graph, Node, Read, in_order, placeholder
+from pykernels.adjoint.reading import read
+from pykernels.adjoint.rules import RULES
+from pykernels.base.errors import KernelError
+from pykernels.kernel.expression.operations import OPERATIONS
+
+_NAMES = "abc"
+
+
+def gradients_of(
+    graph: Graph, arguments: Sequence[Node], results: Sequence[Node], slopes: Sequence[Node]
+) -> list[Node | None]:
+    """Return the gradient of each argument, for the gradients `slopes` of the results; None where it is 0.
+
+    This raises `KernelError` if an operation between them has no derivative.
+    """
+    reads: Read = functools.partial(read, graph)
+    order = in_order([result for result in results if result.active])
+    found: dict[Node, Node] = {}
+
+    def add(node: Node, term: Node) -> None:
+        term = _summed(reads, node, term)
+        found[node] = _added(graph, reads, found[node], term) if node in found else term
+
+    for result, slope in zip(results, slopes):
+        if result.active:
+            add(result, slope)
+    for node in reversed(order):
+        if node not in found or not node.active:
+            continue
+        g = found[node]
+        if node.name and node.operands and not g.name and g.operands:
+            g.name = f"d{node.name}"
+        for operand, term in _terms(graph, reads, node, g):
+            if operand.active:
+                add(operand, term)
+    return [_whole(reads, argument, found[argument]) if argument in found else None for argument in arguments]
+
+
+def _terms(graph: Graph, reads: Read, node: Node, g: Node) -> list[tuple[Node, Node]]:
+    if node.op in ("input", "attribute"):
+        return []
+    if node.op in RULES:
+        try:
+            return list(RULES[node.op].terms(reads, node, _whole(reads, node, g)))
+        except NotImplementedError as error:
+            raise KernelError(str(error)) from None
+    if node.op == "getitem":
+        return [(node.operands[0], _scattered(graph, node, g))]
+    operation = OPERATIONS.get(node.op)
+    if operation is None or not operation.slopes:
+        raise KernelError(f"no derivative is known of {node!r}")
+    names = {**dict(zip(_NAMES, node.operands)), "y": node}
+    terms = []
+    for operand, slope in zip(node.operands, operation.slopes):
+        if operand.active and slope != "0":
+            terms.append((operand, _product(reads, slope, g, names)))
+    return terms
+
+
+def _product(reads: Read, slope: str, g: Node, names: dict[str, Node]) -> Node:
+    if slope.startswith("if not "):
+        return reads(f"np.where({slope.removeprefix('if not ')}, 0, g)", g=g, **names)
+    if slope.startswith("if "):
+        return reads(f"np.where({slope.removeprefix('if ')}, g, 0)", g=g, **names)
+    return reads(f"g * ({slope})", g=g, **names)
+
+
+def _scattered(graph: Graph, node: Node, g: Node) -> Node:
+    """Return an array of zeros with `g` in the place of the elements that `node` selects."""
+    assert isinstance(node.form, ast.Subscript)
+    array, *indices = node.operands
+    last = placeholder(len(node.operands))
+    index = ast.Subscript(ast.Attribute(ast.Name("np", ast.Load()), "s_", ast.Load()), node.form.slice, ast.Load())
+    form = ast.Call(ast.Name(SCATTERED, ast.Load()), [placeholder(0), index, last], [])
+    return graph.node("scatter", form, [array, *indices, g])
+
+
+def _added(graph: Graph, reads: Read, a: Node, b: Node) -> Node:
+    if a.op not in ("scatter", "scatter_more") or b.op != "scatter":
+        return reads("a + b", a=a, b=b)
+    assert isinstance(b.form, ast.Call)
+    form = ast.Call(ast.Name(SCATTERED_MORE, ast.Load()), b.form.args, [])
+    return graph.node("scatter_more", form, [a, *b.operands[1:]])
+
+
+def _summed(reads: Read, node: Node, term: Node) -> Node:
+    """Return `term`, summed along the axes along which `node` was broadcast."""
+    if all(_fits(part, whole) for part, whole in zip(term.shapes, node.shapes)):
+        return term
+    if term.op == "negative":
+        return reads("-a", a=_summed(reads, node, term.operands[0]))
+    more = {len(t) - len(n) for t, n in zip(term.shapes, node.shapes)}
+    if more != {0}:
+        return _summed(reads, node, _without_leading(reads, node, term, more))
+    if node.kept is not None:
+        return reads("np.sum(term, axis=axis, keepdims=True)", term=term, axis=node.kept)
+    along = {
+        tuple(at - len(n) for at in range(len(n)) if n[at] == 1 != t[at]) for t, n in zip(term.shapes, node.shapes)
+    }
+    if len(along) != 1:
+        raise KernelError(f"the axes along which {node!r} is broadcast differ between shapes")
+    (axes,) = along
+    text = repr(axes[0] if len(axes) == 1 else axes)
+    return reads(f"np.sum(term, axis={text}, keepdims=True)", term=term)
+
+
+def _without_leading(reads: Read, node: Node, term: Node, more: set[int]) -> Node:
+    if len(more) == 1:
+        (n,) = more
+        return reads(f"np.sum(term, axis={0 if n == 1 else tuple(range(n))})", term=term)
+    if len(node.ndims) != 1:
+        raise KernelError(f"the number of axes that {node!r} lacks differs between shapes")
+    (ndim,) = node.ndims
+    if ndim == 0:
+        return reads("np.sum(term)", term=term)
+    return reads(f"np.sum(term, axis=tuple(range(term.ndim - {ndim})))", term=term)
+
+
+def _fits(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether an array of the shape `part` is broadcast to `whole` without changing it."""
+    return len(part) <= len(whole) and all(p in (1, w) for p, w in zip(reversed(part), reversed(whole)))
+
+
+def _whole(reads: Read, node: Node, g: Node) -> Node:
+    """Return `g` with the shape of the node."""
+    return g if g.shapes == node.shapes else reads("np.broadcast_to(g, a.shape)", g=g, a=node)

@@ -1,0 +1,183 @@
+"""Simplify expressions as they are built, as a person would on paper."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from pykernels.adjoint.nodes import Node, Read
+from pykernels.adjoint.rules import count
+
+
+def simplified(read: Read, op: str, operands: Sequence[Node]) -> Node | None:
+    """Return a simpler node for an operation on `operands`, or None."""
+    rule = _RULES.get(op)
+    return None if rule is None else rule(read, *operands)
+
+
+def _negated(node: Node) -> Node | None:
+    """Return `a` if the node is ``-a``."""
+    return node.operands[0] if node.op == "negative" else None
+
+
+def _is_quotient(node: Node) -> bool:
+    return isinstance(node.form, ast.BinOp) and isinstance(node.form.op, ast.Div)
+
+
+def _add(read: Read, a: Node, b: Node) -> Node | None:
+    if a.number is not None and b.number is not None:
+        return read(repr(a.number + b.number))
+    if b.number == 0:
+        return a
+    if a.number == 0:
+        return b
+    minus = _negated(b)
+    if minus is not None:
+        return read("a - b", a=a, b=minus)
+    minus = _negated(a)
+    if minus is not None:
+        return read("b - a", a=minus, b=b)
+    if a is b:
+        return read("2 * a", a=a)
+    if a.op == b.op == "where" and a.operands[0] is b.operands[0]:
+        if a.operands[2].number == 0 and b.operands[1].number == 0:
+            return read("np.where(c, a, b)", c=a.operands[0], a=a.operands[1], b=b.operands[2])
+        if a.operands[1].number == 0 and b.operands[2].number == 0:
+            return read("np.where(c, a, b)", c=a.operands[0], a=b.operands[1], b=a.operands[2])
+    return None
+
+
+def _subtract(read: Read, a: Node, b: Node) -> Node | None:
+    if a.number is not None and b.number is not None:
+        return read(repr(a.number - b.number))
+    if b.number == 0:
+        return a
+    if a.number == 0:
+        return read("-b", b=b)
+    minus = _negated(b)
+    return None if minus is None else read("a + b", a=a, b=minus)
+
+
+def _multiply(read: Read, a: Node, b: Node) -> Node | None:
+    if a.number is not None and b.number is not None:
+        return read(repr(a.number * b.number))
+    for one, other in ((a, b), (b, a)):
+        if one.number == 1:
+            return other
+        if one.number == -1:
+            return read("-a", a=other)
+        minus = _negated(one)
+        if minus is not None:
+            return read("-(a * b)", a=minus if one is a else a, b=minus if one is b else b)
+        if _is_quotient(other) and other.operands[0].number == 1:
+            return read("a / b", a=one, b=other.operands[1])
+        if other.op == "where" and 0 in (other.operands[1].number, other.operands[2].number):
+            c, yes, no = other.operands
+            yes, no = (each if each.number == 0 else read("a * b", a=one, b=each) for each in (yes, no))
+            return read("np.where(c, a, b)", c=c, a=yes, b=no)
+    # Numbers come first.
+    if b.number is not None and a.number is None:
+        return read("b * a", a=a, b=b)
+    if a.number is not None and b.op == "multiply":
+        return read("n * a * b", n=a, a=b.operands[0], b=b.operands[1])
+    if b.op == "multiply" and b.operands[0].number is not None:
+        return read("n * a * b", n=b.operands[0], a=a, b=b.operands[1])
+    return None
+
+
+def _divide(read: Read, a: Node, b: Node) -> Node | None:
+    if b.number == 1:
+        return a
+    minus = _negated(a)
+    if minus is not None:
+        return read("-(a / b)", a=minus, b=b)
+    if a.op == "multiply":
+        # The mean of a factor.
+        for at in (0, 1):
+            mean = _mean(read, a.operands[at], b)
+            if mean is not None:
+                return read("a * b", a=mean, b=a.operands[1 - at])
+    if a.op == "where" and 0 in (a.operands[1].number, a.operands[2].number):
+        c, *parts = a.operands
+        yes, no = (each if each.number == 0 else read("a / b", a=each, b=b) for each in parts)
+        return read("np.where(c, a, b)", c=c, a=yes, b=no)
+    return _mean(read, a, b)
+
+
+def _mean(read: Read, a: Node, b: Node) -> Node | None:
+    """Return the mean for a sum that is divided by the number of its terms."""
+    if a.op != "sum" or b.active or not b.operands:
+        return None
+    terms = a.arguments["a"]
+    if not _counts_alike(count(read, terms, a.arguments.get("axis")), b):
+        return None
+    named = {key: a.arguments[key] for key in ("axis", "keepdims") if key in a.arguments}
+    keywords = "".join(f", {key}={key}" for key in named)
+    return read(f"np.mean(a{keywords})", a=terms, **named)
+
+
+def _counts_alike(a: Node, b: Node) -> bool:
+    """Whether two nodes are the same expression of the shapes of two arrays, which are equal."""
+    if a is b:
+        return True
+    if ast.dump(a.form) != ast.dump(b.form) or len(a.operands) != len(b.operands) or not a.operands:
+        return a.shapes == b.shapes and bool(a.shapes[0])
+    return all(map(_counts_alike, a.operands, b.operands))
+
+
+def _negative(read: Read, a: Node) -> Node | None:
+    if a.number is not None:
+        return read(repr(-a.number))
+    if a.op == "subtract":
+        return read("b - a", a=a.operands[0], b=a.operands[1])
+    if a.op == "where" and 0 in (a.operands[1].number, a.operands[2].number):
+        c, *parts = a.operands
+        yes, no = (each if each.number == 0 else read("-a", a=each) for each in parts)
+        return read("np.where(c, a, b)", c=c, a=yes, b=no)
+    return _negated(a)
+
+
+def _transpose(read: Read, a: Node, *axes: Node) -> Node | None:
+    if axes:
+        return None
+    if a.op == "transpose" and len(a.operands) == 1:
+        return a.operands[0]
+    if a.op == "matmul" and a.ndims == a.operands[0].ndims == a.operands[1].ndims == {2}:
+        return read("b.T @ a.T", a=a.operands[0], b=a.operands[1])
+    return None
+
+
+def _swapaxes(read: Read, a: Node, *axes: Node) -> Node | None:
+    is_back = a.op == "swapaxes" and {each.values for each in axes} == {each.values for each in a.operands[1:]}
+    if is_back:
+        return a.operands[0]
+    if a.op == "matmul" and {each.number for each in axes} == {-1, -2}:
+        first, second = (read("np.swapaxes(a, -1, -2)", a=each) for each in a.operands)
+        return read("b @ a", a=first, b=second)
+    return None
+
+
+def _power(read: Read, a: Node, b: Node) -> Node | None:
+    return a if b.number == 1 else read(repr(1)) if b.number == 0 else None
+
+
+def _where(read: Read, condition: Node, a: Node, b: Node) -> Node | None:
+    return a if a is b else None
+
+
+def _take(read: Read, a: Node, indices: Node, axis: Node | None = None) -> Node | None:
+    return read("a[indices]", a=a, indices=indices) if axis is not None and axis.number == 0 else None
+
+
+_RULES: dict[str, Callable[..., Node | None]] = {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "divide": _divide,
+    "negative": _negative,
+    "power": _power,
+    "where": _where,
+    "take": _take,
+    "transpose": _transpose,
+    "swapaxes": _swapaxes,
+}

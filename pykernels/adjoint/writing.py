@@ -1,0 +1,200 @@
+"""Write a graph as the source of a kernel function."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pykernels.adjoint.nodes import LEAVES, Node, filled
+from pykernels.kernel.expression.operations import OPERATIONS
+
+# An expression that is longer gets parts with names of their own.
+_LONG = 88
+_STATEMENTS = frozenset({"scatter", "scatter_more"})
+# Names for what the kernel does not name, by operation.
+_NAMES = {
+    "sum": "total",
+    "mean": "mean",
+    "exp": "e",
+    "max": "top",
+    "sqrt": "root",
+    "scatter": "gradient",
+    "compare": "condition",
+    "divide": "ratio",
+    "multiply": "product",
+    "matmul": "product",
+}
+
+
+@dataclass(frozen=True)
+class Written:
+    """The source of a function, and the names of the arguments and attributes that it uses."""
+
+    source: str
+    arguments: tuple[str, ...]
+    attributes: tuple[str, ...]
+
+
+def write(
+    name: str,
+    results: Mapping[str, Node],
+    leaves: Sequence[Node],
+    given: Mapping[Node, Node],
+    *,
+    takes_tuple: bool,
+) -> Written:
+    """Return the source of a function that computes `results`, which have names.
+
+    Parameters
+    ----------
+    leaves : sequence of Node
+        What the function may use, in this order: arguments and attributes.
+    given : mapping of Node to Node
+        Nodes whose values are among the arguments, so that they need not be computed: the outputs of the forward pass.
+    takes_tuple : bool
+        Whether the function takes one tuple ``args``, as kernels do, or each argument by itself.
+    """
+    return _Writer(leaves, given).function(name, results, takes_tuple=takes_tuple)
+
+
+class _Writer:
+    def __init__(self, leaves: Sequence[Node], given: Mapping[Node, Node]) -> None:
+        self._leaves = leaves
+        self._given = {node: leaf for node, leaf in given.items() if node.op not in LEAVES}
+        self._names: dict[Node, str] = {}
+        self._taken = {leaf.name for leaf in leaves} | {"args", "np", "outs"}
+
+    def function(self, name: str, results: Mapping[str, Node], *, takes_tuple: bool) -> Written:
+        returned = [self._stands_for(result) for result in results.values()]
+        needed = self._needed(returned)
+        uses = Counter(operand for node in needed for operand in self._operands(node))
+        uses.update(returned)
+        wanted = {_begun(node): name for node, name in zip(returned, results)}
+        lines: list[str] = []
+        for node in needed:
+            if self._is_short(node):
+                continue
+            is_result = node in wanted and (len(returned) > 1 or len(self._text(node)) > _LONG)
+            is_part = uses[node] > 1 or node.op in _STATEMENTS or len(self._text(node)) > _LONG
+            if is_result or is_part or (node.name and node not in wanted):
+                lines += self._assigned(node, wanted.get(node, node.name))
+        used = {leaf.name for leaf in self._leaves if leaf in needed}
+        arguments = tuple(leaf.name for leaf in self._leaves if leaf.op == "input" and leaf.name in used)
+        attributes = tuple(leaf.name for leaf in self._leaves if leaf.op == "attribute" and leaf.name in used)
+        keywords = f", *, {', '.join(attributes)}" if attributes else ""
+        if takes_tuple:
+            unpacked = f"({arguments[0]},)" if len(arguments) == 1 else ", ".join(arguments)
+            lines.insert(0, f"{unpacked} = args")
+        head = f"def {name}({'args' if takes_tuple else ', '.join(arguments)}{keywords}):"
+        lines.append(f"return {', '.join(map(self._text, returned))}")
+        return Written("\n    ".join([head, *lines]) + "\n", arguments, attributes)
+
+    def _needed(self, results: Sequence[Node]) -> list[Node]:
+        """Return the nodes that the function computes or uses, each after its operands."""
+        seen: set[Node] = set()
+        found: list[Node] = []
+
+        def visit(node: Node) -> None:
+            node = self._stands_for(node)
+            if node not in seen:
+                seen.add(node)
+                for operand in self._operands(node):
+                    visit(operand)
+                found.append(node)
+
+        for result in results:
+            visit(result)
+        return found
+
+    def _stands_for(self, node: Node) -> Node:
+        return self._given.get(node, node)
+
+    def _operands(self, node: Node) -> list[Node]:
+        operands = list(node.operands)
+        if self._needs_only_the_shape(node):
+            operands[0] = self._shaped_like(operands[0])
+        return [self._stands_for(operand) for operand in operands]
+
+    def _shaped_like(self, node: Node) -> Node:
+        """Return the simplest node that has the shape of `node`."""
+        for leaf in self._leaves:
+            if leaf.op == "input" and leaf.shapes == node.shapes:
+                return leaf
+        alike = (operand for operand in node.operands if node.op in OPERATIONS and operand.shapes == node.shapes)
+        operand = next(alike, None)
+        return node if operand is None else self._shaped_like(operand)
+
+    @staticmethod
+    def _needs_only_the_shape(node: Node) -> bool:
+        form = node.form.value if isinstance(node.form, ast.Subscript) else node.form
+        return node.op == "scatter" or (isinstance(form, ast.Attribute) and form.attr in ("shape", "ndim", "size"))
+
+    def _is_short(self, node: Node) -> bool:
+        return node.op in LEAVES or node.op == "tuple" or (self._needs_only_the_shape(node) and node.op != "scatter")
+
+    def _assigned(self, node: Node, wanted: str) -> Iterator[str]:
+        if node.op in _STATEMENTS:
+            yield from self._scattered(node, wanted)
+            return
+        text = self._text(node)
+        self._names[node] = name = self._new_name(node, wanted)
+        yield f"{name} = {text}"
+
+    def _scattered(self, node: Node, wanted: str) -> Iterator[str]:
+        assert isinstance(node.form, ast.Call)
+        operands = [self._tree(operand) for operand in self._operands(node)]
+        name, is_first = self._names.get(node.operands[0], ""), node.op == "scatter"
+        if is_first:
+            name = self._new_name(node, wanted)
+            yield f"{name} = np.zeros_like({ast.unparse(operands[0])})"
+        self._names[node] = name
+        index = filled(node.form.args[1], operands)
+        assert isinstance(index, ast.Subscript)
+        values, target = ast.unparse(operands[-1]), ast.unparse(ast.Subscript(ast.Name(name), index.slice))
+        if any(_is_list(operand) for operand in node.operands[1:-1]):
+            yield f"np.add.at({name}, {_written(index)}, {values})"
+        else:
+            yield f"{target} {'' if is_first else '+'}= {values}"
+
+    def _new_name(self, node: Node, wanted: str) -> str:
+        wanted = wanted or _NAMES.get(node.op, "term")
+        numbered = (f"{wanted}{number}" for number in itertools.count(2))
+        name = next(each for each in itertools.chain([wanted], numbered) if each not in self._taken)
+        self._taken.add(name)
+        return name
+
+    def _tree(self, node: Node) -> ast.expr:
+        if node in self._names:
+            return ast.Name(self._names[node], ast.Load())
+        return filled(node.form, [self._tree(operand) for operand in self._operands(node)])
+
+    def _text(self, node: Node) -> str:
+        return ast.unparse(ast.fix_missing_locations(self._tree(node)))
+
+
+def _begun(node: Node) -> Node:
+    """Return the node whose statement gives a node its name."""
+    return _begun(node.operands[0]) if node.op == "scatter_more" else node
+
+
+def _is_list(index: Node) -> bool:
+    """Whether an index may name an element twice."""
+    return any(isinstance(value, np.ndarray) and value.dtype.kind in "iu" for value in index.values)
+
+
+def _written(index: ast.Subscript) -> str:
+    """Return an index as the argument of a function."""
+
+    class Slices(ast.NodeTransformer):
+        def visit_Slice(self, node: ast.Slice) -> ast.expr:
+            bounds = [node.lower, node.upper, *([node.step] if node.step else [])]
+            if node.lower is None and node.step is None:
+                bounds = [node.upper]
+            return ast.Call(ast.Name("slice"), [bound or ast.Constant(None) for bound in bounds], [])
+
+    return ast.unparse(ast.fix_missing_locations(Slices().visit(index.slice)))

@@ -1,0 +1,311 @@
+"""Derived gradients: their code, and their values beside finite differences."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pykernels
+from pykernels.adjoint.derivation import Call, derive_gradient
+from pykernels.base.errors import KernelError
+from pykernels.kernel.expression.operations import OPERATIONS
+
+scipy_special = pytest.importorskip("scipy.special")
+RNG = np.random.default_rng(0)
+H = 1e-6
+
+
+def array(*shape: int) -> np.ndarray:
+    return RNG.uniform(0.2, 0.9, shape)
+
+
+def check(function: Callable[..., Any], inputs: Sequence[str], *calls: tuple[Sequence[Any], Mapping[str, Any]]) -> str:
+    """Compare the derived gradient with finite differences; return its code."""
+    outputs = ["y", "z"][
+        : len(results) if isinstance(results := function(tuple(calls[0][0]), **calls[0][1]), tuple) else 1
+    ]
+    gradient = derive_gradient(
+        function, inputs, outputs, [Call([np.asarray(a) for a in call], kw) for call, kw in calls]
+    )
+    namespace: dict[str, Any] = {"np": np, "math": math, "scipy": __import__("scipy")}
+    exec(gradient.written.source, namespace)
+    for arrays, attributes in calls:
+        values = dict(zip(inputs, arrays))
+
+        def run(values: Mapping[str, Any] = values, attributes: Mapping[str, Any] = attributes) -> tuple[Any, ...]:
+            results = function(tuple(values[name] for name in inputs), **attributes)
+            return results if isinstance(results, tuple) else (results,)
+
+        slopes = [RNG.normal(size=np.shape(each)) for each in run()]
+        given = {**values, **dict(zip(outputs, run())), **{f"d{name}": s for name, s in zip(outputs, slopes)}}
+        found = namespace["backward"](
+            tuple(given[name] for name in gradient.written.arguments),
+            **{name: attributes[name] for name in gradient.written.attributes},
+        )
+        for name, each in zip(gradient.inputs, found if isinstance(found, tuple) else (found,)):
+            x = values[name]
+            assert each.shape == x.shape
+            expected = np.empty_like(x)
+            for at in np.ndindex(x.shape):
+                kept, ends = x[at], []
+                for step in (H, -H):
+                    x[at] = kept + step
+                    ends.append(sum(float((a * b).sum()) for a, b in zip(run(), slopes)))
+                x[at] = kept
+                expected[at] = (ends[0] - ends[1]) / (2 * H)
+            np.testing.assert_allclose(each, expected, rtol=2e-5, atol=1e-7)
+    return gradient.written.source
+
+
+# ---- the operations table
+
+
+def _function(name: str) -> Any:
+    return getattr(scipy_special if OPERATIONS[name].module == "scipy.special" else np, name)
+
+
+SLOPES = [name for name, row in OPERATIONS.items() if row.slopes and set(row.slopes) != {"0"}]
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_the_slopes_of_an_operation_are_finite_differences(name: str) -> None:
+    module = "scipy.special" if OPERATIONS[name].module == "scipy.special" else "np"
+    shift = " + 1" if name == "arccosh" else ""
+    several = len(OPERATIONS[name].slopes) > 1
+    condition = "x > w, " if name == "where" else ""
+    call = f"{module}.{name}({condition}x{shift}{', w' if several else ''})"
+    function = _defined(f"def forward(args):\n    x, w = args\n    return {call}\n")
+    calls = [([array(3), array(3)], {}), ([array(2, 3), array(2, 3)], {})]
+    check(function, ["x", "w"], *calls)
+
+
+def test_all_operations_but_those_of_bits_have_slopes() -> None:
+    without = {name for name, row in OPERATIONS.items() if not row.slopes}
+    names = "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift logical_and logical_or logical_xor"
+    more = "logical_not equal not_equal less less_equal greater greater_equal isnan isinf isfinite signbit"
+    assert without == {*names.split(), *more.split(), "floor_divide", "digamma", "convert", "wrap", "to_half"}
+
+
+# ---- functions of arrays
+
+# By name: the arguments, the expression, and what the arguments are.
+EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
+    "sum": ("x.sum() * w", [array(3, 4), array(2)]),
+    "sum axis": ("np.sum(x * w, axis=1) ** 2", [array(3, 4), array(4)]),
+    "sum axes": ("np.exp(x).sum(axis=(0, 2), keepdims=True) * x", [array(2, 3, 4)]),
+    "mean": ("(x - np.mean(x, axis=-1, keepdims=True)) * w", [array(3, 4), array(3, 1)]),
+    "mean axes": ("x.mean(axis=(-1, -2)) ** 2 + x.mean()", [array(2, 3, 4)]),
+    "max": ("np.max(x, axis=0) * x + x.min()", [array(3, 4)]),
+    "var": ("np.var(x, axis=-1, keepdims=True) * x + x.std(axis=1, keepdims=True)", [array(3, 4)]),
+    "norm": ("x / np.linalg.norm(x, axis=-1, keepdims=True)", [array(3, 4)]),
+    "clip": ("np.clip(x, 0.3, 0.6) * x + np.clip(x, None, 0.5)", [array(3, 4)]),
+    "matmul": ("(x @ w) ** 2", [array(3, 4), array(4, 2)]),
+    "matmul batch": ("np.matmul(x, w) ** 2", [array(2, 3, 4), array(2, 4, 2)]),
+    "matmul weight": ("(x @ w) ** 2", [array(2, 3, 4), array(4, 2)]),
+    "dot": ("np.dot(x, w) * x", [array(4), array(4)]),
+    "matrix vector": ("np.dot(x, w) ** 2", [array(3, 4), array(4)]),
+    "vector matrix": ("(x @ w) ** 2", [array(3), array(3, 4)]),
+    "einsum": ("np.einsum('bij,bkj->bik', x, w) ** 2", [array(2, 3, 4), array(2, 5, 4)]),
+    "transpose": ("x.T * w + np.transpose(x, (1, 0)) ** 2", [array(3, 4), array(4, 3)]),
+    "swapaxes": ("np.swapaxes(x, 0, -1) * w", [array(2, 3, 4), array(4, 3, 2)]),
+    "moveaxis": ("np.moveaxis(x, 0, -1) * w", [array(2, 3, 4), array(3, 4, 2)]),
+    "reshape": ("x.reshape(2, -1) * w + np.ravel(x).sum()", [array(3, 4), array(2, 6)]),
+    "expand": ("np.expand_dims(x, 1) * w + x[:, None] ** 2", [array(3, 4), array(3, 2, 4)]),
+    "squeeze": ("x.max(axis=1, keepdims=True).squeeze(1) * w", [array(3, 4), array(3)]),
+    "flip": ("np.flip(x, axis=1) * w + np.flip(x)", [array(3, 4), array(3, 4)]),
+    "roll": ("np.roll(x, 2, axis=1) * w + np.roll(x, 1)", [array(3, 4), array(3, 4)]),
+    "broadcast_to": ("np.broadcast_to(x, (3, 4)) * w", [array(4), array(3, 4)]),
+    "cumsum": ("np.cumsum(x * x, axis=1)", [array(3, 4)]),
+    "triangles": ("np.tril(x) @ np.triu(w, 1)", [array(3, 3), array(3, 3)]),
+    "concatenate": ("np.concatenate((x * w, x, w ** 2), axis=0) ** 2", [array(3, 4), array(3, 4)]),
+    "concatenate last": ("np.concatenate([x, w], axis=-1) ** 2", [array(3, 4), array(3, 2)]),
+    "stack": ("np.stack((x, w * x), axis=1) ** 2", [array(3, 4), array(3, 4)]),
+    "slices": ("x[1:, ::2] * w + x[0, 1:3]", [array(3, 4), array(2, 2)]),
+    "take": ("x[np.array([0, 2, 2])] ** 2 + np.take(x, np.array([1, 1, 0]), axis=0)", [array(3, 4)]),
+    "columns": ("x[:, np.array([0, 2, 2])] ** 2", [array(3, 4)]),
+    "mask": ("np.where(x > w, x * w, 0).sum(axis=0)", [array(3, 4), array(3, 4)]),
+    "astype": ("x.astype(np.float64).copy() ** 2", [array(3, 4)]),
+    "softmax": ("scipy.special.softmax(x, axis=-1) * w", [array(3, 4), array(3, 4)]),
+    "log_softmax": ("scipy.special.log_softmax(x, axis=0) * w", [array(3, 4), array(3, 4)]),
+    "logsumexp": ("scipy.special.logsumexp(x, axis=1) * w", [array(3, 4), array(3)]),
+    "facts": ("x * x.shape[0] / np.sqrt(x.size) + x.ndim", [array(3, 4)]),
+    "scalars": ("math.sqrt(2) * x + abs(-x) * np.pi", [array(3, 4)]),
+}  # fmt: skip
+
+
+def _defined(source: str) -> Any:
+    import linecache
+
+    name = f"<kernel {next(_NUMBERS)}>"
+    namespace: dict[str, Any] = {"np": np, "math": math, "scipy": __import__("scipy")}
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    exec(compile(source, name, "exec"), namespace)
+    return namespace["forward"]
+
+
+_NUMBERS = itertools.count()
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_gradients_of_functions_of_arrays_are_finite_differences(name: str) -> None:
+    expression, arrays = EXPRESSIONS[name]
+    names = ["x", "w"][: len(arrays)]
+    unpacked = "(x,)" if len(arrays) == 1 else "x, w"
+    check(_defined(f"def forward(args):\n    {unpacked} = args\n    return {expression}\n"), names, (arrays, {}))
+
+
+# ---- the code that is written
+
+
+def tanh(args):  # type: ignore[no-untyped-def]
+    (x,) = args
+    return np.tanh(x)
+
+
+def sigmoid(args):  # type: ignore[no-untyped-def]
+    (x,) = args
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e))
+
+
+def softplus(args):  # type: ignore[no-untyped-def]
+    (x,) = args
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def leaky_relu(args, *, alpha):  # type: ignore[no-untyped-def]
+    (x,) = args
+    return np.where(x > 0, x, alpha * x)
+
+
+def softmax(args, *, axis):  # type: ignore[no-untyped-def]
+    (x,) = args
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def log_softmax(args):  # type: ignore[no-untyped-def]
+    (x,) = args
+    z = x - x.max(axis=-1, keepdims=True)
+    return z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
+
+
+def dense(args, *, bias):  # type: ignore[no-untyped-def]
+    data, weight = args
+    return data @ weight.T + bias
+
+
+def layer_norm(args, *, eps):  # type: ignore[no-untyped-def]
+    x, gamma, beta = args
+    centred, rstd = _centred(x, eps)
+    return centred * rstd * gamma + beta
+
+
+def _centred(x, eps):  # type: ignore[no-untyped-def]
+    """Each row without its mean, and the inverse of its standard deviation."""
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred, 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
+
+
+def rotary(args):  # type: ignore[no-untyped-def]
+    x, c, s = args
+    h = x.shape[-1] // 2
+    a, b = x[..., :h], x[..., h:]
+    return np.concatenate((a * c - b * s, a * s + b * c), axis=-1)
+
+
+def two_results(args):  # type: ignore[no-untyped-def]
+    (x,) = args
+    y = x * x
+    y += 1
+    return y, np.sin(y)
+
+
+ANY = [([array(3)], {}), ([array(2, 3)], {}), ([array(2, 3, 4)], {})]
+FULL = (array(2, 3, 8), array(3, 4), array(3, 4))
+CODE = [
+    (tanh, ["x"], ANY, "y, dy = args\nreturn dy * (1 - y * y)"),
+    (sigmoid, ["x"], ANY, "y, dy = args\nreturn dy * y * (1 - y)"),
+    (softplus, ["x"], ANY, "y, dy = args\nreturn -(dy * np.expm1(-y))"),
+    (
+        leaky_relu,
+        ["x"],
+        [(arrays, {"alpha": 0.1}) for arrays, _ in ANY],
+        "x, dy = args\nreturn np.where(x > 0, dy, alpha * dy)",
+    ),
+    (
+        softmax,
+        ["x"],
+        [(arrays, {"axis": 0}) for arrays, _ in ANY],
+        "y, dy = args\nreturn y * (dy - np.sum(dy * y, axis=axis, keepdims=True))",
+    ),
+    (log_softmax, ["x"], ANY, "y, dy = args\nreturn dy - np.exp(y) * np.sum(dy, axis=-1, keepdims=True)"),
+    (
+        dense,
+        ["data", "weight"],
+        [([array(3, 4), array(2, 4)], {"bias": 1.0})],
+        "data, weight, dy = args\nddata = dy @ weight\ndweight = dy.T @ data\nreturn ddata, dweight",
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "inputs", "calls", "code"), CODE, ids=lambda each: getattr(each, "__name__", ""))
+def test_code_is_as_a_person_writes_it(function: Any, inputs: list[str], calls: list[Any], code: str) -> None:
+    head, *lines = check(function, inputs, *calls).splitlines()
+    assert head.startswith("def backward(args")
+    assert "\n".join(line.strip() for line in lines) == code
+
+
+def test_gradients_of_functions_with_helpers_slices_and_several_results() -> None:
+    parameters = [([array(*shape), array(4), array(4)], {"eps": 1e-5}) for shape in [(4,), (3, 4), (2, 3, 4)]]
+    source = check(layer_norm, ["x", "gamma", "beta"], *parameters)
+    assert "dbeta = np.sum(dy, axis=tuple(range(x.ndim - 1)))" in source
+    assert "np.mean(" in source
+    assert "dx[..., :h]" in check(rotary, ["x", "c", "s"], (FULL, {}))
+    assert "dy, dz" in check(two_results, ["x"], *ANY)
+
+
+# ---- what has no derived gradient
+
+REFUSED = {
+    "for i in range(3):\n        x = x * x": "3: a loop has no derived gradient; write it with arrays",
+    "if x.ndim > 1:\n        x = -x": "3: an `if` has no derived gradient; write np.where",
+    "x[0] = 1": "3: an assignment to elements has no derived gradient; write np.where or np.concatenate",
+    "x = np.sort(x)": "no derivative is known of",
+    "x = np.cumsum(x)": "cumsum without an axis has no derived gradient",
+    "x = x.real": "3: the attribute real of an array has no derived gradient",
+    "x = np.reshape(x, 7)": "3: np.reshape(x, 7) raises ValueError: cannot reshape array of size 3 into shape",
+    "x = undefined(x)": "3: undefined is not defined",
+    "x = np.round(x)": "does not depend on its inputs in a way that has a gradient",
+    "return x, x": "returns 2 arrays, not one for each of y",
+    "pass": "",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_has_no_derived_gradient_is_refused_with_its_line(line: str) -> None:
+    function = _defined(f"def forward(args):\n    (x,) = args\n    {line}\n    return x\n")
+    if not REFUSED[line]:
+        derive_gradient(function, ["x"], ["y"], [Call([array(3)], {})])
+        return
+    with pytest.raises(KernelError, match=re.escape(REFUSED[line])):
+        derive_gradient(function, ["x"], ["y"], [Call([array(3)], {})])
+
+
+def test_a_function_of_a_notebook() -> None:
+    def gelu(x, slope=1.702):  # type: ignore[no-untyped-def]
+        return x / (1 + np.exp(-(slope * x)))
+
+    source = pykernels.derive(gelu)
+    assert source.startswith("def gelu_backward(x, y, dy, *, slope):\n")
+    namespace: dict[str, Any] = {"np": np}
+    exec(source, namespace)
+    x = array(5)
+    slopes = (gelu(x + H) - gelu(x - H)) / (2 * H)
+    np.testing.assert_allclose(namespace["gelu_backward"](x, gelu(x), np.ones(5), slope=1.702), slopes, rtol=1e-6)
