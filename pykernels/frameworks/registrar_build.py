@@ -76,7 +76,8 @@ def compile_registrar(
         flags=(*_OPTIMIZED, *strings, *flags),
         include=include,
         objects=[build_host],
-        libraries=libraries,
+        # A compiler that links the C++ library statically must not mix it with the one of the framework.
+        libraries=(*libraries, "-Wl,--exclude-libs,ALL"),
         key=(*key, host, declared, cache.digest(sources(framework))),
     )
 

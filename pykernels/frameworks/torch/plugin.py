@@ -17,7 +17,7 @@ from pykernels.base import fork, locks
 from pykernels.base.errors import BuildError, KernelError, LoadError, PykernelsError, PykernelsWarning
 from pykernels.base.refusals import MissingName, RefusedCall
 from pykernels.frameworks.registrar_libraries import build_library
-from pykernels.frameworks.torch import fake, python, registrar, vmap
+from pykernels.frameworks.torch import fake, python, registrar, tracing, vmap
 from pykernels.frameworks.torch.layout import Layout
 from pykernels.frameworks.torch.namespace import Namespace
 from pykernels.frameworks.training import mode_of_module
@@ -198,9 +198,20 @@ class TorchOps:
             kernel_id = requests.module_of(op_type, self._modules).kernel_id(op_type)
             return vmap.batched(operator, current(), kernel_id)(info, in_dims, *args, **kwargs)
 
-        library = torch.library.Library(qualified.partition("::")[0], "FRAGMENT")
+        def traced(*args: Any, **kwargs: Any) -> Any:
+            now = current()
+            kernel = requests.module_of(op_type, self._modules).kernel(op_type)
+            try:
+                return tracing.tracer_of(kernel).run(now, args, kwargs)
+            except PykernelsError as error:
+                raise RuntimeError(str(error)) from error
+
+        namespace, _, name = qualified.partition("::")
+        library = torch.library.Library(namespace, "FRAGMENT")
         self._rules += [library, self._backend().infer_with(qualified, infer)]
         torch.library.register_vmap(qualified, batched, lib=library)
+        for device in tracing.DEVICES:
+            library.impl(name, traced, device)
 
     def _backend(self) -> Any:
         return self._make_backend()

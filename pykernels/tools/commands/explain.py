@@ -10,6 +10,7 @@ from typing import Any
 from pykernels.base import paths
 from pykernels.base.errors import PykernelsWarning
 from pykernels.call.steps import Step, forward_step, gradient_steps
+from pykernels.frameworks.installed import find_package
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS, PYTHON, WHOLE_ARRAY, Facts
 from pykernels.kernel.read.source import KernelFunction
 from pykernels.load.module import OpModule
@@ -19,6 +20,7 @@ from pykernels.tools.commands.output import for_each
 
 # More elements would need the same kernels.
 _ELEMENTS = 64
+_CPU = "cpu"
 _MEANINGS = {
     ELEMENTWISE: "one pass over the elements, without temporary arrays",
     FUSED: "as few passes over the elements as the reductions need, block by block",
@@ -34,6 +36,12 @@ def add(commands: Any) -> None:
     arguments.add_ops(parser, required=True)
     arguments.add_dtype(parser)
     arguments.add_inputs(parser)
+    parser.add_argument(
+        "--device",
+        default=_CPU,
+        metavar="DEVICE",
+        help="also say whether the kernels run on a device of PyTorch's (cuda)",
+    )
     parser.set_defaults(run=_run)
 
 
@@ -43,9 +51,10 @@ def _run(options: argparse.Namespace) -> int:
     def explain(module: OpModule) -> None:
         given = sample(module, _ELEMENTS, options.dtype, shapes=options.shapes, attributes=options.attributes)
         forward = forward_step(module, given)
-        _print(module, forward)
-        for step in gradient_steps(module, forward):
+        for step in (forward, *gradient_steps(module, forward)):
             _print(module, step)
+            if options.device != _CPU:
+                print(f"    {f'on {options.device}':<16}{_on_device(step)}")
 
     with warnings.catch_warnings():
         # The output says if a kernel runs as Python.
@@ -58,6 +67,15 @@ def _print(module: OpModule, step: Step) -> None:
     print(f"{module.name} {step.name}: {kernel.signature}")
     for name, value in _lines(kernel.function, kernel.facts):
         print(f"    {name:<16}{value}")
+
+
+def _on_device(step: Step) -> str:
+    if find_package("torch") is None:
+        return "unknown: PyTorch, which runs kernels there, is not installed"
+    from pykernels.frameworks.torch.tracing import why_not
+
+    reason = why_not(step.op, step.call.kernel.function, step.inputs, step.attributes)
+    return f"not: {reason}" if reason else "traced into PyTorch's operators, which its compiler fuses"
 
 
 def _lines(function: KernelFunction, facts: Facts) -> Iterator[tuple[str, str]]:
