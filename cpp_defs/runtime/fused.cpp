@@ -57,6 +57,9 @@ class Run : public Passes {
     }
   }
 
+  // Returns whether a stage found a place outside of an array.
+  bool IsOutside() const { return numbers_[kMaxNumbers] != 0; }
+
  private:
   static int64_t CeilOfPart(int64_t part, int64_t n, int64_t total) {
     return static_cast<int64_t>((static_cast<__int128>(part) * n + total - 1) / total);
@@ -298,6 +301,7 @@ extern "C" __attribute__((visibility("default"))) int32_t pk_kernel_run(const pk
     if (const int32_t status = run->Prepare(kernel, dims, scalars, detail)) return status;
   }
   run->Compute(data, begin, end);
+  if (run->IsOutside()) return PK_RAISED;
   lease.SetComplete();
   return PK_OK;
 }

@@ -108,6 +108,8 @@ class Placing : public Sizes {
         stride *= dims_[axis[3]];
       }
       if (is_void && lost_ != 0) Detach(array);
+      // Stages read the first element even where no place in the tensor is right.
+      if (stride == 0 && array->classes == 0) array->tensor = -1, array->data = stack_;
     }
   }
 

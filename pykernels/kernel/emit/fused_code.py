@@ -16,7 +16,7 @@ import numpy as np
 
 from pykernels.build import linking
 from pykernels.kernel.emit import number_checks, target, vector_math
-from pykernels.kernel.emit.stage_code import STAGE, StageCode
+from pykernels.kernel.emit.stage_code import MAX_NUMBERS, STAGE, StageCode
 from pykernels.kernel.emit.vector_writer import FAST_MATH, Writer
 from pykernels.kernel.expression.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced, Strides
 from pykernels.kernel.expression.axes import Shape, encoded
@@ -42,7 +42,7 @@ from pykernels.kernel.plan.stages import (
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 # The same values as in tables.h.
 _EVEN, _NONEMPTY = 1, 2
-_TOGETHER, _MAX_NUMBERS, _MAX_STAGES, _VARIANTS = 4, 96, 64, 5
+_TOGETHER, _MAX_STAGES, _VARIANTS = 4, 64, 5
 # The number of elements in a short vector.
 _SHORT = 4
 
@@ -98,8 +98,8 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
     module.triple = llvm.get_default_triple()
     instructions = target.instruction_set()
     n_scalars = len(plan.graph.fused.signature.scalars)
-    if n_scalars + len(extents_of(plan)) > _MAX_NUMBERS and not plan.graph.fused.is_elementwise:
-        raise NotExpressible(f"it computes with more than {_MAX_NUMBERS} numbers")
+    if n_scalars + len(extents_of(plan)) > MAX_NUMBERS and not plan.graph.fused.is_elementwise:
+        raise NotExpressible(f"it computes with more than {MAX_NUMBERS} numbers")
     if len(plan.stages) > _MAX_STAGES:
         raise NotExpressible(f"it needs more than {_MAX_STAGES} passes")
     slots = {extent: n_scalars + at for at, extent in enumerate(extents_of(plan))}

@@ -60,6 +60,10 @@ class Operands:
         dtypes = [node.dtype] * len(node.operands)
         if node.name == "where":
             dtypes[0] = np.dtype(np.bool_)
+        elif node.name == "check":
+            dtypes[1:] = [np.dtype(np.bool_)] * 2
+        elif node.name == "gather":
+            dtypes[1] = np.dtype(np.int64)
         lanes = 0 if elements is None else self._writer.lanes
         made = []
         for each, dtype in zip(node.operands, dtypes):

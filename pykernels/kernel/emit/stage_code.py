@@ -18,7 +18,7 @@ from pykernels.kernel.emit import folds
 from pykernels.kernel.emit.masked_memory import from_memory, load, store, to_memory
 from pykernels.kernel.emit.operands import Operands
 from pykernels.kernel.emit.vector_writer import Writer, constant, convert, spread, storage_type
-from pykernels.kernel.expression.array_nodes import Extent, Reduction
+from pykernels.kernel.expression.array_nodes import Extent, Reduction, Start
 from pykernels.kernel.expression.nodes import Node, Operation, dtype_of
 from pykernels.kernel.expression.operations import neutral_of
 from pykernels.kernel.plan.graph import within
@@ -26,6 +26,8 @@ from pykernels.kernel.plan.stages import Array, Plan, Stage, arguments_of, nodes
 
 _I8, _I32, _I64 = (ir.IntType(bits) for bits in (8, 32, 64))
 _BYTES = _I8.as_pointer()
+#: As in fused/tables.h: how many numbers a kernel is given, behind which a stage notes places outside of an array.
+MAX_NUMBERS = OUTSIDE = 96
 #: The type of the function of a stage.
 STAGE = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _I64.as_pointer(), _I64.as_pointer(), _I64, _I64])
 
@@ -247,6 +249,12 @@ class StageCode:
             if array is None:
                 assert isinstance(node, Operation)
                 values[node.order] = self._operands.operation(builder, node, values)
+                if node.name == "check":
+                    _, are_inside, must_be = self._operands.of(builder, node, values)
+                    self._note_outside(builder, are_inside, must_be, mask)
+                continue
+            if isinstance(node, Start):
+                values[node.order] = self._pointer(builder, at_row, array, None)
                 continue
             pointer = self._pointer(builder, at_row, array, at)
             if at is None:
@@ -255,6 +263,18 @@ class StageCode:
                 loaded = load(self._writer, builder, pointer, array.storage, mask)
             values[node.order] = convert(builder, loaded, array.storage, dtype_of(node))
         return values
+
+    def _note_outside(
+        self, builder: ir.IRBuilder, are_inside: ir.Value, must_be: ir.Value, mask: ir.Value | None
+    ) -> None:
+        """Note in the kernel's numbers whether places that must be inside an array are not, but for masked ones."""
+        are_outside = builder.and_(builder.not_(are_inside), must_be)
+        if mask is not None:
+            are_outside = builder.and_(are_outside, mask)
+        flags = ir.IntType(self._lanes)
+        some = builder.icmp_unsigned("!=", builder.bitcast(are_outside, flags), flags(0))
+        pointer = builder.gep(self._function.args[2], [_I64(OUTSIDE)])
+        builder.store(builder.or_(builder.load(pointer), builder.zext(some, _I64)), pointer)
 
     def _fold_row(
         self, builder: ir.IRBuilder, node: Reduction, array: Array, at_row: Sequence[ir.Value], vector: ir.Value

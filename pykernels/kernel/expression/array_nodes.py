@@ -68,6 +68,11 @@ class Sliced(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Start(Sliced):
+    """The first element of an input, or of a reshaped input, from which ``gather`` counts."""
+
+
+@dataclass(frozen=True, eq=False)
 class Joined(Node):
     """Arrays joined along an axis: a result, or a result before a final reshape; operations take its parts instead."""
 

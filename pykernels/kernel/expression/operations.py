@@ -205,6 +205,10 @@ OPERATIONS: Mapping[str, Properties] = {
         # Conversions: to the dtype; of an integer, modulo the dtype's range; rounding float32 to float16.
         _Row("convert", module="", raises=_CONVERSION),
         *(_Row(name, module="") for name in ("wrap", "to_half")),
+        # A place in an array if a flag holds; otherwise 0, and the kernel fails if a second flag holds.
+        # The element at a place, counted from another.
+        _Row("check", module="", cost=_MODERATE),
+        _Row("gather", module="", cost=_HIGH),
     )
 }
 
@@ -261,6 +265,9 @@ BINARY, UNARY, COMPARISONS = (
     for kind in (ast.operator, ast.unaryop, ast.cmpop)
 )
 
+CHECK = Function("check", lambda place, is_inside, must_be: place)
+GATHER = Function("gather", lambda start, place: start)
+
 #: NumPy functions that broadcast several operands, and the position of the first operand.
 OF_SEVERAL: Mapping[str, int] = {
     **{
@@ -285,6 +292,9 @@ RAISING_MATH = frozenset(
 
 #: Functions that return an array of the shape of another, and the value that fills it.
 LIKE: Mapping[Any, int | None] = {np.zeros_like: 0, np.ones_like: 1, np.full_like: None}
+
+#: Functions that return an array of a shape, and the value that fills it.
+FILLED: Mapping[Any, int] = {np.zeros: 0, np.ones: 1}
 
 #: Types that convert a number.
 CONVERSIONS = (bool, int, float, *(np.dtype(code).type for code in "?bhilqBHILQefd"))

@@ -494,6 +494,7 @@ def test_operands_are_evaluated_once(tmp_path: Path) -> None:
         ("x + x.sum(axis=1)", "two axes of one array are broadcast together"),
         ("(x + 1).reshape(x.size) + x.sum()", "it computes with what it reshapes after computing it"),
         ("np.cumsum(x, axis=0)", "a call of np.cumsum"),
+        ("np.zeros(x.shape, np.complex64).real + x", "a call of np.zeros with these arguments"),
     ],
 )
 def test_other_kernels_are_left_to_other_forms(tmp_path: Path, body: str, reason: str) -> None:
