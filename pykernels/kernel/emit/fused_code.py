@@ -172,10 +172,7 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
     arguments = [arguments_of(stage) for stage in plan.stages]
     at_array = {array: at for at, array in enumerate(plan.arrays)}
     views = [array.view for array in plan.arrays if isinstance(array.view, (Reshaped, Sliced))]
-    sources = (view.operand if isinstance(view, Sliced) else view for view in views)
-    reshaped = dict.fromkeys(node for node in (*sources, *map(within, fused.outputs)) if isinstance(node, Reshaped))
     shape_of = fused.axes.shape_of
-    equal = [*((shape_of(node.operand), shape_of(node)) for node in reshaped), *fused.axes.equal]
     reductions = [node for stage in plan.stages for node, _ in stage.folds]
     position_class = _classes_of_positions(plan)
     members: list[list[int]] = [[] for _ in plan.graph.numbers]
@@ -187,7 +184,7 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
         "pk_counts": [
             *(n_inputs, len(fused.tensors) - n_inputs, len(plan.arrays), len(plan.stages)),
             *(len(plan.graph.numbers), len(fused.signature.scalars), len(extents), len(reductions)),
-            *(sum(map(len, fused.tensors)), len(fused.axes.lengths), len(views), len(equal)),
+            *(sum(map(len, fused.tensors)), len(fused.axes.lengths), len(views), len(fused.axes.equal)),
             sum(isinstance(array.view, Counted) for array in plan.arrays),
         ],
         "pk_blocked": [_mask(plan.blocked)],
@@ -196,7 +193,10 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
         "pk_arrays": [
             number
             for array in plan.arrays
-            for number in (array.tensor, array.storage.itemsize, _mask(array.classes), array.is_local)
+            for number in (
+                at_array[array.base] if array.base else array.tensor,
+                *(array.storage.itemsize, _mask(array.classes), array.is_local),
+            )
         ],
         "pk_stage_table": [
             number
@@ -221,7 +221,7 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
         "pk_extents": _shapes([extent.shape for extent in extents]),
         "pk_lengths": _lists(fused.axes.lengths),
         "pk_views": _lists([_view(view, shape_of(view)) for view in views]),
-        "pk_equal": _shapes([shape for pair in equal for shape in pair]),
+        "pk_equal": _shapes([shape for pair in fused.axes.equal for shape in pair]),
         "pk_counted": _shapes([shape_of(array.view) for array in plan.arrays if isinstance(array.view, Counted)]),
         "pk_packed": list(plan.graph.packed),
         "pk_reductions": [number for node in reductions for number in _reduction(node)],

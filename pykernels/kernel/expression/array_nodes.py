@@ -33,7 +33,7 @@ class View(Node):
 
 @dataclass(frozen=True, eq=False)
 class Reshaped(Node):
-    """An input or a result with other axes, whose lengths are in `Axes.lengths`."""
+    """An array with other axes, whose lengths are in `Axes.lengths`."""
 
     operand: Node = field(default_factory=lambda: Node(0))
 

@@ -63,9 +63,11 @@ class Graph:
         for base, is_packed in zip(bases, self.packed):
             if is_packed and not self.is_full(base):
                 raise NotExpressible("it reshapes what may be broadcast")
-        for node in self.nodes:
-            if isinstance(node, Reshaped) and not isinstance(within(node.operand), Input):
-                raise NotExpressible("it computes with what it reshapes after computing it")
+        for memory in map(memory_of, self.nodes):
+            if isinstance(memory, Joined):
+                raise NotExpressible("it computes with what it reshapes after joining it")
+            if not (memory is None or isinstance(memory, Input) or self.is_full(memory)):
+                raise SharedAxes("it reshapes what may be broadcast, and computes with that")
         if self.axes.n_positions > MAX_AXES or any(len(steps) > MAX_STEPS for steps in self.axes.lengths):
             raise NotExpressible("it reshapes too much")
         self.numbers = self._order()
@@ -131,6 +133,19 @@ def within(node: Node) -> Node:
     return node
 
 
+def memory_of(node: Node) -> Node | None:
+    """Return the node in whose memory a reshaped array or a part lies; None for any other node."""
+    if not isinstance(node, (Reshaped, Sliced)):
+        return None
+    found = within(node.operand)
+    while isinstance(found, Reshaped):
+        found = within(found.operand)
+    return found
+
+
 def _operands(node: Node) -> Iterator[Node]:
-    """Return the nodes behind views that a node is computed from; a reshaped input counts as a separate input."""
-    return iter(()) if isinstance(node, Reshaped) else map(within, operands_of(node))
+    """Return the nodes behind views that a node is computed from; a view of an input counts as a separate input."""
+    memory = memory_of(node)
+    if memory is None:
+        return map(within, operands_of(node))
+    return iter(()) if isinstance(memory, Input) else iter((memory,))

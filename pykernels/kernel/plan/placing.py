@@ -8,8 +8,7 @@ import numpy as np
 
 from pykernels.kernel.expression.array_nodes import Counted, Reduction, Reshaped, Sliced
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, dtype_of
-from pykernels.kernel.expression.views import base_of
-from pykernels.kernel.plan.graph import Graph, within
+from pykernels.kernel.plan.graph import Graph, memory_of, within
 from pykernels.kernel.plan.stages import Array, Plan, Stage, arguments_of
 
 #: As in fused/tables.h.
@@ -51,12 +50,10 @@ class Placer:
     def _find_views(self) -> dict[Node, Array]:
         views: dict[Node, Array] = {}
         for node in self._graph.nodes:
-            if isinstance(node, (Reshaped, Sliced)):
-                source = base_of(node)
-                assert isinstance(source, Input)  # `Graph` refuses other sources
-                views[node] = Array(source.position, dtype_of(node), self._graph.classes[node], view=node)
-            elif isinstance(node, Counted):
-                views[node] = Array(-1, dtype_of(node), self._graph.classes[node], view=node)
+            memory = memory_of(node)
+            if memory is not None or isinstance(node, Counted):
+                position = memory.position if isinstance(memory, Input) else -1
+                views[node] = Array(position, dtype_of(node), self._graph.classes[node], view=node)
         return views
 
     def place(self) -> Plan:
@@ -74,19 +71,30 @@ class Placer:
     def _hold(self) -> None:
         """Find memory for intermediate results."""
         readers: dict[Node, list[Stage]] = {}
+        viewed: dict[Array, Node] = {}
         for stage in self._stages:
             for node in self._needed(stage):
                 readers.setdefault(node, []).append(stage)
+                memory = memory_of(node)
+                if memory is not None and not isinstance(memory, Input):
+                    viewed[self._views[node]] = memory
+                    readers.setdefault(memory, []).append(stage)
         for node, stage in self._made_in.items():
             if not isinstance(node, Reduction) and (self._whole_target(node) or node not in readers):
                 continue
             users = readers.get(node, [])
-            array = self._borrowed(node, users) or Array(-1, _storage(node), self._graph.classes[node])
+            is_viewed = node in viewed.values()
+            lent = None if is_viewed else self._borrowed(node, users)
+            array = lent or Array(-1, _storage(node), self._graph.classes[node])
             if array.tensor < 0:
-                array.is_local = bool(self._blocked) and set(self._blocked) <= array.classes
+                array.is_local = bool(self._blocked) and set(self._blocked) <= array.classes and not is_viewed
                 array.is_local &= all(user.phase == stage.phase and user.in_block for user in users)
                 self._arrays.append(array)
             self._held[node] = array
+        for view, node in viewed.items():
+            base = self._held.get(node) or self._whole_target(node)
+            assert base is not None
+            view.tensor, view.storage, view.base = base.tensor, base.storage, base
 
     def _connect(self, stage: Stage) -> None:
         for node in self._needed(stage):
