@@ -188,6 +188,7 @@ class Run : public Passes {
   // Returns whether a stage should write to an array now. It may always write to arrays that it does not accumulate
   // into.
   bool IsWanted(const Pass& pass, int array) const {
+    if (arrays_[array].base >= 0) array = arrays_[array].base;
     for (int i = pass.first_fold; i < pass.first_fold + pass.n_folds; ++i) {
       if (pk_folds[i] == array) return only_ == kAllEven ? !single_[i] && !is_void_[i] : only_ == i;
     }

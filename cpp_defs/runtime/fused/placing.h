@@ -265,7 +265,7 @@ class Placing : public Sizes {
       const int64_t bytes = Pack(&array);
       offsets[i] = total;
       counts_[i] = bytes / array.item;
-      total += Aligned(bytes);
+      total += Aligned(std::max(bytes, array.item));  // elements are combined with the first even if there is none
       spare = std::max(spare, bytes);
     }
     if (some_single_) total += Aligned(spare);

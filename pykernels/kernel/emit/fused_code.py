@@ -215,7 +215,7 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
             for node, target in stage.stores
             for array in (stage.reads[within(node)], target)
         ],
-        "pk_folds": [at_array[array] for stage in plan.stages for _, array in stage.folds],
+        "pk_folds": [at_array[array.base or array] for stage in plan.stages for _, array in stage.folds],
         "pk_members": _lists(members),
         "pk_output_shapes": _lists([sorted(axis) for output in fused.outputs for axis in fused.axes.shape_of(output)]),
         "pk_extents": _shapes([extent.shape for extent in extents]),

@@ -320,6 +320,7 @@ EMITTERS: Mapping[str, Emitter] = {
     "digamma": gamma_functions.digamma,
     "check": lambda w, dtype, place, is_inside, _: w.builder.select(is_inside, place, number_like(place, 0)),
     "gather": _gather,
+    "scatter": lambda w, dtype, *operands: operands[-1],
     "where": lambda w, dtype, condition, chosen, otherwise: w.builder.select(condition, chosen, otherwise),
     **{name: _function(row.c) for name, row in OPERATIONS.items() if row.c and row.cost is Cost.HIGH},
 }

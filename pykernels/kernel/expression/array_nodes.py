@@ -25,6 +25,11 @@ class Reduction(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Scattered(Reduction):
+    """The elements of an array combined at places of the result; `operand` has the places and the elements in turn."""
+
+
+@dataclass(frozen=True, eq=False)
 class View(Node):
     """The same elements, with axes of length 1 added or removed."""
 
@@ -69,7 +74,7 @@ class Sliced(Node):
 
 @dataclass(frozen=True, eq=False)
 class Start(Sliced):
-    """The first element of an input, or of a reshaped input, from which ``gather`` counts."""
+    """The first element of an input, of a reshaped input, or of what is `Scattered`, from which places are counted."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,6 +98,18 @@ class Axes:
         """Whether an axis is known to have this length."""
         return (NUMBER, length) in self._steps_of(axis)
 
+    def steps_of(self, shape: Shape) -> list[int]:
+        """Return the steps that compute the number of elements of a shape, the same for shapes that are alike."""
+        left, known = list[Axis](), list[int]()
+        for axis in shape:
+            numbers = [steps[1] for steps in self._steps_of(axis) if steps[0] == NUMBER and len(steps) == 2]
+            known += numbers
+            left += [] if numbers else [axis]
+        steps = [COUNT, *encoded(tuple(left))]
+        for number in known:
+            steps += [NUMBER, number, CALCULATIONS["multiply"]]
+        return steps
+
     def _steps_of(self, axis: Axis) -> set[tuple[int, ...]]:
         """Return the programs that are known to compute the length of an axis."""
         if not axis:

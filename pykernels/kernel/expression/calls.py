@@ -119,6 +119,11 @@ def call_function(called: Any, call: Call) -> Any:
                 require_known(value)
         if operations.look_up(operations.FILLED, called) is not None and positional:
             return _filled(operations.FILLED[called], call)
+        at = operations.look_up(operations.AT, called)
+        if at is not None and len(positional) == 3 and not keywords and axes.has(positional[0]):
+            array, indices, value = positional
+            parts = indices if isinstance(indices, tuple) else (indices,)
+            return gathering.scatter(axes, at, array, parts, value)
         if called is np.arange and len(positional) == 1 and not keywords and isinstance(positional[0], Extent):
             return views.count_to(axes, positional[0])
     substitute = substitutes.find(called, len(positional) + len(keywords))

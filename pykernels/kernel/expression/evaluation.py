@@ -371,6 +371,9 @@ class Evaluation:
         value = calls.call_function(called, call)
         outs = [keyword.value for keyword in node.keywords if keyword.arg == "out"]
         outs += node.args[called.nin :] if isinstance(called, np.ufunc) else []
+        if operations.look_up(operations.AT, called) is not None:
+            self._change(node.args[0], value)
+            return None
         return self._change(outs[0], value) if outs else value
 
 

@@ -1,4 +1,4 @@
-"""Express elements of an input at computed places: ``x[rows, :, columns]`` and `np.take_along_axis`."""
+"""Express elements at computed places: ``x[rows, :, columns]``, `np.take_along_axis` and `np.add.at`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.kernel.expression.array_nodes import Reshaped, Start, Strides
+from pykernels.kernel.expression.array_nodes import Joined, Reshaped, Scattered, Start, Strides
 from pykernels.kernel.expression.axes import UNIT, Axes, Axis, Shape
 from pykernels.kernel.expression.distribution import apply, convert
-from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, dtype_of
-from pykernels.kernel.expression.operations import BINARY, CHECK, COMPARISONS, GATHER, Function
+from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, Operation, dtype_of, operation
+from pykernels.kernel.expression.operations import BINARY, CHECK, COMPARISONS, GATHER, SCATTER, Function, neutral_of
 from pykernels.kernel.expression.selection import view
 from pykernels.kernel.expression.views import count, count_to, places_of
 
@@ -30,7 +30,52 @@ def is_gathering(axes: Axes, parts: Sequence[Any]) -> bool:
 
 def index(axes: Axes, value: Node, parts: Sequence[Any]) -> Node:
     """Return the elements of an input that an index of arrays among whole slices picks."""
-    shape = axes.shape_of(value)
+    coordinates, are_picked, rank = _coordinates(axes, axes.shape_of(value), parts)
+    found = _gathered(axes, value, coordinates, are_picked)
+    shape = axes.shape_of(found)
+    return view(axes, found, (*[UNIT] * (rank - len(shape)), *shape)) if len(shape) < rank else found
+
+
+def scatter(axes: Axes, combine: Function, array: Node, parts: Sequence[Any], value: Any) -> Node:
+    """Return an array whose elements that an index picks are combined with a value, as often as they are picked."""
+    shape, dtype = axes.shape_of(array), dtype_of(array)
+    if dtype.kind == "b" or dtype == np.float16 or dtype_of(operation(combine, [array, value])) != dtype:
+        raise NotExpressible(f"elements of {dtype} that are combined one by one")
+    if not is_gathering(axes, parts):
+        raise NotExpressible("an index without arrays")
+    coordinates, are_picked, rank = _coordinates(axes, shape, parts)
+    if len(axes.shape_of(value)) > rank:
+        raise NotExpressible("more axes than the index has")
+    value = convert(value, np.ones(1, dtype), axes) if isinstance(value, Node) else dtype.type(value)
+    place = _place(axes, shape, coordinates, are_picked)
+    made = apply(SCATTER, [place, value], axes)
+    # What is broadcast to the picked elements is not longer than these.
+    axes.equal.append((axes.shape_of(place), axes.shape_of(made)))
+    scattered, before = list(made.parts if isinstance(made, Joined) else (made,)), _bare(array)
+    is_first = isinstance(before, Operation) and before.operands == (neutral_of(combine.name, dtype),)
+    if isinstance(before, Scattered) and before.name == combine.name:
+        scattered, is_first = [before.operand, *scattered], True
+    pairs = [operand for each in scattered if isinstance(each, Operation) for operand in each.operands]
+    if len({axes.shape_of(each) for each in scattered}) > 1 or len(pairs) < 2 * len(scattered):
+        raise NotExpressible("elements of different shapes that are combined one by one")
+    operand = apply(SCATTER, pairs, axes)
+    found = Scattered(np.ones(1, dtype), name=combine.name, operand=operand, folded=axes.shape_of(operand))
+    axes.note(found, shape)
+    result: Node = found if is_first else apply(combine, [array, found], axes)
+    return result
+
+
+def _bare(value: Node) -> Node:
+    """Return what is converted to the dtype that it has."""
+    while isinstance(value, Operation) and value.name == "convert" and isinstance(value.operands[0], Node):
+        if dtype_of(value.operands[0]) != dtype_of(value):
+            break
+        value = value.operands[0]
+    return value
+
+
+def _coordinates(axes: Axes, shape: Shape, parts: Sequence[Any]) -> tuple[list[Node | None], list[bool], int]:
+    """Return what an index picks along each axis, whether arrays pick there, and the rank of all."""
     at = parts.index(...) if ... in parts else len(parts)
     given = [*parts[:at], *[slice(None)] * (len(shape) - len(parts) + (at < len(parts))), *parts[at + 1 :]]
     are_picked = [isinstance(part, Node) for part in given]
@@ -49,8 +94,7 @@ def index(axes: Axes, value: Node, parts: Sequence[Any]) -> Node:
         else:
             place = left.index(at)
             coordinates.append(_numbers(axes, shape[at], total - 1 - place - (rank if place >= before else 0)))
-    found = _gathered(axes, value, coordinates, are_picked)
-    return _spread_before(axes, found, total)
+    return coordinates, are_picked, total
 
 
 def take_along_axis(axes: Axes, arr: Node, indices: Any, axis: Any = -1) -> Node:
@@ -76,21 +120,23 @@ def _spread(axes: Axes, value: Node, behind: int) -> Node:
     return view(axes, value, (*axes.shape_of(value), *[UNIT] * behind)) if behind else value
 
 
-def _spread_before(axes: Axes, value: Node, rank: int) -> Node:
-    """Return an array with axes of length 1 in front, up to a rank."""
-    shape = axes.shape_of(value)
-    return view(axes, value, (*[UNIT] * (rank - len(shape)), *shape)) if len(shape) < rank else value
-
-
 def _gathered(axes: Axes, value: Node, coordinates: Sequence[Node | None], are_picked: Sequence[bool]) -> Node:
-    """Return the elements of an array at coordinates, of which those that are picked are checked."""
+    """Return the elements of an input at coordinates."""
     source = value.operand if isinstance(value, Reshaped) else value
-    if not isinstance(source, Input) or not are_picked[-1]:
-        raise NotExpressible("an index of what is computed" if are_picked[-1] else "an index of rows")
+    if not isinstance(source, Input):
+        raise NotExpressible("an index of what is computed")
     shape = axes.shape_of(value)
     strides = tuple(Strides(-1, 1, -1, at) for axis in shape for at in axis)
     start = Start(np.ones(1, dtype_of(value)), operand=value, strides=strides)
     axes.note(start, ())
+    found: Node = apply(GATHER, [start, _place(axes, shape, coordinates, are_picked)], axes)
+    return found
+
+
+def _place(axes: Axes, shape: Shape, coordinates: Sequence[Node | None], are_picked: Sequence[bool]) -> Node:
+    """Return the places of coordinates in an array, of which those that are picked are checked."""
+    if not are_picked[-1]:
+        raise NotExpressible("an index of rows")
     # What does not depend on whole slices is computed, and checked, once for all of their elements.
     picked: list[Any] = []
     whole: list[Any] = []
@@ -108,7 +154,7 @@ def _gathered(axes: Axes, value: Node, coordinates: Sequence[Node | None], are_p
     place = apply(CHECK, [place, functools.reduce(both, checks), _is_any(axes, axes.shape_of(place))], axes)
     # Where a class of axes has an element only for other arrays, an array without elements is read, too.
     place = apply(_WHERE, [_is_any(axes, shape), place, 0], axes)
-    found: Node = apply(GATHER, [start, functools.reduce(add, whole, place)], axes)
+    found: Node = functools.reduce(add, whole, place)
     return found
 
 

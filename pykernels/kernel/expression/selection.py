@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pykernels.kernel.expression import array_nodes
-from pykernels.kernel.expression.array_nodes import Counted, Joined, Part, Reduction, Reshaped, Sliced, Strides, View
+from pykernels.kernel.expression.array_nodes import (
+    Counted,
+    Joined,
+    Part,
+    Reduction,
+    Reshaped,
+    Scattered,
+    Sliced,
+    Strides,
+    View,
+)
 from pykernels.kernel.expression.axes import NUMBER, UNIT, Axes, Axis, Shape
 from pykernels.kernel.expression.construction import apply
 from pykernels.kernel.expression.joining import join
@@ -46,9 +56,13 @@ def reshape(axes: Axes, value: Node, shape: Shape) -> Node:
     before = axes.shape_of(value)
     if [axis for axis in before if axis] == [axis for axis in shape if axis]:
         return view(axes, value, shape)
+    axes.equal.append((before, shape))
+    return _in_memory(axes, value, shape)
+
+
+def _in_memory(axes: Axes, value: Node, shape: Shape) -> Node:
     made = Reshaped(np.ones(1, dtype_of(value)), operand=value)
     axes.note(made, shape)
-    axes.equal.append((before, shape))
     return axes.once(made, value, shape)
 
 
@@ -142,6 +156,8 @@ class _Rearrangement:
             return self._view(value, order, picks)
         if isinstance(value, Operation):
             return self._operation(value, order, picks)
+        if isinstance(value, Scattered):
+            return self._read(_in_memory(self._axes, value, self._axes.shape_of(value)), order, picks)
         if isinstance(value, Reduction):
             return self._reduction(value, order, picks)
         if isinstance(value, Joined):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pykernels.kernel.expression.array_nodes import Counted, Reduction, Reshaped, Sliced
+from pykernels.kernel.expression.array_nodes import Counted, Reduction, Reshaped, Scattered, Sliced, Start
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, dtype_of
 from pykernels.kernel.plan.graph import Graph, memory_of, within
 from pykernels.kernel.plan.stages import Array, Plan, Stage, arguments_of
@@ -36,6 +36,11 @@ class Placer:
         signature = graph.fused.signature
         self._arrays = [Array(at, t.dtype, self._classes_of_tensor(at)) for at, t in enumerate(signature.tensors)]
         self._views = self._find_views()
+        self._starts = {
+            node: Array(-1, dtype_of(node), frozenset(), view=Start(node.sample, operand=node))
+            for node in graph.nodes
+            if isinstance(node, Scattered)
+        }
         self._targets: dict[Node, list[Array]] = {}
         for output, (at, place) in zip(graph.outputs, graph.targets):
             array = self._arrays[signature.n_inputs + at]
@@ -43,7 +48,8 @@ class Placer:
                 array = Array(array.tensor, array.storage, graph.classes[output], view=place)
                 self._arrays.append(array)
             self._targets.setdefault(output, []).append(array)
-        self._arrays += sorted(self._views.values(), key=lambda array: isinstance(array.view, Counted))
+        views = [*self._starts.values(), *self._views.values()]
+        self._arrays += sorted(views, key=lambda array: isinstance(array.view, Counted))
         self._held: dict[Node, Array] = {}
         self._lent: set[Array] = set()
 
@@ -83,7 +89,7 @@ class Placer:
             if not isinstance(node, Reduction) and (self._whole_target(node) or node not in readers):
                 continue
             users = readers.get(node, [])
-            is_viewed = node in viewed.values()
+            is_viewed = node in viewed.values() or node in self._starts
             lent = None if is_viewed else self._borrowed(node, users)
             array = lent or Array(-1, _storage(node), self._graph.classes[node])
             if array.tensor < 0:
@@ -91,6 +97,7 @@ class Placer:
                 array.is_local &= all(user.phase == stage.phase and user.in_block for user in users)
                 self._arrays.append(array)
             self._held[node] = array
+        viewed |= {start: node for node, start in self._starts.items()}
         for view, node in viewed.items():
             base = self._held.get(node) or self._whole_target(node)
             assert base is not None
@@ -107,7 +114,7 @@ class Placer:
                 stage.reads[node] = found
         for root in stage.roots:
             if isinstance(root, Reduction) and self._made_in[root] is stage:
-                stage.folds.append((root, self._held[root]))
+                stage.folds.append((root, self._starts[root] if isinstance(root, Scattered) else self._held[root]))
             else:
                 stage.stores += [(root, array) for array in self._targets.get(root, [])]
                 if root in self._held and not isinstance(root, Reduction):
@@ -189,6 +196,6 @@ def _is_before(maker: Stage, stage: Stage) -> bool:
 def _storage(node: Node) -> np.dtype:
     """Return the dtype that stores a node: float64 for sums, so that the number of parts does not affect accuracy."""
     dtype = dtype_of(node)
-    if dtype.kind == "f" and isinstance(node, Reduction) and node.name == "add":
+    if dtype.kind == "f" and isinstance(node, Reduction) and node.name == "add" and not isinstance(node, Scattered):
         return np.dtype(np.float64)
     return np.dtype(np.float32) if dtype == np.float16 else dtype
