@@ -98,6 +98,11 @@ class Axes:
         """Whether an axis is known to have this length."""
         return (NUMBER, length) in self._steps_of(axis)
 
+    def is_length_of(self, position: int, axis: Axis) -> bool:
+        """Whether an axis is known to be no longer than another, unless that has length 0."""
+        counts = (steps for steps in self._steps_of(frozenset({position})) if steps[:2] == (COUNT, 1))
+        return any(axis.issuperset(steps[3:]) for steps in counts if len(steps) == 3 + steps[2])
+
     def steps_of(self, shape: Shape) -> list[int]:
         """Return the steps that compute the number of elements of a shape, the same for shapes that are alike."""
         left, known = list[Axis](), list[int]()

@@ -53,7 +53,7 @@ def scatter(axes: Axes, combine: Function, array: Node, parts: Sequence[Any], va
     axes.equal.append((axes.shape_of(place), axes.shape_of(made)))
     scattered, before = list(made.parts if isinstance(made, Joined) else (made,)), _bare(array)
     is_first = isinstance(before, Operation) and before.operands == (neutral_of(combine.name, dtype),)
-    if isinstance(before, Scattered) and before.name == combine.name:
+    if isinstance(before, Scattered) and (before.name, before.folded) == (combine.name, axes.shape_of(scattered[0])):
         scattered, is_first = [before.operand, *scattered], True
     pairs = [operand for each in scattered if isinstance(each, Operation) for operand in each.operands]
     if len({axes.shape_of(each) for each in scattered}) > 1 or len(pairs) < 2 * len(scattered):

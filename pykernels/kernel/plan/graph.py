@@ -129,7 +129,8 @@ class Graph:
         shape = self.axes.shape_of(node)
         known = frozenset[int]().union(*shape, *fitting)
         classes = {self.axes.class_of(next(iter(axis))) for axis in shape if axis}
-        return all(at in known or self.axes.class_of(at) not in classes for at in range(self.axes.n_positions))
+        others = (at for at in range(self.axes.n_positions) if self.axes.class_of(at) in classes and at not in known)
+        return all(self.axes.is_length_of(at, known) for at in others)
 
 
 def within(node: Node) -> Node:

@@ -73,6 +73,31 @@ def test_elements_at_places(tmp_path: Path, shapes: tuple[tuple[int, ...], ...])
         check(tmp_path / str(at), text, x, places, v)
 
 
+GRADIENT_OF_BILINEAR = """
+dy, x, places = args
+n, c, h, w = x.shape
+py, px = places[..., 0], places[..., 1]
+y0, x0 = np.floor(py), np.floor(px)
+batch, g = np.arange(n)[:, None, None], dy.transpose(0, 2, 3, 1)
+dx, dpy, dpx = np.zeros_like(x), np.zeros_like(py), np.zeros_like(px)
+for down, right in ((0, 0), (0, 1), (1, 0), (1, 1)):
+    iy, ix = y0 + down, x0 + right
+    wy, wx = 1 - np.abs(py - iy), 1 - np.abs(px - ix)
+    inside = (iy >= 0) & (iy < h) & (ix >= 0) & (ix < w)
+    iy, ix = np.clip(iy, 0, h - 1).astype(np.int64), np.clip(ix, 0, w - 1).astype(np.int64)
+    np.add.at(dx, (batch, slice(None), iy, ix), np.where(inside, wx * wy, 0)[..., None] * g)
+    d = np.where(inside, (g * x[batch, :, iy, ix]).sum(axis=-1), 0)
+    dpy += d * (wx if down else -wx)
+    dpx += d * (wy if right else -wy)
+return dx, np.stack((dpy, dpx), axis=-1)
+"""
+
+
+def test_the_gradient_of_an_interpolation(tmp_path: Path) -> None:
+    dy, x = (RNG.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 21, 17), (2, 3, 8, 9)))
+    check(tmp_path, GRADIENT_OF_BILINEAR, dy, x, RNG.uniform(-1, 9, (2, 21, 17, 2)).astype(np.float32))
+
+
 def test_a_single_element_beside_many(tmp_path: Path) -> None:
     i, v, w = np.array([[1]]), np.ones((1, 1), np.float32), np.ones((1, 5), np.float32)
     check(tmp_path, "i, v, w = args\ny = np.zeros(3, v.dtype)\nnp.add.at(y, i, v)\nreturn y, v * w, i + w", i, v, w)
