@@ -12,7 +12,7 @@ extern const int32_t pk_counts[13];
 extern const int32_t pk_blocked[1];      // the classes that are divided into blocks
 extern const int32_t pk_groups[];        // for every class, the first neighbour that always occurs together with it
 extern const int32_t pk_classes[];       // for every axis of every tensor, its class or -1
-// The tensor or other array whose memory it shares, or -1; bytes of an element, classes, whether it holds one block only.
+// The tensor or other array whose memory it shares, or -1; bytes of an element, classes, whether it holds one block.
 extern const int32_t pk_arrays[][4];
 extern const int32_t pk_stage_table[][9];
 // For every stage, its arrays: the first kReads are read, those from kFirstWritten on are written.
