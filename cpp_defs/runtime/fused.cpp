@@ -57,6 +57,9 @@ class Run : public Passes {
     }
   }
 
+  // Returns whether a stage found a place outside of an array.
+  bool IsOutside() const { return numbers_[kMaxNumbers] != 0; }
+
  private:
   static int64_t CeilOfPart(int64_t part, int64_t n, int64_t total) {
     return static_cast<int64_t>((static_cast<__int128>(part) * n + total - 1) / total);
@@ -185,6 +188,7 @@ class Run : public Passes {
   // Returns whether a stage should write to an array now. It may always write to arrays that it does not accumulate
   // into.
   bool IsWanted(const Pass& pass, int array) const {
+    if (arrays_[array].base >= 0) array = arrays_[array].base;
     for (int i = pass.first_fold; i < pass.first_fold + pass.n_folds; ++i) {
       if (pk_folds[i] == array) return only_ == kAllEven ? !single_[i] && !is_void_[i] : only_ == i;
     }
@@ -298,6 +302,7 @@ extern "C" __attribute__((visibility("default"))) int32_t pk_kernel_run(const pk
     if (const int32_t status = run->Prepare(kernel, dims, scalars, detail)) return status;
   }
   run->Compute(data, begin, end);
+  if (run->IsOutside()) return PK_RAISED;
   lease.SetComplete();
   return PK_OK;
 }

@@ -28,6 +28,7 @@ int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 struct Array {
   char* data;
   int32_t tensor;   // the tensor that owns the memory, or -1
+  int32_t base;     // the array of our own that a view shares memory with, or -1
   int32_t classes;
   int64_t item;
   int64_t offset;   // in bytes, from the beginning of the tensor
@@ -84,7 +85,7 @@ class Placing : public Sizes {
 
   void PlaceTensors(const pk_kernel* kernel) {
     int64_t position = 0;
-    for (int i = 0; i < pk_counts[kInputs] + pk_counts[kOutputs]; ++i) {
+    for (int i = 0; i < n_tensors_; ++i) {
       Array* const array = Open(i);
       int64_t stride = array->item;
       for (int32_t axis = kernel->ranks[i] - 1; axis >= 0; --axis) {
@@ -95,7 +96,7 @@ class Placing : public Sizes {
       position += kernel->ranks[i];
     }
     const int32_t* view = pk_views;
-    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < n_given_; ++i) {
+    for (int i = n_tensors_; i < n_given_; ++i) {
       Array* const array = Open(i);
       const int32_t* const first = view + 1;
       view = first + *view;
@@ -108,12 +109,16 @@ class Placing : public Sizes {
         stride *= dims_[axis[3]];
       }
       if (is_void && lost_ != 0) Detach(array);
+      // Stages read the first element even where no place in the tensor is right.
+      if (stride == 0 && array->classes == 0) array->tensor = array->base = -1, array->data = stack_;
     }
   }
 
   Array* Open(int i) {
     Array& array = arrays_[i];
-    array.tensor = pk_arrays[i][kTensor];
+    const int32_t base = pk_arrays[i][kBase];
+    array.tensor = base < n_tensors_ ? base : -1;
+    array.base = base < n_tensors_ ? -1 : base;
     array.item = pk_arrays[i][kItemSize];
     array.classes = pk_arrays[i][kArrayClasses];
     array.offset = 0;
@@ -123,7 +128,7 @@ class Placing : public Sizes {
 
   // Points a tensor without elements at an arbitrary element wherever one is read.
   void Detach(Array* array) {
-    array->tensor = -1;
+    array->tensor = array->base = -1;
     std::fill_n(array->strides, n_classes_, 0);
     uneven_ |= array->classes;
   }
@@ -138,7 +143,7 @@ class Placing : public Sizes {
   // Returns whether the elements of every part along class c - 1 are as far apart as those along class c together.
   bool FollowEachOther(int c) const {
     if (sizes_[c - 1] == 1 || sizes_[c] == 1) return true;
-    for (int i = pk_counts[kInputs] + pk_counts[kOutputs]; i < n_given_; ++i) {
+    for (int i = n_tensors_; i < n_given_; ++i) {
       const int64_t* const stride = arrays_[i].strides + c;
       if (Has(arrays_[i].classes, c) && stride[-1] != stride[0] * sizes_[c]) return false;
     }
@@ -239,7 +244,7 @@ class Placing : public Sizes {
   // Returns whether the array is in our own memory: it is not a tensor, or it is an output without elements that is
   // computed.
   bool IsOurs(int i) const {
-    const bool is_output = i >= pk_counts[kInputs] && i < pk_counts[kInputs] + pk_counts[kOutputs];
+    const bool is_output = i >= pk_counts[kInputs] && i < n_tensors_;
     return i >= n_given_ || (is_output && arrays_[i].tensor < 0);
   }
 
@@ -260,7 +265,7 @@ class Placing : public Sizes {
       const int64_t bytes = Pack(&array);
       offsets[i] = total;
       counts_[i] = bytes / array.item;
-      total += Aligned(bytes);
+      total += Aligned(std::max(bytes, array.item));  // elements are combined with the first even if there is none
       spare = std::max(spare, bytes);
     }
     if (some_single_) total += Aligned(spare);
@@ -269,6 +274,9 @@ class Placing : public Sizes {
     if (lost_ != 0) std::memset(memory_, 0, kAlignment);
     for (int i = lost_ != 0 ? 0 : n_given_; i < pk_counts[kArrays]; ++i) {
       if (arrays_[i].tensor < 0) arrays_[i].data = memory_ + (IsOurs(i) ? offsets[i] : 0);
+    }
+    for (int i = n_tensors_; i < n_given_; ++i) {
+      if (arrays_[i].base >= 0) arrays_[i].data = arrays_[arrays_[i].base].data + arrays_[i].offset;
     }
     spare_ = memory_ + total - Aligned(spare);
     return true;
@@ -284,8 +292,9 @@ class Placing : public Sizes {
     }
   }
 
-  // The tensors and their reshaped views.
-  const int n_given_ = pk_counts[kInputs] + pk_counts[kOutputs] + pk_counts[kViews];
+  const int n_tensors_ = pk_counts[kInputs] + pk_counts[kOutputs];
+  // The tensors and the views.
+  const int n_given_ = n_tensors_ + pk_counts[kViews];
   bool is_ready_ = false;
   int32_t uneven_;  // classes along which some arrays have one element
   int32_t blocked_classes_;

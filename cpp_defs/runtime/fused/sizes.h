@@ -100,7 +100,7 @@ class Sizes {
   int64_t dims_[kMaxAxes];
   int64_t sizes_[kMaxClasses];
   int32_t lost_;  // classes along which some arrays have one element and others none
-  int64_t numbers_[kMaxNumbers];
+  int64_t numbers_[kMaxNumbers + 1];  // the last is not 0 once a stage found a place outside of an array
   // For every reduction, the classes along which it has a single element, which is broadcast elsewhere in the kernel.
   int32_t single_[kMaxArrays];
   bool is_void_[kMaxArrays];  // and whether it reduces no elements
@@ -166,6 +166,7 @@ class Sizes {
   }
 
   void ReadNumbers(const pk_scalar* scalars) {
+    numbers_[kMaxNumbers] = 0;
     int n = pk_counts[kScalars];
     if (n > 0) std::memcpy(numbers_, scalars, n * sizeof *numbers_);
     const int32_t* at = pk_extents;

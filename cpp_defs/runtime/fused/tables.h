@@ -12,7 +12,7 @@ extern const int32_t pk_counts[13];
 extern const int32_t pk_blocked[1];      // the classes that are divided into blocks
 extern const int32_t pk_groups[];        // for every class, the first neighbour that always occurs together with it
 extern const int32_t pk_classes[];       // for every axis of every tensor, its class or -1
-// Tensor or -1, bytes of an element, classes, whether it holds one block only.
+// The tensor or other array whose memory it shares, or -1; bytes of an element, classes, whether it holds one block.
 extern const int32_t pk_arrays[][4];
 extern const int32_t pk_stage_table[][9];
 // For every stage, its arrays: the first kReads are read, those from kFirstWritten on are written.
@@ -23,8 +23,8 @@ extern const int64_t pk_identities[];    // for each of these, the bits of an el
 extern const int32_t pk_members[];       // for every class, a list of its axes
 extern const int32_t pk_output_shapes[]; // for every axis of every output, a list
 extern const int32_t pk_lengths[];       // for every axis of a reshaped array, the steps that compute its length
-// For every reshaped input and every part of a tensor, a list with four numbers for each axis of the tensor or reshaped
-// tensor: the position of the number that is its first index there, or -1 for 0; its step; the position of its own
+// For every reshaped array and every part of an array, a list with four numbers for each axis of the array or reshaped
+// array: the position of the number that is its first index there, or -1 for 0; its step; the position of its own
 // axis, or -1; the position of the axis itself.
 extern const int32_t pk_views[];
 extern const int32_t pk_equal[];         // pairs of shapes with equally many elements, as before and after a reshape
@@ -48,14 +48,14 @@ enum {
   kInputs, kOutputs, kArrays, kStages, kClasses, kScalars, kExtents, kReductions,
   kAxes,      // of tensors
   kLengths,   // axes of reshaped arrays, which follow those
-  kViews,     // of tensors, which come after these in pk_arrays
+  kViews,     // of arrays, which come after the tensors in pk_arrays
   kEqual,     // pairs of shapes
   kCounted    // the counting arrays (0, 1, ...), which follow the views
 };
 // Of pk_lengths:
 enum { kNumber, kCount, kMultiply, kFloorDivide, kAdd, kSubtract, kMaximum, kMinimum };
 // Of pk_arrays:
-enum { kTensor, kItemSize, kArrayClasses, kIsLocal };
+enum { kBase, kItemSize, kArrayClasses, kIsLocal };
 // Of pk_stage_table:
 enum { kPhase, kInBlock, kDomain, kArguments, kFolds, kAddsRows, kReads, kFirstWritten, kCopies };
 // The variants of a stage in pk_stages; all but the first may be null, and all if it only copies:

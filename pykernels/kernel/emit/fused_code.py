@@ -16,7 +16,7 @@ import numpy as np
 
 from pykernels.build import linking
 from pykernels.kernel.emit import number_checks, target, vector_math
-from pykernels.kernel.emit.stage_code import STAGE, StageCode
+from pykernels.kernel.emit.stage_code import MAX_NUMBERS, STAGE, StageCode
 from pykernels.kernel.emit.vector_writer import FAST_MATH, Writer
 from pykernels.kernel.expression.array_nodes import Counted, Extent, Reduction, Reshaped, Sliced, Strides
 from pykernels.kernel.expression.axes import Shape, encoded
@@ -42,7 +42,7 @@ from pykernels.kernel.plan.stages import (
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 # The same values as in tables.h.
 _EVEN, _NONEMPTY = 1, 2
-_TOGETHER, _MAX_NUMBERS, _MAX_STAGES, _VARIANTS = 4, 96, 64, 5
+_TOGETHER, _MAX_STAGES, _VARIANTS = 4, 64, 5
 # The number of elements in a short vector.
 _SHORT = 4
 
@@ -98,8 +98,8 @@ def _write(plan: Plan, *, registers: int, fast_math: bool) -> tuple[ir.Module, l
     module.triple = llvm.get_default_triple()
     instructions = target.instruction_set()
     n_scalars = len(plan.graph.fused.signature.scalars)
-    if n_scalars + len(extents_of(plan)) > _MAX_NUMBERS and not plan.graph.fused.is_elementwise:
-        raise NotExpressible(f"it computes with more than {_MAX_NUMBERS} numbers")
+    if n_scalars + len(extents_of(plan)) > MAX_NUMBERS and not plan.graph.fused.is_elementwise:
+        raise NotExpressible(f"it computes with more than {MAX_NUMBERS} numbers")
     if len(plan.stages) > _MAX_STAGES:
         raise NotExpressible(f"it needs more than {_MAX_STAGES} passes")
     slots = {extent: n_scalars + at for at, extent in enumerate(extents_of(plan))}
@@ -172,10 +172,7 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
     arguments = [arguments_of(stage) for stage in plan.stages]
     at_array = {array: at for at, array in enumerate(plan.arrays)}
     views = [array.view for array in plan.arrays if isinstance(array.view, (Reshaped, Sliced))]
-    sources = (view.operand if isinstance(view, Sliced) else view for view in views)
-    reshaped = dict.fromkeys(node for node in (*sources, *map(within, fused.outputs)) if isinstance(node, Reshaped))
     shape_of = fused.axes.shape_of
-    equal = [*((shape_of(node.operand), shape_of(node)) for node in reshaped), *fused.axes.equal]
     reductions = [node for stage in plan.stages for node, _ in stage.folds]
     position_class = _classes_of_positions(plan)
     members: list[list[int]] = [[] for _ in plan.graph.numbers]
@@ -187,7 +184,7 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
         "pk_counts": [
             *(n_inputs, len(fused.tensors) - n_inputs, len(plan.arrays), len(plan.stages)),
             *(len(plan.graph.numbers), len(fused.signature.scalars), len(extents), len(reductions)),
-            *(sum(map(len, fused.tensors)), len(fused.axes.lengths), len(views), len(equal)),
+            *(sum(map(len, fused.tensors)), len(fused.axes.lengths), len(views), len(fused.axes.equal)),
             sum(isinstance(array.view, Counted) for array in plan.arrays),
         ],
         "pk_blocked": [_mask(plan.blocked)],
@@ -196,7 +193,10 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
         "pk_arrays": [
             number
             for array in plan.arrays
-            for number in (array.tensor, array.storage.itemsize, _mask(array.classes), array.is_local)
+            for number in (
+                at_array[array.base] if array.base else array.tensor,
+                *(array.storage.itemsize, _mask(array.classes), array.is_local),
+            )
         ],
         "pk_stage_table": [
             number
@@ -215,13 +215,13 @@ def _tables(plan: Plan) -> dict[str, list[int]]:
             for node, target in stage.stores
             for array in (stage.reads[within(node)], target)
         ],
-        "pk_folds": [at_array[array] for stage in plan.stages for _, array in stage.folds],
+        "pk_folds": [at_array[array.base or array] for stage in plan.stages for _, array in stage.folds],
         "pk_members": _lists(members),
         "pk_output_shapes": _lists([sorted(axis) for output in fused.outputs for axis in fused.axes.shape_of(output)]),
         "pk_extents": _shapes([extent.shape for extent in extents]),
         "pk_lengths": _lists(fused.axes.lengths),
         "pk_views": _lists([_view(view, shape_of(view)) for view in views]),
-        "pk_equal": _shapes([shape for pair in equal for shape in pair]),
+        "pk_equal": _shapes([shape for pair in fused.axes.equal for shape in pair]),
         "pk_counted": _shapes([shape_of(array.view) for array in plan.arrays if isinstance(array.view, Counted)]),
         "pk_packed": list(plan.graph.packed),
         "pk_reductions": [number for node in reductions for number in _reduction(node)],

@@ -60,6 +60,12 @@ class Operands:
         dtypes = [node.dtype] * len(node.operands)
         if node.name == "where":
             dtypes[0] = np.dtype(np.bool_)
+        elif node.name == "check":
+            dtypes[1:] = [np.dtype(np.bool_)] * 2
+        elif node.name == "gather":
+            dtypes[1] = np.dtype(np.int64)
+        elif node.name == "scatter":
+            dtypes[::2] = [np.dtype(np.int64)] * (len(dtypes) // 2)
         lanes = 0 if elements is None else self._writer.lanes
         made = []
         for each, dtype in zip(node.operands, dtypes):

@@ -18,7 +18,7 @@ from pykernels.kernel.emit import folds
 from pykernels.kernel.emit.masked_memory import from_memory, load, store, to_memory
 from pykernels.kernel.emit.operands import Operands
 from pykernels.kernel.emit.vector_writer import Writer, constant, convert, spread, storage_type
-from pykernels.kernel.expression.array_nodes import Extent, Reduction
+from pykernels.kernel.expression.array_nodes import Extent, Reduction, Scattered, Start
 from pykernels.kernel.expression.nodes import Node, Operation, dtype_of
 from pykernels.kernel.expression.operations import neutral_of
 from pykernels.kernel.plan.graph import within
@@ -26,6 +26,8 @@ from pykernels.kernel.plan.stages import Array, Plan, Stage, arguments_of, nodes
 
 _I8, _I32, _I64 = (ir.IntType(bits) for bits in (8, 32, 64))
 _BYTES = _I8.as_pointer()
+#: As in fused/tables.h: how many numbers a kernel is given, behind which a stage notes places outside of an array.
+MAX_NUMBERS = OUTSIDE = 96
 #: The type of the function of a stage.
 STAGE = ir.FunctionType(ir.VoidType(), [_BYTES.as_pointer(), _I64.as_pointer(), _I64.as_pointer(), _I64, _I64])
 
@@ -123,7 +125,11 @@ class StageCode:
     ) -> ir.IRBuilder:
         """Write the loop over columns, `whole` in full vectors and then `rest`; return the builder at its end."""
         fixed = [self._values(builder, at_row) for at_row in at_rows]
-        in_rows = [(node, array) for node, array in self._stage.folds if not self._has_columns(array)]
+        in_rows = [
+            (node, array)
+            for node, array in self._stage.folds
+            if not self._has_columns(array) and not isinstance(node, Scattered)
+        ]
         firsts = [
             constant(neutral_of(node.name, _folded_in(node)), _folded_in(node), self._lanes) for node, _ in in_rows
         ]
@@ -211,7 +217,9 @@ class StageCode:
             store(self._writer, builder, value, pointer, array.storage, mask, streaming=self._streaming)
         self._writer.builder = builder
         for node, array in self._stage.folds:
-            if self._has_columns(array):
+            if isinstance(node, Scattered):
+                self._scatter(builder, node, array, at_row, values, mask)
+            elif self._has_columns(array):
                 order, dtype = within(node.operand).order, _folded_in(node)
                 value = convert(builder, values[order], dtype_of(node), dtype)
                 for other in others:
@@ -247,6 +255,12 @@ class StageCode:
             if array is None:
                 assert isinstance(node, Operation)
                 values[node.order] = self._operands.operation(builder, node, values)
+                if node.name == "check":
+                    _, are_inside, must_be = self._operands.of(builder, node, values)
+                    self._note_outside(builder, are_inside, must_be, mask)
+                continue
+            if isinstance(node, Start):
+                values[node.order] = self._pointer(builder, at_row, array, None)
                 continue
             pointer = self._pointer(builder, at_row, array, at)
             if at is None:
@@ -255,6 +269,41 @@ class StageCode:
                 loaded = load(self._writer, builder, pointer, array.storage, mask)
             values[node.order] = convert(builder, loaded, array.storage, dtype_of(node))
         return values
+
+    def _note_outside(
+        self, builder: ir.IRBuilder, are_inside: ir.Value, must_be: ir.Value, mask: ir.Value | None
+    ) -> None:
+        """Note in the kernel's numbers whether places that must be inside an array are not, but for masked ones."""
+        are_outside = builder.and_(builder.not_(are_inside), must_be)
+        if mask is not None:
+            are_outside = builder.and_(are_outside, mask)
+        flags = ir.IntType(self._lanes)
+        some = builder.icmp_unsigned("!=", builder.bitcast(are_outside, flags), flags(0))
+        pointer = builder.gep(self._function.args[2], [_I64(OUTSIDE)])
+        builder.store(builder.or_(builder.load(pointer), builder.zext(some, _I64)), pointer)
+
+    def _scatter(
+        self,
+        builder: ir.IRBuilder,
+        node: Scattered,
+        array: Array,
+        at_row: Sequence[ir.Value],
+        values: Mapping[int, ir.Value],
+        mask: ir.Value | None,
+    ) -> None:
+        """Combine elements of an array with vectors, one after the other, but for those that are masked."""
+        operation, dtype, start = within(node.operand), dtype_of(node), self._pointer(builder, at_row, array, None)
+        assert isinstance(operation, Operation)
+        operands = self._operands.of(builder, operation, values)
+        neutral = constant(neutral_of(node.name, dtype), dtype, self._lanes)
+        for places, given in zip(operands[::2], operands[1::2]):
+            if mask is not None:
+                given = builder.select(mask, given, neutral)
+                places = builder.select(mask, places, ir.Constant(places.type, 0))
+            for lane in map(_I32, range(self._lanes)):
+                pointer = builder.gep(start, [builder.extract_element(places, lane)])
+                element = builder.extract_element(given, lane)
+                builder.store(folds.combine(self._writer, node.name, dtype, builder.load(pointer), element), pointer)
 
     def _fold_row(
         self, builder: ir.IRBuilder, node: Reduction, array: Array, at_row: Sequence[ir.Value], vector: ir.Value

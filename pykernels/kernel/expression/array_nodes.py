@@ -25,6 +25,11 @@ class Reduction(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Scattered(Reduction):
+    """The elements of an array combined at places of the result; `operand` has the places and the elements in turn."""
+
+
+@dataclass(frozen=True, eq=False)
 class View(Node):
     """The same elements, with axes of length 1 added or removed."""
 
@@ -33,7 +38,7 @@ class View(Node):
 
 @dataclass(frozen=True, eq=False)
 class Reshaped(Node):
-    """An input or a result with other axes, whose lengths are in `Axes.lengths`."""
+    """An array with other axes, whose lengths are in `Axes.lengths`."""
 
     operand: Node = field(default_factory=lambda: Node(0))
 
@@ -65,6 +70,11 @@ class Sliced(Node):
     operand: Node = field(default_factory=lambda: Node(0))
     #: For every axis of the operand.
     strides: tuple[Strides, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Start(Sliced):
+    """The first element of an input, of a reshaped input, or of what is `Scattered`, from which places are counted."""
 
 
 @dataclass(frozen=True, eq=False)

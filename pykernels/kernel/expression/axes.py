@@ -30,7 +30,7 @@ def encoded(shape: Shape) -> list[int]:
 
 
 class SharedAxes(NotExpressible):
-    """An array needs an axis twice, or axes in several orders; views with axes of their own may not."""
+    """An array needs an axis twice, or for itself, or axes in several orders; views with axes of their own may not."""
 
 
 class Axes:
@@ -89,6 +89,42 @@ class Axes:
         if length[:-1] == [COUNT, 1, 1]:
             return frozenset(length[-1:])
         return UNIT if length == [NUMBER, 1] else self._of_length.get(tuple(length))
+
+    def are_alike(self, axis: Axis, other: Axis) -> bool:
+        """Whether two axes are known to have the same length."""
+        return axis == other or not self._steps_of(axis).isdisjoint(self._steps_of(other))
+
+    def has_length(self, axis: Axis, length: int) -> bool:
+        """Whether an axis is known to have this length."""
+        return (NUMBER, length) in self._steps_of(axis)
+
+    def is_length_of(self, position: int, axis: Axis) -> bool:
+        """Whether an axis is known to be no longer than another, unless that has length 0."""
+        counts = (steps for steps in self._steps_of(frozenset({position})) if steps[:2] == (COUNT, 1))
+        return any(axis.issuperset(steps[3:]) for steps in counts if len(steps) == 3 + steps[2])
+
+    def steps_of(self, shape: Shape) -> list[int]:
+        """Return the steps that compute the number of elements of a shape, the same for shapes that are alike."""
+        left, known = list[Axis](), list[int]()
+        for axis in shape:
+            numbers = [steps[1] for steps in self._steps_of(axis) if steps[0] == NUMBER and len(steps) == 2]
+            known += numbers
+            left += [] if numbers else [axis]
+        steps = [COUNT, *encoded(tuple(left))]
+        for number in known:
+            steps += [NUMBER, number, CALCULATIONS["multiply"]]
+        return steps
+
+    def _steps_of(self, axis: Axis) -> set[tuple[int, ...]]:
+        """Return the programs that are known to compute the length of an axis."""
+        if not axis:
+            return {(NUMBER, 1)}
+        found, first = {(COUNT, *encoded((axis,)))}, self.n_positions - len(self.lengths)
+        while len(axis) == 1 and min(axis) >= first:
+            steps = self.lengths[min(axis) - first]
+            found.add(tuple(steps))
+            axis = frozenset(steps[-1:] if steps[:-1] == [COUNT, 1, 1] else ())
+        return found
 
     def note(self, node: Node, shape: Shape) -> None:
         """Set the shape of a node whose operands do not determine it."""

@@ -10,14 +10,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pykernels.kernel.expression import operations, reductions, slicing, substitutes, views
+from pykernels.kernel.expression import gathering, operations, reductions, slicing, substitutes, views
 from pykernels.kernel.expression.array_nodes import Extent, require_known
-from pykernels.kernel.expression.axes import Axes
+from pykernels.kernel.expression.axes import Axes, Shape
 from pykernels.kernel.expression.call_arguments import clip_operands, is_same_kind
 from pykernels.kernel.expression.construction import compute
 from pykernels.kernel.expression.distribution import apply, convert
 from pykernels.kernel.expression.foldings import REDUCTIONS, UFUNC_REDUCTIONS
-from pykernels.kernel.expression.nodes import Node, NotExpressible, Operation, dtype_of, is_array
+from pykernels.kernel.expression.lengths import calculation
+from pykernels.kernel.expression.nodes import KINDS, LARGEST, Node, NotExpressible, Operation, dtype_of, is_array
 from pykernels.kernel.expression.operations import Function
 
 
@@ -87,6 +88,7 @@ _ARRAY_FUNCTIONS: Mapping[Any, _OfArray] = {
     np.split: _with_arguments(slicing.split),
     np.squeeze: views.squeeze,
     np.swapaxes: _ARRAY_METHODS["swapaxes"],
+    np.take_along_axis: _with_arguments(gathering.take_along_axis),
     np.transpose: _with_arguments(slicing.transpose),
 }
 
@@ -117,6 +119,13 @@ def call_function(called: Any, call: Call) -> Any:
         if function is None and not is_like:
             for value in (*positional, *keywords.values()):
                 require_known(value)
+        if operations.look_up(operations.FILLED, called) is not None and positional:
+            return _filled(operations.FILLED[called], call)
+        at = operations.look_up(operations.AT, called)
+        if at is not None and len(positional) == 3 and not keywords and axes.has(positional[0]):
+            array, indices, value = positional
+            parts = indices if isinstance(indices, tuple) else (indices,)
+            return gathering.scatter(axes, at, array, parts, value)
         if called is np.arange and len(positional) == 1 and not keywords and isinstance(positional[0], Extent):
             return views.count_to(axes, positional[0])
     substitute = substitutes.find(called, len(positional) + len(keywords))
@@ -238,6 +247,17 @@ def _as(dtype: np.dtype, value: Any, axes: Axes) -> Any:
     return compute(dtype.type, (value,))
 
 
+def _filled(value: int, call: Call) -> Node:
+    """Return an array of lengths that are known at run time."""
+    given = dict(zip(("shape", "dtype"), call.positional)) | call.keywords
+    shape = given.pop("shape")
+    dtype = compute(np.dtype, (given.pop("dtype", np.float64),))
+    if given or len(call.positional) > 2:
+        raise call.misfit()
+    lengths = shape if isinstance(shape, tuple) else (shape,)
+    return _constant(value, dtype, call.axes.of_lengths([calculation(length) for length in lengths]), call)
+
+
 def _like(filled: int | None, call: Call) -> Node:
     """Return an array of the shape of another, as `np.full_like` and its like do."""
     values = [*call.positional, *([] if filled is None else [filled])]
@@ -246,6 +266,13 @@ def _like(filled: int | None, call: Call) -> Node:
     like, value = values
     dtype = compute(np.dtype, (call.keywords.get("dtype", dtype_of(like)),))
     # Its value does not depend on `like`, but its shape does.
+    return _constant(value, dtype, call.axes.shape_of(like), call)
+
+
+def _constant(value: Any, dtype: np.dtype, shape: Shape, call: Call) -> Node:
+    """Return an array of a shape that is filled with a value."""
+    if dtype.kind not in KINDS or dtype.itemsize > LARGEST:
+        raise call.misfit()
     made = Operation(np.ones(1, dtype), name="convert", operands=(value,), dtype=dtype)
-    call.axes.note(made, call.axes.shape_of(like))
+    call.axes.note(made, shape)
     return made

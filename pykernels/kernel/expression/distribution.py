@@ -14,11 +14,12 @@ from pykernels.kernel.expression.joining import converted, join
 from pykernels.kernel.expression.lengths import FLOOR_DIVIDE, MAXIMUM, MULTIPLY, SUBTRACT, length_of
 from pykernels.kernel.expression.nodes import Node, NotExpressible
 from pykernels.kernel.expression.operations import Function
-from pykernels.kernel.expression.selection import Pick, rearrange
+from pykernels.kernel.expression.selection import Pick, opened, rearrange
 
 
 def apply(function: Function, operands: Sequence[Any], axes: Axes) -> Any:
     """Apply an elementwise function, as `construction.apply` does."""
+    operands = [opened(axes, operand) for operand in operands]
     joined = next((operand for operand in operands if isinstance(operand, Joined)), None)
     if joined is None:
         return construction.apply(function, operands, axes)
@@ -28,6 +29,7 @@ def apply(function: Function, operands: Sequence[Any], axes: Axes) -> Any:
 
 def convert(value: Node, sample: Any, axes: Axes) -> Node:
     """Convert a value to the type of the sample."""
+    value = opened(axes, value)
     if isinstance(value, Joined):
         return converted(axes, value, np.asarray(sample).dtype)
     return construction.convert(value, sample, axes)

@@ -190,9 +190,9 @@ class Evaluation:
             self._assign_in_place(statement)
         elif isinstance(statement, ast.If):
             return self._block(statement.body if self._truth(statement.test) else statement.orelse)
-        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, (ast.Call, ast.Constant)):
             self._value(statement.value)
-        elif not (isinstance(statement, ast.Pass) or _is_docstring(statement)):
+        elif not isinstance(statement, ast.Pass):
             raise NotExpressible
         return _NO_RETURN
 
@@ -371,11 +371,10 @@ class Evaluation:
         value = calls.call_function(called, call)
         outs = [keyword.value for keyword in node.keywords if keyword.arg == "out"]
         outs += node.args[called.nin :] if isinstance(called, np.ufunc) else []
+        if operations.look_up(operations.AT, called) is not None:
+            self._change(node.args[0], value)
+            return None
         return self._change(outs[0], value) if outs else value
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _shares(value: Any, node: Node) -> bool:

@@ -35,7 +35,8 @@ def join(axes: Axes, parts: Sequence[Node], axis: int) -> Node:
     for each in shapes:
         ((first,),) = axes.add([end])
         firsts.append(first)
-        end = [*length_of(first), *length_of(*each[at]), ADD]
+        is_known = end[0] == NUMBER and not each[at]
+        end = [NUMBER, end[1] + 1] if is_known else [*length_of(first), *length_of(*each[at]), ADD]
     (shape[at],) = axes.add([end])
     made = Joined(np.ones(1, dtype), parts=tuple(parts), axis=axis, firsts=tuple(firsts))
     axes.note(made, tuple(shape))

@@ -17,7 +17,8 @@ import numpy as np
 from pykernels.kernel.expression.operations import Function
 
 _numbers = itertools.count()
-_KINDS = "biuf"
+#: The kinds of dtypes that expressions have, and their largest size in bytes.
+KINDS, LARGEST = "biuf", 8
 
 
 class NotExpressible(Exception):
@@ -114,7 +115,7 @@ def operation(function: Function, operands: Sequence[Operand]) -> Operation:
         except Exception as error:
             raise NotExpressible(f"{type(error).__name__}: {error}") from error
     given = np.asarray(result)
-    if any(d.kind not in _KINDS or d.itemsize > 8 for d in (dtype, given.dtype)) or given.ndim > 1:
+    if any(d.kind not in KINDS or d.itemsize > LARGEST for d in (dtype, given.dtype)) or given.ndim > 1:
         raise NotExpressible(f"{function.name} gives {given.dtype}")
     # A sample of ones avoids special values, such as the zero that a difference of samples would be.
     if isinstance(result, np.ndarray):

@@ -266,6 +266,12 @@ OPERATIONS: Mapping[str, Properties] = {
         # Conversions: to the dtype; of an integer, modulo the dtype's range; rounding float32 to float16.
         _Row("convert", module="", raises=_CONVERSION),
         *(_Row(name, module="") for name in ("wrap", "to_half")),
+        # A place in an array if a flag holds; otherwise 0, and the kernel fails if a second flag holds.
+        # The element at a place, counted from another.
+        _Row("check", module="", cost=_MODERATE),
+        _Row("gather", module="", cost=_HIGH),
+        # Places and elements in turn, which `Scattered` combines.
+        _Row("scatter", module="", cost=_HIGH),
     )
 }
 
@@ -286,6 +292,10 @@ BINARY, UNARY, COMPARISONS = (
     }
     for kind in (ast.operator, ast.unaryop, ast.cmpop)
 )
+
+CHECK = Function("check", lambda place, is_inside, must_be: place)
+GATHER = Function("gather", lambda start, place: start)
+SCATTER = Function("scatter", lambda *operands: np.full(1, operands[-1]))
 
 #: NumPy functions that broadcast several operands, and the position of the first operand.
 OF_SEVERAL: Mapping[str, int] = {
@@ -309,14 +319,22 @@ RAISING_MATH = frozenset(
     )
 )
 
+#: Methods of universal functions that combine elements of an array, their first argument, with others.
+AT: Mapping[Any, Function] = {
+    function.at: Function(function.__name__, function) for function in (np.add, np.multiply, np.maximum, np.minimum)
+}
+
 #: Functions that return an array of the shape of another, and the value that fills it.
 LIKE: Mapping[Any, int | None] = {np.zeros_like: 0, np.ones_like: 1, np.full_like: None}
+
+#: Functions that return an array of a shape, and the value that fills it.
+FILLED: Mapping[Any, int] = {np.zeros: 0, np.ones: 1}
 
 #: Types that convert a number.
 CONVERSIONS = (bool, int, float, *(np.dtype(code).type for code in "?bhilqBHILQefd"))
 
 #: Further functions that may be called if all arguments are known.
-STATIC = (len, min, max, round, isinstance, range, tuple, np.dtype, np.finfo, np.iinfo, *CONVERSIONS)
+STATIC = (len, min, max, round, isinstance, range, slice, tuple, np.dtype, np.finfo, np.iinfo, *CONVERSIONS)
 
 
 def find(function: Any) -> Function | None:

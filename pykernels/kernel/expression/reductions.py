@@ -18,7 +18,7 @@ from pykernels.kernel.expression.joining import join
 from pykernels.kernel.expression.lengths import SUBTRACT
 from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of, operation
 from pykernels.kernel.expression.operations import BINARY, Function, find
-from pykernels.kernel.expression.selection import view
+from pykernels.kernel.expression.selection import opened, view
 
 _DIVIDE = Function("divide", operator.truediv)
 
@@ -88,6 +88,9 @@ def _lost(axes: Axes, value: Node, at: frozenset[int]) -> Shape:
 
 
 def _fold(axes: Axes, value: Node, name: str, at: frozenset[int], *, may_be_empty: bool = True) -> Node:
+    value = opened(axes, value)
+    if not any(axes.shape_of(value)[i] for i in at):
+        return value
     if isinstance(value, Joined):
         return _fold_joined(axes, value, name, at, may_be_empty=may_be_empty)
     made = Reduction(

@@ -9,12 +9,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pykernels.kernel.expression import array_nodes
-from pykernels.kernel.expression.array_nodes import Counted, Joined, Part, Reduction, Reshaped, Sliced, Strides, View
+from pykernels.kernel.expression.array_nodes import (
+    Counted,
+    Joined,
+    Part,
+    Reduction,
+    Reshaped,
+    Scattered,
+    Sliced,
+    Strides,
+    View,
+)
 from pykernels.kernel.expression.axes import NUMBER, UNIT, Axes, Axis, Shape
 from pykernels.kernel.expression.construction import apply
 from pykernels.kernel.expression.joining import join
 from pykernels.kernel.expression.lengths import ADD, MAXIMUM, MINIMUM, MULTIPLY, SUBTRACT, length_of
-from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, Operand, Operation
+from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, Operand, Operation, dtype_of
 from pykernels.kernel.expression.operations import BINARY
 
 
@@ -39,6 +49,45 @@ def view(axes: Axes, value: Node, shape: Shape) -> Node:
     made = View(np.ones(1, dtype) if shape else dtype.type(1), operand=value)
     axes.note(made, shape)
     return axes.once(made, value, shape)
+
+
+def reshape(axes: Axes, value: Node, shape: Shape) -> Node:
+    """Return the same elements with axes of other lengths."""
+    before = axes.shape_of(value)
+    if [axis for axis in before if axis] == [axis for axis in shape if axis]:
+        return view(axes, value, shape)
+    axes.equal.append((before, shape))
+    return _in_memory(axes, value, shape)
+
+
+def _in_memory(axes: Axes, value: Node, shape: Shape) -> Node:
+    made = Reshaped(np.ones(1, dtype_of(value)), operand=value)
+    axes.note(made, shape)
+    return axes.once(made, value, shape)
+
+
+def opened(axes: Axes, value: Node) -> Node:
+    """Return stacked arrays that are reshaped behind the axis along which they lie as stacked reshaped arrays.
+
+    Any other value is returned as it is.
+    """
+    if type(value) is View:
+        found = opened(axes, value.operand)
+        return value if found is value.operand else view(axes, found, axes.shape_of(value))
+    if not isinstance(value, Reshaped) or not isinstance(value.operand, Joined):
+        return value
+    joined = value.operand
+    before, after = axes.shape_of(joined), axes.shape_of(value)
+    at = len(before) + joined.axis
+    if any(axes.shape_of(part)[at] for part in joined.parts) or len(after) <= at:
+        return value
+    if not (axes.are_alike(before[at], after[at]) or axes.has_length(after[at], len(joined.parts))):
+        return value
+    # Along other axes than that, all parts have the same lengths.
+    if not all(map(axes.are_alike, axes.shape_of(joined.parts[0])[:at], after[:at])):
+        return value
+    parts = [reshape(axes, part, (*after[:at], UNIT, *after[at + 1 :])) for part in joined.parts]
+    return join(axes, parts, at - len(after))
 
 
 def rearrange(axes: Axes, value: Node, order: Sequence[int], picks: Mapping[int, Pick], *, moves_axes: bool) -> Node:
@@ -96,6 +145,7 @@ class _Rearrangement:
         if not long or (not picks and long == sorted(long) and not self._separates):
             moved = tuple(shape[at] for at in order)
             return value if moved == shape else view(self._axes, value, moved)
+        value = opened(self._axes, value)
         key = (value, order, tuple(sorted((at, id(pick)) for at, pick in picks.items())))
         if key not in self._made:
             self._made[key] = self._make(value, order, picks)
@@ -106,15 +156,17 @@ class _Rearrangement:
             return self._view(value, order, picks)
         if isinstance(value, Operation):
             return self._operation(value, order, picks)
+        if isinstance(value, Scattered):
+            return self._read(_in_memory(self._axes, value, self._axes.shape_of(value)), order, picks)
         if isinstance(value, Reduction):
             return self._reduction(value, order, picks)
         if isinstance(value, Joined):
             return self._joined(value, order, picks)
         if isinstance(value, Counted):
             return self._counted(value, picks)
-        if isinstance(value, (Input, Sliced)) or (isinstance(value, Reshaped) and isinstance(value.operand, Input)):
+        if isinstance(value, (Input, Reshaped, Sliced)):
             return self._read(value, order, picks)
-        raise NotExpressible("a part of what is reshaped after it is computed")
+        raise NotExpressible("a part of an array")
 
     def _read(self, value: Node, order: tuple[int, ...], picks: dict[int, Pick]) -> Node:
         shape = self._axes.shape_of(value)

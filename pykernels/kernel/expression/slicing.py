@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from pykernels.kernel.expression import gathering
 from pykernels.kernel.expression.array_nodes import require_known
 from pykernels.kernel.expression.axes import NUMBER, UNIT, Axes, Axis
 from pykernels.kernel.expression.construction import apply
@@ -31,6 +32,8 @@ _REVERSED = slice(None, None, -1)
 
 def index(axes: Axes, value: Node, given: Sequence[Any]) -> Node:
     """Return ``x[:, None]``, ``x[..., 1:]``, ``x[0]`` and the like."""
+    if gathering.is_gathering(axes, given):
+        return gathering.index(axes, value, given)
     parts = list(map(_checked, given))
     shape = axes.shape_of(value)
     n_axes = sum(part is not None and part is not Ellipsis for part in parts)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.kernel.expression import selection
 from pykernels.kernel.expression.array_nodes import Counted, Extent, Part, Reshaped, Sliced, View, require_known
-from pykernels.kernel.expression.axes import COUNT, NUMBER, UNIT, Axes, Axis, Shape, encoded
+from pykernels.kernel.expression.axes import NUMBER, UNIT, Axes, Axis, Shape
 from pykernels.kernel.expression.lengths import FLOOR_DIVIDE, MULTIPLY, calculation
-from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of
+from pykernels.kernel.expression.nodes import Input, Node, NotExpressible
 from pykernels.kernel.expression.selection import view
 
 
@@ -83,13 +84,14 @@ def reshape(axes: Axes, value: Node, positional: list[Any], keywords: dict[str, 
     known = [calculation(length) for length in given if not _is_rest(length)]
     if len(given) - len(known) > 1:
         raise NotExpressible("a reshape to several axes of unknown length")
-    rest = [COUNT, *encoded(shape), NUMBER, 1]
+    rest = [*axes.steps_of(shape), NUMBER, 1]
     for steps in known:
         rest += [*steps, MULTIPLY]
     rest.append(FLOOR_DIVIDE)
-    made = Reshaped(np.ones(1, dtype_of(value)), operand=value)
-    axes.note(made, axes.of_lengths([rest if _is_rest(length) else calculation(length) for length in given]))
-    return axes.once(made, value, *given)
+    shape = axes.of_lengths([rest if _is_rest(length) else calculation(length) for length in given])
+    if axes.separates_views and not isinstance(base_of(value), Input):
+        value = selection.rearrange(axes, value, range(len(axes.shape_of(value))), {}, moves_axes=True)
+    return selection.reshape(axes, value, shape)
 
 
 def count_to(axes: Axes, length: Extent) -> Node:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterator
 
 from pykernels.kernel.expression import joining
-from pykernels.kernel.expression.array_nodes import Joined, Reduction, Reshaped, Sliced, View, operands_of
+from pykernels.kernel.expression.array_nodes import Joined, Reduction, Reshaped, Scattered, Sliced, View, operands_of
 from pykernels.kernel.expression.axes import Shape, SharedAxes
 from pykernels.kernel.expression.fused import Fused
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, in_order
@@ -62,10 +61,16 @@ class Graph:
         self.nodes = [node for node in in_order(self.outputs, _operands) if self.axes.has(node)]
         for base, is_packed in zip(bases, self.packed):
             if is_packed and not self.is_full(base):
-                raise NotExpressible("it reshapes what may be broadcast")
-        for node in self.nodes:
-            if isinstance(node, Reshaped) and not isinstance(within(node.operand), Input):
-                raise NotExpressible("it computes with what it reshapes after computing it")
+                raise SharedAxes("it reshapes what may be broadcast")
+        for memory in map(memory_of, self.nodes):
+            if isinstance(memory, Joined):
+                raise NotExpressible("it computes with what it reshapes after joining it")
+            if not (memory is None or isinstance(memory, Input) or self.is_full(memory)):
+                raise SharedAxes("it reshapes what may be broadcast, and computes with that")
+        scattered = (node for node in self.nodes if isinstance(node, Scattered))
+        # Its elements are not broadcast by those that are combined with them, which is checked at run time.
+        if not all(self.is_full(node, node.folded) for node in scattered):
+            raise SharedAxes("it combines elements of what may be broadcast")
         if self.axes.n_positions > MAX_AXES or any(len(steps) > MAX_STEPS for steps in self.axes.lengths):
             raise NotExpressible("it reshapes too much")
         self.numbers = self._order()
@@ -110,18 +115,22 @@ class Graph:
 
     def folded(self, node: Reduction) -> frozenset[int]:
         """Return the classes along which a reduction folds."""
-        return self.domain(node) - self.classes[node]
+        return self.domain(node) - (frozenset() if isinstance(node, Scattered) else self.classes[node])
 
     def operands(self, node: Node) -> Iterator[Node]:
         """Return the arrays that a node is computed from."""
         return filter(self.axes.has, _operands(node))
 
-    def is_full(self, node: Node) -> bool:
-        """Whether a node has all elements along its classes, no matter which tensors are broadcast."""
-        members = Counter(map(self.axes.class_of, range(self.axes.n_positions)))
-        return all(
-            len(axis) == members[self.axes.class_of(next(iter(axis)))] for axis in self.axes.shape_of(node) if axis
-        )
+    def is_full(self, node: Node, fitting: Shape = ()) -> bool:
+        """Whether a node has all elements along its classes, no matter which tensors are broadcast.
+
+        Axes that fit those of the node do not count.
+        """
+        shape = self.axes.shape_of(node)
+        known = frozenset[int]().union(*shape, *fitting)
+        classes = {self.axes.class_of(next(iter(axis))) for axis in shape if axis}
+        others = (at for at in range(self.axes.n_positions) if self.axes.class_of(at) in classes and at not in known)
+        return all(self.axes.is_length_of(at, known) for at in others)
 
 
 def within(node: Node) -> Node:
@@ -131,6 +140,19 @@ def within(node: Node) -> Node:
     return node
 
 
+def memory_of(node: Node) -> Node | None:
+    """Return the node in whose memory a reshaped array or a part lies; None for any other node."""
+    if not isinstance(node, (Reshaped, Sliced)):
+        return None
+    found = within(node.operand)
+    while isinstance(found, Reshaped):
+        found = within(found.operand)
+    return found
+
+
 def _operands(node: Node) -> Iterator[Node]:
-    """Return the nodes behind views that a node is computed from; a reshaped input counts as a separate input."""
-    return iter(()) if isinstance(node, Reshaped) else map(within, operands_of(node))
+    """Return the nodes behind views that a node is computed from; a view of an input counts as a separate input."""
+    memory = memory_of(node)
+    if memory is None:
+        return map(within, operands_of(node))
+    return iter(()) if isinstance(memory, Input) else iter((memory,))

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pykernels.kernel.expression.array_nodes import Counted, Reduction, Reshaped, Sliced
+from pykernels.kernel.expression.array_nodes import Counted, Reduction, Reshaped, Scattered, Sliced, Start
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, dtype_of
-from pykernels.kernel.expression.views import base_of
-from pykernels.kernel.plan.graph import Graph, within
+from pykernels.kernel.plan.graph import Graph, memory_of, within
 from pykernels.kernel.plan.stages import Array, Plan, Stage, arguments_of
 
 #: As in fused/tables.h.
@@ -37,6 +36,11 @@ class Placer:
         signature = graph.fused.signature
         self._arrays = [Array(at, t.dtype, self._classes_of_tensor(at)) for at, t in enumerate(signature.tensors)]
         self._views = self._find_views()
+        self._starts = {
+            node: Array(-1, dtype_of(node), frozenset(), view=Start(node.sample, operand=node))
+            for node in graph.nodes
+            if isinstance(node, Scattered)
+        }
         self._targets: dict[Node, list[Array]] = {}
         for output, (at, place) in zip(graph.outputs, graph.targets):
             array = self._arrays[signature.n_inputs + at]
@@ -44,19 +48,18 @@ class Placer:
                 array = Array(array.tensor, array.storage, graph.classes[output], view=place)
                 self._arrays.append(array)
             self._targets.setdefault(output, []).append(array)
-        self._arrays += sorted(self._views.values(), key=lambda array: isinstance(array.view, Counted))
+        views = [*self._starts.values(), *self._views.values()]
+        self._arrays += sorted(views, key=lambda array: isinstance(array.view, Counted))
         self._held: dict[Node, Array] = {}
         self._lent: set[Array] = set()
 
     def _find_views(self) -> dict[Node, Array]:
         views: dict[Node, Array] = {}
         for node in self._graph.nodes:
-            if isinstance(node, (Reshaped, Sliced)):
-                source = base_of(node)
-                assert isinstance(source, Input)  # `Graph` refuses other sources
-                views[node] = Array(source.position, dtype_of(node), self._graph.classes[node], view=node)
-            elif isinstance(node, Counted):
-                views[node] = Array(-1, dtype_of(node), self._graph.classes[node], view=node)
+            memory = memory_of(node)
+            if memory is not None or isinstance(node, Counted):
+                position = memory.position if isinstance(memory, Input) else -1
+                views[node] = Array(position, dtype_of(node), self._graph.classes[node], view=node)
         return views
 
     def place(self) -> Plan:
@@ -74,19 +77,31 @@ class Placer:
     def _hold(self) -> None:
         """Find memory for intermediate results."""
         readers: dict[Node, list[Stage]] = {}
+        viewed: dict[Array, Node] = {}
         for stage in self._stages:
             for node in self._needed(stage):
                 readers.setdefault(node, []).append(stage)
+                memory = memory_of(node)
+                if memory is not None and not isinstance(memory, Input):
+                    viewed[self._views[node]] = memory
+                    readers.setdefault(memory, []).append(stage)
         for node, stage in self._made_in.items():
             if not isinstance(node, Reduction) and (self._whole_target(node) or node not in readers):
                 continue
             users = readers.get(node, [])
-            array = self._borrowed(node, users) or Array(-1, _storage(node), self._graph.classes[node])
+            is_viewed = node in viewed.values() or node in self._starts
+            lent = None if is_viewed else self._borrowed(node, users)
+            array = lent or Array(-1, _storage(node), self._graph.classes[node])
             if array.tensor < 0:
-                array.is_local = bool(self._blocked) and set(self._blocked) <= array.classes
+                array.is_local = bool(self._blocked) and set(self._blocked) <= array.classes and not is_viewed
                 array.is_local &= all(user.phase == stage.phase and user.in_block for user in users)
                 self._arrays.append(array)
             self._held[node] = array
+        viewed |= {start: node for node, start in self._starts.items()}
+        for view, node in viewed.items():
+            base = self._held.get(node) or self._whole_target(node)
+            assert base is not None
+            view.tensor, view.storage, view.base = base.tensor, base.storage, base
 
     def _connect(self, stage: Stage) -> None:
         for node in self._needed(stage):
@@ -99,7 +114,7 @@ class Placer:
                 stage.reads[node] = found
         for root in stage.roots:
             if isinstance(root, Reduction) and self._made_in[root] is stage:
-                stage.folds.append((root, self._held[root]))
+                stage.folds.append((root, self._starts[root] if isinstance(root, Scattered) else self._held[root]))
             else:
                 stage.stores += [(root, array) for array in self._targets.get(root, [])]
                 if root in self._held and not isinstance(root, Reduction):
@@ -181,6 +196,6 @@ def _is_before(maker: Stage, stage: Stage) -> bool:
 def _storage(node: Node) -> np.dtype:
     """Return the dtype that stores a node: float64 for sums, so that the number of parts does not affect accuracy."""
     dtype = dtype_of(node)
-    if dtype.kind == "f" and isinstance(node, Reduction) and node.name == "add":
+    if dtype.kind == "f" and isinstance(node, Reduction) and node.name == "add" and not isinstance(node, Scattered):
         return np.dtype(np.float64)
     return np.dtype(np.float32) if dtype == np.float16 else dtype

@@ -3,8 +3,9 @@
 The classes of axes get numbers, in the order in which they lie in memory. The plan cuts some of them into blocks. It
 prefers classes along which nothing is folded: intermediate results of a block then stay in the caches. Otherwise it
 cuts the first class, whose reductions are complete when all blocks are done. That ends a phase; operations that need
-such a reduction belong to the next phase. Within a phase, a stage that needs a reduction follows the stage that
-computes it, block by block. Other intermediate results are recomputed, not stored, unless they call costly functions.
+such a reduction belong to the next phase, as do those that read a computed array with other axes. Within a phase, a
+stage that needs a reduction follows the stage that computes it, block by block. Other intermediate results are
+recomputed, not stored, unless they call costly functions.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pykernels.kernel.expression.array_nodes import Reduction
 from pykernels.kernel.expression.fused import Fused
 from pykernels.kernel.expression.nodes import Node, Operation
 from pykernels.kernel.expression.operations import OPERATIONS, Cost
-from pykernels.kernel.plan.graph import Graph, within
+from pykernels.kernel.plan.graph import Graph, memory_of, within
 from pykernels.kernel.plan.placing import Placer
 from pykernels.kernel.plan.stages import Plan, Stage
 
@@ -36,6 +37,11 @@ class Planner:
             level = max((self._level[operand] for operand in operands), default=0)
             if isinstance(node, Reduction):
                 level += 1
+            elif memory_of(node) is not None:
+                for operand in operands:
+                    level += 1
+                    if not isinstance(operand, Reduction):
+                        self._kept.add(operand)
             else:
                 for operand in operands:
                     if self._classes[operand] < self._classes[node] and not self._is_cheap(operand):
@@ -101,8 +107,10 @@ class Planner:
         phase: dict[Node, int] = {}
         for node in self._nodes:
             phase[node] = max((phase[operand] for operand in self._graph.operands(node)), default=0)
-            if isinstance(node, Reduction) and self._graph.folded(node) & set(blocked):
-                phase[node] += 1
+            if isinstance(node, Reduction):
+                phase[node] += bool(self._graph.folded(node) & set(blocked))
+            elif memory_of(node) is not None:
+                phase[node] += any(True for _ in self._graph.operands(node))
         stages: dict[tuple[int, bool, int, int, tuple[int, ...]], Stage] = {}
 
         def stage_of(node: Node, level: int) -> Stage:
@@ -120,6 +128,6 @@ class Planner:
         for node in stored:
             stage = stage_of(node, last if isinstance(node, Reduction) else self._level[node])
             stage.roots.append(node)
-            if isinstance(node, Operation):
+            if isinstance(node, Operation) or node in self._kept:
                 made_in[node] = stage
         return Placer(self._graph, [stages[key] for key in sorted(stages)], made_in, blocked).place()

@@ -24,8 +24,10 @@ class Array:
     classes: frozenset[int]
     #: Whether it holds the elements of one block at a time.
     is_local: bool = False
-    #: The reshaped tensor that it is, or what it counts.
+    #: The view of another array that it is, or what it counts.
     view: Node | None = None
+    #: The other array, if that is no tensor.
+    base: Array | None = None
 
 
 @dataclass(eq=False)

@@ -57,6 +57,31 @@ def test_parts_and_transposed_arrays(tmp_path: Path, body: str, shape: tuple[int
     check(tmp_path, body, numbers(*shape))
 
 
+RESHAPED = [
+    "(x * 2).reshape(n, 3, (a // 3) * b) + 1, (x + 1).reshape(x.size) + x.sum(), x.sum(axis=0).reshape(a * b) * 2",
+    "(x - x.sum(axis=-1, keepdims=True)).reshape(n, a * b).max(axis=1, initial=0), np.flip((x > 0).reshape(n, a * b))",
+    "np.stack((x, x + 1), axis=1).reshape(n, 2, a * b) - x.reshape(n, 1, a * b)",
+    "np.stack((x, x * 2)).reshape(2, n * a, 1, b).sum(axis=0), np.stack((x > 0, x > 1)).reshape(2, -1)",
+    "x.transpose(0, 2, 1).reshape(n * b, a) * 2, x.transpose(0, 2, 1).reshape(-1)[::-1]",
+    "(x + 1).reshape(b, a, n) * w[:, None, None], (x * w).reshape(n, a * b)[:, 1:] - 1",
+    "((x * w).reshape(n, 3, (a // 3) * b) * 2).reshape(n, a, b) * w + w",
+]
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        ((3, 6, 8), np.float32),
+        ((33, 9, 70), np.int16),
+        *(pytest.param((n, 6, b), np.float64, marks=pytest.mark.thorough) for n in (0, 1, 3) for b in (1, 5)),
+    ],
+)
+def test_computed_arrays_with_other_axes(tmp_path: Path, shape: tuple[int, ...], dtype: type) -> None:
+    for at, line in enumerate(RESHAPED):
+        body = f"x, w = args\nn, a, b = x.shape\nreturn {line}"
+        check(tmp_path / str(at), body, numbers(*shape, dtype=dtype), numbers(shape[2], dtype=dtype))
+
+
 @pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.float16, np.float64])
 def test_dtypes(tmp_path: Path, dtype: type) -> None:
     body = "x.T, x[:, ::-3], x[:, ::3] * x[0, 0], x.T.max(axis=1), np.where(x.T > 0, x.T, x[0, 1])"

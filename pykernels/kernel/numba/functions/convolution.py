@@ -16,17 +16,47 @@ from pykernels.kernel.numba.target import kernel_target
 _BLOCK = 2048
 
 
+def _adder(count: int) -> Any:
+    """Return a function that adds the products of so many elements of a vector with another to a part of the result.
+
+    It takes the part and its first place in the full convolution, the vectors, and the first of those elements.
+    """
+    # A part of its own for each factor: of an index `k + 1`, numba does not know that it counts from the first element.
+    factors = (f"f{at}, a{at} = v[j + {at}], a[low - j - {at} : low - j - {at} + target.size]" for at in range(count))
+    total = " + ".join(["target[k]", *(f"a{at}[k] * f{at}" for at in range(count))])
+    lines = ("def add(target, low, a, v, j):", *factors, f"for k in range(target.size): target[k] = {total}")
+    namespace: dict[str, Any] = {}
+    exec("\n    ".join(lines), namespace)
+    return compiled(namespace["add"])
+
+
+_add_four, _add_two, _add_one = map(_adder, (4, 2, 1))
+
+
 @compiled
 def _convolved(a: Any, v: Any, begin: Any, end: Any, dtype: Any) -> Any:
     """Return the elements from `begin` to `end` of the full convolution."""
     made = np.zeros(end - begin, dtype)
     for first in range(begin, end, _BLOCK):
-        last = min(first + _BLOCK, end)
-        for j in range(v.size):
-            low, high, factor = max(first, j), min(last, j + a.size), v[j]
-            target, source = made[low - begin : high - begin], a[low - j : high - j]
-            for k in range(target.size):
-                target[k] += source[k] * factor
+        last, j = min(first + _BLOCK, end), 0
+        while j < v.size:
+            count = 4 if v.size - j >= 4 else 2 if v.size - j >= 2 else 1
+            # Between these, all of so many products exist.
+            low, high = max(first, j + count - 1), min(last, j + a.size)
+            if low >= high:
+                low = high = last
+            middle = made[low - begin : high - begin]
+            if count == 4:
+                _add_four(middle, low, a, v, j)
+            elif count == 2:
+                _add_two(middle, low, a, v, j)
+            else:
+                _add_one(middle, low, a, v, j)
+            for each in range(j, j + count if low > first or high < last else j):
+                before, after = max(first, each), min(last, each + a.size)
+                _add_one(made[before - begin : min(low, after) - begin], before, a, v, each)
+                _add_one(made[max(high, before) - begin : after - begin], max(high, before), a, v, each)
+            j += count
     return made
 
 
