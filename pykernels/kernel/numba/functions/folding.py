@@ -26,8 +26,8 @@ from pykernels.kernel.numba.semantics.numpy_operations import writer_of
 # The number of accumulators along a row, and of elements that they take before their results are combined in pairs.
 _LANES = 32
 _CHUNK = 64 * _LANES
-# The number of elements up to which a row needs no lanes.
-_FEW = 8
+# The number of elements up to which a row needs no lanes, and the lanes of those with less than `_MANY` elements.
+_FEW, _MANY = 8, 64
 _I64 = ir.IntType(64)
 
 
@@ -42,7 +42,8 @@ def folder(
 ) -> Any:
     """Return an intrinsic ``fold(x, other, center, extra, start, made)`` that writes to `made`, of the dtype.
 
-    `x` is as `blocks` makes it, and `made` has its first, third and fifth axis.
+    `x` is as `blocks` makes it, and `made` has its first, third and fifth axis. The first axis of both, and of the
+    arrays like them, may have any stride.
 
     Parameters
     ----------
@@ -110,10 +111,16 @@ class _Writer:
         self._types = {name: type_.dtype for name, (type_, _) in arrays.items()}
         self._data = {name: parts(context, builder, *each)[0] for name, each in arrays.items()}
         self._lengths = parts(context, builder, *arrays["x"])[1]
+        # From one index of the first axis to the next, in elements.
+        self._step, self._result_step = (self._first_step(*arrays[name]) for name in ("x", "made"))
         self._type, self._start = signature.args[4], arguments[4]
         self._neutral = context.get_constant(self._type, neutral)
         # The number of elements of a result.
         self._count = builder.mul(self._lengths[1], self._lengths[3])
+
+    def _first_step(self, array: nb.Array, value: Any) -> Any:
+        item = self._context.get_abi_sizeof(self._context.get_data_type(array.dtype))
+        return self._builder.sdiv(parts(self._context, self._builder, array, value)[2][0], _I64(item))
 
     def refuse_empty(self) -> None:
         """Emit an error for results of no elements."""
@@ -146,7 +153,7 @@ class _Writer:
     def _fold_rows_of(self, a: Any, c: Any) -> None:
         """Fold rows into a row of results."""
         builder, width = self._builder, self._lengths[4]
-        at = self._row_of_results(a, c, width)
+        at = self._place_of_result(a, c, width)
         made = builder.gep(self._data["made"], [at], inbounds=True)
         with cgutils.for_range(builder, width) as k:
             self._store(made, k.index, self._start)
@@ -160,7 +167,7 @@ class _Writer:
     def _fold_run(self, a: Any, c: Any, lanes: Any, pairs: Any) -> None:
         """Fold neighbouring elements into one result."""
         builder, n = self._builder, self._lengths[3]
-        at = self._row_of_results(a, c, _I64(1))
+        at = self._place_of_result(a, c, _I64(1))
         center = self._load("center", at)
         total = cgutils.alloca_once_value(builder, self._start)
         builder.store(self._start, total)
@@ -168,19 +175,25 @@ class _Writer:
         builder.store(_I64(0), chunks)
         with cgutils.for_range(builder, self._lengths[1]) as b:
             begin = self._begin(a, b.index, c)
-            with builder.if_else(builder.icmp_signed("<=", n, _I64(_FEW))) as (are_few, are_many):
+            with builder.if_else(builder.icmp_signed("<=", n, _I64(_FEW))) as (are_few, are_more):
                 with are_few, cgutils.for_range(builder, n) as i:
                     term = self._term(builder.add(begin, i.index), center)
                     builder.store(self._combine(builder.load(total), term), total)
                 with (
-                    are_many,
-                    cgutils.for_range(builder, self._ratio(builder.add(n, _I64(_CHUNK - 1)), _CHUNK)) as chunk,
+                    are_more,
+                    builder.if_else(builder.icmp_signed("<", n, _I64(_MANY))) as (are_some, are_many),
                 ):
-                    done = builder.mul(chunk.index, _I64(_CHUNK))
-                    left = builder.sub(n, done)
-                    size = builder.select(builder.icmp_signed("<", left, _I64(_CHUNK)), left, _I64(_CHUNK))
-                    number = self._fold_chunk(builder.add(begin, done), size, center, lanes)
-                    self._push(number, pairs, chunks)
+                    with are_some:
+                        builder.store(self._combine(builder.load(total), self._fold_some(begin, n, center)), total)
+                    with (
+                        are_many,
+                        cgutils.for_range(builder, self._ratio(builder.add(n, _I64(_CHUNK - 1)), _CHUNK)) as chunk,
+                    ):
+                        done = builder.mul(chunk.index, _I64(_CHUNK))
+                        left = builder.sub(n, done)
+                        size = builder.select(builder.icmp_signed("<", left, _I64(_CHUNK)), left, _I64(_CHUNK))
+                        number = self._fold_chunk(builder.add(begin, done), size, center, lanes)
+                        self._push(number, pairs, chunks)
         count = builder.load(chunks)
         with cgutils.for_range(builder, builder.sub(_I64(64), builder.ctlz(count, cgutils.false_bit))) as level:
             is_set = builder.trunc(builder.lshr(count, level.index), ir.IntType(1))
@@ -188,7 +201,32 @@ class _Writer:
                 builder.store(self._combine(self._number(pairs, level.index), builder.load(total)), total)
         self._finish(builder.load(total), at)
 
+    def _fold_some(self, begin: Any, size: Any, center: Any) -> Any:
+        """Fold neighbouring elements in a few lanes, which become one vector."""
+        builder, neutral = self._builder, self._neutral
+        lanes = [cgutils.alloca_once(builder, neutral.type) for _ in range(_FEW)]
+
+        def take(lane: Any, at: Any) -> None:
+            builder.store(self._combine(builder.load(lane), self._term(at, center)), lane)
+
+        for lane in lanes:
+            builder.store(neutral, lane)
+        rows = self._ratio(size, _FEW)
+        with cgutils.for_range(builder, rows) as row:
+            at = builder.add(begin, builder.mul(row.index, _I64(_FEW)))
+            for k, lane in enumerate(lanes):
+                take(lane, builder.add(at, _I64(k)))
+        whole = builder.mul(rows, _I64(_FEW))
+        with cgutils.for_range(builder, builder.sub(size, whole)) as k:
+            take(lanes[0], builder.add(begin, builder.add(whole, k.index)))
+        numbers = [builder.load(lane) for lane in lanes]
+        while len(numbers) > 1:
+            half = len(numbers) // 2
+            numbers = [self._combine(a, b) for a, b in zip(numbers[:half], numbers[half:])]
+        return numbers[0]
+
     def _fold_chunk(self, begin: Any, size: Any, center: Any, lanes: Any) -> Any:
+        """Fold neighbouring elements in lanes, whose results are combined in pairs."""
         builder = self._builder
         with cgutils.for_range(builder, _I64(_LANES)) as k:
             self._store(lanes, k.index, self._neutral)
@@ -242,14 +280,13 @@ class _Writer:
     def _ratio(self, number: Any, divisor: int) -> Any:
         return self._builder.lshr(number, number.type(divisor.bit_length() - 1))
 
-    def _row_of_results(self, a: Any, c: Any, width: Any) -> Any:
-        builder = self._builder
-        return builder.mul(builder.add(builder.mul(a, self._lengths[2]), c), width)
+    def _place_of_result(self, a: Any, c: Any, width: Any) -> Any:
+        return self._builder.add(self._builder.mul(a, self._result_step), self._builder.mul(c, width))
 
     def _begin(self, a: Any, b: Any, c: Any) -> Any:
-        builder, (_, folded, between, n, width) = self._builder, self._lengths
-        row = builder.add(builder.mul(builder.add(builder.mul(a, folded), b), between), c)
-        return builder.mul(row, builder.mul(n, width))
+        builder, (_, _, between, n, width) = self._builder, self._lengths
+        row = builder.add(builder.mul(b, between), c)
+        return builder.add(builder.mul(a, self._step), builder.mul(row, builder.mul(n, width)))
 
     def _load(self, name: str, at: Any) -> Any:
         place = self._builder.gep(self._data[name], [at], inbounds=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types as nb
 from numba.core import errors
+from numba.cpython.unsafe.tuple import tuple_setitem
 
 from pykernels.kernel.expression.operations import OPERATIONS, UFUNC_REDUCTIONS, neutral_of
 from pykernels.kernel.numba.copying import copy
@@ -355,22 +356,29 @@ def _reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0) -> Any:
     if places_of is None or (dtype.kind == "b" and not isinstance(array.dtype, nb.Boolean)):
         return None
     (at,) = positions(axis, array.ndim, "the axis")
-    order = (at, *(each for each in range(array.ndim) if each != at))
-    back = (*range(1, at + 1), 0, *range(at + 1, array.ndim))
+    ends = (at, at, at, at + 1)
+    row_major = _itself if array.layout == "C" else _copied
+    fold, neutral = fold_by(ufunc, dtype), dtype.type(neutral_of(ufunc.__name__, dtype))
 
     def reduce_parts(array: Any, indices: Any) -> Any:
-        source, places = arranged(array, order), places_of(indices)
-        n, count = source.shape[0], places.size
-        made = np.empty((count, *source.shape[1:]), dtype)
+        x, places = blocks(row_major(array), ends), places_of(indices)
+        (outer, _, _, n, inner), count = x.shape, places.size
+        made = np.empty(with_length(array.shape, count), dtype)
+        results = made.reshape((outer, count, inner))
         for i in range(count):
             begin = places[i]
             if begin < 0 or begin >= n:
                 raise IndexError("an index past the end")
             end = places[i + 1] if i + 1 < count else n
-            if begin < end:
-                made[i] = ufunc.reduce(source[begin:end], 0)
+            if end - begin > 1:
+                part, result = x[:, :, :, begin:end], results[:, i : i + 1]
+                fold(part, part, result, result, neutral, result)
             else:
-                made[i] = source[begin]
-        return arranged(made, back)
+                results[:, i] = x[:, 0, 0, begin]
+        return made
+
+    @compiled
+    def with_length(lengths: Any, count: Any) -> Any:
+        return tuple_setitem(lengths, at, count)
 
     return reduce_parts
