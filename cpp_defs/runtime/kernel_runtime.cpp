@@ -313,6 +313,14 @@ void pk_syrk_of(char kind, char triangle, char form, std::int64_t n, std::int64_
   syrk(&triangle, &form, &size, &inner, alpha, a, &stride_a, beta, c, &stride_c);
 }
 
+// Factors a square matrix of float64, and returns 0; the number of a pivot that is 0 if the matrix is singular.
+int pk_getrf_of(std::int64_t n, double* a, int* pivots) {
+  const int size = static_cast<int>(n), stride = AtLeastOne(n);
+  int info = 0;
+  blas->dgetrf(&size, &size, a, &stride, pivots, &info);
+  return info;
+}
+
 // Compiled code calls these only to report errors: of a function above, which has none to report, or a failure to pass
 // an exception's details to Python. The status shows that there was an exception; the plain NumPy run gives details.
 void* PyExc_RuntimeError;

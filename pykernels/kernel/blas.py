@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from pykernels.base import locks
 
 #: The members of ``pk_blas`` (pykernels/blas.h).
-_NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot", "ssyrk", "dsyrk", "sgesv", "dgesv")
+_NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot", "ssyrk", "dsyrk", "dgetrf")
 
 Table: TypeAlias = "ctypes.Array[ctypes.c_void_p]"
 

@@ -1,5 +1,5 @@
-// The matrix products and the solver of linear systems that compiled kernels call, of BLAS and LAPACK: with Fortran's
-// calling convention and 32-bit integers.
+// The matrix products and the factors of matrices that compiled kernels call, of BLAS and LAPACK: with Fortran's calling
+// convention and 32-bit integers.
 #pragma once
 
 extern "C" {
@@ -10,7 +10,7 @@ typedef void (*pk_gemv)(const char*, const int*, const int*, const void*, const 
                         const int*, const void*, void*, const int*);
 typedef void (*pk_syrk)(const char*, const char*, const int*, const int*, const void*, const void*, const int*,
                         const void*, void*, const int*);
-typedef void (*pk_gesv)(const int*, const int*, void*, const int*, int*, void*, const int*, int*);
+typedef void (*pk_getrf)(const int*, const int*, void*, const int*, int*, int*);
 
 struct pk_blas {
   pk_gemm sgemm, dgemm;
@@ -18,7 +18,7 @@ struct pk_blas {
   float (*sdot)(const int*, const void*, const int*, const void*, const int*);
   double (*ddot)(const int*, const void*, const int*, const void*, const int*);
   pk_syrk ssyrk, dsyrk;
-  pk_gesv sgesv, dgesv;
+  pk_getrf dgetrf;
 };
 
 // A library that runs without Python links its own BLAS. Otherwise the loader of a kernel provides one.

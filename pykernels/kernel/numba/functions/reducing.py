@@ -14,7 +14,8 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from pykernels.kernel.expression.operations import OPERATIONS, UFUNC_REDUCTIONS, neutral_of
 from pykernels.kernel.numba.copying import copy
 from pykernels.kernel.numba.functions.along import checked_axis
-from pykernels.kernel.numba.functions.folding import Axes, blocks, dtype_of, folder, lengths_left
+from pykernels.kernel.numba.functions.folded_axes import Axes, blocks, dtype_of, lengths_left
+from pykernels.kernel.numba.functions.folding import folder
 from pykernels.kernel.numba.functions.moving import positions
 from pykernels.kernel.numba.functions.views import arranged
 from pykernels.kernel.numba.implementing import compiled, implements, implements_of_ufuncs, is_array, require_known
