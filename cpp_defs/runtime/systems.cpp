@@ -1,5 +1,5 @@
-// Solves systems of linear equations. LAPACK factors the matrices, as in NumPy; the solutions follow from the factors row
-// by row, for all right-hand sides at once.
+// Solves systems of linear equations. LAPACK factors the matrices, as in NumPy; the solutions follow from the factors
+// row by row, for all right-hand sides at once.
 #include <algorithm>
 #include <climits>
 #include <cstdint>
@@ -34,7 +34,8 @@ struct Factors {
 template <typename V, int kCount>
 void Eliminate(const Factors& factors, double* sides, int64_t step, int64_t row, int64_t begin, int64_t end,
                const double* divisor) {
-  const auto at = [&](int64_t of, int i) { return sides + of * step + i * static_cast<int64_t>(sizeof(V) / sizeof(double)); };
+  constexpr int kLanes = sizeof(V) / sizeof(double);
+  const auto at = [&](int64_t of, int i) { return sides + of * step + i * kLanes; };
   V sums[kCount];  // in registers, once these loops are unrolled
 #pragma GCC unroll 4
   for (int i = 0; i < kCount; ++i) std::memcpy(&sums[i], at(row, i), sizeof(V));

@@ -1,4 +1,4 @@
-// The matrix products and the factors of matrices that compiled kernels call, of BLAS and LAPACK: with Fortran's calling
+// What compiled kernels call of BLAS and LAPACK, matrix products and the factors of matrices: with Fortran's calling
 // convention and 32-bit integers.
 #pragma once
 

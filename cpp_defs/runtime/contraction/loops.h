@@ -159,7 +159,8 @@ struct Loops {
     if constexpr (kDistance == 0) {
       return lanes;
     } else {
-      return SumOfLanes<kDistance / 2>(Ring::Sum(lanes, Moved<kDistance>(lanes, std::make_integer_sequence<int, kLanes>())));
+      const Vector others = Moved<kDistance>(lanes, std::make_integer_sequence<int, kLanes>());
+      return SumOfLanes<kDistance / 2>(Ring::Sum(lanes, others));
     }
   }
   template <int kDistance, int... kLane>
@@ -167,9 +168,11 @@ struct Loops {
 #ifdef __clang__
     return __builtin_shufflevector(lanes, lanes, (kLane ^ kDistance)...);
 #else
-    using Places = std::conditional_t<kItem == 1, int8_t, std::conditional_t<kItem == 2, int16_t, std::conditional_t<kItem == 4, int32_t, int64_t>>>;
-    typedef Places Order __attribute__((vector_size(kVectorBytes)));
-    return __builtin_shuffle(lanes, Order{Places(kLane ^ kDistance)...});
+    using Narrow = std::conditional_t<kItem == 1, int8_t, int16_t>;
+    using Wide = std::conditional_t<kItem == 4, int32_t, int64_t>;
+    using Place = std::conditional_t<kItem < 4, Narrow, Wide>;
+    typedef Place Order __attribute__((vector_size(kVectorBytes)));
+    return __builtin_shuffle(lanes, Order{Place(kLane ^ kDistance)...});
 #endif
   }
 
