@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import types as nb
 from numba.core import errors
-from numba.cpython.unsafe.tuple import tuple_setitem
+from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from pykernels.kernel.expression.operations import OPERATIONS, UFUNC_REDUCTIONS, neutral_of
 from pykernels.kernel.numba.copying import copy
@@ -357,14 +357,17 @@ def _reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0) -> Any:
     if places_of is None or (dtype.kind == "b" and not isinstance(array.dtype, nb.Boolean)):
         return None
     (at,) = positions(axis, array.ndim, "the axis")
-    ends = (at, at, at, at + 1)
+    ends, ndim = (at, at, at, at + 1), array.ndim
     row_major = _itself if array.layout == "C" else _copied
     fold, neutral = fold_by(ufunc, dtype), dtype.type(neutral_of(ufunc.__name__, dtype))
 
     def reduce_parts(array: Any, indices: Any) -> Any:
         x, places = blocks(row_major(array), ends), places_of(indices)
         (outer, _, _, n, inner), count = x.shape, places.size
-        made = np.empty(with_length(array.shape, count), dtype)
+        lengths = np.empty(ndim, np.intp)
+        for i in range(ndim):
+            lengths[i] = count if i == at else array.shape[i]
+        made = np.empty(to_fixed_tuple(lengths, ndim), dtype)
         results = made.reshape((outer, count, inner))
         for i in range(count):
             begin = places[i]
@@ -377,9 +380,5 @@ def _reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0) -> Any:
             else:
                 results[:, i] = x[:, 0, 0, begin]
         return made
-
-    @compiled
-    def with_length(lengths: Any, count: Any) -> Any:
-        return tuple_setitem(lengths, at, count)
 
     return reduce_parts
