@@ -87,9 +87,9 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
     """Yield statements, and those of loops that have no index: loops over elements are numba's."""
     yield body
     for statement in body:
-        if isinstance(statement, (ast.For, ast.While)):
-            if not any(isinstance(node, ast.Subscript) for node in ast.walk(statement)):
-                yield from _blocks(statement.body)
+        has_index = any(isinstance(node, ast.Subscript) for node in ast.walk(statement))
+        if isinstance(statement, (ast.For, ast.While)) and not has_index:
+            yield from _blocks(statement.body)
 
 
 def _names_outside(definition: ast.FunctionDef, lines: Sequence[ast.stmt]) -> set[str]:
