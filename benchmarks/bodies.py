@@ -72,6 +72,7 @@ BODIES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("einsum transpose", "np.einsum('ij->ji', x)", _ROWS),
         ("einsum diagonal", "np.einsum('bii->bi', x)", "x: n 8 8"),
         ("einsum row products", "np.einsum('bi,bi->b', x, y)", _PAIR),
+        ("solve", "np.linalg.solve(x @ x.T + 9 * np.eye(16, dtype=x.dtype), y) * 2", "x: 16 16; y: 16 n"),
     ),
     "joining": (
         ("stack", "np.stack((x, y))", _PAIR),
@@ -260,7 +261,6 @@ BODIES: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "left to Python": (
         ("fft", "np.fft.rfft(x, axis=-1).real.astype(x.dtype) * 2", _ROWS),
-        ("solve", "np.linalg.solve(x @ x.T + 9 * np.eye(16, dtype=x.dtype), y) * 2", "x: 16 16; y: 16 n"),
     ),
 }  # fmt: skip
 

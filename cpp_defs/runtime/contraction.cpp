@@ -19,6 +19,8 @@ int numba_xxgemm(char kind, char transa, char transb, std::intptr_t m, std::intp
                  const void* beta, void* c, std::intptr_t ldc);
 int numba_xxgemv(char kind, char trans, std::intptr_t m, std::intptr_t n, const void* alpha, const void* a,
                  std::intptr_t lda, const void* x, const void* beta, void* y);
+void pk_syrk_of(char kind, char triangle, char form, std::int64_t n, std::int64_t k, const void* alpha, const void* a,
+                std::int64_t step, const void* beta, void* c, std::int64_t c_step);
 }
 
 namespace {
@@ -33,6 +35,8 @@ using contraction::Places;
 
 // Products of fewer multiplications take longer in BLAS than in loops.
 constexpr double kFewest = 256;
+// A matrix times its transpose takes less time as half a product from this number of multiplications on.
+constexpr double kFewestForHalf = 1 << 20;
 // A copy pays off if each of its elements is used this often.
 constexpr int64_t kOften = 8;
 
@@ -134,8 +138,8 @@ struct Products {
     }
     const int64_t m = row->length, n = column != nullptr ? column->length : 1, k = sum.length;
     const int64_t out_step = row->out / kItem;
-    const bool is_small = static_cast<double>(m) * n * k < kFewest;
-    if (is_small || std::max({m, n, k, out_step}) > INT_MAX) return Outcome::kNotForBlas;
+    const double multiplications = static_cast<double>(m) * n * k;
+    if (multiplications < kFewest || std::max({m, n, k, out_step}) > INT_MAX) return Outcome::kNotForBlas;
     const Matrix a(m, row->a, k, sum.a, kItem), b(k, sum.b, n, column != nullptr ? column->b : 0, kItem);
     const bool copies_a = sums > 1 || a.step == 0, copies_b = sums > 1 || b.step == 0;
     if ((copies_a && n < kOften) || (copies_b && m < kOften)) return Outcome::kNotForBlas;
@@ -153,10 +157,16 @@ struct Products {
     }
     const T one = 1, zero = 0;
     const bool is_vector = column == nullptr && sum.b == kItem && row->out == kItem;
+    const bool is_half = multiplications >= kFewestForHalf && column != nullptr && m == n && row->a == column->b &&
+                         sum.a == sum.b;
     others.ForEach(places, [&](const Places& at, bool) {
       if (is_vector) {
         numba_xxgemv(kKind, a.is_turned ? 'n' : 't', a.is_turned ? m : k, a.is_turned ? k : m, &one, at.a, a.step, at.b,
                      &zero, at.out);
+      } else if (is_half && at.a == at.b) {
+        // A matrix times its transpose is symmetric: half of it is the other half.
+        pk_syrk_of(kKind, 'u', a.is_turned ? 'n' : 't', n, k, &one, at.a, a.step, &zero, at.out, out_step);
+        Mirror(reinterpret_cast<T*>(at.out), n, out_step);
       } else {
         // The columns of Fortran's matrices are contiguous: this is the transposed product.
         numba_xxgemm(kKind, b.is_turned ? 't' : 'n', a.is_turned ? 't' : 'n', n, m, k, &one, at.b, b.step, at.a, a.step,
@@ -164,6 +174,18 @@ struct Products {
       }
     });
     return Outcome::kDone;
+  }
+
+  // Copies what is below the diagonal of a square matrix to the place across it, block by block.
+  static void Mirror(T* matrix, int64_t n, int64_t step) {
+    constexpr int64_t kBlock = 16;
+    for (int64_t top = 0; top < n; top += kBlock) {
+      for (int64_t left = 0; left <= top; left += kBlock) {
+        for (int64_t i = top; i < std::min(top + kBlock, n); ++i) {
+          for (int64_t j = left; j < std::min(left + kBlock, i); ++j) matrix[j * step + i] = matrix[i * step + j];
+        }
+      }
+    }
   }
 
   // Continues with a copy of an operand; of several summed axes, with copies of both, where they are one axis.

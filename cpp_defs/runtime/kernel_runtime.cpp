@@ -304,6 +304,23 @@ int numba_xxdot(char kind, char /*conjugate*/, std::intptr_t n, const void* x, c
   return 0;
 }
 
+// Computes a triangle of the product of a matrix and its transpose.
+void pk_syrk_of(char kind, char triangle, char form, std::int64_t n, std::int64_t k, const void* alpha, const void* a,
+                std::int64_t step, const void* beta, void* c, std::int64_t c_step) {
+  const int size = static_cast<int>(n), inner = static_cast<int>(k);
+  const int stride_a = AtLeastOne(step), stride_c = AtLeastOne(c_step);
+  const pk_syrk syrk = kind == 's' ? blas->ssyrk : blas->dsyrk;
+  syrk(&triangle, &form, &size, &inner, alpha, a, &stride_a, beta, c, &stride_c);
+}
+
+// Factors a square matrix of float64, and returns 0; the number of a pivot that is 0 if the matrix is singular.
+int pk_getrf_of(std::int64_t n, double* a, int* pivots) {
+  const int size = static_cast<int>(n), stride = AtLeastOne(n);
+  int info = 0;
+  blas->dgetrf(&size, &size, a, &stride, pivots, &info);
+  return info;
+}
+
 // Compiled code calls these only to report errors: of a function above, which has none to report, or a failure to pass
 // an exception's details to Python. The status shows that there was an exception; the plain NumPy run gives details.
 void* PyExc_RuntimeError;

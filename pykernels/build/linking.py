@@ -15,7 +15,17 @@ ENTRY = "pk_kernel_run"
 #: The file names of a kernel that a process loads, and of one that is linked into a library.
 LOADABLE, RELOCATABLE = "kernel.so", "kernel.o"
 _FOLDER = CPP_DEFS / "runtime"
-_PARTS = ("contraction", "copying", "elementwise", "fused", "kernel_runtime", "ordering", "places", "python_calls")
+_PARTS = (
+    "contraction",
+    "copying",
+    "elementwise",
+    "fused",
+    "kernel_runtime",
+    "ordering",
+    "places",
+    "python_calls",
+    "systems",
+)
 # The folder of a part's headers, if it is another part's.
 _HEADERS = {"places": "ordering"}
 #: The parts of the runtime: the file of each to compile, and the headers that it includes.

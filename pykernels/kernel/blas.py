@@ -1,4 +1,4 @@
-"""Provide the matrix products that compiled kernels call: from the framework's BLAS, else from SciPy's.
+"""Provide the BLAS and LAPACK functions that compiled kernels call: from the framework's library, else from SciPy's.
 
 Two BLAS libraries with thread pools compete for cores, and a small product can take many times as long. So a framework
 with a BLAS of its own offers it here, and kernels share its threads.
@@ -6,6 +6,7 @@ with a BLAS of its own offers it here, and kernels share its threads.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import ctypes
 import importlib
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 from pykernels.base import locks
 
 #: The members of ``pk_blas`` (pykernels/blas.h).
-_NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot")
+_NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot", "ssyrk", "dsyrk", "dgetrf")
 
 Table: TypeAlias = "ctypes.Array[ctypes.c_void_p]"
 
@@ -97,21 +98,21 @@ def _table(addresses: Sequence[int | None]) -> Table:
 
 
 def _from_scipy() -> Table:
-    """Return the addresses of SciPy's BLAS, which it publishes for C callers as capsules (scipy.linalg.cython_blas)."""
+    """Return the addresses of SciPy's functions, which it publishes for C callers as capsules."""
     global _library
-    cython_blas = _load_cython_blas()
-    _library = ctypes.CDLL(cython_blas.__file__)
+    modules = [_load_module(f"scipy.linalg.cython_{name}") for name in ("blas", "lapack")]
+    _library = ctypes.CDLL(modules[0].__file__)
     name_of = ctypes.pythonapi.PyCapsule_GetName
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    capsules = [cython_blas.__pyx_capi__[name] for name in _NAMES]
+    found = collections.ChainMap(*(module.__pyx_capi__ for module in modules))
+    capsules = [found[name] for name in _NAMES]
     return _table([pointer_of(capsule, name_of(capsule)) for capsule in capsules])
 
 
-def _load_cython_blas() -> types.ModuleType:
+def _load_module(name: str) -> types.ModuleType:
     """Import only this module of scipy.linalg: importing the whole package takes some forty times as long."""
-    name = "scipy.linalg.cython_blas"
     if name in sys.modules:
         return sys.modules[name]
     package = importlib.util.find_spec("scipy")

@@ -12,6 +12,7 @@ import ctypes
 import functools
 import itertools
 import pkgutil
+import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -19,50 +20,45 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pykernels.base import fork
-from pykernels.base.errors import KernelError
 from pykernels.kernel.facts import PythonCall
 from pykernels.kernel.read.source import KernelFunction
 
 Description: TypeAlias = "tuple[Any, ...]"
 
-# Addresses are numbers: to convert them to pointers takes ctypes longer.
-_Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-_Drop = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+# The members of ``pk_python`` (cpp_defs/runtime/python_calls.cpp).
+_FUNCTIONS = (
+    *("PyGILState_Ensure", "PyGILState_Release", "PyBytes_FromStringAndSize", "PyLong_FromLong"),
+    *("PyObject_CallFunctionObjArgs", "PyTuple_GetItem", "Py_IncRef", "Py_DecRef", "PyErr_Clear"),
+)
 # The line of the last call that failed in each thread, and its error. The key is the thread's id, as in `python_form`.
 _failures: dict[int, tuple[str, str]] = {}
-# The callbacks of loaded kernels, by the handles of their libraries.
-_callbacks: dict[int, Any] = {}
+# The functions that make the calls of loaded kernels, by the handles of their libraries.
+_makers: dict[int, Callable[[int, bytes], tuple[np.ndarray, ...] | None]] = {}
 # Results in whose memory kernels work: from this number of bytes on, that is faster than a copy.
 _ADOPTED = 1 << 14
-_adopted: dict[int, np.ndarray] = {}
-_numbers = itertools.count(1)
 
 
 def attach(library: ctypes.CDLL, calls: Sequence[PythonCall]) -> None:
     """Let a loaded kernel make its calls of Python. Ops with the same kernel share the library, which stays loaded."""
-    if library._handle in _callbacks:
+    if library._handle in _makers:
         return
-    allocate = library.pk_kernel_allocate
-    allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_int64, ctypes.c_void_p]
-    library.pk_kernel_release.argtypes = [ctypes.c_void_p]
-    adopt = library.pk_kernel_adopt
-    adopt.restype, adopt.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
-    prepared = [_Prepared(call, library) for call in calls]
+    prepared = list(map(_Prepared, calls))
 
-    def make(number: int, arguments: int, results: int) -> int:
+    def make(number: int, arguments: bytes) -> tuple[np.ndarray, ...] | None:
         thread = threading.get_ident()
         _failures.pop(thread, None)
         try:
-            with fork.forbidden(), np.errstate(all="ignore"):
-                prepared[number](arguments, results)
+            with fork.forbidden():
+                return prepared[number](arguments)
         except BaseException as error:
             # No exception, not even an interrupt, may pass through the kernel's frames.
             _failures[thread] = (calls[number].where, f"{type(error).__name__}: {error}")
-            return 0
-        return 1
+            return None
 
-    _callbacks[library._handle] = callbacks = (_Callback(make), _Drop(_adopted.__delitem__))
-    library.pk_kernel_set_python(*callbacks)
+    _makers[library._handle] = make
+    functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _FUNCTIONS]
+    table = (ctypes.c_void_p * len(functions))(*functions)
+    library.pk_kernel_set_python(table, ctypes.py_object(make), ctypes.py_object(None), ctypes.c_int64(_ADOPTED))
 
 
 def take_failure(kernel: KernelFunction, op_name: str) -> str | None:
@@ -74,82 +70,72 @@ def take_failure(kernel: KernelFunction, op_name: str) -> str | None:
 class _Prepared:
     """A call whose function has been found."""
 
-    def __init__(self, call: PythonCall, library: ctypes.CDLL) -> None:
+    def __init__(self, call: PythonCall) -> None:
         self._name = call.name
-        self._function: Callable[..., Any] = pkgutil.resolve_name(call.function)
+        self._function = _without_warnings(pkgutil.resolve_name(call.function))
         self._positional, self._keywords = ast.literal_eval(call.arguments)
         self._result: Description = ast.literal_eval(call.result)
-        self._library = library
         given = (*self._positional, *(each for _, each in self._keywords))
-        self._arguments: Any = ctypes.c_int64 * sum(map(_words_of_argument, given))
-        self._results: Any = ctypes.c_int64 * _words_of_result(self._result)
+        self._words = struct.Struct(f"{sum(map(_words_of_argument, given))}q")
+        if not any(map(_has_number, given)):
+            # Kernels often pass the same memory from call to call. Arrays of it are as good then as new ones.
+            self._read = functools.lru_cache(maxsize=256)(self._read)  # type: ignore[method-assign]
 
-    def __call__(self, arguments: int, results: int) -> None:
-        words = iter(self._arguments.from_address(arguments)[:])
-        positional = [_read(each, words) for each in self._positional]
-        keywords = {name: _read(each, words) for name, each in self._keywords}
+    def __call__(self, arguments: bytes) -> tuple[np.ndarray, ...]:
+        """Make the call, and return its results as arrays that the kernel can read, or have if they are large."""
+        positional, keywords = self._read(arguments)
         returned = self._function(*positional, **keywords)
         if describe(returned) != self._result:
             raise TypeError(
                 f"{self._name} returned {_text(describe(returned))}, and the kernel is compiled for "
                 f"{_text(self._result)}, since that is what it returns for most arguments"
             )
-        made: list[int] = []
+        if type(returned) is np.ndarray:
+            return (_in_memory(returned),)
+        return tuple(map(_in_memory, _leaves(returned)))
+
+    def _read(self, given: bytes) -> tuple[list[Any], dict[str, Any]]:
+        words = iter(self._words.unpack(given))
+        positional = [_read(each, words) for each in self._positional]
+        return positional, {name: _read(each, words) for name, each in self._keywords}
+
+
+def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that ignores errors of floating-point numbers, as compiled code does."""
+    if not hasattr(np, "seterrobj"):
+        return np.errstate(all="ignore")(function)
+
+    # `errstate` of NumPy before 2 takes longer than many functions.
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        size, _, handler = settings = np.geterrobj()
+        np.seterrobj([size, 0, handler])
         try:
-            places, at = self._results.from_address(results), 0
-            for value in _leaves(returned):
-                at = self._store(value, places, at, made)
-        except BaseException:
-            for block in made:
-                self._library.pk_kernel_release(block)
-            raise
+            return function(*arguments, **keywords)
+        finally:
+            np.seterrobj(settings)
 
-    def _store(self, value: Any, results: Any, at: int, made: list[int]) -> int:
-        """Hand a result over to the kernel, and return where the next one goes."""
-        if not isinstance(value, np.ndarray):
-            array = np.asarray(value)
-            ctypes.memmove(ctypes.byref(results, 8 * at), array.ctypes.data, array.nbytes)
-            return at + 2
-        is_own = value.flags.owndata and value.flags.carray  # no view, contiguous, aligned and writeable
-        block, data = self._adopt(value) if is_own and value.nbytes >= _ADOPTED else self._copy(value)
-        if not block:
-            raise KernelError(f"there is no memory for the result of {self._name}: {value.nbytes:,} bytes")
-        made.append(block)
-        end = at + 2 + value.ndim
-        results[at:end] = (block, data, *value.shape)
-        return end
+    return call
 
-    def _adopt(self, value: np.ndarray) -> tuple[int, int]:
-        """Return a block of the memory of an array, and its address."""
-        number = next(_numbers)
-        _adopted[number] = value
-        block = self._library.pk_kernel_adopt(value.ctypes.data, value.nbytes, number)
-        if not block:
-            del _adopted[number]
-        return block, value.ctypes.data
 
-    def _copy(self, value: np.ndarray) -> tuple[int, int]:
-        """Return a new block with the elements of an array, and the address of the first."""
-        data = ctypes.c_void_p()
-        block = self._library.pk_kernel_allocate(value.nbytes, ctypes.byref(data))
-        if block and value.nbytes:
-            np.copyto(_array(data.value or 0, _name_of(value.dtype), value.shape), value)
-        return block, data.value or 0
+def _in_memory(value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    flags, dtype = array.flags, array.dtype
+    is_plain = flags.carray and dtype.isnative  # contiguous, aligned and writeable
+    if is_plain and (flags.owndata or array.nbytes < _ADOPTED):
+        return array
+    return np.array(array, dtype.newbyteorder("="), order="C")
 
 
 class _Memory:
-    """Memory of a kernel, for `numpy.asarray`: of an argument, with its strides, or of a new result."""
+    """Memory of a kernel, for `numpy.asarray`."""
 
     def __init__(self, interface: dict[str, Any]) -> None:
         self.__array_interface__ = interface
 
 
-# Kernels often pass the same memory from call to call. An array of it is as good then as a new one, which takes longer.
-@functools.lru_cache(maxsize=256)
-def _array(address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> np.ndarray:
-    """Return an array in a kernel's memory: that of an argument, which has strides and is read-only, or of a result."""
-    is_read_only = strides is not None
-    interface = {"data": (address, is_read_only), "typestr": np.dtype(dtype).str, "shape": shape, "strides": strides}
+def _array(address: int, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+    """Return the array of an argument, which is read-only."""
+    interface = {"data": (address, True), "typestr": np.dtype(dtype).str, "shape": shape, "strides": strides}
     return np.asarray(_Memory({**interface, "version": 3}))
 
 
@@ -161,10 +147,10 @@ def _words_of_argument(description: Description) -> int:
     return 0 if kind in ("value", "dtype") else 1 + 2 * rest[0] if kind == "array" else 1
 
 
-def _words_of_result(description: Description) -> int:
-    """Return the number of words of a result."""
-    kind, content, *rest = description
-    return sum(map(_words_of_result, content)) if kind == "tuple" else 2 + (rest[0] if kind == "array" else 0)
+def _has_number(description: Description) -> bool:
+    """Whether an argument has a number, of which a call gets the address."""
+    kind, content, *_ = description
+    return any(map(_has_number, content)) if kind == "tuple" else kind in ("number", "python")
 
 
 def _read(description: Description, words: Iterator[int]) -> Any:

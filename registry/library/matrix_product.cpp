@@ -1,4 +1,5 @@
-// The matrix products of kernels in a library that needs no BLAS: Fortran's calling convention, on one thread.
+// The matrix products of kernels in a library that needs no BLAS, and the factors of matrices: Fortran's calling
+// convention, on one thread.
 //
 // Products are computed in tiles of kRows times two vectors, which stay in registers, from copies of blocks of both
 // matrices in the order in which the tiles read them (Goto and van de Geijn, "Anatomy of High-Performance Matrix
@@ -6,6 +7,7 @@
 #include <pykernels/blas.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 
@@ -183,7 +185,38 @@ T DotProduct(const int* n, const void* x, const int* x_step, const void* y, cons
   return Dot<T>(*n, static_cast<const T*>(x), *x_step, static_cast<const T*>(y), *y_step);
 }
 
+// Computes the product of a matrix and its transpose, of which callers need a triangle.
+template <typename T>
+void Syrk(const char* /*triangle*/, const char* form, const int* n, const int* inner, const void* alpha, const void* a,
+          const int* a_step, const void* beta, void* c, const int* c_step) {
+  const bool is_plain = *form == 'n' || *form == 'N';
+  Gemm<T>(is_plain ? "n" : "t", is_plain ? "t" : "n", n, n, inner, alpha, a, a_step, a, a_step, beta, c, c_step);
+}
+
+// Factors a matrix with contiguous columns, and notes by which row each one was replaced, counted from 1.
+void Getrf(const int* rows, const int* columns, void* a, const int* a_step, int* pivots, int* info) {
+  *info = 0;
+  const auto column = [&](Index j) { return static_cast<double*>(a) + j * *a_step; };
+  for (Index k = 0; k < std::min(*rows, *columns); ++k) {
+    double* const pivot_column = column(k);
+    const auto is_less = [](double x, double y) { return std::abs(x) < std::abs(y); };
+    const Index pivot = std::max_element(pivot_column + k, pivot_column + *rows, is_less) - pivot_column;
+    pivots[k] = static_cast<int>(pivot + 1);
+    if (pivot_column[pivot] == 0) {
+      if (*info == 0) *info = static_cast<int>(k + 1);
+      continue;
+    }
+    for (Index j = 0; j < *columns; ++j) std::swap(column(j)[k], column(j)[pivot]);
+    for (Index i = k + 1; i < *rows; ++i) pivot_column[i] /= pivot_column[k];
+    for (Index j = k + 1; j < *columns; ++j) {
+      const double factor = column(j)[k];
+      for (Index i = k + 1; i < *rows; ++i) column(j)[i] -= pivot_column[i] * factor;
+    }
+  }
+}
+
 }  // namespace
 
-extern "C" const pk_blas pk_library_blas = {Gemm<float>,  Gemm<double>,      Gemv<float>,
-                                            Gemv<double>, DotProduct<float>, DotProduct<double>};
+extern "C" const pk_blas pk_library_blas = {
+    Gemm<float>,      Gemm<double>, Gemv<float>,  Gemv<double>, DotProduct<float>,
+    DotProduct<double>, Syrk<float>, Syrk<double>, Getrf};

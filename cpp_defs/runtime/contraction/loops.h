@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "axes.h"
 
@@ -41,11 +42,17 @@ struct Flags {
 template <typename T, typename Ring>
 struct Loops {
   static constexpr int64_t kItem = sizeof(T);
-  typedef T Vector __attribute__((vector_size(16)));
+#ifdef __AVX2__
+  static constexpr int kVectorBytes = 32;
+#else
+  static constexpr int kVectorBytes = 16;
+#endif
+  static constexpr int kLanes = kVectorBytes / sizeof(T);
+  typedef T Vector __attribute__((vector_size(kVectorBytes)));
   // Vectors of results that stay in registers, the length from which BLAS computes an inner product, and the length of
   // an axis that is worth a loop of its own.
   static constexpr int kVectors = 8;
-  static constexpr int64_t kLong = 64, kWide = 8;
+  static constexpr int64_t kLong = 1024, kWide = 8;
 
   template <typename V, bool kIsOne>
   static V Load(const char* from) {
@@ -128,35 +135,66 @@ struct Loops {
     multiply(kItem, axis.a, axis.b);
   }
 
-  // Returns the sum over an axis, computed as several partial sums; if it is contiguous, in vectors.
-  template <typename V, bool kOneOfB>
+  // Returns the sum over an axis, in vectors, of contiguous elements of a and of as many of b, or one.
+  template <bool kOneOfB>
+  static T SumInVectors(const Places& at, int64_t length) {
+    const auto product = [&](int64_t k) { return Product<Vector, false, kOneOfB>(at, k * kItem); };
+    constexpr int kCount = 4;
+    Vector sums[kCount] = {};
+    int64_t k = 0;
+    for (; k + kCount * kLanes <= length; k += kCount * kLanes) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kCount; ++i) sums[i] = Ring::Sum(sums[i], product(k + i * kLanes));
+    }
+    for (; k + kLanes <= length; k += kLanes) sums[0] = Ring::Sum(sums[0], product(k));
+    const Vector sum = Ring::Sum(Ring::Sum(sums[0], sums[1]), Ring::Sum(sums[2], sums[3]));
+    T total = SumOfLanes<kLanes / 2>(sum)[0];
+    for (; k < length; ++k) total = Ring::Sum(total, Product<T, false, kOneOfB>(at, k * kItem));
+    return total;
+  }
+
+  // Adds each lane to the one at a distance, then at half of that, until the first lane is the sum of all.
+  template <int kDistance>
+  static __attribute__((always_inline)) Vector SumOfLanes(Vector lanes) {
+    if constexpr (kDistance == 0) {
+      return lanes;
+    } else {
+      const Vector others = Moved<kDistance>(lanes, std::make_integer_sequence<int, kLanes>());
+      return SumOfLanes<kDistance / 2>(Ring::Sum(lanes, others));
+    }
+  }
+  template <int kDistance, int... kLane>
+  static __attribute__((always_inline)) Vector Moved(Vector lanes, std::integer_sequence<int, kLane...>) {
+#ifdef __clang__
+    return __builtin_shufflevector(lanes, lanes, (kLane ^ kDistance)...);
+#else
+    using Narrow = std::conditional_t<kItem == 1, int8_t, int16_t>;
+    using Wide = std::conditional_t<kItem == 4, int32_t, int64_t>;
+    using Place = std::conditional_t<kItem < 4, Narrow, Wide>;
+    typedef Place Order __attribute__((vector_size(kVectorBytes)));
+    return __builtin_shuffle(lanes, Order{Place(kLane ^ kDistance)...});
+#endif
+  }
+
+  // Returns the sum over an axis of any strides, computed as several partial sums.
   static T Sum(const Places& at, const Axis& summed) {
     constexpr int kCount = 4;
-    constexpr int64_t kLanes = sizeof(V) / sizeof(T);
-    V sums[kCount] = {};
+    const auto product = [&](int64_t k) {
+      return Ring::Product(Load<T, false>(at.a + k * summed.a), Load<T, false>(at.b + k * summed.b));
+    };
+    T sums[kCount] = {};
     int64_t k = 0;
-    for (; k + kCount * kLanes <= summed.length; k += kCount * kLanes) {
+    for (; k + kCount <= summed.length; k += kCount) {
 #pragma GCC unroll 4
-      for (int i = 0; i < kCount; ++i) {
-        const int64_t step = k + i * kLanes;
-        const V b = Load<V, kOneOfB>(at.b + step * summed.b);
-        sums[i] = Ring::Sum(sums[i], Ring::Product(Load<V, false>(at.a + step * summed.a), b));
-      }
+      for (int i = 0; i < kCount; ++i) sums[i] = Ring::Sum(sums[i], product(k + i));
     }
-    T parts[kCount * kLanes];
-    std::memcpy(parts, sums, sizeof sums);
-    T sum = 0;
-    for (const T part : parts) sum = Ring::Sum(sum, part);
-    for (; k < summed.length; ++k) {
-      const T product = Ring::Product(Load<T, false>(at.a + k * summed.a), Load<T, false>(at.b + k * summed.b));
-      sum = Ring::Sum(sum, product);
-    }
-    return sum;
+    for (; k < summed.length; ++k) sums[0] = Ring::Sum(sums[0], product(k));
+    return Ring::Sum(Ring::Sum(sums[0], sums[1]), Ring::Sum(sums[2], sums[3]));
   }
 
   static T Dot(const Places& at, const Axis& summed) {
-    if (summed.a != kItem || (summed.b != kItem && summed.b != 0)) return Sum<T, false>(at, summed);
-    if (summed.b == 0) return Sum<Vector, true>(at, summed);
+    if (summed.a != kItem || (summed.b != kItem && summed.b != 0)) return Sum(at, summed);
+    if (summed.b == 0) return SumInVectors<true>(at, summed.length);
     if constexpr (std::is_floating_point_v<T>) {
       if (summed.length >= kLong && summed.length <= INT32_MAX) {
         T result;
@@ -164,7 +202,7 @@ struct Loops {
         return result;
       }
     }
-    return Sum<Vector, false>(at, summed);
+    return SumInVectors<false>(at, summed.length);
   }
 
   static bool IsContiguous(const Axis& axis) {

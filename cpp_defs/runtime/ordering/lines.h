@@ -43,29 +43,31 @@ void Scatter(const From* from, To* to, Shape shape, int64_t width, const Convert
   }
 }
 
-// Memory for several arrays, each of which is aligned for vectors.
+// Memory for several arrays, each of which is aligned for vectors; little of it needs no allocation.
 class Memory {
  public:
   explicit Memory(std::initializer_list<int64_t> bytes) {
     int64_t size = 0;
     for (const int64_t each : bytes) size += Aligned(each);
-    memory_ = next_ = static_cast<char*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(size)));
+    if (size > kLittle) allocated_ = static_cast<char*>(std::aligned_alloc(kAlignment, static_cast<std::size_t>(size)));
+    next_ = size > kLittle ? allocated_ : little_;
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
-  ~Memory() { std::free(memory_); }
+  ~Memory() { std::free(allocated_); }
 
-  bool exists() const { return memory_ != nullptr; }
+  bool exists() const { return next_ != nullptr; }
   template <typename T>
   T* Take(int64_t bytes) {
     return reinterpret_cast<T*>(std::exchange(next_, next_ + Aligned(bytes)));
   }
 
  private:
-  static constexpr int64_t kAlignment = 64;
+  static constexpr int64_t kAlignment = 64, kLittle = 4096;
   static int64_t Aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-  char *memory_, *next_;
+  alignas(kAlignment) char little_[kLittle];
+  char *allocated_ = nullptr, *next_;
 };
 
 }  // namespace

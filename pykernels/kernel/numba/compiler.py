@@ -99,7 +99,7 @@ def compile_kernel(
         linking.link(code, sorted(runtime), libraries, output, kernel.where, objects)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
     slower = _find_slower(kernel) if form == WHOLE_ARRAY else ""
-    uses_blas = any("numba_xx" in name or name.startswith("pk_contract_float") for name in undefined)
+    uses_blas = any(name.startswith(("numba_xx", "pk_contract_float", "pk_solve")) for name in undefined)
     return (
         Facts(
             form,
@@ -231,7 +231,7 @@ def _runtime_parts() -> dict[str, str]:
     """
     untyped = {
         name: part
-        for part in ("python_calls", "kernel_runtime", "copying")
+        for part in ("python_calls", "kernel_runtime", "copying", "systems")
         for name in re.findall(r"\b((?:NRT_|numba_|pk_|Py)\w+)[(;]", linking.RUNTIME[part][0].read_text())
     }
     typed = {

@@ -36,6 +36,9 @@ void sgemv_() {}
 void dgemv_() {}
 void sdot_() {}
 void ddot_() {}
+void ssyrk_() {}
+void dsyrk_() {}
+void dgetrf_() {}
 }
 """
 PROGRAM = """

@@ -23,6 +23,7 @@ from pykernels.kernel.numba.functions import (
     searching,
     sections,
     selecting,
+    systems,
     taking,
     universal,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "searching",
     "sections",
     "selecting",
+    "systems",
     "taking",
     "universal",
 ]

@@ -30,7 +30,7 @@ def sampled(function: Callable[..., Any], *arguments: Any, **options: Any) -> np
     try:
         made = [_sample(each) if isinstance(each, nb.Type) else each for each in arguments]
         result = np.asarray(function(*made, **options))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, np.linalg.LinAlgError):
         return None
     return result if result.dtype.kind in "biuf" and result.dtype.itemsize <= 8 else None
 

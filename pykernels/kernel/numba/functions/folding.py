@@ -8,26 +8,26 @@ of such runs are combined in pairs, as NumPy does for precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import llvmlite.ir as ir
 import numpy as np
 from numba import types as nb
-from numba.core import cgutils, errors
+from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from pykernels.kernel.emit.vector_operations import EMITTERS
-from pykernels.kernel.numba.copying import emit_view, parts
-from pykernels.kernel.numba.implementing import compiled, is_integer
+from pykernels.kernel.numba.copying import parts
+from pykernels.kernel.numba.implementing import compiled
 from pykernels.kernel.numba.semantics.numpy_operations import writer_of
 
 # The number of accumulators along a row, and of elements that they take before their results are combined in pairs.
 _LANES = 32
 _CHUNK = 64 * _LANES
-# The number of elements up to which a row needs no lanes.
-_FEW = 8
+# The number of elements up to which a row needs no lanes, and the lanes of those with less than `_MANY` elements.
+_FEW, _MANY = 8, 64
 _I64 = ir.IntType(64)
 
 
@@ -42,7 +42,8 @@ def folder(
 ) -> Any:
     """Return an intrinsic ``fold(x, other, center, extra, start, made)`` that writes to `made`, of the dtype.
 
-    `x` is as `blocks` makes it, and `made` has its first, third and fifth axis.
+    `x` is as `blocks` makes it, and `made` has its first, third and fifth axis. The first axis of both, and of the
+    arrays like them, may have any stride.
 
     Parameters
     ----------
@@ -110,10 +111,16 @@ class _Writer:
         self._types = {name: type_.dtype for name, (type_, _) in arrays.items()}
         self._data = {name: parts(context, builder, *each)[0] for name, each in arrays.items()}
         self._lengths = parts(context, builder, *arrays["x"])[1]
+        # From one index of the first axis to the next, in elements.
+        self._step, self._result_step = (self._first_step(*arrays[name]) for name in ("x", "made"))
         self._type, self._start = signature.args[4], arguments[4]
         self._neutral = context.get_constant(self._type, neutral)
         # The number of elements of a result.
         self._count = builder.mul(self._lengths[1], self._lengths[3])
+
+    def _first_step(self, array: nb.Array, value: Any) -> Any:
+        item = self._context.get_abi_sizeof(self._context.get_data_type(array.dtype))
+        return self._builder.sdiv(parts(self._context, self._builder, array, value)[2][0], _I64(item))
 
     def refuse_empty(self) -> None:
         """Emit an error for results of no elements."""
@@ -146,7 +153,7 @@ class _Writer:
     def _fold_rows_of(self, a: Any, c: Any) -> None:
         """Fold rows into a row of results."""
         builder, width = self._builder, self._lengths[4]
-        at = self._row_of_results(a, c, width)
+        at = self._place_of_result(a, c, width)
         made = builder.gep(self._data["made"], [at], inbounds=True)
         with cgutils.for_range(builder, width) as k:
             self._store(made, k.index, self._start)
@@ -160,7 +167,7 @@ class _Writer:
     def _fold_run(self, a: Any, c: Any, lanes: Any, pairs: Any) -> None:
         """Fold neighbouring elements into one result."""
         builder, n = self._builder, self._lengths[3]
-        at = self._row_of_results(a, c, _I64(1))
+        at = self._place_of_result(a, c, _I64(1))
         center = self._load("center", at)
         total = cgutils.alloca_once_value(builder, self._start)
         builder.store(self._start, total)
@@ -168,19 +175,25 @@ class _Writer:
         builder.store(_I64(0), chunks)
         with cgutils.for_range(builder, self._lengths[1]) as b:
             begin = self._begin(a, b.index, c)
-            with builder.if_else(builder.icmp_signed("<=", n, _I64(_FEW))) as (are_few, are_many):
+            with builder.if_else(builder.icmp_signed("<=", n, _I64(_FEW))) as (are_few, are_more):
                 with are_few, cgutils.for_range(builder, n) as i:
                     term = self._term(builder.add(begin, i.index), center)
                     builder.store(self._combine(builder.load(total), term), total)
                 with (
-                    are_many,
-                    cgutils.for_range(builder, self._ratio(builder.add(n, _I64(_CHUNK - 1)), _CHUNK)) as chunk,
+                    are_more,
+                    builder.if_else(builder.icmp_signed("<", n, _I64(_MANY))) as (are_some, are_many),
                 ):
-                    done = builder.mul(chunk.index, _I64(_CHUNK))
-                    left = builder.sub(n, done)
-                    size = builder.select(builder.icmp_signed("<", left, _I64(_CHUNK)), left, _I64(_CHUNK))
-                    number = self._fold_chunk(builder.add(begin, done), size, center, lanes)
-                    self._push(number, pairs, chunks)
+                    with are_some:
+                        builder.store(self._combine(builder.load(total), self._fold_some(begin, n, center)), total)
+                    with (
+                        are_many,
+                        cgutils.for_range(builder, self._ratio(builder.add(n, _I64(_CHUNK - 1)), _CHUNK)) as chunk,
+                    ):
+                        done = builder.mul(chunk.index, _I64(_CHUNK))
+                        left = builder.sub(n, done)
+                        size = builder.select(builder.icmp_signed("<", left, _I64(_CHUNK)), left, _I64(_CHUNK))
+                        number = self._fold_chunk(builder.add(begin, done), size, center, lanes)
+                        self._push(number, pairs, chunks)
         count = builder.load(chunks)
         with cgutils.for_range(builder, builder.sub(_I64(64), builder.ctlz(count, cgutils.false_bit))) as level:
             is_set = builder.trunc(builder.lshr(count, level.index), ir.IntType(1))
@@ -188,7 +201,32 @@ class _Writer:
                 builder.store(self._combine(self._number(pairs, level.index), builder.load(total)), total)
         self._finish(builder.load(total), at)
 
+    def _fold_some(self, begin: Any, size: Any, center: Any) -> Any:
+        """Fold neighbouring elements in a few lanes, which become one vector."""
+        builder, neutral = self._builder, self._neutral
+        lanes = [cgutils.alloca_once(builder, neutral.type) for _ in range(_FEW)]
+
+        def take(lane: Any, at: Any) -> None:
+            builder.store(self._combine(builder.load(lane), self._term(at, center)), lane)
+
+        for lane in lanes:
+            builder.store(neutral, lane)
+        rows = self._ratio(size, _FEW)
+        with cgutils.for_range(builder, rows) as row:
+            at = builder.add(begin, builder.mul(row.index, _I64(_FEW)))
+            for k, lane in enumerate(lanes):
+                take(lane, builder.add(at, _I64(k)))
+        whole = builder.mul(rows, _I64(_FEW))
+        with cgutils.for_range(builder, builder.sub(size, whole)) as k:
+            take(lanes[0], builder.add(begin, builder.add(whole, k.index)))
+        numbers = [builder.load(lane) for lane in lanes]
+        while len(numbers) > 1:
+            half = len(numbers) // 2
+            numbers = [self._combine(a, b) for a, b in zip(numbers[:half], numbers[half:])]
+        return numbers[0]
+
     def _fold_chunk(self, begin: Any, size: Any, center: Any, lanes: Any) -> Any:
+        """Fold neighbouring elements in lanes, whose results are combined in pairs."""
         builder = self._builder
         with cgutils.for_range(builder, _I64(_LANES)) as k:
             self._store(lanes, k.index, self._neutral)
@@ -242,14 +280,13 @@ class _Writer:
     def _ratio(self, number: Any, divisor: int) -> Any:
         return self._builder.lshr(number, number.type(divisor.bit_length() - 1))
 
-    def _row_of_results(self, a: Any, c: Any, width: Any) -> Any:
-        builder = self._builder
-        return builder.mul(builder.add(builder.mul(a, self._lengths[2]), c), width)
+    def _place_of_result(self, a: Any, c: Any, width: Any) -> Any:
+        return self._builder.add(self._builder.mul(a, self._result_step), self._builder.mul(c, width))
 
     def _begin(self, a: Any, b: Any, c: Any) -> Any:
-        builder, (_, folded, between, n, width) = self._builder, self._lengths
-        row = builder.add(builder.mul(builder.add(builder.mul(a, folded), b), between), c)
-        return builder.mul(row, builder.mul(n, width))
+        builder, (_, _, between, n, width) = self._builder, self._lengths
+        row = builder.add(builder.mul(b, between), c)
+        return builder.add(builder.mul(a, self._step), builder.mul(row, builder.mul(n, width)))
 
     def _load(self, name: str, at: Any) -> Any:
         place = self._builder.gep(self._data[name], [at], inbounds=True)
@@ -280,113 +317,3 @@ class _Writer:
             called, signature = function
             result, type_ = self._context.get_function(called, signature)(self._builder, values), signature.return_type
         return self._context.cast(self._builder, result, type_, self._type)
-
-
-class Axes:
-    """The axes that a function folds: all (None), a known number or tuple of them, or one known at run time.
-
-    Raises
-    ------
-    TypingError
-        There is no such axis, or the axes are not in one or two groups of neighbours.
-    """
-
-    def __init__(self, axis: Any, ndim: int) -> None:
-        self.is_known = not isinstance(axis, nb.Type)
-        if not self.is_known:
-            if not is_integer(axis):
-                raise errors.TypingError("an axis is a whole number, or a tuple of known ones")
-            self.count, limits = 1, (0, 0, 0, 0)
-        else:
-            places = self._places(axis, ndim)
-            self.count = len(places)
-            ends = [at + 1 for at in places if at + 1 not in places]
-            begins = [at for at in places if at - 1 not in places]
-            if len(ends) > 2:
-                raise errors.TypingError("axes in more than two groups of neighbours")
-            if len(ends) == 2:
-                limits = begins[0], ends[0], begins[1], ends[1]
-            else:
-                begin, end = (begins or [ndim])[0], (ends or [ndim])[0]
-                limits = begin, begin, begin, end
-        self.left = ndim - self.count
-
-        #: Where the groups of axes begin and end, if they are known.
-        self.limits = limits
-
-    @staticmethod
-    def _places(axis: Any, ndim: int) -> list[int]:
-        axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        if not all(is_integer(each) and -ndim <= each < ndim for each in axes):
-            raise errors.TypingError(f"{axis!r} is no axis of {ndim}")
-        places = sorted(each % ndim for each in axes)
-        if len(set(places)) != len(places):
-            raise errors.TypingError("duplicate value in 'axis'")
-        return places
-
-
-def _products(builder: Any, lengths: Sequence[Any], limits: Sequence[Any]) -> list[Any]:
-    """Return the products of the lengths before, between and after four limits."""
-    one = _I64(1)
-    products = []
-    for low, high in zip([None, *limits], [*limits, None]):
-        product = one
-        for i, length in enumerate(lengths):
-            is_in = cgutils.true_bit
-            if low is not None:
-                is_in = builder.and_(is_in, builder.icmp_signed(">=", low.type(i), low))
-            if high is not None:
-                is_in = builder.and_(is_in, builder.icmp_signed("<", high.type(i), high))
-            product = builder.mul(product, builder.select(is_in, length, one))
-        products.append(product)
-    return products
-
-
-@intrinsic
-def blocks(typing_context: Any, array: nb.Type, limits: nb.Type) -> Any:
-    """Return a view of a contiguous array with five axes, whose second and fourth are between the limits."""
-    returned = array.copy(ndim=5, layout="C")
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = context.make_array(array)(context, builder, arguments[0])
-        _, lengths, _ = parts(context, builder, array, arguments[0])
-        sizes = _products(builder, lengths, cgutils.unpack_tuple(builder, arguments[1], 4))
-        strides = [view.itemsize]
-        for size in sizes[:0:-1]:
-            strides.insert(0, builder.mul(strides[0], size))
-        return emit_view(context, builder, returned, view, view.data, sizes, strides)
-
-    return returned(array, limits), generate
-
-
-@intrinsic(prefer_literal=True)
-def lengths_left(typing_context: Any, array: nb.Type, limits: nb.Type, left: nb.Type) -> Any:
-    """Return the lengths of the axes outside of the limits, of which `left` are; of as many as before, 1 between."""
-    ndim = left.literal_value
-    returned = nb.UniTuple(nb.intp, ndim) if ndim else nb.Tuple(())
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _, lengths, _ = parts(context, builder, array, arguments[0])
-        ends = cgutils.unpack_tuple(builder, arguments[1], 4)
-        sizes = []
-        for j in range(ndim):
-            place, is_one = _I64(j), cgutils.false_bit
-            for begin, end in (ends[:2], ends[2:]):
-                is_behind = builder.icmp_signed(">=", place, begin)
-                if ndim == array.ndim:
-                    is_one = builder.or_(is_one, builder.and_(is_behind, builder.icmp_signed("<", place, end)))
-                else:
-                    place = builder.select(is_behind, builder.add(place, builder.sub(end, begin)), place)
-            size = _I64(1)
-            for i, length in enumerate(lengths):
-                size = builder.select(builder.icmp_signed("==", place, _I64(i)), length, size)
-            sizes.append(builder.select(is_one, _I64(1), size))
-        return context.make_tuple(builder, returned, sizes)
-
-    return returned(array, limits, left), generate
-
-
-def dtype_of(array: nb.Array) -> np.dtype:
-    """Return NumPy's dtype of a type of arrays."""
-    dtype: np.dtype = as_dtype(array.dtype)
-    return dtype

@@ -11,7 +11,7 @@ from numba.core import errors
 from numba.np.numpy_support import from_dtype
 
 from pykernels.kernel.expression.operations import neutral_of
-from pykernels.kernel.numba.functions.folding import dtype_of
+from pykernels.kernel.numba.functions.folded_axes import dtype_of
 from pykernels.kernel.numba.functions.reducing import Call, fold_by
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer, require_known
 from pykernels.kernel.numba.parts.single_calls import along_known_axes

@@ -26,6 +26,8 @@ _METHODS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "midpoint": lambda exact, low, high: (low, high, 0.5 if exact > low else 0.0),
 }
 _OF_ONE = ("lower", "higher", "nearest")
+# Lines of up to so many elements are sorted side by side, so many at once.
+_SHORT, _LINES = 8, 512
 
 
 @functools.cache
@@ -70,7 +72,33 @@ def _finder(dtype: np.dtype, result: np.dtype, method: str, scale: int, ignores_
         between = compiled(lambda a, b, weight: convert(a)) if method in _OF_ONE else between_two
 
     @compiled
+    def find_in_short(source: Any, n: Any, inner: Any, q: Any, lines: Any, made: Any) -> None:
+        begins, is_number, rows = np.empty(_LINES, np.intp), np.empty(_LINES, np.bool_), np.empty((n, _LINES), dtype)
+        for first in range(0, lines, _LINES):
+            width = min(lines - first, _LINES)
+            for j in range(width):
+                i = first + j
+                begins[j], is_number[j] = i // inner * n * inner + i % inner, True
+            for k in range(n):
+                for j in range(width):
+                    rows[k, j] = x = source[begins[j] + k * inner]
+                    is_number[j] &= x == x
+            for end in range(n - 1, 0, -1):
+                for k in range(end):
+                    for j in range(width):
+                        a, b = rows[k, j], rows[k + 1, j]
+                        rows[k, j], rows[k + 1, j] = (b, a) if b < a else (a, b)
+            for k in range(q.size):
+                low, high, weight = place(q[k], n)
+                for j in range(width):
+                    number = between(rows[low, j], rows[high, j], weight)
+                    made[k * lines + first + j] = number if is_number[j] else convert(np.nan)
+
+    @compiled
     def find(source: Any, n: Any, inner: Any, q: Any, lines: Any, made: Any) -> None:
+        if 0 < n <= _SHORT and not ignores_nan:
+            find_in_short(source, n, inner, q, lines, made)
+            return
         line, ranks = np.empty(n, dtype), np.empty(2 * q.size, np.intp)
         for i in range(lines):
             begin, count = i // inner * n * inner + i % inner, 0

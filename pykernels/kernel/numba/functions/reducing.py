@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numba import types as nb
 from numba.core import errors
+from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from pykernels.kernel.expression.foldings import UFUNC_REDUCTIONS
 from pykernels.kernel.expression.operations import OPERATIONS, neutral_of
 from pykernels.kernel.numba.copying import copy
 from pykernels.kernel.numba.functions.along import checked_axis
-from pykernels.kernel.numba.functions.folding import Axes, blocks, dtype_of, folder, lengths_left
+from pykernels.kernel.numba.functions.folded_axes import Axes, blocks, dtype_of, lengths_left
+from pykernels.kernel.numba.functions.folding import folder
 from pykernels.kernel.numba.functions.moving import positions
 from pykernels.kernel.numba.functions.views import arranged
 from pykernels.kernel.numba.implementing import compiled, implements, implements_of_ufuncs, is_array, require_known
@@ -356,22 +358,28 @@ def _reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0) -> Any:
     if places_of is None or (dtype.kind == "b" and not isinstance(array.dtype, nb.Boolean)):
         return None
     (at,) = positions(axis, array.ndim, "the axis")
-    order = (at, *(each for each in range(array.ndim) if each != at))
-    back = (*range(1, at + 1), 0, *range(at + 1, array.ndim))
+    ends, ndim = (at, at, at, at + 1), array.ndim
+    row_major = _itself if array.layout == "C" else _copied
+    fold, neutral = fold_by(ufunc, dtype), dtype.type(neutral_of(ufunc.__name__, dtype))
 
     def reduce_parts(array: Any, indices: Any) -> Any:
-        source, places = arranged(array, order), places_of(indices)
-        n, count = source.shape[0], places.size
-        made = np.empty((count, *source.shape[1:]), dtype)
+        x, places = blocks(row_major(array), ends), places_of(indices)
+        (outer, _, _, n, inner), count = x.shape, places.size
+        lengths = np.empty(ndim, np.intp)
+        for i in range(ndim):
+            lengths[i] = count if i == at else array.shape[i]
+        made = np.empty(to_fixed_tuple(lengths, ndim), dtype)
+        results = made.reshape((outer, count, inner))
         for i in range(count):
             begin = places[i]
             if begin < 0 or begin >= n:
                 raise IndexError("an index past the end")
             end = places[i + 1] if i + 1 < count else n
-            if begin < end:
-                made[i] = ufunc.reduce(source[begin:end], 0)
+            if end - begin > 1:
+                part, result = x[:, :, :, begin:end], results[:, i : i + 1]
+                fold(part, part, result, result, neutral, result)
             else:
-                made[i] = source[begin]
-        return arranged(made, back)
+                results[:, i] = x[:, 0, 0, begin]
+        return made
 
     return reduce_parts

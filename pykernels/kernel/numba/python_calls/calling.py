@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,7 @@ from pykernels.kernel.python_calls import Description
 #: The function of the runtime that calls Python, and the beginning of the names of one function for each call.
 _CALL, _PREFIX = "pk_call_python", "pk_python_"
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
+_CALL_TYPE = ir.FunctionType(_I32, [_I64.as_pointer(), _I64, _I64.as_pointer(), _I64])
 # The calls that have been emitted in this process, in the order of the numbers in their functions' names.
 _emitted: list[PythonCall] = []
 # The files whose calls may be left to Python: those of the kernel and its helpers.
@@ -256,14 +258,20 @@ def _emit(context: Any, builder: Any, signature: CallOfPython, arguments: Sequen
     given = cgutils.alloca_once(builder, ir.ArrayType(_I64, max(1, len(words))))
     for at, word in enumerate(words):
         builder.store(word, cgutils.gep_inbounds(builder, given, 0, at))
-    made = cgutils.alloca_once(builder, ir.ArrayType(_I64, max(1, _size(signature.return_type))))
+    leaves = list(_leaves(signature.return_type))
+    sizes = [2 + max(ndim, 0) for _, ndim in leaves]
+    made = cgutils.alloca_once(builder, ir.ArrayType(_I64, max(1, sum(sizes))))
+    for at, (type_, ndim) in zip(itertools.accumulate(sizes, initial=0), leaves):
+        item = context.get_abi_sizeof(context.data_model_manager[type_].get_data_type())
+        for place, value in ((at, item), (at + 1, ndim)):
+            builder.store(_I64(value), cgutils.gep_inbounds(builder, made, 0, place))
     pointer = _I64.as_pointer()
-    type_ = ir.FunctionType(_I32, [pointer, pointer])
-    function = cgutils.get_or_insert_function(builder.module, type_, f"{_PREFIX}{number}")
-    is_done = builder.call(function, [builder.bitcast(given, pointer), builder.bitcast(made, pointer)])
+    function = cgutils.get_or_insert_function(builder.module, _CALL_TYPE, f"{_PREFIX}{number}")
+    passed = [builder.bitcast(given, pointer), _I64(len(words)), builder.bitcast(made, pointer), _I64(len(leaves))]
+    is_done = builder.call(function, passed)
     with cgutils.if_unlikely(builder, builder.icmp_signed("==", is_done, _I32(0))):
         context.call_conv.return_user_exc(builder, RuntimeError, ("a call of Python failed",))
-    places = (cgutils.gep_inbounds(builder, made, 0, at) for at in range(_size(signature.return_type)))
+    places = (cgutils.gep_inbounds(builder, made, 0, at) for at in range(sum(sizes)))
     return _returned(context, builder, signature.return_type, places)
 
 
@@ -285,11 +293,13 @@ def _words(context: Any, builder: Any, type_: nb.Type, value: Any) -> Iterator[A
         yield builder.ptrtoint(place, _I64)
 
 
-def _size(type_: nb.Type) -> int:
-    """Return the number of words of a result."""
+def _leaves(type_: nb.Type) -> Iterator[tuple[nb.Type, int]]:
+    """Yield the dtype of each array and number of a result, and its number of axes; -1 of a number."""
     if isinstance(type_, nb.BaseTuple):
-        return sum(map(_size, type_))
-    return 2 + (type_.ndim if isinstance(type_, nb.Array) else 0)
+        for member in type_:
+            yield from _leaves(member)
+    else:
+        yield (type_.dtype, type_.ndim) if isinstance(type_, nb.Array) else (type_, -1)
 
 
 def _returned(context: Any, builder: Any, type_: nb.Type, places: Iterator[Any]) -> Any:
@@ -319,10 +329,10 @@ def _returned(context: Any, builder: Any, type_: nb.Type, places: Iterator[Any])
 def number(module: Any, folder: Path) -> tuple[PythonCall, ...]:
     """Number the calls of Python that a linked module makes, and return them with their places within `folder`."""
     names = sorted(f.name for f in module.functions if f.is_declaration and f.name.startswith(_PREFIX))
-    lines = [f"declare i32 @{_CALL}(i64, ptr, ptr)"] if names else []
+    lines = [f"declare i32 @{_CALL}(i64, ptr, i64, ptr, i64)"] if names else []
     for at, name in enumerate(names):
-        lines.append(f"define hidden i32 @{name}(ptr %a, ptr %r) {{")
-        lines.append(f"  %done = call i32 @{_CALL}(i64 {at}, ptr %a, ptr %r)\n  ret i32 %done\n}}")
+        lines.append(f"define hidden i32 @{name}(ptr %a, i64 %m, ptr %r, i64 %n) {{")
+        lines.append(f"  %done = call i32 @{_CALL}(i64 {at}, ptr %a, i64 %m, ptr %r, i64 %n)\n  ret i32 %done\n}}")
     module.link_in(llvm.parse_assembly("\n".join(lines)))
     found = (_emitted[int(name.removeprefix(_PREFIX))] for name in names)
     return tuple(replace(call, where=call.where.removeprefix(f"{folder}/")) for call in found)

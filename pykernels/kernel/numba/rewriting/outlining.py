@@ -18,7 +18,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from pykernels.kernel.expression.promotion import NUMBER, is_weak, names_in
+from pykernels.kernel.expression.promotion import NUMBER, is_weak
 
 #: The prefix of names of values within an expression.
 _VALUE = "__pykernels_value_"
@@ -62,24 +62,40 @@ def outline(
     """
     if any(name == "random" or isinstance(node, ast.Global) for node in ast.walk(definition) for name in _names(node)):
         return definition  # draws have an order
-    body: list[ast.stmt] = []
     numbers = itertools.count()
-    for statement in definition.body:
-        body += _Separation(frozenset(weak), numbers).separate(statement)
-    parameters = [each.arg for each in (*definition.args.args, *definition.args.kwonlyargs)]
-    local = {*parameters, *(name for each in body for name in stored(each))}
-    definition.body = []
-    for lines in _runs(body):
-        if len(lines) == 1 or count_operations(lines) < at_least:
-            definition.body += lines
-            continue
-        inside = set(map(id, lines))
-        elsewhere = {name for each in body if id(each) not in inside for name in names_in(each)}
-        given = tuple(sorted({name for each in lines for name in stored(each)} & elsewhere))
-        taken = tuple(sorted(reads(lines) & local))
-        name = call(Lines(lines, taken, given))
-        definition.body += [ast.copy_location(each, lines[0]) for each in call_of(name, taken, given, weak)]
+    for block in _blocks(definition.body):
+        block[:] = [each for statement in block for each in _Separation(frozenset(weak), numbers).separate(statement)]
+    local = {each.arg for each in (*definition.args.args, *definition.args.kwonlyargs)} | stored(definition)
+    for block in _blocks(definition.body):
+        made: list[ast.stmt] = []
+        for lines in _runs(block):
+            if len(lines) == 1 or count_operations(lines) < at_least:
+                made += lines
+                continue
+            taken = reads(lines) & local
+            # In a loop, the lines come after themselves.
+            needed = _names_outside(definition, lines) | (set() if block is definition.body else taken)
+            given = tuple(sorted({name for each in lines for name in stored(each)} & needed))
+            name = call(Lines(lines, tuple(sorted(taken)), given))
+            replaced = call_of(name, tuple(sorted(taken)), given, weak)
+            made += [ast.copy_location(each, lines[0]) for each in replaced]
+        block[:] = made
     return definition
+
+
+def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """Yield statements, and those of loops that have no index: loops over elements are numba's."""
+    yield body
+    for statement in body:
+        has_index = any(isinstance(node, ast.Subscript) for node in ast.walk(statement))
+        if isinstance(statement, (ast.For, ast.While)) and not has_index:
+            yield from _blocks(statement.body)
+
+
+def _names_outside(definition: ast.FunctionDef, lines: Sequence[ast.stmt]) -> set[str]:
+    """Return the names in a function, except in some of its statements."""
+    inside = {id(node) for each in lines for node in ast.walk(each)}
+    return {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and id(node) not in inside}
 
 
 def call_of(name: str, taken: Sequence[str], given: Sequence[str], weak: Collection[str]) -> list[ast.stmt]:

@@ -63,7 +63,13 @@ def _power(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     def power(x: Any, exponent: Any) -> Any:
         return np.sqrt(x) if exponent == 0.5 else np.power(x, exponent)
 
-    return context.compile_internal(builder, power, signature, arguments)
+    def widened(x: Any, exponent: Any) -> Any:
+        return np.power(x, exponent)
+
+    # The square root has the dtype of an array, not that of a wider exponent.
+    given, made = signature.args[0].dtype, signature.return_type.dtype
+    chosen = widened if isinstance(given, nb.Float) and given != made else power
+    return context.compile_internal(builder, chosen, signature, arguments)
 
 
 def _power_in_place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -53,6 +53,13 @@ SUMS = (
 MIXED = "x @ y, np.tensordot(x, y, ((0, 2), (1, -2))), np.kron(x[0], y[0])"
 
 
+def test_products_with_the_transpose(tmp_path: Path) -> None:
+    """Large ones are computed by half: of contiguous rows, and of contiguous columns in a stack."""
+    x, y = numbers((2, 130, 70), "f8"), numbers((90, 130), "f4")
+    squares = "np.swapaxes(x, 1, 2) @ x, x @ np.swapaxes(x, 1, 2), y @ y.T, y[:, :90].T @ y[:, 40:]"
+    check(tmp_path, f"return {squares}", (x, y))
+
+
 @pytest.mark.parametrize("body", [MATMUL, *thorough(OTHERS, SUMS)])
 def test_all_products(tmp_path: Path, body: str) -> None:
     check(tmp_path, f"return {body}", (numbers((3, 4, 5), "f4"), numbers((2, 3, 5, 20), "f4")))

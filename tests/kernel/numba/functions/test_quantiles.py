@@ -25,3 +25,9 @@ METHODS = [f"np.quantile(y, z, method='{method}')" for method in ("lower", "high
 def test_quantiles(tmp_path: Path, dtype: str, lines: Sequence[str]) -> None:
     x, y, z = example(dtype, (6, 5, 4)), np.arange(80).astype(dtype) % 13, np.array([0.1, 0.5, 1.0])
     check(tmp_path, lines, [x, y, z], rtol=1e-5)
+
+
+def test_many_short_lines(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).standard_normal((3, 1100))
+    x[1, 600] = np.nan
+    check(tmp_path, ["np.median(x, 0)", "np.quantile(x.T, (0.3, 0.9), axis=1)", "np.median(x[:1], 0)"], [x], rtol=1e-12)

@@ -127,6 +127,13 @@ def test_universal_functions(tmp_path: Path) -> None:
     check(tmp_path, folds, {"x": CUBE, "i": BYTES})
 
 
+def test_parts_of_lines(tmp_path: Path) -> None:
+    """Of one element, in backward order, of few and of many elements; along the last axis and before it."""
+    parts = ["np.add.reduceat(x, (0, 3, 3, 1, 20), axis=1)", "np.add.reduceat(x.T, (1, 0, 299))"]
+    parts += ["np.maximum.reduceat(x[0], np.arange(0, 300, 70))", "1 / np.add.reduceat(z, (0, 1))"]
+    check(tmp_path, parts, {"x": RNG.standard_normal((4, 300)).astype(np.float32), "z": np.float32([-0.0, -0.0])})
+
+
 def test_tuples_of_numbers(tmp_path: Path) -> None:
     folds = ["x * int(np.prod(x.shape[1:]))", "i * np.max((2, len(i)))", "x * float(np.sum(x.shape[:0]))"]
     check(tmp_path, folds, {"x": CUBE, "i": BYTES.astype(np.int64)})

@@ -56,6 +56,42 @@ def test_values(tmp_path: Path, body: str, count: int) -> None:
     assert fused_in(tmp_path, body, X, M) == count
 
 
+LOOP = """
+def forward(args):
+    x, m, powers = args
+    step, total, count = np.ones_like(x), 0.0, 0
+    z = np.abs(x) + 1
+    while np.abs(step).max() > 1e-3:
+        step = (z * z - np.abs(x) - 1) / (2 * z)
+        z = z - step
+        count = 2 * count + 1 - count // 2
+        if count > 1000:
+            break
+    w = np.zeros_like(x)
+    for power, number in zip(powers, powers[::-1]):
+        before = w
+        w += z ** power * number - m
+        a, b = 1.5 * number * power + 1, power * power - 2
+        if a < b:
+            continue
+        total += a - b * 0.5 + number
+    return z, w, before + w, np.float64(total + count)
+"""
+
+
+def test_loops_over_whole_arrays_have_parts(tmp_path: Path) -> None:
+    kernel, inputs = kernel_of(tmp_path, LOOP), [X, M, np.linspace(0, 2.5, 7)]
+    wanted = [np.asarray(each) for each in kernel.function(inputs)]
+    made = [np.empty(each.shape, each.dtype) for each in wanted]
+    before = len(part_calls.PARTS)
+    built = build(kernel, inputs, made)
+    assert built.facts.form == "loops", built.facts.reason
+    assert len(part_calls.PARTS) - before == 2
+    assert run(built, inputs, made) is None
+    for ours, numpys in zip(made, wanted):
+        np.testing.assert_allclose(ours, numpys, rtol=1e-5, atol=1e-5)
+
+
 def test_a_sum_of_products_is_fused(tmp_path: Path) -> None:
     assert fused_in(tmp_path, "y = np.sort(x, 0)\n    return np.flip((y * m).sum(axis=0)), np.argmax(y)", X, M) == 1
 

@@ -1,0 +1,55 @@
+"""Systems of linear equations: NumPy's solutions, dtypes and errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from compiled import build, kernel_of, run
+from test_products import check
+
+RNG = np.random.default_rng(7)
+
+
+def systems(n: int, *shape: int) -> np.ndarray:
+    """Matrices whose rows must be exchanged to solve for them."""
+    return np.roll(RNG.standard_normal((*shape, n, n)) + 2 * n * np.eye(n), 1, axis=-1)
+
+
+def test_solutions(tmp_path: Path) -> None:
+    few, many = (systems(n).astype(np.float32) for n in (5, 100))
+    sides = (RNG.standard_normal((n, k)).astype(np.float32) for n, k in ((5, 3), (100, 77)))
+    cases = [(a, b, b[:, 0].copy()) for a, b in zip((few, many), sides)]
+    body = "return np.linalg.solve(x, y), np.linalg.solve(x.T, z), np.linalg.solve(x, np.eye(len(x))), x + 0"
+    check(tmp_path, body, *cases, tuple(each[:0, :0] if each.ndim > 1 else each[:0] for each in cases[0]))
+
+
+def test_stacks_are_broadcast(tmp_path: Path) -> None:
+    x, y, z = (
+        systems(4, 3, 1),
+        RNG.standard_normal((1, 2, 4, 40)),
+        np.arange(16).reshape(4, 4) % 5 + 9 * np.eye(4, dtype=int),
+    )
+    body = "return np.linalg.solve(x, y), np.linalg.solve(z, y[0]), np.linalg.solve(z, y[0, 0, :, 0])"
+    check(tmp_path, body, (x, y, z))
+
+
+def test_a_stack_of_vectors_is_as_in_this_numpy(tmp_path: Path) -> None:
+    x, y = systems(3, 3), RNG.standard_normal((3, 3))
+    check(tmp_path, "return np.linalg.solve(x, y)", (x, y))
+
+
+def test_errors_are_numpys(tmp_path: Path) -> None:
+    kernel = kernel_of(tmp_path, "import numpy as np\n\n\ndef forward(args):\n    return np.linalg.solve(*args)\n")
+    x, y, made = np.ones((2, 3, 3)), np.ones((2, 3, 2)), np.empty((2, 3, 2))
+    built = build(kernel, [x, y], [made])
+    assert not built.facts.python_calls
+    assert "LinAlgError: Singular matrix" in run(built, [x, y], [made])
+    x[0] = x[1] = np.eye(3)
+    x[1, 2, 2] = 0
+    assert "LinAlgError: Singular matrix" in run(built, [x, y], [made])
+    assert "LinAlgError: Last 2 dimensions" in run(built, [x[:, :2].copy(), y], [made])
+    assert "ValueError" in run(built, [x, y[:, :2].copy()], [made])
+    x[1, 2, 2] = 4
+    assert run(built, [x, y], [made]) is None
+    np.testing.assert_allclose(made, np.linalg.solve(x, y))

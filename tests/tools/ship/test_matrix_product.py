@@ -1,0 +1,42 @@
+"""The products and factors of matrices in libraries that need no BLAS, which Fortran's calling convention describes."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+
+from pykernels.base.paths import CPP_DEFS, REGISTRY
+from pykernels.build import toolchain
+from pykernels.kernel import blas
+
+RNG = np.random.default_rng(0)
+
+
+def test_products_with_the_transpose_and_factors(tmp_path: Path) -> None:
+    product_source, source = REGISTRY / "library" / "matrix_product.cpp", tmp_path / "table.cpp"
+    table = 'extern "C" __attribute__((visibility("default"))) const pk_blas table = pk_library_blas;'
+    source.write_text(f'#include "{product_source}"\n{table}\n')
+    key, include = (product_source.read_text(),), (CPP_DEFS / "include",)
+    library = toolchain.build_shared("table", [source], flags=("-O1",), include=include, key=key)
+    addresses = (ctypes.c_void_p * len(blas._NAMES)).in_dll(ctypes.CDLL(str(library)), "table")
+    functions = {
+        name: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(addresses[blas._NAMES.index(name)])
+        for name, count in (("dsyrk", 10), ("dgetrf", 6))
+    }
+    a, product = RNG.standard_normal((5, 3)), np.zeros((5, 5))
+    one, zero, n, k = (
+        ctypes.byref(each) for each in (ctypes.c_double(1), ctypes.c_double(0), ctypes.c_int(5), ctypes.c_int(3))
+    )
+    functions["dsyrk"](b"u", b"t", n, k, one, a.ctypes.data, k, zero, product.ctypes.data, n)
+    np.testing.assert_allclose(np.tril(product), np.tril(a @ a.T))
+    for matrix, singular in ((RNG.standard_normal((5, 5)), 0), (np.ones((5, 5)), 2)):
+        factors, pivots, info = matrix.T.copy(), np.zeros(5, np.int32), ctypes.c_int(-1)
+        functions["dgetrf"](n, n, factors.ctypes.data, n, pivots.ctypes.data, ctypes.byref(info))
+        rows = np.arange(5)
+        for at, pivot in enumerate(pivots - 1):
+            rows[[at, pivot]] = rows[[pivot, at]]
+        lower, upper = np.tril(factors.T, -1) + np.eye(5), np.triu(factors.T)
+        np.testing.assert_allclose(lower @ upper, matrix[rows])
+        assert info.value == singular and np.abs(lower).max() == 1
