@@ -49,10 +49,7 @@ def _terms(graph: Graph, reads: Read, node: Node, g: Node) -> list[tuple[Node, N
     if node.op in ("input", "attribute"):
         return []
     if node.op in RULES:
-        try:
-            return list(RULES[node.op].terms(reads, node, _whole(reads, node, g)))
-        except NotImplementedError as error:
-            raise KernelError(str(error)) from None
+        return list(RULES[node.op].terms(reads, node, _whole(reads, node, g)))
     if node.op == "getitem":
         return [(node.operands[0], _scattered(graph, node, g))]
     operation = OPERATIONS.get(node.op)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pykernels.adjoint.nodes import Node, Read
+from pykernels.base.errors import KernelError
 
 Terms = Iterable[tuple[Node, Node]]
 
@@ -69,7 +70,7 @@ def _restored(read: Read, node: Node, value: Node) -> Node:
 def _axis(node: Node) -> Node:
     """Return the axis that a call names."""
     if "axis" not in node.arguments:
-        raise NotImplementedError(f"{node.op} without an axis has no derived gradient")
+        raise KernelError(f"{node.op} without an axis has no derived gradient")
     return node.arguments["axis"]
 
 
@@ -114,7 +115,7 @@ def _std(read: Read, node: Node, g: Node) -> Terms:
 def _norm(read: Read, node: Node, g: Node) -> Terms:
     order = node.arguments.get("ord")
     if order is not None and order.values[0] not in (None, 2):
-        raise NotImplementedError("np.linalg.norm has a derived gradient for the Euclidean norm only")
+        raise KernelError("np.linalg.norm has a derived gradient for the Euclidean norm only")
     names = {"g": _restored(read, node, g), "y": _restored(read, node, node)}
     yield node.arguments["a"], read("g * (a / y)", a=node.arguments["a"], **names)
 
@@ -172,7 +173,7 @@ def _einsum(read: Read, node: Node, g: Node) -> Terms:
     for at, (own, operand) in enumerate(zip(inputs, operands)):
         others = [each for number, each in enumerate(inputs) if number != at]
         if "->" not in str(subscripts) or len(set(own)) < len(own) or not set(own) <= set(result + "".join(others)):
-            raise NotImplementedError(
+            raise KernelError(
                 f"np.einsum({subscripts!r}) has no derived gradient: write '->', and no axis that "
                 "occurs once or twice in one operand alone"
             )
@@ -203,7 +204,7 @@ def _matmul(read: Read, node: Node, g: Node) -> Terms:
         yield a, read("g @ np.swapaxes(b, -1, -2)", g=g, b=b)
         yield b, read("np.swapaxes(a, -1, -2) @ g", g=g, a=a)
     else:
-        raise NotImplementedError("a product whose operands are broadcast has no derived gradient")
+        raise KernelError(f"{node!r} broadcasts its operands, and has no derived gradient")
 
 
 # ---- the order and number of axes
@@ -278,9 +279,7 @@ def _triangle(read: Read, node: Node, g: Node) -> Terms:
 def _concatenate(read: Read, node: Node, g: Node) -> Terms:
     arrays, axis = node.arguments["arrays"], node.arguments.get("axis", read("0"))
     if not isinstance(axis.number, int) or arrays.op != "tuple":
-        raise NotImplementedError(
-            "np.concatenate has a derived gradient if its arrays and its axis are written in place"
-        )
+        raise KernelError("np.concatenate has a derived gradient if its arrays and its axis are written in place")
     before = ":, " * axis.number if axis.number >= 0 else "..., "
     after = "" if axis.number >= 0 else ", :" * (-axis.number - 1)
     *others, last = arrays.operands
@@ -296,7 +295,7 @@ def _concatenate(read: Read, node: Node, g: Node) -> Terms:
 def _stack(read: Read, node: Node, g: Node) -> Terms:
     arrays, axis = node.arguments["arrays"], node.arguments.get("axis", read("0"))
     if not isinstance(axis.number, int) or arrays.op != "tuple":
-        raise NotImplementedError("np.stack has a derived gradient if its arrays and its axis are written in place")
+        raise KernelError("np.stack has a derived gradient if its arrays and its axis are written in place")
     before = ":, " * axis.number if axis.number >= 0 else "..., "
     after = "" if axis.number >= 0 else ", :" * (-axis.number - 1)
     for at, each in enumerate(arrays.operands):
@@ -305,7 +304,7 @@ def _stack(read: Read, node: Node, g: Node) -> Terms:
 
 @_rule("take", "a", "indices", "axis")
 def _take(read: Read, node: Node, g: Node) -> Terms:
-    raise NotImplementedError("np.take has a derived gradient along axis 0; write x[:, indices] for others")
+    raise KernelError("np.take has a derived gradient along axis 0; write x[:, indices] for others")
 
 
 @_rule("astype copy ascontiguousarray asarray", "a", "dtype")
