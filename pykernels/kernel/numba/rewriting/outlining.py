@@ -70,7 +70,7 @@ def outline(
     local = {*parameters, *(name for each in body for name in stored(each))}
     definition.body = []
     for lines in _runs(body):
-        if len(lines) == 1 or count_operations(lines) < at_least:
+        if not _is_line(lines[0]) or count_operations(lines) < at_least:
             definition.body += lines
             continue
         inside = set(map(id, lines))

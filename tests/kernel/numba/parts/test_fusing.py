@@ -56,6 +56,11 @@ def test_values(tmp_path: Path, body: str, count: int) -> None:
     assert fused_in(tmp_path, body, X, M) == count
 
 
+def test_a_single_statement_is_fused(tmp_path: Path) -> None:
+    body = "i = np.argmax(x)\n    return np.select([x > 1, x > m], [x * 2.0, 0.5], 0.25), i"
+    assert fused_in(tmp_path, body, X, M) == 1
+
+
 def test_a_sum_of_products_is_fused(tmp_path: Path) -> None:
     assert fused_in(tmp_path, "y = np.sort(x, 0)\n    return np.flip((y * m).sum(axis=0)), np.argmax(y)", X, M) == 1
 
