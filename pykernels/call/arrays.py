@@ -53,7 +53,9 @@ class ArrayCall:
         entry = ctypes.cast(self.kernel.struct.run, abi.KernelFn)
         status = entry(self.kernel.struct, self.data, self.dims, scalars, begin, end, detail)
         if status != abi.Status.OK:
-            raise KernelError(service.explain(self.kernel, status, self.data, self.dims, scalars, detail))
+            problem = service.explain(self.kernel, status, self.data, self.dims, scalars, detail)
+            if problem:
+                raise KernelError(problem)
 
     def plain(self) -> Callable[[], Any]:
         """Return a function that makes the same call of the user's function by plain NumPy."""

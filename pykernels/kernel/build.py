@@ -28,6 +28,8 @@ class BuiltKernel:
         What registrars run.
     facts : Facts
         Its form, and what its machine code uses.
+    is_slow_told : bool
+        Whether a warning has said that Python computes what the machine code cannot.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class BuiltKernel:
         self.signature = signature
         self.output_names = tuple(output_names)
         self.facts = facts
+        self.is_slow_told = False
         self._entry = entry  # keeps the library or the callback alive
         positions = [position for _, position in signature.scalars]
         self.struct = abi.Kernel(

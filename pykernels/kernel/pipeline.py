@@ -149,6 +149,11 @@ def _compile(
     except hooks.Unspecialized:
         path.write_bytes(b"")
         return Facts(PYTHON, "it depends on attributes", specialize_on=tuple(sorted(signature.specializable)))
+    except hooks.OtherRank as error:
+        # The plain run decides whether the kernel is wrong, or its number of axes depends on lengths.
+        _run_plain(function, op_name, signature, output_names, shapes)
+        path.write_bytes(b"")
+        return Facts(PYTHON, _reason(error, function))
     except hooks.NotNative as error:
         path.write_bytes(b"")
         return Facts(PYTHON, _reason(error, function))

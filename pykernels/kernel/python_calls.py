@@ -50,6 +50,8 @@ def attach(library: ctypes.CDLL, calls: Sequence[PythonCall]) -> None:
         try:
             with fork.forbidden():
                 return prepared[number](arguments)
+        except _OtherType:
+            return None
         except BaseException as error:
             # No exception, not even an interrupt, may pass through the kernel's frames.
             _failures[thread] = (calls[number].where, f"{type(error).__name__}: {error}")
@@ -65,6 +67,10 @@ def take_failure(kernel: KernelFunction, op_name: str) -> str | None:
     """Return the message for the last call of Python in this thread, if it failed, and forget it."""
     where, problem = _failures.pop(threading.get_ident(), ("", ""))
     return f"op {op_name!r}: {kernel.path.parent / where}: {kernel.name} raised {problem}" if problem else None
+
+
+class _OtherType(Exception):
+    """A result has another type than the kernel is compiled for; the plain NumPy run gives the kernel's results."""
 
 
 class _Prepared:
@@ -86,10 +92,7 @@ class _Prepared:
         positional, keywords = self._read(arguments)
         returned = self._function(*positional, **keywords)
         if describe(returned) != self._result:
-            raise TypeError(
-                f"{self._name} returned {_text(describe(returned))}, and the kernel is compiled for "
-                f"{_text(self._result)}, since that is what it returns for most arguments"
-            )
+            raise _OtherType
         if type(returned) is np.ndarray:
             return (_in_memory(returned),)
         return tuple(map(_in_memory, _leaves(returned)))
@@ -182,15 +185,6 @@ def describe(value: Any) -> Description:
     if isinstance(value, (tuple, list)):
         return ("tuple", tuple(map(describe, value)))
     return ("other", "None" if value is None else f"a {type(value).__name__}")
-
-
-def _text(description: Description) -> str:
-    kind, content, *rest = description
-    if kind == "tuple":
-        return f"({', '.join(map(_text, content))})"
-    if kind == "array":
-        return f"{content}[{', '.join(':' * rest[0])}]"
-    return str(content)
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -6,10 +6,11 @@ import copy
 import ctypes
 import functools
 import itertools
+import warnings
 from typing import Any
 
-from pykernels.base import abi, callbacks, locks
-from pykernels.base.errors import KernelError
+from pykernels.base import abi, callbacks, locks, settings
+from pykernels.base.errors import KernelError, PykernelsWarning
 from pykernels.define.definition import OpDef
 from pykernels.define.instance import new_outputs, read_tensors
 from pykernels.kernel import python_calls, python_form, reference
@@ -87,8 +88,8 @@ def _resolve(kernel_id: int, instance: Any, error: int, size: int) -> int | None
 def explain(kernel: BuiltKernel, status: int, data: Any, dims: Any, scalars: int | None, detail: Any) -> str:
     """Return why a kernel that was called with these arguments of the ABI returned `status`.
 
-    After an exception in compiled code, run plain NumPy on the same inputs: it raises the same exception with its text
-    and line.
+    After an exception in compiled code, run plain NumPy on the same inputs. It raises the same exception with its text
+    and line; or it computes the outputs, and there is no text.
     """
     function, name = kernel.function, kernel.op_name
     failure = python_form.take_failure()
@@ -96,11 +97,6 @@ def explain(kernel: BuiltKernel, status: int, data: Any, dims: Any, scalars: int
         failure = python_calls.take_failure(function, name) or failure
     if failure or kernel.reason:
         return failure or f"op {name!r}: {function.where}: {function.name} failed"
-    if status == abi.Status.WRONG_SHAPE:
-        output, shape = int(detail[0]), tuple(detail[2 : 2 + detail[1]])
-        args, outs, _ = python_form.read_arguments(kernel.signature, data, dims, scalars)
-        wanted = leaves(outs)[output].shape
-        return reference.wrong_shape_text(function, name, kernel.output_names[output], shape, wanted)
     args, outs, keywords = python_form.read_arguments(kernel.signature, data, dims, scalars)
     mutable = kernel.signature.mutable
     args = tuple(copy.deepcopy(group) if at in mutable else group for at, group in enumerate(args))
@@ -108,11 +104,23 @@ def explain(kernel: BuiltKernel, status: int, data: Any, dims: Any, scalars: int
         reference.run(function, name, args, outs, kernel.output_names, keywords, mutable)
     except KernelError as error:
         return str(error)
-    return (
-        f"op {name!r}: {function.where}: {function.name} raised an exception in compiled code that its plain NumPy "
-        f"run does not raise (an index past the end of an array, a variable without a value, a number of axes that "
-        f"depends on lengths, whole numbers of more than 64 bits or that a dtype cannot hold, or out of memory)"
-    )
+    if status == abi.Status.WRONG_SHAPE:
+        output, shape = int(detail[0]), tuple(detail[2 : 2 + detail[1]])
+        wanted = leaves(outs)[output].shape
+        problem = reference.wrong_shape_text(function, name, kernel.output_names[output], shape, wanted)
+    else:
+        problem = (
+            f"op {name!r}: {function.where}: {function.name} raised an exception in compiled code that its plain NumPy "
+            f"run does not raise (an index past the end of an array, a variable without a value, a number of axes that "
+            f"depends on lengths, whole numbers of more than 64 bits or that a dtype cannot hold, or out of memory)"
+        )
+    # The kernel may have changed an input before it failed.
+    if mutable or settings.must_be_compiled():
+        return problem
+    if not kernel.is_slow_told:
+        kernel.is_slow_told = True
+        warnings.warn(f"{problem}. Such calls run as Python, too, which is slower", PykernelsWarning, stacklevel=2)
+    return ""
 
 
 def _explain(

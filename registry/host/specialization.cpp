@@ -28,15 +28,15 @@ void Specialization::Run(const std::vector<void*>& data, bool is_train) const {
   const int64_t elements = outputs_.empty() ? 0 : static_cast<int64_t>(CountElements(outputs_.front()));
   int64_t detail[PK_DETAIL_SIZE] = {};
   const int32_t status = RunKernel(kernel, data.data(), dims_.data(), scalars.data(), elements, detail);
-  if (status != PK_OK) FailKernel(status, data.data(), scalars.data(), detail);
+  if (status != PK_OK) HandleFailure(status, data.data(), scalars.data(), detail);
 }
 
-void Specialization::FailKernel(int32_t status, void* const* data, const pk_scalar* scalars,
-                                const int64_t* detail) const {
+void Specialization::HandleFailure(int32_t status, void* const* data, const pk_scalar* scalars,
+                                   const int64_t* detail) const {
   char text[kErrorSize] = "";
   const pk_instance view = instance_.View(inputs_, outputs_);
   Services().explain(&Kernel(), &view, status, data, dims_.data(), scalars, detail, text, sizeof text);
-  throw Error(kKernelError, text);
+  if (text[0]) throw Error(kKernelError, text);
 }
 
 std::vector<pk_scalar> Specialization::Scalars(const pk_kernel& kernel, bool is_train) const {

@@ -27,12 +27,11 @@ class Specialization {
   std::vector<pk_scalar> Scalars(const pk_kernel& kernel, bool is_train) const;
 
   // Runs the kernel. `data` holds the buffers of the inputs, then of the outputs; none is null, and no output overlaps
-  // another buffer. Throws the text of pk_services.explain if the kernel fails.
+  // another buffer. Throws the text of pk_services.explain if the kernel fails, and plain NumPy as well.
   void Run(const std::vector<void*>& data, bool is_train) const;
 
-  // Throws the text of pk_services.explain for a kernel that returned `status`.
-  [[noreturn]] void FailKernel(int32_t status, void* const* data, const pk_scalar* scalars,
-                               const int64_t* detail) const;
+  // Throws the text of pk_services.explain for a kernel that returned `status`, unless plain NumPy does not fail.
+  void HandleFailure(int32_t status, void* const* data, const pk_scalar* scalars, const int64_t* detail) const;
 
   // Returns the backward pass, planned at the first call. Throws if the op has no gradient or its plan cannot run.
   const BackwardPlan& Backward() const;

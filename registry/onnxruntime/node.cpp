@@ -97,7 +97,7 @@ void Node::RunOn(const Prepared& prepared, OrtKernelContext* context, void** dat
   if (prepared.n_elements >= kFewestToCut) the_running = {&api_, context};
   const int32_t status = RunKernel(*prepared.kernel, data, specialization.dims().data(), prepared.scalars.data(),
                                    prepared.n_elements, detail);
-  if (status != PK_OK) specialization.FailKernel(status, data, prepared.scalars.data(), detail);
+  if (status != PK_OK) specialization.HandleFailure(status, data, prepared.scalars.data(), detail);
 }
 
 }  // namespace pykernels::onnxruntime

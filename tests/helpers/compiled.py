@@ -77,7 +77,7 @@ def run(
     status = entry(built.struct, data, sizes, ctypes.addressof(scalars), begin, end, detail)
     if status == abi.Status.OK:
         return None
-    return service.explain(built, status, data, sizes, ctypes.addressof(scalars), detail)
+    return service.explain(built, status, data, sizes, ctypes.addressof(scalars), detail) or None
 
 
 def plain(

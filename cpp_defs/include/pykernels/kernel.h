@@ -70,8 +70,8 @@ typedef struct pk_services {
    * writes `error` on failure. */
   const pk_kernel* (*resolve)(int64_t kernel_id, const pk_instance* instance, char* error, size_t size);
 
-  /* Writes why a kernel that was called with these arguments returned `status`. Must be called from the thread that ran
-   * the kernel. */
+  /* Writes why a kernel that was called with these arguments returned `status`; nothing if plain NumPy has computed the
+   * outputs since. Must be called from the thread that ran the kernel. */
   void (*explain)(const pk_kernel* kernel, const pk_instance* instance, int32_t status, void* const* data,
                   const int64_t* dims, const pk_scalar* scalars, const int64_t* detail, char* text, size_t size);
 } pk_services;

@@ -31,6 +31,10 @@ class NotNative(Exception):
     """The kernel cannot become machine code; the message is the reason, short enough for one line."""
 
 
+class OtherRank(NotNative):
+    """A result has another number of axes than the definition, in machine code at least."""
+
+
 @dataclass(frozen=True)
 class Hook:
     """A hook; its name in `HOOKS` is the module or package that implements it, within this package."""

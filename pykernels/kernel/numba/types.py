@@ -20,7 +20,7 @@ from pykernels.build import linking
 from pykernels.kernel.expression import promotion, tables
 from pykernels.kernel.numba import intrinsics
 from pykernels.kernel.numba.adapter import Result, computed_in
-from pykernels.kernel.numba.hooks import NotNative
+from pykernels.kernel.numba.hooks import NotNative, OtherRank
 from pykernels.kernel.numba.implementing import specializable
 from pykernels.kernel.numba.numba_errors import line_of, reason_of
 from pykernels.kernel.numba.parts import single_calls
@@ -161,7 +161,7 @@ def check_results(
                 f"{kernel.where}: {kernel.name} returned a {type_} for output {name!r}; return a NumPy array"
             )
         if ndim != tensor.ndim:
-            raise KernelError(
+            raise OtherRank(
                 f"{kernel.where}: {kernel.name} returned {ndim} dimensions for output {name!r}, but the definition "
                 f"infers {tensor.ndim}"
             )

@@ -161,6 +161,13 @@ def test_a_kernel_that_returns_something_else(load: Callable[..., str], statemen
     assert told in str(caught.value) and code_of(caught.value) == "PK300"
 
 
+@pytest.mark.filterwarnings("ignore:.*does not raise:pykernels.PykernelsWarning")
+def test_a_run_that_fails_in_compiled_code_only_is_pythons(load: Callable[..., str]) -> None:
+    name = load(returns("return (np.cov(x) + x).astype(x.dtype)"))
+    made = mx.nd.Custom(mx.nd.array([[1, 2, 3]]), op_type=name).asnumpy()
+    np.testing.assert_allclose(made, [[2, 3, 4]])
+
+
 def test_a_definition_that_does_not_compile_fails_at_the_call(tmp_path: Path) -> None:
     folder = write_op(tmp_path, "broken_definition", "def forward(args):\n    return args[0]")
     (folder / "broken_definition_py_def.py").unlink()

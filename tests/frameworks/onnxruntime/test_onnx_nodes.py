@@ -194,6 +194,12 @@ def test_a_kernel_that_raises_fails_the_run(load: Load) -> None:
     assert code_of(caught.value) == "PK300"
 
 
+@pytest.mark.filterwarnings("ignore:.*does not raise:pykernels.PykernelsWarning")
+def test_a_run_that_fails_in_compiled_code_only_is_pythons(load: Load) -> None:
+    op = load("import numpy as np\ndef forward(args):\n    return np.cov(args[0]) + args[0]\n" + BACKWARD)
+    np.testing.assert_allclose(run(op, [np.array([[1.0, 2, 3]])], ["float64"])[0], [[2, 3, 4]])
+
+
 @pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 def test_kernels_that_are_not_compiled_run_as_python(load: Load) -> None:
     op = load("import numpy as np\ndef forward(args):\n    return np.vectorize(lambda v: v + 1)(args[0])\n" + BACKWARD)

@@ -41,7 +41,8 @@ def _declare(has_scipy: bool) -> None:
         if function not in implemented:
             implements(function)(_typing(function, inspect.signature(substitute)))
     implements(np.clip)(_typing(np.clip, inspect.signature(lambda a, a_min, a_max: None)))
-    for function, row in operations.functions_of("scipy.special").items() if has_scipy else ():
+    rows = operations.functions_of("scipy.special") if has_scipy else {}
+    for function, row in {np.heaviside: operations.find(np.heaviside), **rows}.items():
         names = [f"x{at}" for at in range(function.nin)]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = inspect.Signature([inspect.Parameter(name, kind) for name in names])

@@ -69,7 +69,8 @@ def outline(
     for block in _blocks(definition.body):
         made: list[ast.stmt] = []
         for lines in _runs(block):
-            if len(lines) == 1 or count_operations(lines) < at_least:
+            is_alone = not _is_line(lines[0]) or (len(lines) == 1 and block is not definition.body)
+            if is_alone or count_operations(lines) < at_least:
                 made += lines
                 continue
             taken = reads(lines) & local

@@ -92,6 +92,11 @@ def test_loops_over_whole_arrays_have_parts(tmp_path: Path) -> None:
         np.testing.assert_allclose(ours, numpys, rtol=1e-5, atol=1e-5)
 
 
+def test_a_single_statement_is_fused(tmp_path: Path) -> None:
+    body = "i = np.argmax(x)\n    return np.select([x > 1, x > m], [x * 2.0, 0.5], 0.25), i"
+    assert fused_in(tmp_path, body, X, M) == 1
+
+
 def test_a_sum_of_products_is_fused(tmp_path: Path) -> None:
     assert fused_in(tmp_path, "y = np.sort(x, 0)\n    return np.flip((y * m).sum(axis=0)), np.argmax(y)", X, M) == 1
 

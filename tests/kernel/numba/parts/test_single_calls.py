@@ -22,6 +22,7 @@ OF_ARRAYS = """
     c = np.clip(i, 0.5, 7), i.clip(max=5), x.clip(y[0, 0], 0.5), np.clip(x, a_min=-0.25, a_max=None), x.clip(-1, y)
     d = special.logsumexp(x, axis=1, b=x[0])
     e = special.xlogy(0.5, y), special.xlogy(y[0], y), special.psi(y), np.tril(y, 1), special.log_softmax(y, 1)
+    e = *e, np.heaviside(x, 0.5), np.heaviside(y, x[0])
     return a, b, *c, d, *e
 """
 OF_ELEMENTS = """
