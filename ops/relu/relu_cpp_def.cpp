@@ -1,7 +1,7 @@
 #include "oneflow/core/framework/framework.h"
 
 REGISTER_USER_OP("relu_forward")
-    .Input("x", "floating[...]")
-    .Output("y", "floating[...]")
+    .Input("x", "number[...]")
+    .Output("y", "number[...]")
     .Split("...")
     .Backward("y, dy -> dx");

@@ -28,13 +28,8 @@ def derive(function: Callable[..., Any], *arrays: Any, **attributes: Any) -> str
     Raises
     ------
     KernelError
-        The function has a statement or an operation of which no gradient is derived; the message has the line.
-
-    Examples
-    --------
-    >>> def softplus(x, beta=1.0):
-    ...     return np.log1p(np.exp(beta * x)) / beta
-    >>> print(pykernels.derive(softplus))
+        The function has a statement or an operation of which no gradient is derived, and the message has the line; or
+        Python does not have the function's source, as in its interactive shell.
     """
     import numpy as np
 

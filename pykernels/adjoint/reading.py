@@ -31,8 +31,7 @@ def read_function(
 
     This raises `KernelError`, with the line, if the function has statements of which no gradient is derived.
     """
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    assert isinstance(tree, ast.FunctionDef)
+    tree = _syntax(function)
     try:
         bound = inspect.signature(function).bind(*arguments, **named)
     except TypeError as error:
@@ -42,6 +41,18 @@ def read_function(
     for name, value in bound.arguments.items():
         reader.names[name] = value if isinstance(value, Node) else reader.constant(value)
     return reader.body(tree)
+
+
+def _syntax(function: types.FunctionType) -> ast.FunctionDef:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, SyntaxError):
+        tree = None
+    if not isinstance(tree, ast.FunctionDef):
+        raise KernelError(
+            f"{function.__name__} has no source to read: define it with `def`, in a file or a cell of a notebook"
+        )
+    return tree
 
 
 def read(graph: Graph, text: str, **names: Node) -> Node:

@@ -309,3 +309,11 @@ def test_a_function_of_a_notebook() -> None:
     x = array(5)
     slopes = (gelu(x + H) - gelu(x - H)) / (2 * H)
     np.testing.assert_allclose(namespace["gelu_backward"](x, gelu(x), np.ones(5), slope=1.702), slopes, rtol=1e-6)
+
+
+def test_a_function_without_source_is_refused() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def typed(x):\n    return x", namespace)
+    for function in (namespace["typed"], lambda x: x):
+        with pytest.raises(KernelError, match="has no source to read: define it with `def`"):
+            pykernels.derive(function)

@@ -14,7 +14,7 @@ from pykernels.kernel.expression.operations import OPERATIONS
 
 FOLDER = Path(pykernels.kernel.__file__).parent
 #: The table, and those of the renderers: what an operation or a function of C becomes.
-TABLES = {"expression/operations.py", "expression/axes.py"}
+TABLES = {"expression/operations.py", "expression/foldings.py", "expression/axes.py"}
 TABLES |= {f"emit/{name}.py" for name in ("vector_operations", "inline_math", "inline_tables")}
 NAMES = {
     name

@@ -107,7 +107,7 @@ def test_a_syntax_error_in_python_is_reported_when_loading(square: Path, broken:
 
 @pytest.mark.thorough
 def test_a_syntax_error_in_cpp_is_reported_when_built(square: Path) -> None:
-    replace(square / "square_cpp_def.cpp", '.Input("x")', '.Input("x"')
+    replace(square / "square_cpp_def.cpp", '"floating[...]")', '"floating[...]"')
     chain = pykernels.custom_op_module("square", square).py_api().cpp_def().py_kernel()
     with pytest.raises(DefinitionError, match=r"square_cpp_def\.cpp:\d+"):
         chain.build_load()

@@ -91,7 +91,7 @@ def test_what_cannot_be_loaded_is_reported_once_and_leaves_the_op(
     ("file", "old", "new", "reason"),
     [
         ("gain_py_kernel.py", "*, scale", "*, scala", "gain_py_kernel.py:5: forward takes the attribute 'scala'"),
-        ("gain_cpp_def.cpp", '.Input("x")', '.Inputs("x")', "gain_cpp_def.cpp:32: "),
+        ("gain_cpp_def.cpp", '.Input("x"', '.Inputs("x"', "gain_cpp_def.cpp:6: "),
         ("gain_py_api.py", "import pykernels", "import pykernel", "gain_py_api.py:1: ModuleNotFoundError: "),
     ],
 )

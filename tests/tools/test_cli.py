@@ -161,8 +161,10 @@ def test_list_shows_an_op_without_gradient(tmp_path: Path) -> None:
     command("new", "twice", cwd=tmp_path)
     definition = tmp_path / "ops/twice/twice_cpp_def.cpp"
     text = definition.read_text()
-    start = text.index("REGISTER_USER_OP_GRAD")
-    definition.write_text(text[:start] + "}  // namespace oneflow\n")
+    assert '\n    .Backward("x, dy -> dx")' in text
+    definition.write_text(text.replace('\n    .Backward("x, dy -> dx")', ".NoGrad()"))
+    kernel = tmp_path / "ops/twice/twice_py_kernel.py"
+    kernel.write_text(kernel.read_text().partition("\n\ndef backward")[0])
     done = command("list", "ops", cwd=tmp_path)
     (row,) = (line for line in done.stdout.splitlines() if line.startswith("│"))
     assert [cell.strip() for cell in row.split("│")][3] == "no"
