@@ -106,7 +106,7 @@ def test_what_python_refuses_in_loops(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("expression", "wrong"),
     [
-        ("int(a)", {math.nan: "cannot convert float NaN", math.inf: "cannot convert float infinity", 1e30: "64 bits"}),
+        ("int(a)", {math.nan: "cannot convert float NaN", math.inf: "cannot convert float infinity"}),
         ("round(a)", {math.nan: "cannot convert float NaN"}),
         ("math.floor(a) + math.ceil(a)", {math.nan: "cannot convert float NaN", -math.inf: "cannot convert float inf"}),
         ("divmod(7.0, a)[0]", {0.0: "ZeroDivisionError"}),
