@@ -2,12 +2,12 @@
 
 PYTHON ?= python3.10
 VENV := .venv
-# PyTorch has an environment of its own, since MXNet and OneFlow need a NumPy that is too old for it.
+# PyTorch and JAX have an environment of their own, since OneFlow needs a NumPy that is too old for them.
 PYTHON_TORCH ?= python3.11
 VENV_TORCH := .venv-torch
 # The version to test, one of those that setup.cfg allows.
 TORCH := 2.13
-# Tests that need none of these three also run on the newest Python, with the newest NumPy.
+# Tests that need none of these but MXNet also run on the newest Python, with the newest NumPy.
 PYTHON_NEWEST ?= $(shell $(FIND_NEWEST))
 VENV_NEWEST := .venv-newest
 FIND_NEWEST = for minor in 15 14 13 12 11 10; do \
@@ -15,13 +15,17 @@ FIND_NEWEST = for minor in 15 14 13 12 11 10; do \
 	"$$python" -c "import ensurepip, sys, venv; sys.exit(sys.version_info[1] != $$minor)" 2>/dev/null && \
 	echo "$$python" && exit; done; done
 
-TESTS_TORCH := tests/frameworks/torch tests/vendors/neuron tests/call/test_builder.py tests/load/test_loader.py \
+TESTS_TORCH := tests/frameworks/torch tests/frameworks/jax tests/vendors/neuron tests/call/test_builder.py tests/load/test_loader.py \
 	tests/docs/test_docstring_examples.py tests/docs/test_documentation.py \
 	$(addprefix tests/tools/,test_cli_doctor.py ship/test_shipped_registrars.py) \
 	$(addprefix tests/kernel/,test_campaign.py test_random_kernels.py test_reference.py emit/test_number_checks.py \
 	expression/test_elementwise.py numba/test_compiler.py)
-TESTS_NEWEST := tests/define tests/kernel tests/frameworks/onnxruntime tests/call/test_builder.py tests/test_import.py \
-	$(addprefix tests/load/test_,loader.py samples.py) $(addprefix tests/ops/test_,distribution.py numpy.py refusals.py)
+TESTS_NEWEST := tests/compat tests/define tests/kernel tests/frameworks/onnxruntime tests/call/test_builder.py \
+	tests/test_import.py tests/tools/test_cli_derive.py $(addprefix tests/load/test_,loader.py samples.py) \
+	$(addprefix tests/ops/test_,distribution.py numpy.py refusals.py)
+# Where MXNet is installed.
+TESTS_NEWEST_MXNET := $(addprefix tests/frameworks/mxnet/test_,gluon.py gradients.py guide.py host_attributes.py \
+	imperative.py mxnet_errors.py names.py register.py register_arrays.py states.py symbol.py)
 # One process per processor. They share one cache of compiled files.
 PYTEST = python -m pytest -ra --numprocesses logical --dist worksteal --durations 10 $(SELECTION)
 
@@ -89,7 +93,8 @@ tests-torch:
 
 tests-newest:
 	@$(VENV_NEWEST)/bin/python -c "import numpy, sys; print('the newest Python here:', sys.version, 'NumPy', numpy.__version__)"
-	$(VENV_NEWEST)/bin/$(PYTEST) --quick $(TESTS_NEWEST)
+	$(VENV_NEWEST)/bin/$(PYTEST) --quick $(TESTS_NEWEST) \
+	  $(if $(wildcard $(VENV_NEWEST)/lib/*/site-packages/mxnet),$(TESTS_NEWEST_MXNET))
 
 docs: $(VENV)/.installed-docs ## build the documentation, build/docs/index.html
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs build/docs
@@ -150,8 +155,8 @@ $(VENV_TORCH)/.created: | tools-torch tools
 	@touch $@
 
 $(VENV_TORCH)/.installed-test: $(METADATA) $(VENV_TORCH)/.created
-	@echo "installing what the tests for PyTorch need"
-	@$(PIP) --editable '.[torchonnx,test]' 'torch == $(TORCH).*'
+	@echo "installing what the tests for PyTorch and JAX need"
+	@$(PIP) --editable '.[torchonnx,jax,test]' 'torch == $(TORCH).*'
 	@touch $@
 
 $(VENV_NEWEST)/.created: | tools-newest tools
@@ -160,7 +165,9 @@ $(VENV_NEWEST)/.created: | tools-newest tools
 	@'$(PYTHON_NEWEST)' -m venv $(VENV_NEWEST)
 	@touch $@
 
+# MXNet runs with more than its metadata allows: docs/mxnet.md.
 $(VENV_NEWEST)/.installed-test: $(METADATA) $(VENV_NEWEST)/.created
 	@echo "installing what the tests on the newest Python need"
-	@$(PIP) --editable '.[onnx,test]'
+	@$(PIP) --editable '.[onnx,test]' requests
+	@$(PIP) --no-deps 'mxnet == 1.9.1; python_version < "3.14"'
 	@touch $@

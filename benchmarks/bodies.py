@@ -185,6 +185,7 @@ BODIES: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "indexing": (
         ("mask read", "x[x > 0].sum()", _ROWS),
+        ("mask by infinity", "m = x > 0; m[:, 0] = True; np.where(m, -np.inf, x)", _ROWS),
         ("mask assigned", "z = x.copy(); z[z < 0] = 0; z", _ROWS),
         ("mask augmented", "z = x.copy(); z[x > 0] *= 2; z", _ROWS),
         ("mask from array", "z = x.copy(); z[m] = y[m]; z", "x: n 64; y: n 64; m: bool n 64"),

@@ -58,4 +58,4 @@ __all__ = [
 
 def __dir__() -> list[str]:
     # Editors and notebooks complete these names.
-    return sorted({*__all__, "onnx", "testing"} & globals().keys())
+    return sorted({*__all__, "jax", "onnx", "testing"} & globals().keys())

@@ -1,5 +1,6 @@
 // The registrar for PyTorch, one translation unit that is linked with host.cpp.
 #include "torch/autograd.cpp"
+#include "torch/forward_mode.cpp"
 #include "torch/gradient.cpp"
 #include "torch/kernels.cpp"
 #include "torch/layout.cpp"

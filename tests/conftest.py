@@ -10,6 +10,7 @@ import pytest
 from folders import write_op
 
 import pykernels
+import pykernels.compat.mxnet
 
 pytest_plugins = ["quick"]
 

@@ -17,6 +17,7 @@ PACKAGE = CHECKOUT / "pykernels"
 # Packages that take long to load, or that not everyone has.
 HEAVY = {
     "cppimport",
+    "jax",
     "llvmlite",
     "matplotlib",
     "mxnet",

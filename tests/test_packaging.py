@@ -72,7 +72,7 @@ def test_metadata(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     (info,) = {name.split("/")[0] for name in archive.namelist() if ".dist-info/" in name}
     metadata = archive.read(f"{info}/METADATA").decode()
-    for extra in ("mxnet", "oneflow", "onnx", "torch", "plot", "demo", "test", "docs"):
+    for extra in ("mxnet", "oneflow", "onnx", "torch", "jax", "plot", "demo", "test", "docs"):
         assert f"\nProvides-Extra: {extra}\n" in metadata
     assert "\nLicense: Apache-2.0\n" in metadata or "\nLicense-Expression: Apache-2.0\n" in metadata
     assert any(name.startswith(info) and name.endswith("/LICENSE") for name in archive.namelist())

@@ -9,4 +9,6 @@ REGISTER_USER_OP("box_clip_forward")
     .Require("height >= 0")
     .Require("width >= 0")
     .Split("...")
-    .Backward("boxes, dy -> dboxes");
+    .Backward("boxes, dy -> dboxes")
+    .Backward("boxes, gdboxes -> gdy")
+    .Tangent("boxes, tboxes -> ty");

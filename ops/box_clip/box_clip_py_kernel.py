@@ -17,3 +17,14 @@ def backward(args, outs, *, height, width):
         x, y = corners[i, 0], corners[i, 1]
         dx[i, 0] = dy_corners[i, 0] * ((x >= 0) & (x <= width) & (width > 0))
         dx[i, 1] = dy_corners[i, 1] * ((y >= 0) & (y <= height) & (height > 0))
+
+
+# A clipped number depends on one number, so the derivative is the same in both directions.
+
+
+def backward_backward(args, outs, *, height, width):
+    backward(args, outs, height=height, width=width)
+
+
+def tangent(args, outs, *, height, width):
+    backward(args, outs, height=height, width=width)

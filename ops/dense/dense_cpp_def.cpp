@@ -9,4 +9,6 @@ REGISTER_USER_OP("dense_forward")
     .Split("rows")
     .Split("outputs")
     .Split("inputs", "bias == 0")
-    .Backward("data, weight, dy -> ddata, dweight");
+    .Backward("data, weight, dy -> ddata, dweight")
+    .Backward("data, weight, dy, gddata, gdweight -> gdata, gweight, gdy")
+    .Tangent("data, weight, tdata, tweight -> ty");

@@ -1,13 +1,23 @@
-import numpy as np
+def forward(args, *, bias):
+    data, weight = args
+    return data @ weight.T + bias
 
 
-def forward(args, outs, *, bias):
-    (data, weight), (y,) = args, outs
-    np.dot(data, weight.T, out=y)
-    y += bias
+def backward(args):
+    data, weight, dy = args
+    return dy @ weight, dy.T @ data
 
 
-def backward(args, outs):
-    (data, weight, dy), (ddata, dweight) = args, outs
-    np.dot(dy, weight, out=ddata)
-    np.dot(dy.T, data, out=dweight)
+# Derived from backward by "python -m pykernels derive --forward-mode" (38fcbb333744). If you edit it, remove this line.
+def tangent(args):
+    data, weight, tdata, tweight = args
+    return data @ tweight.T + tdata @ weight.T
+
+
+# Derived from backward by "python -m pykernels derive --second" (38fcbb333744). If you edit it, remove this line.
+def backward_backward(args):
+    data, weight, dy, gddata, gdweight = args
+    gdata = dy @ gdweight
+    gweight = dy.T @ gddata
+    gdy = data @ gdweight.T + gddata @ weight.T
+    return gdata, gweight, gdy

@@ -9,4 +9,6 @@ REGISTER_USER_OP("dropout_forward")
     .Attr<int64_t>("seed", 0)
     .Require("0 <= p < 1")
     .Require("seed >= 0")
-    .Backward("mask, dy -> dx");
+    .Backward("mask, dy -> dx")
+    .Backward("mask, dy, gdx -> gmask, gdy")
+    .Tangent("mask, tx -> ty");

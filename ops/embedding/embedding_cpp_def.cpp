@@ -7,4 +7,6 @@ REGISTER_USER_OP("embedding_forward")
     .Output("y", "floating[..., columns]")
     .Split("...")
     .Split("columns")
-    .Backward("indices, weight, dy -> dweight");
+    .Backward("indices, weight, dy -> dweight")
+    .Backward("indices, gdweight -> gdy")
+    .Tangent("indices, tweight -> ty");

@@ -9,4 +9,6 @@ REGISTER_USER_OP("focal_loss_forward")
     .Require("0 <= alpha <= 1")
     .Require("gamma >= 0")
     .Split("...")
-    .Backward("logits, targets, dloss -> dlogits");
+    .Backward("logits, targets, dloss -> dlogits")
+    .Backward("logits, targets, dloss, gdlogits -> glogits, gdloss")
+    .Tangent("logits, targets, tlogits -> tloss");

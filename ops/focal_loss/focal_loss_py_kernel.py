@@ -24,6 +24,25 @@ def backward(args, outs, *, alpha, gamma):
         dx[i] = dy[i] * weight * wrong**gamma * (gamma * right * entropy + wrong)
 
 
+def backward_backward(args, outs, *, alpha, gamma):
+    (logits, targets, dloss, gdlogits), (glogits, gdloss) = args, outs
+    x, t, dy = logits.reshape(logits.size), targets.reshape(logits.size), dloss.reshape(logits.size)
+    g, gx, gdy = gdlogits.reshape(logits.size), glogits.reshape(logits.size), gdloss.reshape(logits.size)
+    for i in pykernels.prange(x.size):
+        right, wrong, entropy = _terms(x[i] if t[i] == 1 else -x[i])
+        scale = g[i] * wrong**gamma
+        weight = -alpha if t[i] == 1 else 1 - alpha
+        gdy[i] = scale * weight * (gamma * right * entropy + wrong)
+        weight = alpha if t[i] == 1 else 1 - alpha
+        bend = gamma * (gamma * right - wrong) * entropy + (2 * gamma + 1) * wrong
+        gx[i] = scale * dy[i] * weight * right * bend
+
+
+def tangent(args, outs, *, alpha, gamma):
+    # An element of the loss depends on one logit, so the derivative is the same in both directions.
+    backward(args, outs, alpha=alpha, gamma=gamma)
+
+
 def _check(targets):
     wrong = 0
     for i in range(targets.size):

@@ -10,4 +10,6 @@ REGISTER_USER_OP("layer_norm_forward")
     .Require("axis == -1 or axis == x.ndim - 1")
     .Require("eps >= 0")
     .Split("...")
-    .Backward("x, gamma, dy -> dx, dgamma, dbeta");
+    .Backward("x, gamma, dy -> dx, dgamma, dbeta")
+    .Backward("x, gamma, dy, dx, gdx, gdgamma, gdbeta -> gx, ggamma, gdy")
+    .Tangent("x, gamma, tx, tgamma, tbeta -> ty");

@@ -5,4 +5,6 @@ REGISTER_USER_OP("leaky_relu_forward")
     .Output("y", "floating[...]")
     .Attr<float>("alpha", 0.01)
     .Split("...")
-    .Backward("x, dy -> dx");
+    .Backward("x, dy -> dx")
+    .Backward("x, gdx -> gdy")
+    .Tangent("x, tx -> ty");

@@ -17,4 +17,6 @@ REGISTER_USER_OP("roi_align_forward")
     .Require("spatial_scale > 0")
     .Split("channels")
     .Split("rois")
-    .Backward("data, rois, dy -> ddata");
+    .Backward("data, rois, dy -> ddata")
+    .Backward("gddata, rois -> gdy")
+    .Tangent("tdata, rois -> ty");

@@ -49,6 +49,33 @@ def backward(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling
                     _add(ddata[b, c, rows[i, k], first : first + line.size], row_weights[i, k], line)
 
 
+# The result is linear in the data.
+
+
+def backward_backward(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned):
+    forward(
+        args,
+        outs,
+        pooled_height=pooled_height,
+        pooled_width=pooled_width,
+        spatial_scale=spatial_scale,
+        sampling_ratio=sampling_ratio,
+        aligned=aligned,
+    )
+
+
+def tangent(args, outs, *, pooled_height, pooled_width, spatial_scale, sampling_ratio, aligned):
+    forward(
+        args,
+        outs,
+        pooled_height=pooled_height,
+        pooled_width=pooled_width,
+        spatial_scale=spatial_scale,
+        sampling_ratio=sampling_ratio,
+        aligned=aligned,
+    )
+
+
 def _add(target, weight, values):
     for i in range(target.size):
         target[i] += weight * values[i]

@@ -11,3 +11,18 @@ def forward(args):
 def backward(args):
     y, dy = args
     return dy * y * (1 - y)
+
+
+# Derived from backward by "python -m pykernels derive --second" (6fa17bac2497). If you edit it, remove this line.
+def backward_backward(args):
+    y, dy, gdx = args
+    product = gdx * (1 - y)
+    gy = product * dy - gdx * (dy * y)
+    gdy = product * y
+    return gy, gdy
+
+
+# Derived from backward by "python -m pykernels derive --forward-mode" (6fa17bac2497). If you edit it, remove this line.
+def tangent(args):
+    y, tx = args
+    return tx * (1 - y) * y

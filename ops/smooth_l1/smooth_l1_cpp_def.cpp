@@ -6,4 +6,6 @@ REGISTER_USER_OP("smooth_l1_forward")
     .Attr<float>("scalar", 1)
     .Require("scalar > 0")
     .Split("...")
-    .Backward("x, dy -> dx");
+    .Backward("x, dy -> dx")
+    .Backward("x, dy, gdx -> gx, gdy")
+    .Tangent("x, tx -> ty");

@@ -5,4 +5,6 @@ REGISTER_USER_OP("softmax_forward")
     .Output("y", "floating[... with axis = classes]")
     .Attr<int32_t>("axis", -1)
     .Split("...")
-    .Backward("y, dy -> dx");
+    .Backward("y, dy -> dx")
+    .Backward("y, dy, gdx -> gy, gdy")
+    .Tangent("y, tx -> ty");

@@ -26,6 +26,20 @@ def backward(args, outs, *, axis):
             _gradient_of_columns(y_blocks[i], dy_blocks[i], dx_blocks[i])
 
 
+def backward_backward(args, *, axis):
+    y, dy, gdx = args
+    product = gdx * y
+    total = product.sum(axis=axis, keepdims=True)
+    gy = gdx * (dy - (y * dy).sum(axis=axis, keepdims=True)) - total * dy
+    return gy, product - total * y
+
+
+def tangent(args, *, axis):
+    y, tx = args
+    product = tx * y
+    return product - product.sum(axis=axis, keepdims=True) * y
+
+
 def _softmax_of_row(x, y):
     # Subtracting the largest element does not change the result, and exp cannot overflow.
     top = x.dtype.type(-np.inf)

@@ -32,7 +32,8 @@ REGISTER_USER_OP("softmax_cross_entropy_forward")
     .Output("loss", "floating[rows]")
     .Output("probability", "floating[rows, classes]")
     .Attr<bool>("need_top_grad", true)
-    .Split("rows");
+    .Split("rows")
+    .Tangent("labels, probability, tlogits -> tloss, tprobability");
 
 REGISTER_USER_OP("softmax_cross_entropy_backward")
     .Input("labels", "number[rows]")
@@ -40,7 +41,8 @@ REGISTER_USER_OP("softmax_cross_entropy_backward")
     .Input("dloss", "floating[rows]")
     .Input("dprobability", "floating[rows, classes]")
     .Output("dlogits", "floating[rows, classes]")
-    .Split("rows");
+    .Split("rows")
+    .Backward("labels, probability, dloss, dprobability, gdlogits -> gprobability, gdloss, gdprobability");
 
 REGISTER_USER_OP("softmax_cross_entropy_backward_of_sum")
     .Input("labels", "number[rows]")

@@ -44,6 +44,28 @@ def backward_of_sum(args, outs):
         dlogits[i, int(labels[i])] -= 1
 
 
+def backward_backward(args):
+    labels, probability, dloss, dprobability, gdlogits = args
+    product = gdlogits * probability
+    total = product.sum(axis=-1, keepdims=True)
+    along = (probability * dprobability).sum(axis=-1, keepdims=True)
+    gprobability = gdlogits * (dloss[:, None] + dprobability - along) - total * dprobability
+    gdloss = total[:, 0] - _of_labels(gdlogits, labels)
+    return gprobability, gdloss, product - total * probability
+
+
+def tangent(args):
+    labels, probability, tlogits = args
+    product = tlogits * probability
+    total = product.sum(axis=-1, keepdims=True)
+    return total[:, 0] - _of_labels(tlogits, labels), product - total * probability
+
+
+def _of_labels(values, labels):
+    """In each row of `values`, that of the label."""
+    return np.where(np.arange(values.shape[-1]) == labels[:, None], values, 0).sum(axis=-1)
+
+
 def _class_of(label, i, classes):
     number = int(label)
     if number != label:

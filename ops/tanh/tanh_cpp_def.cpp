@@ -4,4 +4,6 @@ REGISTER_USER_OP("tanh_forward")
     .Input("x", "floating[...]")
     .Output("y", "floating[...]")
     .Split("...")
-    .Backward("y, dy -> dx");
+    .Backward("y, dy -> dx")
+    .Backward("y, dy, gdx -> gy, gdy")
+    .Tangent("y, tx -> ty");

@@ -22,7 +22,8 @@ REGISTER_USER_OP("tensor_negate_forward")
     .Input("x", "number[...]")
     .Output("y", "number[...]")
     .Split("...")
-    .Backward("dy -> dx");
+    .Backward("dy -> dx")
+    .Tangent("tx -> ty");
 
 REGISTER_USER_OP_GRAD("tensor_negate_backward").SetBackwardOpConfGenFn(PlanSecondGradient);
 

@@ -6,3 +6,9 @@ def forward(args):
 def backward(args):
     (dy,) = args
     return -dy
+
+
+# Derived from backward by "python -m pykernels derive --forward-mode" (4ca91edace67). If you edit it, remove this line.
+def tangent(args):
+    (tx,) = args
+    return -tx

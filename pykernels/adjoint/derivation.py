@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -26,11 +27,11 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Gradient:
-    """A derived function, and the inputs whose gradients it returns."""
+class Derivative:
+    """A derived function, and the names of what it returns."""
 
     written: Written
-    inputs: tuple[str, ...]
+    results: tuple[str, ...]
 
 
 def derive_gradient(
@@ -40,31 +41,88 @@ def derive_gradient(
     calls: Sequence[Call],
     *,
     name: str = "backward",
-    takes_tuple: bool = True,
-) -> Gradient:
+    prefix: str = "d",
+    is_kernel: bool = True,
+) -> Derivative:
     """Derive the gradient of ``function(args, *, attributes)``, or of ``function(x, w, *, attributes)``.
 
     Parameters
     ----------
     inputs, outputs : sequence of str
-        The names of the inputs and outputs; the gradient of ``y`` is ``dy``.
+        The names of the inputs and outputs.
     calls : sequence of Call
         A few calls, with every number of axes that the inputs may have.
     name : str
         The name of the derived function.
-    takes_tuple : bool
-        Whether the functions take one tuple of arrays, as kernels do.
+    prefix : str
+        What the names of gradients begin with: the gradient of ``y`` is ``dy``.
+    is_kernel : bool
+        Whether the derived function takes one tuple of arrays, as kernels do.
 
     Raises
     ------
     KernelError
         The function has a statement or an operation of which no gradient is derived; the message has the line.
     """
+    gradients, seeds = ({each: f"{prefix}{each}" for each in names} for names in (inputs, outputs))
+    return _derive(function, inputs, seeds, calls, name, gradients, reads_outputs=True, is_kernel=is_kernel)
+
+
+def derive_tangent(
+    function: Callable[..., Any],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    calls: Sequence[Call],
+    *,
+    name: str,
+    seeds: Sequence[str],
+) -> Derivative:
+    """Derive the function that computes the tangents of an op's outputs, ``ty`` from ``tx``, from its gradient.
+
+    A gradient is linear in the gradients of the outputs. The function of tangents is its transpose: the gradient of
+    `function` by these inputs.
+
+    Parameters
+    ----------
+    function : callable
+        The kernel that computes the gradient. `inputs`, `outputs` and `calls` are its own.
+    seeds : sequence of str
+        Those of its inputs that are gradients of the op's outputs.
+
+    Raises
+    ------
+    KernelError
+        As for `derive_gradient`, or `function` is not linear in the gradients of the outputs.
+    """
+    gradients, tangents = ({each: f"t{each[1:]}" for each in names} for names in (seeds, outputs))
+    derived = _derive(function, inputs, tangents, calls, name, gradients, reads_outputs=False, is_kernel=True)
+    read = [each for each in seeds if each in derived.written.arguments]
+    if read:
+        raise KernelError(f"{_place(function)} is not linear in {', '.join(read)}, as a gradient is")
+    return derived
+
+
+def _derive(
+    function: Callable[..., Any],
+    inputs: Sequence[str],
+    outputs: Mapping[str, str],
+    calls: Sequence[Call],
+    name: str,
+    gradients: Mapping[str, str],
+    *,
+    reads_outputs: bool,
+    is_kernel: bool,
+) -> Derivative:
+    """Derive a gradient by some inputs. `outputs` and `gradients` have the names of the gradients of each."""
     assert isinstance(function, types.FunctionType)
-    where = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
-    graph = Graph({"np": np, **_scipy()}, len(calls))
+    graph = Graph({"np": np, "scipy": _Scipy("scipy")}, len(calls))
     arrays = [
-        graph.leaf("input", each, [call.arrays[at] for call in calls], active=calls[0].arrays[at].dtype.kind == "f")
+        graph.leaf(
+            "input",
+            each,
+            [call.arrays[at] for call in calls],
+            active=each in gradients and calls[0].arrays[at].dtype.kind == "f",
+        )
         for at, each in enumerate(inputs)
     ]
     attributes = [
@@ -72,22 +130,29 @@ def derive_gradient(
     ]
     known = inspect.signature(function).parameters
     passed = {leaf.name: leaf for leaf in attributes if leaf.name in known}
-    result = read_function(graph, function, [graph.tuple(arrays)] if takes_tuple else arrays, passed)
+    result = read_function(graph, function, [graph.tuple(arrays)] if takes_tuple(function) else arrays, passed)
     results = list(result.operands) if result.op == "tuple" else [result]
     if len(results) != len(outputs):
-        raise KernelError(f"{where} returns {len(results)} arrays, not one for each of {', '.join(outputs)}")
+        raise KernelError(f"{_place(function)} returns {len(results)} arrays, not one for each of {', '.join(outputs)}")
     slopes = [
-        graph.leaf("input", f"d{each}", list(map(np.ones_like, node.values))) for each, node in zip(outputs, results)
+        graph.leaf("input", each, list(map(np.ones_like, node.values))) for each, node in zip(outputs.values(), results)
     ]
     found = gradients_of(graph, arrays, results, slopes)
-    gradients = {each: gradient for each, gradient in zip(inputs, found) if gradient is not None}
-    if not gradients:
-        raise KernelError(f"{where} does not depend on its inputs in a way that has a gradient")
-    kept = [graph.leaf("input", each, node.values) for each, node in zip(outputs, results)]
+    named = {gradients[each]: gradient for each, gradient in zip(inputs, found) if gradient is not None}
+    if not named:
+        raise KernelError(f"{_place(function)} does not depend on {', '.join(gradients)} in a way that has a gradient")
+    kept = [graph.leaf("input", each, node.values) for each, node in zip(outputs, results)] if reads_outputs else []
     leaves = [*arrays, *kept, *slopes, *attributes]
-    named = {f"d{each}": gradient for each, gradient in gradients.items()}
-    written = write(name, named, leaves, dict(zip(results, kept)), takes_tuple=takes_tuple)
-    return Gradient(written, tuple(gradients))
+    return Derivative(write(name, named, leaves, dict(zip(results, kept)), takes_tuple=is_kernel), tuple(named))
+
+
+def _place(function: Any) -> str:
+    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
+
+
+def takes_tuple(function: Callable[..., Any]) -> bool:
+    """Return whether a function takes one tuple of arrays, as kernels do."""
+    return next(iter(inspect.signature(function).parameters), "") == "args"
 
 
 def derive_source(function: Callable[..., Any], arrays: Sequence[np.ndarray], attributes: Mapping[str, Any]) -> str:
@@ -98,7 +163,7 @@ def derive_source(function: Callable[..., Any], arrays: Sequence[np.ndarray], at
     calls = [Call(arrays, {**defaults, **attributes})] if arrays else _made_up(len(inputs), {**defaults, **attributes})
     outputs = _outputs(function, calls[0])
     name = f"{function.__name__}_backward"
-    return derive_gradient(function, inputs, outputs, calls, name=name, takes_tuple=False).written.source
+    return derive_gradient(function, inputs, outputs, calls, name=name, is_kernel=False).written.source
 
 
 def _made_up(inputs: int, attributes: Mapping[str, Any]) -> list[Call]:
@@ -113,9 +178,8 @@ def _outputs(function: Callable[..., Any], call: Call) -> list[str]:
     return [f"y{at}" for at in range(len(results))] if isinstance(results, tuple) else ["y"]
 
 
-def _scipy() -> dict[str, Any]:
-    try:
-        import scipy.special  # a derivative may need it
-    except ImportError:
-        return {}
-    return {"scipy": scipy}
+class _Scipy(types.ModuleType):
+    """SciPy, imported if a derivative needs it."""
+
+    def __getattr__(self, name: str) -> Any:
+        return importlib.import_module(f"scipy.{name}")

@@ -38,6 +38,8 @@ class Node:
     arguments: Mapping[str, Node] = field(default_factory=dict)
     #: The variable to which the kernel assigns it.
     name: str = ""
+    #: Where the kernel computes it: ``file:line``.
+    place: str = ""
 
     def __repr__(self) -> str:
         return f"Node({self.op!r}: {ast.unparse(self.expression())})"
@@ -161,7 +163,7 @@ def _scattered_more(array: np.ndarray, index: Any, values: np.ndarray) -> np.nda
 
 def is_floating(value: Any) -> bool:
     """Whether a value is made of floating-point numbers."""
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, list)):
         return any(map(is_floating, value))
     return isinstance(value, (float, np.ndarray, np.floating)) and np.asarray(value).dtype.kind == "f"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import functools
 import inspect
 import math
@@ -20,6 +21,7 @@ from pykernels.base.errors import KernelError
 from pykernels.kernel.expression import operations
 from pykernels.kernel.read.ownership import is_users
 
+_COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 # Attributes of arrays that do not depend on the elements.
 _FACTS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes"})
 
@@ -156,9 +158,11 @@ class _Reader:
             return simple
         op, arguments = recognised(op, operands) or (op, arguments)
         try:
-            return self._graph.node(op, form, operands, arguments)
+            node = self._graph.node(op, form, operands, arguments)
         except Exception as error:
             raise self._refuse(tree, f"{ast.unparse(tree)} raises {type(error).__name__}: {error}") from None
+        node.place = node.place or self._place(tree)
+        return node
 
     def _name(self, tree: ast.Name) -> Node:
         if tree.id in self.names:
@@ -243,15 +247,43 @@ class _Reader:
         if is_method:
             assert isinstance(func, ast.Attribute)
             func = ast.Attribute(placeholder(0), func.attr, ast.Load())
+        if name == "split" and everything[0].active:
+            return self._split(tree, operands, named)
         form = ast.Call(
             func,
             [placeholder(at) for at in range(int(is_method), len(operands))],
             [ast.keyword(key, placeholder(len(operands) + at)) for at, key in enumerate(named)],
         )
+        if name == "transpose" and len(operands) > 2:  # axes one by one, as the method takes them
+            return self._called(tree, name, [operands[0], self._graph.tuple(operands[1:])], named, is_method=is_method)
         rule = rules.RULES.get(name)
         arguments = None if rule is None else rule.bind(operands, named)
         is_known = arguments is not None or (name in operations.OPERATIONS and not named)
         return self._make(tree, name if is_known else "", form, everything, arguments)
+
+    def _split(self, tree: ast.Call, operands: Sequence[Node], named: Mapping[str, Node]) -> Node:
+        """Return the sections of an array as slices, whose gradients are assignments to slices."""
+        given = {**dict(zip(("ary", "sections", "axis"), operands)), **named}
+        array, sections = given["ary"], given.get("sections", given.get("indices_or_sections"))
+        axis = given["axis"].values[0] if "axis" in given else 0
+        if (
+            sections is None
+            or not isinstance(sections.number, int)
+            or not isinstance(axis, int)
+            or len(array.ndims) > 1 > -axis
+        ):
+            raise self._refuse(
+                tree, "np.split has a derived gradient for a number of sections along an axis from the end"
+            )
+        before, after = (":, " * axis, "") if axis >= 0 else ("..., ", ", :" * (-axis - 1))
+        length = read(self._graph, f"a.shape[{axis}] // n", a=array, n=sections)
+        length.name = length.name or "length"
+        items = []
+        for at in range(sections.number):
+            begin = "" if at == 0 else "n" if at == 1 else f"{at} * n"
+            end = "" if at == sections.number - 1 else "n" if at == 0 else f"{at + 1} * n"
+            items.append(read(self._graph, f"a[{before}{begin}:{end}{after}]", a=array, n=length))
+        return self._graph.tuple(items)
 
     def _callee(self, tree: ast.expr) -> Any:
         """Return the function that an expression names; None for a method of a value."""
@@ -285,15 +317,20 @@ class _Reader:
             def visit_Name(self, node: ast.Name) -> ast.Name:
                 return ast.Name(order.get(node.id, node.id), node.ctx)
 
-        return self._make(tree, "", Renamer().visit(tree), operands)
+        node = self._make(tree, "", Renamer().visit(copy.deepcopy(tree)), operands)
+        if node.active:
+            kind = "a comprehension over arrays" if isinstance(tree, _COMPREHENSIONS) else f"{ast.unparse(tree)}"
+            raise self._refuse(tree, f"{kind} has no derived gradient; write the parts out")
+        return node
 
     def _refuse(self, tree: ast.AST, why: str) -> KernelError:
-        function = self._function_of_kernel()
-        line = self._first + getattr(tree, "lineno", 1) - 1
-        return KernelError(f"{function.co_filename}:{line}: {why}" if function else why)
+        place = self._place(tree)
+        return KernelError(f"{place}: {why}" if place else why)
 
-    def _function_of_kernel(self) -> types.CodeType | None:
-        return None if self._function is None else self._function.__code__
+    def _place(self, tree: ast.AST) -> str:
+        if self._function is None:
+            return ""
+        return f"{self._function.__code__.co_filename}:{self._first + getattr(tree, 'lineno', 1) - 1}"
 
 
 def _is_number(value: Any) -> bool:

@@ -51,6 +51,13 @@ def _add(a: Node, b: Node) -> Found | None:
             x, inner = one.operands[0], other.arguments["a"]
             if inner.op == "negative" and inner.operands[0].op == "absolute" and inner.operands[0].operands[0] is x:
                 return "softplus", {"a": x}
+        top = one.operands[0] if one.op in ("squeeze", "getitem") else one
+        if other.op == "log" and other.operands[0].op == "sum" and top is not one and top.op in ("max", "amax"):
+            # m.squeeze(axis) + log(exp(x - m).sum(axis)), m = x.max(axis, keepdims=True)
+            terms, axis = other.operands[0].arguments["a"], other.operands[0].arguments.get("axis")
+            is_whole = axis is not None and axis is top.kept and other.operands[0].kept is None
+            if is_whole and terms.op == "exp" and _without_top(terms.operands[0], top.kept) is top.arguments["a"]:
+                return "logsumexp", {"a": top.arguments["a"], "axis": top.arguments["axis"]}
         if other.op == "log" and other.operands[0].op == "sum" and one.op in ("max", "amax"):
             # m + log(exp(x - m).sum(axis, keepdims=True)), m = x.max(axis, keepdims=True)
             terms, axis = other.operands[0].arguments["a"], other.operands[0].kept
@@ -78,7 +85,7 @@ def _other_term(node: Node, number: int) -> Node | None:
     return b if a.number == number else a if b.number == number else None
 
 
-def _without_top(node: Node, axis: Node) -> Node:
+def _without_top(node: Node, axis: Node | None) -> Node:
     """Return `x` if the node is ``x - x.max(axis, keepdims=True)``, else the node."""
     if node.op != "subtract":
         return node

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from pykernels.adjoint.nodes import SCATTERED, SCATTERED_MORE, Graph, Node, Read, in_order, placeholder
 from pykernels.adjoint.reading import read
@@ -36,25 +39,42 @@ def gradients_of(
     for node in reversed(order):
         if node not in found or not node.active:
             continue
-        g = found[node]
+        g = found[node] = _joined(graph, found[node])
         if node.name and node.operands and not g.name and g.operands:
             g.name = f"d{node.name}"
-        for operand, term in _terms(graph, reads, node, g):
-            if operand.active:
-                add(operand, term)
-    return [_whole(reads, argument, found[argument]) if argument in found else None for argument in arguments]
+        try:
+            for operand, term in _terms(graph, reads, node, g):
+                if operand.active:
+                    add(operand, term)
+        except KernelError as error:
+            raise error if not node.place else KernelError(f"{node.place}: {error.args[0]}") from None
+    return [
+        _whole(reads, argument, _joined(graph, found[argument])) if argument in found else None
+        for argument in arguments
+    ]
 
 
 def _terms(graph: Graph, reads: Read, node: Node, g: Node) -> list[tuple[Node, Node]]:
     if node.op in ("input", "attribute"):
         return []
-    if node.op in RULES:
-        return list(RULES[node.op].terms(reads, node, _whole(reads, node, g)))
+    rule = RULES.get(node.op)
+    if rule is not None:
+        return list(rule.terms(reads, node, g if rule.is_elementwise else _whole(reads, node, g)))
     if node.op == "getitem":
-        return [(node.operands[0], _scattered(graph, node, g))]
+        index = _index_back(node)
+        term = reads(f"g[{index}]", g=_whole(reads, node, g)) if index else _scattered(graph, node, g)
+        return [(node.operands[0], term)]
+    if node.op in ("scatter", "scatter_more"):
+        array, *indices, values = node.operands
+        assert isinstance(node.form, ast.Call) and isinstance(node.form.args[1], ast.Subscript)
+        form = ast.Subscript(placeholder(0), node.form.args[1].slice, ast.Load())
+        selected = graph.node("getitem", form, [g, *indices], {"a": g})
+        return [(values, selected), *([(array, g)] if node.op == "scatter_more" else [])]
     operation = OPERATIONS.get(node.op)
     if operation is None or not operation.slopes:
-        raise KernelError(f"no derivative is known of {node!r}")
+        what = node.form.func if isinstance(node.form, ast.Call) else node.expression()
+        text = ast.unparse(what)
+        raise KernelError(f"{text[text.startswith('_') and 3 :]} has no derived gradient")
     names = {**dict(zip(_NAMES, node.operands)), "y": node}
     terms = []
     for operand, slope in zip(node.operands, operation.slopes):
@@ -69,6 +89,18 @@ def _product(reads: Read, slope: str, g: Node, names: dict[str, Node]) -> Node:
     if slope.startswith("if "):
         return reads(f"np.where({slope.removeprefix('if ')}, g, 0)", g=g, **names)
     return reads(f"g * ({slope})", g=g, **names)
+
+
+def _index_back(node: Node) -> str:
+    """Return the index that undoes one which only adds and drops axes of length 1, or ""."""
+    assert isinstance(node.form, ast.Subscript)
+    index = node.form.slice
+    items = [ast.unparse(item) for item in (index.elts if isinstance(index, ast.Tuple) else [index])]
+    back = {":": ":", "...": "...", "None": "0", "0": "None"}
+    sizes = [(np.prod(after), np.prod(before)) for after, before in zip(node.shapes, node.operands[0].shapes)]
+    if any(after != before for after, before in sizes) or not set(items) <= set(back):
+        return ""
+    return ", ".join(back[item] for item in items)
 
 
 def _scattered(graph: Graph, node: Node, g: Node) -> Node:
@@ -87,6 +119,67 @@ def _added(graph: Graph, reads: Read, a: Node, b: Node) -> Node:
     assert isinstance(b.form, ast.Call)
     form = ast.Call(ast.Name(SCATTERED_MORE, ast.Load()), b.form.args, [])
     return graph.node("scatter_more", form, [a, *b.operands[1:]])
+
+
+def _joined(graph: Graph, node: Node) -> Node:
+    """Return the node, as a concatenation if it adds arrays to sections of zeros that follow one another."""
+    sections, first = [], node
+    while first.op == "scatter_more":
+        sections.append(_section(first))
+        first = first.operands[0]
+    if first.op != "scatter" or first is node:
+        return node
+    sections.append(_section(first))
+    by_begin = {section.begin: section for section in sections if section is not None}
+    ordered: list[_Section] = []
+    at: object = None
+    while at in by_begin and (not ordered or at is not None):
+        ordered.append(by_begin[at])
+        at = ordered[-1].end
+    axes = {section.axis for section in ordered}
+    whole = first.operands[0].shapes
+    if len(ordered) < len(sections) or at is not None or len(axes) > 1:
+        return node
+    (axis,) = axes
+    joined = graph.tuple([section.values for section in ordered])
+    form = ast.parse(f"np.concatenate(_0, axis={axis})", mode="eval").body
+    try:
+        found = graph.node("concatenate", form, [joined], {"arrays": joined, "axis": read(graph, str(axis))})
+    except ValueError:  # the gradient of a section is the same along some axis, and has length 1 there
+        return node
+    return found if found.shapes == whole else node
+
+
+@dataclass(frozen=True)
+class _Section:
+    """An array that is added from one place along an axis to another; None is either end of the axis."""
+
+    axis: int
+    begin: object
+    end: object
+    values: Node
+
+
+def _section(node: Node) -> _Section | None:
+    """Return the section to which a scattering adds an array; None if it adds it elsewhere."""
+    assert isinstance(node.form, ast.Call) and isinstance(node.form.args[1], ast.Subscript)
+    index = node.form.args[1].slice
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    cut = [at for at, part in enumerate(parts) if ast.unparse(part) not in (":", "...")]
+    part = parts[cut[0]] if len(cut) == 1 else None
+    if not isinstance(part, ast.Slice) or part.step is not None:
+        return None
+    is_from_end = any(ast.unparse(each) == "..." for each in parts[: cut[0]])
+    if not is_from_end and any(ast.unparse(each) == "..." for each in parts):
+        return None
+    begin, end = (None if each is None else _bound(node, each) for each in (part.lower, part.upper))
+    return _Section(cut[0] - len(parts) if is_from_end else cut[0], begin, end, node.operands[-1])
+
+
+def _bound(node: Node, tree: ast.expr) -> object:
+    """Return what tells a bound of a slice from others."""
+    names = {placeholder(at).id: operand for at, operand in enumerate(node.operands)}
+    return names.get(tree.id, tree.id) if isinstance(tree, ast.Name) else ast.dump(tree)
 
 
 def _summed(reads: Read, node: Node, term: Node) -> Node:

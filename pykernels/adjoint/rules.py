@@ -6,11 +6,16 @@ gradient of that operand. A gradient may lack axes, or have length 1 along them,
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pykernels.adjoint.nodes import Node, Read
+import numpy as np
+
+from pykernels.adjoint.nodes import Node, Read, filled
 from pykernels.base.errors import KernelError
+from pykernels.kernel.expression.operations import OPERATIONS
 
 Terms = Iterable[tuple[Node, Node]]
 
@@ -23,6 +28,8 @@ class Rule:
     #: last one is "*".
     parameters: tuple[str, ...]
     terms: Callable[[Read, Node, Node], Terms]
+    #: Whether each element of the result depends on one element, so that the gradient may lack axes.
+    is_elementwise: bool = False
 
     def bind(self, operands: Sequence[Node], named: Mapping[str, Node]) -> dict[str, Node] | None:
         """Return the arguments of a call by the names of the parameters, or None if the rule does not know them."""
@@ -37,15 +44,22 @@ class Rule:
 RULES: dict[str, Rule] = {}
 
 
-def _rule(names: str, *parameters: str) -> Callable[[Callable[[Read, Node, Node], Terms]], Callable[..., Terms]]:
+def _rule(
+    names: str, *parameters: str, is_elementwise: bool = False
+) -> Callable[[Callable[[Read, Node, Node], Terms]], Callable[..., Terms]]:
     def add(function: Callable[[Read, Node, Node], Terms]) -> Callable[..., Terms]:
-        RULES.update(dict.fromkeys(names.split(), Rule(parameters, function)))
+        RULES.update(dict.fromkeys(names.split(), Rule(parameters, function, is_elementwise)))
         return function
 
     return add
 
 
 # ---- reductions
+
+
+def _divisor(read: Read, a: Node, axis: Node | None) -> Node:
+    """Return `count` as a float: before NumPy 2, float16 divided by an integer above 255 is float32."""
+    return read("float(n)", n=count(read, a, axis))
 
 
 def count(read: Read, a: Node, axis: Node | None) -> Node:
@@ -62,9 +76,26 @@ def _restored(read: Read, node: Node, value: Node) -> Node:
     axis, keeps = node.arguments.get("axis"), node.arguments.get("keepdims")
     if axis is None or axis.values[0] is None or (keeps is not None and keeps.values[0]):
         return value
+    if 0 not in value.ndims and all(map(_are_first, axis.values, node.arguments["a"].values)):
+        return value  # NumPy broadcasts it
+    if 0 in value.ndims and value.op in OPERATIONS:
+        # Of operands, which are arrays: a result without axes is a number of NumPy's, which Python's numbers promote.
+        names = {f"v{at}": operand for at, operand in enumerate(value.operands)}
+        form = filled(value.form, [ast.Name(name, ast.Load()) for name in names])
+        restored = {
+            name: _restored(read, node, operand) if operand.shapes == value.shapes else operand
+            for name, operand in names.items()
+        }
+        return read(ast.unparse(form), **restored)
     if axis.number == -1:
         return read("value[..., None]", value=value)
     return read("np.expand_dims(value, axis)", value=value, axis=axis)
+
+
+def _are_first(axes: Any, a: Any) -> bool:
+    """Return whether axes of an array stand before all others."""
+    given = axes if isinstance(axes, tuple) else (axes,)
+    return sorted(axis % np.ndim(a) for axis in given) == list(range(len(given)))
 
 
 def _axis(node: Node) -> Node:
@@ -82,7 +113,7 @@ def _sum(read: Read, node: Node, g: Node) -> Terms:
 @_rule("mean", "a", "axis", "keepdims")
 def _mean(read: Read, node: Node, g: Node) -> Terms:
     a = node.arguments["a"]
-    yield a, read("g / n", g=_restored(read, node, g), n=count(read, a, node.arguments.get("axis")))
+    yield a, read("g / n", g=_restored(read, node, g), n=_divisor(read, a, node.arguments.get("axis")))
 
 
 @_rule("max amax min amin", "a", "axis", "keepdims")
@@ -91,9 +122,9 @@ def _extreme(read: Read, node: Node, g: Node) -> Terms:
     a, axis = node.arguments["a"], node.arguments.get("axis")
     is_it = read("a == y", a=a, y=_restored(read, node, node))
     if axis is None or axis.values[0] is None:
-        ties = read("np.sum(is_it)", is_it=is_it)
+        ties = read("np.sum(is_it, dtype=a.dtype)", is_it=is_it, a=a)
     else:
-        ties = read("np.sum(is_it, axis=axis, keepdims=True)", is_it=is_it, axis=axis)
+        ties = read("np.sum(is_it, axis=axis, keepdims=True, dtype=a.dtype)", is_it=is_it, axis=axis, a=a)
     yield a, read("np.where(is_it, g / ties, 0)", is_it=is_it, ties=ties, g=_restored(read, node, g))
 
 
@@ -102,7 +133,7 @@ def _var(read: Read, node: Node, g: Node) -> Terms:
     a, axis = node.arguments["a"], node.arguments.get("axis")
     names = {"a": a} if axis is None else {"a": a, "axis": axis}
     mean = read("np.mean(a)" if axis is None else "np.mean(a, axis=axis, keepdims=True)", **names)
-    yield a, read("g * (2 * (a - mean) / n)", g=_restored(read, node, g), a=a, mean=mean, n=count(read, a, axis))
+    yield a, read("g * (2 * (a - mean) / n)", g=_restored(read, node, g), a=a, mean=mean, n=_divisor(read, a, axis))
 
 
 @_rule("std", "a", "axis", "keepdims")
@@ -141,17 +172,17 @@ def _log_softmax(read: Read, node: Node, g: Node) -> Terms:
 # ---- functions of elements that kernels spell out
 
 
-@_rule("logistic", "a")
+@_rule("logistic", "a", is_elementwise=True)
 def _logistic(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], read("g * y * (1 - y)", g=g, y=node)
 
 
-@_rule("softplus", "a")
+@_rule("softplus", "a", is_elementwise=True)
 def _softplus(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], read("g * -np.expm1(-y)", g=g, y=node)
 
 
-@_rule("clip", "a", "a_min", "a_max")
+@_rule("clip", "a", "a_min", "a_max", is_elementwise=True)
 def _clip(read: Read, node: Node, g: Node) -> Terms:
     """Elements at a bound have a gradient."""
     tests = {"a_min": "(a >= a_min)", "a_max": "(a <= a_max)"}
@@ -307,6 +338,45 @@ def _take(read: Read, node: Node, g: Node) -> Terms:
     raise KernelError("np.take has a derived gradient along axis 0; write x[:, indices] for others")
 
 
-@_rule("astype copy ascontiguousarray asarray", "a", "dtype")
+@_rule("take_along_axis", "a", "indices", "axis")
+def _take_along_axis(read: Read, node: Node, g: Node) -> Terms:
+    a, indices = node.arguments["a"], node.arguments["indices"]
+    if _axis(node).number != -1 or any(shape[-1] != 1 for shape in indices.shapes):
+        raise KernelError("np.take_along_axis has a derived gradient for one index in each line along axis -1")
+    yield a, read("np.where(np.arange(a.shape[-1]) == indices % a.shape[-1], g, 0)", a=a, indices=indices, g=g)
+
+
+@_rule("sort", "a", "axis")
+def _sort(read: Read, node: Node, g: Node) -> Terms:
+    a, axis = node.arguments["a"], node.arguments.get("axis", read("-1"))
+    order = read("np.argsort(a, axis=axis, kind='stable')", a=a, axis=axis)
+    places = read("np.argsort(order, axis=axis)", order=order, axis=axis)
+    yield a, read("np.take_along_axis(g, places, axis=axis)", g=g, places=places, axis=axis)
+
+
+@_rule("pad", "a", "pad_width")
+def _pad(read: Read, node: Node, g: Node) -> Terms:
+    a, widths = node.arguments["a"], node.arguments["pad_width"]
+    pairs = widths.operands
+    if widths.op != "tuple" or any(pair.op != "tuple" or len(pair.operands) != 2 for pair in pairs):
+        raise KernelError("np.pad has a derived gradient for zeros, with a pair of widths for every axis")
+    names, slices = {"a": a, "g": g}, []
+    for at, pair in enumerate(pairs):
+        names[f"begin{at}"] = pair.operands[0]
+        whole = all(width.number == 0 for width in pair.operands)
+        slices.append(":" if whole else f"begin{at} : begin{at} + a.shape[{at}]")
+    yield a, read(f"g[{', '.join(slices)}]", **names)
+
+
+@_rule("outer", "a", "b")
+def _outer(read: Read, node: Node, g: Node) -> Terms:
+    a, b = node.arguments["a"], node.arguments["b"]
+    if a.ndims != {1} or b.ndims != {1}:
+        raise KernelError("np.outer has a derived gradient for arrays with one axis")
+    yield a, read("g @ b", g=g, b=b)
+    yield b, read("a @ g", g=g, a=a)
+
+
+@_rule("astype copy ascontiguousarray asarray", "a", "dtype", is_elementwise=True)
 def _same(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], g

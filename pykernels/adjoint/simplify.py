@@ -21,7 +21,7 @@ def _negated(node: Node) -> Node | None:
 
 
 def _is_quotient(node: Node) -> bool:
-    return isinstance(node.form, ast.BinOp) and isinstance(node.form.op, ast.Div)
+    return node.op == "divide"
 
 
 def _add(read: Read, a: Node, b: Node) -> Node | None:
@@ -39,6 +39,8 @@ def _add(read: Read, a: Node, b: Node) -> Node | None:
         return read("b - a", a=minus, b=b)
     if a is b:
         return read("2 * a", a=a)
+    if a.op == "add" and b in a.operands:
+        return read("a + 2 * b", a=a.operands[a.operands[0] is b], b=b)
     if a.op == b.op == "where" and a.operands[0] is b.operands[0]:
         if a.operands[2].number == 0 and b.operands[1].number == 0:
             return read("np.where(c, a, b)", c=a.operands[0], a=a.operands[1], b=b.operands[2])
@@ -54,6 +56,10 @@ def _subtract(read: Read, a: Node, b: Node) -> Node | None:
         return a
     if a.number == 0:
         return read("-b", b=b)
+    if a.op == "subtract" and a.operands[1] is b:
+        return read("a - 2 * b", a=a.operands[0], b=b)
+    if _negated(a) is b:
+        return read("-2 * b", b=b)
     minus = _negated(b)
     return None if minus is None else read("a + b", a=a, b=minus)
 
@@ -71,6 +77,9 @@ def _multiply(read: Read, a: Node, b: Node) -> Node | None:
             return read("-(a * b)", a=minus if one is a else a, b=minus if one is b else b)
         if _is_quotient(other) and other.operands[0].number == 1:
             return read("a / b", a=one, b=other.operands[1])
+        factor, numerator = _factor(one), other.operands[0].number if _is_quotient(other) else None
+        if factor is not None and numerator is not None:
+            return read("n * a / b", n=read(repr(factor * numerator)), a=one.operands[1], b=other.operands[1])
         if other.op == "where" and 0 in (other.operands[1].number, other.operands[2].number):
             c, yes, no = other.operands
             yes, no = (each if each.number == 0 else read("a * b", a=one, b=each) for each in (yes, no))
@@ -78,11 +87,28 @@ def _multiply(read: Read, a: Node, b: Node) -> Node | None:
     # Numbers come first.
     if b.number is not None and a.number is None:
         return read("b * a", a=a, b=b)
+    coefficient = _coefficient(read, b)
+    if coefficient is not None:
+        return read("n * a * b", n=coefficient[0], a=a, b=coefficient[1])
     if a.number is not None and b.op == "multiply":
         return read("n * a * b", n=a, a=b.operands[0], b=b.operands[1])
-    if b.op == "multiply" and b.operands[0].number is not None:
-        return read("n * a * b", n=b.operands[0], a=a, b=b.operands[1])
     return None
+
+
+def _coefficient(read: Read, node: Node) -> tuple[Node, Node] | None:
+    """Return the number that a product begins with, and the rest of the product."""
+    if node.op != "multiply":
+        return None
+    a, b = node.operands
+    if a.number is not None:
+        return a, b
+    found = _coefficient(read, a)
+    return None if found is None else (found[0], read("a * b", a=found[1], b=b))
+
+
+def _factor(node: Node) -> float | int | None:
+    """Return the number by which a node is multiplied."""
+    return node.operands[0].number if node.op == "multiply" else None
 
 
 def _divide(read: Read, a: Node, b: Node) -> Node | None:
@@ -91,6 +117,10 @@ def _divide(read: Read, a: Node, b: Node) -> Node | None:
     minus = _negated(a)
     if minus is not None:
         return read("-(a / b)", a=minus, b=b)
+    e = _exponential(b)
+    if e is not None and a is not e and a.number != 1:
+        # Finite where exp overflows.
+        return read("a * (1 / b)", a=a, b=b)
     if a.op == "multiply":
         # The mean of a factor.
         for at in (0, 1):
@@ -104,10 +134,21 @@ def _divide(read: Read, a: Node, b: Node) -> Node | None:
     return _mean(read, a, b)
 
 
+def _exponential(node: Node) -> Node | None:
+    """Return ``exp(-x)`` if the node is ``1 + exp(-x)``."""
+    if node.op != "add":
+        return None
+    a, b = node.operands
+    e = b if a.number == 1 else a if b.number == 1 else None
+    return e if e is not None and e.op == "exp" and e.operands[0].op == "negative" else None
+
+
 def _mean(read: Read, a: Node, b: Node) -> Node | None:
     """Return the mean for a sum that is divided by the number of its terms."""
     if a.op != "sum" or b.active or not b.operands:
         return None
+    if isinstance(b.form, ast.Call) and ast.unparse(b.form.func) == "float":
+        b = b.operands[0]
     terms = a.arguments["a"]
     if not _counts_alike(count(read, terms, a.arguments.get("axis")), b):
         return None

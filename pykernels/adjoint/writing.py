@@ -13,8 +13,8 @@ import numpy as np
 from pykernels.adjoint.nodes import LEAVES, Node, filled
 from pykernels.kernel.expression.operations import OPERATIONS
 
-# An expression that is longer gets parts with names of their own.
-_LONG = 88
+# Parts of an expression that is longer get names of their own, unless they are shorter than this themselves.
+_LONG, _WORTH_A_NAME = 88, 12
 _STATEMENTS = frozenset({"scatter", "scatter_more"})
 # Names for what the kernel does not name, by operation.
 _NAMES = {
@@ -79,8 +79,10 @@ class _Writer:
         for node in needed:
             if self._is_short(node):
                 continue
-            is_result = node in wanted and (len(returned) > 1 or len(self._text(node)) > _LONG)
-            is_part = uses[node] > 1 or node.op in _STATEMENTS or len(self._text(node)) > _LONG
+            for part in self._parts_to_name(node):
+                lines += self._assigned(part, wanted.get(part, part.name))
+            is_result = node in wanted and len(returned) > 1
+            is_part = uses[node] > 1 or node.op in _STATEMENTS
             if is_result or is_part or (node.name and node not in wanted):
                 lines += self._assigned(node, wanted.get(node, node.name))
         used = {leaf.name for leaf in self._leaves if leaf in needed}
@@ -136,6 +138,22 @@ class _Writer:
 
     def _is_short(self, node: Node) -> bool:
         return node.op in LEAVES or node.op == "tuple" or (self._needs_only_the_shape(node) and node.op != "scatter")
+
+    def _parts_to_name(self, node: Node) -> Iterator[Node]:
+        """Yield parts of a long expression, the longest first, until it is short enough; each has a name afterwards."""
+        while len(self._text(node)) > _LONG:
+            part = max(self._parts(node), key=lambda part: len(self._text(part)), default=None)
+            if part is None or len(self._text(part)) < _WORTH_A_NAME:
+                break
+            yield part
+
+    def _parts(self, node: Node) -> Iterator[Node]:
+        """Yield the operands that have no names, also those in tuples."""
+        for operand in self._operands(node):
+            if self._is_short(operand):
+                yield from self._parts(operand)
+            elif operand not in self._names:
+                yield operand
 
     def _assigned(self, node: Node, wanted: str) -> Iterator[str]:
         if node.op in _STATEMENTS:

@@ -29,38 +29,57 @@ def is_imported(package: str) -> bool:
     return spec is not None and spec.origin is not None and not getattr(spec, "_initializing", False)
 
 
+def find_behind(
+    finder: Any, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None
+) -> importlib.machinery.ModuleSpec | None:
+    """Return what the finders that come after `finder` in ``sys.meta_path`` find."""
+    for other in sys.meta_path[sys.meta_path.index(finder) + 1 :]:
+        spec = other.find_spec(fullname, path, target)
+        if spec is not None:
+            return spec
+    return None
+
+
+class WrappedLoader(Loader):
+    """A loader that leaves everything to another one."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
+        """Return the module that the other loader creates; None for Python's own way."""
+        return cast("types.ModuleType | None", self._loader.create_module(spec))
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Run the module's code."""
+        self._loader.exec_module(module)
+
+
 class _Watcher:
     """A finder that lets the others find a package and adds the callbacks to its import."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname not in _callbacks:
-            return None
-        for finder in sys.meta_path:
-            spec = None if finder is self else finder.find_spec(fullname, path, target)
-            if spec is not None:
-                if spec.loader is not None and spec.origin is not None:  # else it is a folder without __init__.py
-                    spec.loader = _Announcing(spec.loader, fullname)
-                return spec
-        return None
+        spec = find_behind(self, fullname, path, target) if fullname in _callbacks else None
+        # A folder without __init__.py has no origin.
+        if spec is not None and spec.loader is not None and spec.origin is not None:
+            spec.loader = _Announcing(spec.loader, fullname)
+        return spec
 
 
-class _Announcing(Loader):
+class _Announcing(WrappedLoader):
     """A loader that runs a package's own loader and then the callbacks."""
 
     def __init__(self, loader: Any, package: str) -> None:
-        self._loader = loader
+        super().__init__(loader)
         self._package = package
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
-        return cast("types.ModuleType | None", self._loader.create_module(spec))
-
     def exec_module(self, module: types.ModuleType) -> None:
-        self._loader.exec_module(module)
+        super().exec_module(module)
         for callback in _callbacks[self._package]:
             callback()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -14,6 +14,7 @@ from pykernels.call.arrays import KernelCall
 from pykernels.define.definition import OpDef
 from pykernels.define.gradient_plan import blobs
 from pykernels.define.instance import specs_of
+from pykernels.define.tangent_plan import plan_tangent
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample, draw
 
@@ -71,6 +72,18 @@ def forward_step(module: OpModule, sample: Sample, *, is_train: bool = True) -> 
     return _step(module, module.forward, sample.inputs, sample.attributes, None, is_train)
 
 
+@dataclass(frozen=True)
+class Tangent:
+    """The forward-mode derivative of an op, on arrays."""
+
+    #: The step that computes the tangents.
+    step: Step
+    #: The tangents of the op's inputs.
+    seeds: _Groups
+    #: The positions of the outputs of the op whose tangents the outputs of the step are.
+    outputs: list[int]
+
+
 def gradient_steps(module: OpModule, forward: Step) -> list[Step]:
     """Return the steps of `gradient`, none if `forward` has no gradient; raise the errors of `gradient`."""
     return [] if forward.op.gradient is None else gradient(module, forward).steps
@@ -98,6 +111,35 @@ def gradient(module: OpModule, forward: Step) -> Gradient:
         return list(chain(*steps[-1].outputs))
 
     return Gradient(steps, seeds, plan.run(tensors.__getitem__, find, call))
+
+
+def tangent(module: OpModule, forward: Step) -> Tangent | None:
+    """Return the derivative of `forward` along random tangents; None if the folder has no op for it.
+
+    Its op reads the arrays of `forward`, so run `forward` first if values matter. This raises the errors of
+    `forward_step`, and `DefinitionError` if the op takes or returns anything else.
+    """
+    plan = plan_tangent(forward.op)
+    if plan is None:
+        return None
+    seeds = [[draw(a.shape, a.dtype, 200 + i) for i, a in enumerate(group)] for group in forward.inputs]
+    read = plan.inputs(forward.inputs, forward.outputs, seeds)
+    counts = [len(forward.outputs[at]) for at in plan.outputs()]
+    return Tangent(_step(module, plan.op, read, forward.attributes, counts, forward.is_train), seeds, plan.outputs())
+
+
+def derivative_steps(module: OpModule, forward: Step) -> Iterator[Step]:
+    """Yield the steps of the gradient of `forward`, those of their own gradients, and that of the tangents.
+
+    Each reads what those before it compute, so run it before the next. This raises the errors of `gradient`.
+    """
+    first = gradient_steps(module, forward)
+    yield from first
+    for step in first:
+        yield from gradient_steps(module, step)
+    along = tangent(module, forward)
+    if along is not None:
+        yield along.step
 
 
 def _step(

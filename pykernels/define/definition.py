@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pykernels.base import abi, dtypes
 from pykernels.base.errors import CallError, DefinitionError
@@ -19,6 +19,13 @@ from pykernels.define.instance import NO_TENSORS, UNKNOWN, TensorSpec, arguments
 NOT_KNOWN_YET = "is not known yet"
 #: The return value of a definition's function if the definition itself is wrong, not the use of the op.
 _FAULT = 2
+
+
+class Sbp(NamedTuple):
+    """How a tensor is distributed: ``S``, split along an axis; ``B``, a copy everywhere; ``P``, a term of a sum."""
+
+    kind: str
+    axis: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +186,27 @@ class OpDef(Declaration):
             at = functions.gradients[self.gradient]
             raise DefinitionError(f"{self.definition.file_of(at)}:{at.line}: the gradient of op {self.name}: {message}")
         return recorder.plan()
+
+    def list_sbp(
+        self,
+        inputs: Sequence[Sequence[TensorSpec]],
+        outputs: Sequence[Sequence[TensorSpec]],
+        attributes: Mapping[str, Any],
+    ) -> list[dict[tuple[str, int], Sbp]]:
+        """Return the signatures by which the op may be distributed: how, for each tensor (argument, index).
+
+        Parameters are those of `infer`, and its result. There are none if the definition lists none.
+        """
+        if not self.flags & abi.OpFlag.HAS_SBP:
+            return []
+        signatures: dict[int, dict[tuple[str, int], Sbp]] = {}
+
+        def receive(_: Any, signature: int, argument: bytes, index: int, kind: int, axis: int) -> None:
+            signatures.setdefault(signature, {})[argument.decode(), index] = Sbp(chr(kind), axis)
+
+        instance = make_instance(self, inputs, outputs, attributes)
+        self._call(self.definition.functions.sbp, self.index, ctypes.byref(instance), abi.SbpSink(receive), None)
+        return list(signatures.values())
 
     def _call(self, function: Callable[..., int], *args: Any) -> None:
         status, message = _run(function, *args)

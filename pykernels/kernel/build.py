@@ -117,7 +117,7 @@ def build_kernel(
         blas.attach(library)
     run: Any = library[linking.ENTRY]
     if facts.python_calls:
-        python_calls.attach(library, facts.python_calls)
+        python_calls.attach(library, facts.python_calls, function.helpers)
     if facts.slower and not is_required:
         plain = python_form.wrap(function, op_name, signature, output_names)
         library.pk_kernel_hand_over(plain, ctypes.c_int32(len(signature.tensors)), ctypes.c_int64(facts.slower_from))

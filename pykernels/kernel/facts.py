@@ -24,7 +24,7 @@ PYTHON = "Python"
 class PythonCall:
     """A call that a compiled kernel leaves to Python."""
 
-    #: The function, such as ``"numpy.fft:fft"``.
+    #: The function, such as ``"numpy.fft:fft"``, or a helper of the kernel, such as ``"op_py_kernel.py:smooth"``.
     function: str
     #: The descriptions of its positional arguments, and pairs of a keyword and a description, as Python writes them.
     arguments: str
@@ -43,6 +43,9 @@ class PythonCall:
 
 def name_of(path: str) -> str:
     """Return the name of a function as users write it: ``"np.fft.fft"`` for ``"numpy.fft:fft"``."""
+    home, _, name = path.partition(":")
+    if home.endswith(".py"):
+        return name
     return path.replace(":ndarray.", ":").replace(":", ".").replace("numpy.", "np.", 1)
 
 

@@ -1,4 +1,4 @@
-"""Call Python from compiled kernels, for the functions of NumPy and SciPy that are not compiled.
+"""Call Python from compiled kernels, for functions that are not compiled: NumPy's, SciPy's and the user's helpers.
 
 A description of an argument or a result is a tuple of plain values: ``("array", "float64", 2)``, ``("number",
 "float32")``, ``("python", "int64")`` for a number of Python, ``("tuple", (...))``, and for what is known while
@@ -14,7 +14,8 @@ import itertools
 import pkgutil
 import struct
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,11 +39,28 @@ _makers: dict[int, Callable[[int, bytes], tuple[np.ndarray, ...] | None]] = {}
 _ADOPTED = 1 << 14
 
 
-def attach(library: ctypes.CDLL, calls: Sequence[PythonCall]) -> None:
+def paths_of(helpers: Sequence[Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Return the helpers of a kernel by their paths, which are the same in each copy of its folder."""
+    found: dict[str, Callable[..., Any]] = {}
+    ambiguous = set()
+    for helper in helpers:
+        path = f"{Path(helper.__code__.co_filename).name}:{helper.__qualname__}"
+        if found.setdefault(path, helper) is not helper:
+            ambiguous.add(path)
+    return {path: helper for path, helper in found.items() if path not in ambiguous}
+
+
+def find(path: str, helpers: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    """Return the function at a path: one of the helpers, or one of NumPy or SciPy."""
+    return helpers[path] if path in helpers else pkgutil.resolve_name(path)
+
+
+def attach(library: ctypes.CDLL, calls: Sequence[PythonCall], helpers: Sequence[Callable[..., Any]]) -> None:
     """Let a loaded kernel make its calls of Python. Ops with the same kernel share the library, which stays loaded."""
     if library._handle in _makers:
         return
-    prepared = list(map(_Prepared, calls))
+    by_path = paths_of(helpers)
+    prepared = [_Prepared(call, find(call.function, by_path)) for call in calls]
 
     def make(number: int, arguments: bytes) -> tuple[np.ndarray, ...] | None:
         thread = threading.get_ident()
@@ -76,9 +94,8 @@ class _OtherType(Exception):
 class _Prepared:
     """A call whose function has been found."""
 
-    def __init__(self, call: PythonCall) -> None:
-        self._name = call.name
-        self._function = _without_warnings(pkgutil.resolve_name(call.function))
+    def __init__(self, call: PythonCall, function: Callable[..., Any]) -> None:
+        self._function = _without_warnings(function)
         self._positional, self._keywords = ast.literal_eval(call.arguments)
         self._result: Description = ast.literal_eval(call.result)
         given = (*self._positional, *(each for _, each in self._keywords))

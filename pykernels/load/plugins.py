@@ -161,5 +161,6 @@ def _add_all(package: str) -> None:
 
 @functools.cache  # once per process
 def _watch() -> None:
+    importlib.import_module("pykernels.compat.mxnet")  # here, since it changes how MXNet is imported
     for package in _PLUGINS:
         after_import(package, functools.partial(_add_all, package))

@@ -1,126 +1,259 @@
-"""Write the derived gradient of an op into its folder."""
+"""Write the derivatives of an op into its folder."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
+import itertools
 import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from pykernels.adjoint.derivation import Call, derive_gradient
+from pykernels.adjoint.derivation import Call, Derivative, derive_gradient, derive_tangent
 from pykernels.adjoint.writing import Written
-from pykernels.base.errors import DefinitionError, KernelError
+from pykernels.base.errors import CallError, DefinitionError, KernelError
+from pykernels.define.definition import OpDef
+from pykernels.define.instance import new_outputs, specs_of
+from pykernels.kernel import reference
+from pykernels.kernel.read.source import IS_TRAIN
 from pykernels.load.folders import CPP_DEF, PY_KERNEL
 from pykernels.load.module import OpModule
-from pykernels.load.samples import samples
+from pykernels.load.samples import draw, samples
 
-_MARK = '# Derived from forward by "python -m pykernels derive" ({}). Remove this line if you edit the function.'
-_MARKED = re.compile(re.escape(_MARK).replace(r"\{\}", r"(?P<digest>\w+)") + "\n")
+_MARK = '# Derived from {} by "python -m pykernels derive{}" ({}). If you edit it, remove this line.'
+_MARKED = re.compile(
+    re.escape(_MARK).replace(r"\{\}", "{}").format(r"\w+", "(?: --[a-z-]+)*", r"(?P<digest>\w+)") + "\n"
+)
 _TYPED = re.compile(r'\.Input\(\s*"\w+",\s*"')
-_BACKWARD = re.compile(r'\.Backward\(\s*(?:"[^"]*"\s*)+\)')
+# The functions of which each computes the gradient of the one before it, and how to have them.
+_CHAIN = ("forward", "backward", "backward_backward")
+_CURES = {"backward": "; derive it first", "backward_backward": "; derive --second it first"}
+_PLANS = {each: re.compile(rf'\.{each}\(\s*(?:"[^"]*"\s*)+\)') for each in ("Backward", "Tangent")}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function of kernel files that is derived from another one."""
+
+    name: str
+    source: str
+    #: The method of definitions that plans it.
+    method: str
+    #: Whether it is a derivative of the op's gradient.
+    is_second: bool
+    options: str = ""
+
+
+#: By whether it is a derivative of the gradient, and whether it is a forward-mode derivative, which is the transpose of
+#: a gradient.
+TARGETS = {
+    (False, False): Target("backward", "forward", "Backward", False),
+    (True, False): Target("backward_backward", "backward", "Backward", True, " --second"),
+    (False, True): Target("tangent", "backward", "Tangent", False, " --forward-mode"),
+    (True, True): Target("backward_tangent", "backward_backward", "Tangent", True, " --second --forward-mode"),
+}
 
 
 @dataclass(frozen=True)
 class Change:
-    """The text of a file before and after a gradient was derived."""
+    """The text of a file before and after a derivative was written."""
 
     path: Path
     before: str
     after: str
 
 
-def derive_op(module: OpModule, *, replaces: bool = False) -> list[Change]:
+def derive_op(
+    module: OpModule, *, second: bool = False, forward_mode: bool = False, replaces: bool = False
+) -> list[Change]:
     """Derive the gradient of an op; return the changes of its kernel file and of its definition, without making them.
 
     Parameters
     ----------
+    second : bool
+        Whether to derive the gradient of the backward op, so that second derivatives exist.
+    forward_mode : bool
+        Whether to derive the function of tangents in the place of the gradient.
     replaces : bool
-        Whether the gradient takes the place of one that is written by hand.
+        Whether the derivative takes the place of one that is written by hand.
 
     Raises
     ------
     KernelError
-        No gradient is derived of the function ``forward``, or ``backward`` is written by hand.
+        No derivative is derived of the function, or it is written by hand.
     DefinitionError
         The definition plans its gradient in functions, which are left as they are.
     """
-    kernel = module.source.functions.get("forward")
-    path = module.files[PY_KERNEL]
+    target = TARGETS[second, forward_mode]
+    kernel = module.source.functions.get(target.source)
+    path, definition = module.files[PY_KERNEL], module.files[CPP_DEF]
     if kernel is None:
-        raise KernelError(f"{path}: the function forward(args) is missing")
+        raise KernelError(f"{path}: the function {target.source}(args) is missing{_CURES.get(target.source, '')}")
     if kernel.takes_outs:
         raise KernelError(
-            f"{kernel.where}: forward writes into `outs`, of which no gradient is derived; return the results instead"
+            f"{kernel.where}: {target.source} writes into `outs`, of which nothing is derived; return the results"
         )
-    op = module.forward
-    found = samples(module, np.dtype(np.float64), shapes={}, attributes={})
-    repeated = [argument.name for argument in (*op.inputs, *op.outputs) if argument.repeated or argument.optional]
-    if repeated:
-        raise KernelError(
-            f"{kernel.where}: no gradient is derived for repeated or optional tensors: {', '.join(repeated)}"
-        )
-    gradient = derive_gradient(
-        kernel.function,
-        [argument.name for argument in op.inputs],
-        [argument.name for argument in op.outputs],
-        [Call([array for (array,) in each.inputs], each.attributes) for each in found],
-    )
-    definition = module.files[CPP_DEF]
-    depends = f"{', '.join(gradient.written.arguments)} -> {', '.join(f'd{name}' for name in gradient.inputs)}"
+    op = module.definition.ops[f"{module.name}_{target.source}"]
+    calls = _calls(module)
+    for name in _CHAIN[: _CHAIN.index(target.source)]:
+        calls = _calls_of_gradient(module, name, calls)
+    inputs, outputs = ([argument.name for argument in arguments] for arguments in (op.inputs, op.outputs))
+    if forward_mode:
+        of = module.definition.ops[f"{module.name}_{_CHAIN[_CHAIN.index(target.source) - 1]}"]
+        names = [f"{outputs[0][0]}{argument.name}" for argument in of.outputs]
+        seeds = [each for each in inputs if each in names]
+        derived = derive_tangent(kernel.function, inputs, outputs, calls, name=target.name, seeds=seeds)
+    else:
+        prefix = "g" if second else "d"
+        derived = derive_gradient(kernel.function, inputs, outputs, calls, name=target.name, prefix=prefix)
     texts = {each: each.read_text(encoding="utf-8") for each in (path, definition)}
+    before, after = _around(texts[path], target.name, path, replaces=replaces)
+    planned = _with_plan(texts[definition], depends_on(derived), definition, module.forward.name, target)
     return [
-        Change(path, texts[path], _with_function(texts[path], gradient.written, path, replaces=replaces)),
-        Change(definition, texts[definition], _with_gradient(texts[definition], depends, definition, op.name)),
+        Change(path, texts[path], with_derivative(before, derived.written, target, after)),
+        Change(definition, texts[definition], planned),
     ]
 
 
-def is_outdated(kernel: str) -> bool:
-    """Return whether a kernel file has a derived gradient whose function ``forward`` has changed since."""
-    marked = _MARKED.search(kernel)
-    return marked is not None and marked["digest"] != _digest(kernel)
+def _calls(module: OpModule) -> list[Call]:
+    """Return calls of the forward function."""
+    op = module.forward
+    repeated = [argument.name for argument in (*op.inputs, *op.outputs) if argument.repeated or argument.optional]
+    if repeated:
+        raise KernelError(
+            f"{module.source.path}: no gradient is derived for repeated or optional tensors: {', '.join(repeated)}"
+        )
+    found = samples(module, np.dtype(np.float64), shapes={}, attributes={})
+    calls = [Call([array for (array,) in each.inputs], each.attributes) for each in found]
+    return [*calls, *(other for call in calls for other in _of_other_ranks(op, call))]
 
 
-def _digest(kernel: str) -> str:
-    """Return a digest of all of a kernel file but ``backward``; comments and layout do not matter."""
-    tree = ast.parse(kernel)
-    tree.body = [each for each in tree.body if not _is_backward(each)]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+def _of_other_ranks(op: OpDef, call: Call) -> Iterator[Call]:
+    """Yield calls that the definition accepts, too, with one axis more or less before those of some inputs."""
+    places = range(len(call.arrays))
+    changes: Sequence[Callable[[np.ndarray], np.ndarray]] = (
+        lambda a: np.stack((a, a[..., ::-1])),
+        lambda a: np.array(a[0]),
+    )
+    for change in changes:
+        for changed in itertools.chain.from_iterable(itertools.combinations(places, n) for n in places):
+            with contextlib.suppress(CallError, IndexError):
+                arrays = [change(a) if at in changed or len(places) == 1 else a for at, a in enumerate(call.arrays)]
+                op.infer(specs_of([[array] for array in arrays]), call.attributes)
+                yield Call(arrays, call.attributes)
 
 
-def _is_backward(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.FunctionDef) and statement.name == "backward"
+def _calls_of_gradient(module: OpModule, name: str, calls: Sequence[Call]) -> list[Call]:
+    """Return calls of the function that computes the gradient of the function `name`, for calls of that."""
+    at = _CHAIN.index(name)
+    kernel = module.source.functions[name]
+    of, op = (module.definition.ops[f"{module.name}_{each}"] for each in _CHAIN[at : at + 2])
+    names = [argument.name for argument in of.outputs]
+    prefix = "g" if at else "d"
+    made = []
+    for call in calls:
+        outputs = [
+            array for (array,) in new_outputs(of, of.infer(specs_of([[a] for a in call.arrays]), call.attributes))
+        ]
+        known = {**call.attributes, IS_TRAIN: True}
+        attributes = {each: known[each] for each in kernel.keywords}
+        reference.run(kernel, of.name, tuple(call.arrays), tuple(outputs), names, attributes)
+        tensors = dict(zip((argument.name for argument in of.inputs), call.arrays))
+        for each, output in zip(names, outputs):
+            tensors |= {each: output, f"{prefix}{each}": draw(output.shape, output.dtype)}
+        made.append(Call([tensors[argument.name] for argument in op.inputs], call.attributes))
+    return made
 
 
-def _with_function(kernel: str, written: Written, path: Path, *, replaces: bool) -> str:
-    """Return the text of a kernel file with the derived function instead of the one that it has."""
+def outdated(kernel: str) -> list[Target]:
+    """Return the derived functions of a kernel file whose source has changed since they were derived."""
     lines = kernel.splitlines(keepends=True)
-    for statement in filter(_is_backward, ast.parse(kernel).body):
-        first, last = statement.lineno - 1, statement.end_lineno
-        is_derived = first > 0 and _MARKED.fullmatch(lines[first - 1]) is not None
+    found = []
+    for target in TARGETS.values():
+        marked = next((_mark_of(lines, each) for each in ast.parse(kernel).body if _defines(each, target.name)), None)
+        if marked and marked["digest"] != _digest(kernel, target):
+            found.append(target)
+    return found
+
+
+def _mark_of(lines: Sequence[str], statement: ast.stmt) -> re.Match[str] | None:
+    """Return the line above a derived function, or None."""
+    first = statement.lineno - 1
+    return _MARKED.fullmatch(lines[first - 1]) if first else None
+
+
+def _digest(kernel: str, target: Target) -> str:
+    """Return a digest of what a derived function depends on; comments and layout do not matter."""
+    left_out = [each.name for each in TARGETS.values() if each.name != target.source]
+    tree = ast.parse(kernel)
+    tree.body = [each for each in tree.body if not any(_defines(each, name) for name in left_out)]
+    return hashlib.sha256(_dump(tree).encode()).hexdigest()[:12]
+
+
+def _dump(tree: ast.Module) -> str:
+    """Return `ast.dump` as Python 3.10 writes it: with empty lists, and without the type parameters of functions."""
+    options = {"show_empty": True} if sys.version_info >= (3, 13) else {}
+    return ast.dump(tree, **options).replace(", type_params=[]", "")
+
+
+def _defines(statement: ast.stmt, name: str) -> bool:
+    return isinstance(statement, ast.FunctionDef) and statement.name == name
+
+
+def depends_on(derived: Derivative) -> str:
+    """Return what a derivative is computed from and of what it is, as ``Backward`` of definitions has it."""
+    return f"{', '.join(derived.written.arguments)} -> {', '.join(derived.results)}"
+
+
+def with_derivative(before: str, written: Written, target: Target, after: str = "") -> str:
+    """Return the text of a kernel file with a derived function between two parts of it."""
+    for module, used in (("scipy.special", "scipy."), ("numpy as np", "np.")):
+        if used in written.source and f"import {module}" not in before:
+            before = f"import {module}\n\n{'' if before.startswith(('import', 'from')) else chr(10)}{before}"
+    rest = f"\n\n{after}" if after else ""
+    mark = _MARK.format(target.source, target.options, _digest(f"{before}{rest}", target))
+    return f"{before}\n\n{mark}\n{written.source}{rest}"
+
+
+def _around(kernel: str, name: str, path: Path, *, replaces: bool) -> tuple[str, str]:
+    """Return what stands before and after a function that was derived, or is replaced; at the end if there is none."""
+    lines = kernel.splitlines(keepends=True)
+    for statement in [each for each in ast.parse(kernel).body if _defines(each, name)]:
+        is_derived = _mark_of(lines, statement) is not None
         if not is_derived and not replaces:
             raise KernelError(
-                f"{path}:{statement.lineno}: backward is written by hand, and stays. Remove it to have it derived; "
+                f"{path}:{statement.lineno}: {name} is written by hand, and stays. Remove it to have it derived; "
                 f"--diff shows what would be derived"
             )
-        del lines[first - int(is_derived) : last]
-    text = "".join(lines).rstrip() + "\n"
-    for module, used in (("scipy.special", "scipy."), ("numpy as np", "np.")):
-        if used in written.source and f"import {module}" not in text:
-            text = f"import {module}\n\n{'' if text.startswith(('import', 'from')) else chr(10)}{text}"
-    return f"{text}\n\n{_MARK.format(_digest(text))}\n{written.source}"
+        before, after = lines[: statement.lineno - 1 - int(is_derived)], lines[statement.end_lineno :]
+        return "".join(before).rstrip() + "\n", "".join(after).lstrip("\n")
+    return kernel.rstrip() + "\n", ""
 
 
-def _with_gradient(definition: str, depends: str, path: Path, op: str) -> str:
-    """Return the text of a definition that plans the gradient of an op with tensor types."""
+def _with_plan(definition: str, depends: str, path: Path, op: str, target: Target) -> str:
+    """Return the text of a definition that plans a derivative of an op with tensor types."""
     registered = re.search(rf'REGISTER_USER_OP\(\s*"{op}"\s*\)(?P<chain>.*?);', definition, re.S)
-    if path.suffix == ".py" or registered is None or not _TYPED.search(registered["chain"]):
+    chain = registered["chain"] if registered else ""
+    plans = {method: pattern.findall(chain) for method, pattern in _PLANS.items()}
+    is_planned = bool(plans["Backward"]) or target.source == "forward"
+    if path.suffix == ".py" or registered is None or not _TYPED.search(chain) or not is_planned:
         raise DefinitionError(
-            f"{path}: only a definition with tensor types is written; let this one plan the gradient {depends}"
+            f"{path}: only a definition with tensor types is written; let this one plan the "
+            f"{'tangent' if target.method == 'Tangent' else 'gradient'} {depends}"
         )
-    chain = _BACKWARD.sub("", registered["chain"].replace(".NoGrad()", "")).rstrip()
+    if target.is_second and not plans[target.method]:
+        raise DefinitionError(f"{path}: the first Tangent is that of the op itself: run derive --forward-mode before")
+    at = int(target.is_second)
+    plans[target.method][at : at + 1] = [f'.{target.method}("{depends}")']
+    for pattern in _PLANS.values():
+        chain = pattern.sub("", chain)
+    chain = chain.replace(".NoGrad()", "").rstrip()
     chain = "\n".join(line for line in chain.splitlines() if line.strip() or not chain)
     begin, end = registered.span("chain")
-    return f'{definition[:begin]}\n{chain}\n    .Backward("{depends}"){definition[end:]}'
+    lines = itertools.chain([chain], *plans.values())
+    return definition[:begin] + "\n" + "\n    ".join(lines) + definition[end:]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+import pykernels.compat.mxnet  # noqa: F401  (lets MXNet be imported with any NumPy)
 from pykernels.base.errors import PykernelsError, PykernelsWarning
 from pykernels.base.frameworks import FRAMEWORKS
 from pykernels.frameworks.installed import Installed, find_installed

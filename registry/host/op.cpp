@@ -68,6 +68,15 @@ void Op::PlanGradient(const pk_instance& forward, const pk_plan_sink& sink) cons
   if (definition_->gradient(gradient_, &forward, &sink, error, sizeof error) != 0) throw Error(kDefinitionError, error);
 }
 
+const pk_op* Op::FindTangent() const {
+  const std::string own = name(), suffix = "_forward";
+  const size_t end = own.size() - std::min(own.size(), suffix.size());
+  const std::string wanted = (own.compare(end, suffix.size(), suffix) == 0 ? own.substr(0, end) : own) + "_tangent";
+  const pk_op* last = definition_->ops + definition_->n_ops;
+  const pk_op* found = std::find_if(definition_->ops, last, [&](const pk_op& op) { return wanted == op.name; });
+  return found == last ? nullptr : found;
+}
+
 void Op::ListSbp(const pk_instance& instance, pk_sbp_sink sink, void* user) const {
   char error[kErrorSize] = "";
   Require(definition_->sbp(index_, &instance, sink, user, error, sizeof error), error);

@@ -33,6 +33,9 @@ class Op {
   const pk_op& declared() const { return definition_->ops[index_]; }
   const char* name() const { return declared().name; }
   bool has_gradient() const { return gradient_ >= 0; }
+  // Returns the op of the same folder that computes the tangents of this op's outputs, or null: mish_tangent for
+  // mish_forward. Its arguments are inputs and outputs of this op, and `tx`, the tangent of `x`.
+  const pk_op* FindTangent() const;
   bool is_declared_constant() const { return declared().flags & PK_OP_NO_GRADIENT; }
 
   void Infer(pk_instance* instance) const;

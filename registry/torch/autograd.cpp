@@ -2,6 +2,7 @@
 #include <cctype>
 #include <map>
 
+#include "forward_mode.h"
 #include "gradient.h"
 #include "kernels.h"
 
@@ -34,13 +35,6 @@ Pointer PointerTo(T* node) {
   }
 }
 
-void RefuseForwardMode(const TorchOp& op, const Tensor& input) {
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      !torch::autograd::isFwGradDefined(input),
-      WithCode(kDefinitionError, Join("op '", op.qualified_name(), "' has no forward-mode derivative (jvp): only "
-                                      "gradients, as of backward(), vjp and grad, are computed")));
-}
-
 // Returns "LeakyReluBackward" for "leaky_relu_forward", following the names of PyTorch's own nodes.
 std::string NodeName(const std::string& type) {
   std::string name;
@@ -64,7 +58,7 @@ class Call : public Node {
     SavedVariable variable;
   };
 
-  Call(const TorchOp& op, const Loaded& loaded) : op_(op), loaded_(loaded) {}
+  explicit Call(const Loaded& loaded) : loaded_(loaded) {}
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
     if (!gradient) Fail(kDefinitionError, refusal);
@@ -77,9 +71,6 @@ class Call : public Node {
                                    ? each.variable.unpack()
                                    : each.variable.unpack(PointerTo(this));
       }
-    }
-    for (const Tensor& each : gradients) {
-      if (each.defined()) RefuseForwardMode(op_, each);
     }
     const auto forward = [&](size_t number) {
       if (number < plan.first_gradient()) return std::move(tensors[number]);
@@ -111,7 +102,6 @@ class Call : public Node {
     return at::zeros_symint(sizes, options);
   }
 
-  const TorchOp& op_;
   const Loaded& loaded_;
 };
 
@@ -134,9 +124,8 @@ void BumpVersions(const Instance& instance, const Tensors& inputs) {
   }
 }
 
-// Connects the outputs to the graph and saves what the plan reads.
-void Record(const NodePointer& owner, Call* node, const Instance& instance, const Tensors& inputs,
-            const Tensors& outputs) {
+// Connects the outputs to the graph.
+void Connect(const NodePointer& owner, Call* node, const Tensors& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& output = outputs[i];
     const bool is_used = !node->gradient || node->gradient->UsesGradientOf(i);
@@ -144,6 +133,10 @@ void Record(const NodePointer& owner, Call* node, const Instance& instance, cons
     if (is_used && !has_history) node->without_gradient[i] = {output.sym_sizes().vec(), output.options()};
     torch::autograd::set_history(has_history ? output : Tensor(), owner);
   }
+}
+
+// Saves what the plan reads.
+void Save(Call* node, const Instance& instance, const Tensors& inputs, const Tensors& outputs) {
   if (!node->gradient) return;
   const GradientPlan& plan = node->gradient->plan();
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -158,45 +151,57 @@ void Record(const NodePointer& owner, Call* node, const Instance& instance, cons
   }
 }
 
+// Returns the node of a call in the graph; null if no input can have a gradient.
+auto MakeCall(const TorchOp& op, const Loaded& loaded, const Use& use, const Tensors& inputs, const Tensors& outputs,
+              bool is_train) {
+  auto node = MakeNode<Call>(loaded);
+  node->is_train = is_train;
+  if (loaded.op().has_gradient()) {
+    node->gradient = use.FindGradient(inputs, outputs);
+    bool is_any_bound = false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      is_any_bound |= inputs[i].requires_grad() && node->gradient->plan().IsBound(i);
+    }
+    if (!is_any_bound) node.reset();
+  } else {
+    node->refusal = Join("op '", op.qualified_name(), "' has no gradient: its definition registers none for '",
+                         loaded.op().name(), "'");
+  }
+  if (node) node->set_next_edges(torch::autograd::collect_next_edges(at::ArrayRef<Tensor>(inputs)));
+  return node;
+}
+
 }  // namespace
 
 void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack) {
   const Loaded& loaded = op.loaded();
   const Layout& layout = loaded.layout();
   const IValue* arguments = stack->data() + stack->size() - layout.n_arguments();
-  bool any_requires_grad = false;
+  bool any_requires_grad = false, has_tangent = false;
   layout.ForEachInput(arguments, [&](const Tensor& input) {
-    RefuseForwardMode(op, input);
+    has_tangent |= HasTangent(input);
     any_requires_grad |= input.requires_grad();
   });
-  const bool is_recorded = any_requires_grad && at::GradMode::is_enabled() && !loaded.op().is_declared_constant();
-  if (!is_recorded && !layout.has_states()) return Redispatch(handle, keys, stack);
+  const bool is_constant = loaded.op().is_declared_constant();
+  const bool is_recorded = any_requires_grad && at::GradMode::is_enabled() && !is_constant;
+  if (!is_recorded && !has_tangent && !layout.has_states()) return Redispatch(handle, keys, stack);
 
   const Tensors inputs = layout.Inputs(arguments);
   const std::shared_ptr<const Use> use = loaded.FindUse(arguments);
   const Instance& instance = use->instance();
   if (is_recorded) RefuseGradientOfStates(instance, inputs);
   const bool is_train = layout.IsTrain(arguments);
+  std::optional<TangentCall> tangents;
+  if (has_tangent && !is_constant) tangents.emplace(op, arguments);
   Redispatch(handle, keys, stack);
   BumpVersions(instance, inputs);
-  if (!is_recorded) return;
-
-  const Tensors outputs = layout.Outputs(stack->data() + stack->size() - layout.n_results());
-  const auto node = MakeNode<Call>(op, loaded);
-  node->is_train = is_train;
-  if (loaded.op().has_gradient()) {
-    node->gradient = use->FindGradient(inputs, outputs);
-    bool is_any_bound = false;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      is_any_bound |= inputs[i].requires_grad() && node->gradient->plan().IsBound(i);
-    }
-    if (!is_any_bound) return;
-  } else {
-    node->refusal = Join("op '", op.qualified_name(), "' has no gradient: its definition registers none for '",
-                         loaded.op().name(), "'");
-  }
-  node->set_next_edges(torch::autograd::collect_next_edges(at::ArrayRef<Tensor>(inputs)));
-  Record(node, node.get(), instance, inputs, outputs);
+  const IValue* results = stack->data() + stack->size() - layout.n_results();
+  const Tensors outputs = layout.Outputs(results);
+  const auto node = is_recorded ? MakeCall(op, loaded, *use, inputs, outputs, is_train) : nullptr;
+  if (node) Connect(node, node.get(), outputs);
+  // The graph keeps tensors with their tangents.
+  if (tangents) tangents->Run(results);
+  if (node) Save(node.get(), instance, inputs, outputs);
 }
 
 }  // namespace pykernels::torch_ops

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "forward_mode.h"
 #include "values.h"
 
 namespace pykernels::torch_ops {
@@ -56,10 +57,12 @@ void Gradient::RunStep(size_t at, bool is_train, Tensors* tensors) const {
     }
   }
   const Layout& layout = step.op->loaded().layout();
+  bool has_tangent = false;
+  layout.ForEachInput(stack.data(), [&has_tangent](const Tensor& input) { has_tangent |= HasTangent(input); });
   {
     // When nothing is recorded, the autograd kernel would only mark states as changed; skip it if there are none.
     std::optional<at::AutoDispatchBelowADInplaceOrView> no_autograd;
-    if (!at::GradMode::is_enabled() && !layout.has_states()) no_autograd.emplace();
+    if (!at::GradMode::is_enabled() && !layout.has_states() && !has_tangent) no_autograd.emplace();
     step.op->Call(&stack);
   }
   size_t number = plan_.steps()[at].first_output;

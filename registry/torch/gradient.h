@@ -19,8 +19,7 @@ class Gradient {
   // network.
   bool UsesGradientOf(size_t output) const { return reads_no_gradient_ || plan_.reads().output_gradients[output]; }
 
-  // Computes the gradients; see GradientPlan::Run for `is_wanted` and `forward`. No tensor has a forward-mode
-  // derivative.
+  // Computes the gradients; see GradientPlan::Run for `is_wanted` and `forward`.
   template <typename IsWanted, typename Forward>
   std::vector<Tensor> Run(const IsWanted& is_wanted, const Forward& forward, bool is_train) const {
     return plan_.Run<Tensors>(is_wanted, forward,

@@ -51,13 +51,9 @@ bool HasSymbols(const Layout& layout, const IValue* arguments) {
 }
 
 IValue InFloat32(const IValue& value) {
-  if (value.isTensor()) return at::autocast::cached_cast(at::kFloat, value.toTensor(), c10::DeviceType::CPU);
-  if (!value.isList()) return value;
-  c10::List<Tensor> tensors;
-  for (const IValue& each : value.toListRef()) {
-    tensors.push_back(at::autocast::cached_cast(at::kFloat, each.toTensor(), c10::DeviceType::CPU));
-  }
-  return tensors;
+  return MapTensors(value, [](const Tensor& tensor) {
+    return at::autocast::cached_cast(at::kFloat, tensor, c10::DeviceType::CPU);
+  });
 }
 
 }  // namespace

@@ -13,6 +13,16 @@ namespace pykernels::torch_ops {
 
 using Tensors = c10::SmallVector<Tensor, 8>;
 
+// Returns an operand of a call with `map` applied to each of its tensors: one, a list of them, or none.
+template <typename Map>
+IValue MapTensors(const IValue& operand, const Map& map) {
+  if (operand.isTensor()) return map(operand.toTensor());
+  if (!operand.isList()) return operand;
+  c10::List<Tensor> tensors;
+  for (const IValue& each : operand.toListRef()) tensors.push_back(map(each.toTensor()));
+  return tensors;
+}
+
 class Layout {
  public:
   Layout(const pk_op& op, bool takes_is_train);

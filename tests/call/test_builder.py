@@ -90,7 +90,7 @@ def test_repeated_and_optional_arguments() -> None:
     assert total == y.sum()
 
 
-@pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning", "ignore::DeprecationWarning:mxnet")
+@pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 def test_the_same_in_mxnet() -> None:
     pytest.importorskip("mxnet.ndarray", reason="MXNet is not installed")
     import mxnet as mx
@@ -225,7 +225,6 @@ def test_wrong_calls_are_refused(build: Any, message: str) -> None:
         build(pykernels.user_op_builder("n"))
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:mxnet")
 def test_frameworks_do_not_mix() -> None:
     pytest.importorskip("mxnet.ndarray", reason="MXNet is not installed")
     import mxnet as mx

@@ -14,6 +14,7 @@ from pykernels.base.abi import OpFlag
 from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.cpp_def import load_cpp_def
 from pykernels.define.definition import Definition
+from pykernels.define.tangent_plan import plan_tangent
 
 BOOL = np.dtype("bool")
 
@@ -26,7 +27,10 @@ REGISTER_USER_OP("pool_forward")
     .Attr<int32_t>("window")
     .Attr<int64_t>("stride", 1)
     .Require("0 < window <= length and stride >= 1")
-    .Backward("x, mask, index, dy -> dx");
+    .Backward("x, mask, index, dy -> dx")
+    .Backward("index, gdx -> gdy")
+    .Tangent("index, tx -> ty")
+    .Tangent("index, tdy, x -> tdx");
 
 REGISTER_USER_OP("resize_forward")
     .Input("image", "any[batch, height, ...]")
@@ -129,6 +133,31 @@ def test_backward_plans_the_gradient(ops: Definition) -> None:
     assert set(plan.bindings) == {("parts", 0), ("parts", 1)}
 
 
+def test_a_second_backward_plans_the_gradient_of_the_backward_op(ops: Definition) -> None:
+    backward, second = ops.ops["pool_backward"], ops.ops["pool_backward_backward"]
+    assert second.schema() == ("pool_backward_backward(index, gdx, *, window: int32, stride: int64 = 1) -> gdy")
+    inputs = [[spec(4, 9)], [], [spec(4, 7, dtype=np.dtype("int64"))], [spec(4, 7)]]
+    attributes = backward.parse_attributes({"window": 3})
+    plan = backward.plan_gradient(inputs, attributes, outputs=backward.infer(inputs, attributes))
+    assert plan.ops[0].type == "pool_backward_backward"
+    assert list(plan.ops[0].inputs) == [("index", "I/index/0"), ("gdx", "D/dx/0")]
+    assert set(plan.bindings) == {("dy", 0)}
+
+
+def test_ops_that_compute_tangents(ops: Definition) -> None:
+    plan = plan_tangent(ops.ops["pool_forward"])
+    assert plan is not None
+    assert plan.op.schema() == "pool_tangent(index, tx, *, window: int32, stride: int64 = 1) -> ty"
+    assert plan.inputs(["x", "mask"], ["y", "index"], ["tx", "tmask"]) == ["index", "tx"]
+    assert plan.outputs() == [0]
+    index, tx = spec(4, 7, dtype=np.dtype("int64")), spec(4, 9)
+    assert plan.op.infer([[index], [tx]], plan.op.parse_attributes({"window": 3})) == [[spec(4, 7)]]
+    # A further line is for the backward op.
+    plan = plan_tangent(ops.ops["pool_backward"])
+    assert plan is not None and plan.op.name == "pool_backward_tangent"
+    assert plan_tangent(ops.ops["resize_forward"]) is None
+
+
 def test_axes_along_which_an_op_is_split(ops: Definition) -> None:
     split, whole, parts = sbp.Split, sbp.Broadcast(), sbp.PartialSum()
 
@@ -204,6 +233,9 @@ WRONG = [
     ('.Input("x", "floating[n]").Backward("x, dy")', "Backward: 'x, dy' lacks '->', as in \"x, dy -> dx\""),
     ('.Input("x", "floating[n]").Backward("z -> dx")', "Backward: 'z' is no input or output of op "),
     ('.Input("x", "floating[n]").Backward("x -> dz")', "Backward: 'dz' is not the gradient of an input of op "),
+    ('.Input("x", "floating[n]").Tangent("dx -> ty")', "Tangent: 'dx' is no input or output of op "),
+    ('.Input("x", "floating[n]").Tangent("tx -> tx")', "Tangent: 'tx' is not the tangent of an output of op "),
+    ('.Input("x", "floating[n]").Tangent("tx ->").Tangent("tx ->")', "the second line is that of the backward op"),
     ('.Input("x", "floating[broadcast]").Output("y", "floating[broadcast]").Backward("dy -> dx")',
      "the gradient of 'x' has its shape, so it depends on it: add x before '->'"),
 ]  # fmt: skip

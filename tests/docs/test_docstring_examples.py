@@ -38,7 +38,7 @@ _BEFORE = {
         "import pykernels.tools.cli; pykernels.tools.cli.main(['new', 'gain']); from pykernels.testing import opcheck",
     ),
     "synchronized": ("numpy", "from unittest.mock import Mock; library = Mock()"),
-    "register": ("mxnet", "import mxnet as mx"),
+    "register": ("mxnet", "import pykernels.compat.mxnet, mxnet as mx"),
     "reference_ops": ("onnxruntime", _MODEL),
     "session_options": ("onnxruntime", _MODEL),
     "session": ("onnxruntime", _MODEL),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import mxnet as mx
 import numpy as np
 import pytest
 
@@ -13,11 +13,6 @@ import pykernels
 from pykernels.base import paths
 from pykernels.base.errors import CallError
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import mxnet as mx
-
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:mxnet")
 AXES = {"NCHW": ((4, 3, 2, 5), 1), "NHWC": ((2, 4, 3), -1)}
 
 

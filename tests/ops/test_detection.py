@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import mxnet as mx
 import numpy as np
 import pytest
 from cases import boxes
@@ -13,12 +13,6 @@ from cases import boxes
 import pykernels
 from pykernels.base import paths
 from pykernels.base.errors import KernelError
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import mxnet as mx
-
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:mxnet")
 
 
 @pytest.fixture(autouse=True, scope="module")

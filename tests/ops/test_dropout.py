@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import mxnet as mx
 import numpy as np
 import pytest
 
 import pykernels
 from pykernels.base import paths
 from pykernels.load.module import OpModule
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import mxnet as mx
-
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:mxnet")
 
 
 @pytest.fixture(autouse=True, scope="module")

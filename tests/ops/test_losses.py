@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import mxnet as mx
 import numpy as np
 import pytest
 
 import pykernels
 from pykernels.base import paths
 from pykernels.base.errors import KernelError
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import mxnet as mx
-
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:mxnet")
 
 LOGITS = np.array([[1.0, -2.0, 0.5], [0.0, 3.0, 1.0]])
 LABELS = np.array([2, 0], np.int32)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import mxnet as mx
 import numpy as np
 import pytest
 from cases import CASES, Case, outputs
 
 import pykernels
 from pykernels.base import paths
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import mxnet as mx
-
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:mxnet")
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -90,7 +90,7 @@ def test_what_goes_wrong_with_an_op_ends_no_other(tmp_path: Path, monkeypatch: p
     assert done.returncode == 1
     assert {row["op"] for row in json.loads(done.stdout)["rows"]} == {"works"}
     assert "dies: before the first measurement, the measuring process was ended by SIGKILL" in done.stderr
-    assert "raises_py_kernel.py:10: forward raised ValueError: no such thing" in done.stderr
+    assert "raises_py_kernel.py:8: forward raised ValueError: no such thing" in done.stderr
     assert frames(done.stderr) == []
 
 
@@ -202,7 +202,7 @@ def test_explain_shows_why_a_kernel_runs_as_python(tmp_path: Path, monkeypatch: 
     assert (done.returncode, done.stderr) == (0, "")
     errors = sections(done)
     assert errors["twice forward"]["form"] == "Python: not compiled: it is slow and holds the GIL"
-    assert errors["twice forward"]["written in"] == "ops/twice/twice_py_kernel.py:9"
+    assert errors["twice forward"]["written in"] == "ops/twice/twice_py_kernel.py:7"
     assert "time" in errors["twice forward"]["because"]
     assert errors["twice backward"]["form"].startswith("elementwise")
     assert errors["twice backward"]["signature"].startswith("(float32[:, :], float32[:, :]")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import pykernels
+from pykernels.base.paths import OPS
 from pykernels.tools import cli
-from pykernels.tools.derive import is_outdated
+from pykernels.tools.derive import outdated
 
 FORWARD = "import numpy as np\n\n\ndef forward(args, *, scale):\n    (x,) = args\n    return np.exp(scale * x)\n"
 BACKWARD = "def backward(args, *, scale):\n    y, dy = args\n    return dy * y * scale\n"
@@ -57,14 +58,91 @@ def test_a_gradient_of_an_earlier_forward_is_found_and_written_anew(
     assert cli.main(["derive", str(op)]) == 0
     kernel = op / "bell_py_kernel.py"
     text = kernel.read_text()
-    assert not is_outdated(text)
-    assert not is_outdated(text.replace("    (x,) = args", "    # the input\n    (x,) = args"))
+    assert outdated(text) == []
+    assert outdated(text.replace("    (x,) = args", "    # the input\n    (x,) = args")) == []
     kernel.write_text(text.replace("np.exp(scale * x)", "np.exp(-scale * x)"))
     assert cli.main(["check", str(op), "--only", "definition"]) == 1
     assert "backward is derived from another forward" in " ".join(capsys.readouterr().out.split())
     assert cli.main(["derive", str(op)]) == 0
     assert "return -(dy * y * scale)" in kernel.read_text()
     assert kernel.read_text().count("Derived from forward") == 1
+
+
+def test_the_marks_of_shipped_ops_hold_on_every_python() -> None:
+    kernels = [path.read_text() for path in OPS.glob("*/*_py_kernel.py")]
+    assert sum("# Derived from" in kernel for kernel in kernels) > 5
+    assert [outdated(kernel) for kernel in kernels] == [[]] * len(kernels)
+
+
+def test_second_derivatives(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("hypothesis")
+    kernel, definition = op / "bell_py_kernel.py", op / "bell_cpp_def.cpp"
+    assert cli.main(["derive", str(op)]) == 0
+    assert cli.main(["derive", str(op), "--second"]) == 0
+    assert kernel.read_text().endswith(
+        "    product = gdx * scale\n    gy = product * dy\n    gdy = product * y\n    return gy, gdy\n"
+    )
+    assert '.Backward("y, dy -> dx")\n    .Backward("y, dy, gdx -> gy, gdy")' in definition.read_text()
+    assert outdated(kernel.read_text()) == []
+    assert cli.main(["check", str(op), "--only", "definition", "gradient"]) == 0
+    changed = kernel.read_text().replace("dy * y * scale", "dy * y * (scale * 1.0)")
+    assert [target.name for target in outdated(changed)] == ["backward_backward"]
+    kernel.write_text(changed)
+    assert cli.main(["check", str(op), "--only", "definition"]) == 1
+    assert "backward_backward is derived from another backward" in " ".join(capsys.readouterr().out.split())
+    # The first gradient is derived anew, as it was, and the second one stays.
+    assert cli.main(["derive", str(op)]) == 0
+    assert outdated(kernel.read_text()) == [] and definition.read_text().count(".Backward(") == 2
+
+
+def test_forward_mode(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("hypothesis")
+    kernel, definition = op / "bell_py_kernel.py", op / "bell_cpp_def.cpp"
+    assert cli.main(["derive", str(op), "--forward-mode"]) == 1
+    assert "the function backward(args) is missing; derive it first" in capsys.readouterr().err
+    assert cli.main(["derive", str(op)]) == 0
+    assert cli.main(["derive", str(op), "--second", "--forward-mode"]) == 1
+    assert "the function backward_backward(args) is missing; derive --second it first" in capsys.readouterr().err
+    assert cli.main(["derive", str(op), "--second"]) == 0
+    assert cli.main(["derive", str(op), "--second", "--forward-mode"]) == 1
+    assert "the first Tangent is that of the op itself: run derive --forward-mode before" in capsys.readouterr().err
+    assert cli.main(["derive", str(op), "--forward-mode"]) == 0
+    assert kernel.read_text().endswith("    y, tx = args\n    return tx * scale * y\n")
+    assert cli.main(["derive", str(op), "--second", "--forward-mode"]) == 0
+    assert '    .Tangent("y, tx -> ty")\n    .Tangent("y, dy, ty, tdy -> tdx");' in definition.read_text()
+    assert cli.main(["check", str(op), "--only", "definition", "second-derivative", "forward-mode"]) == 0
+    # The gradient is derived anew in its place, and so is what follows from it.
+    before = kernel.read_text()
+    kernel.write_text(before.replace("np.exp(scale * x)", "np.exp(2 * scale * x)"))
+    assert cli.main(["derive", str(op)]) == 0
+    assert [target.name for target in outdated(kernel.read_text())] == [
+        "backward_backward",
+        "tangent",
+        "backward_tangent",
+    ]
+    functions = [line.partition("(")[0] for line in kernel.read_text().splitlines() if line.startswith("def ")]
+    assert functions == [line.partition("(")[0] for line in before.splitlines() if line.startswith("def ")]
+
+
+def test_what_is_not_linear_in_the_gradient_has_no_tangent(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = op / "bell_py_kernel.py"
+    kernel.write_text(f"{FORWARD}\n\n{BACKWARD.replace('dy * y', 'dy * dy * y')}")
+    assert cli.main(["derive", str(op), "--forward-mode"]) == 1
+    assert "bell_py_kernel.py:9: backward is not linear in dy, as a gradient is" in capsys.readouterr().err
+
+
+def test_gradients_hold_for_every_number_of_axes(tmp_path: Path) -> None:
+    """Also if the API file gives arguments with one."""
+    function = 'def shifted(x, w: "[n]"):\n    return x + w\n'
+    (tmp_path / "shifted.py").write_text(function)
+    assert cli.main(["new", "shifted", "--from", str(tmp_path / "shifted.py"), "--path", str(tmp_path)]) == 0
+    kernel = tmp_path / "shifted/shifted_py_kernel.py"
+    text = kernel.read_text()
+    assert "def sample_inputs" in (tmp_path / "shifted/shifted_py_api.py").read_text()
+    kernel.write_text(text.replace("return x + w", "return w + x"))
+    assert cli.main(["derive", str(tmp_path / "shifted")]) == 0
+    assert "dw = np.sum(dy, axis=tuple(range(x.ndim - 1)))" in text
+    assert "dw = np.sum(dy, axis=tuple(range(x.ndim - 1)))" in kernel.read_text()
 
 
 def test_what_is_written_by_hand_stays(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,8 +159,8 @@ def test_what_is_written_by_hand_stays(op: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("return np.exp(scale * x)", "return np.sort(scale * x)", "no derivative is known of"),
-        ("forward(args, *", "forward(args, outs, *", "forward writes into `outs`, of which no gradient is derived"),
+        ("return np.exp(scale * x)", "return np.median(scale * x) * x", "np.median has no derived gradient"),
+        ("forward(args, *", "forward(args, outs, *", "forward writes into `outs`, of which nothing is derived"),
         ("def forward", "def other", "the function forward(args) is missing"),
     ],
 )

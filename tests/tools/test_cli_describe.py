@@ -60,7 +60,8 @@ def test_where_it_is_available_is_tried(tmp_path: Path) -> None:
     kernel = tmp_path / "bend/bend_py_kernel.py"
     kernel.write_text(
         "import numpy as np\n\ndef forward(args):\n    if args[0].size > 1:\n        raise ValueError('too many')\n"
-        "    return np.tanh(args[0])\n\n\ndef backward(args):\n    return args[0]\n"
+        "    return np.tanh(args[0])\n\n\ndef backward(args):\n    return args[0]\n\n\n"
+        "def backward_backward(args):\n    return args[0], args[1]\n"
     )
     done = python("-m", "pykernels", "describe", "relu", "dropout", tmp_path / "bend", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

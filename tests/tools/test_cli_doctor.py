@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from process import python
 
+from pykernels.base.frameworks import FRAMEWORKS
 from pykernels.kernel.numba import hooks
 from pykernels.tools import cli
 from pykernels.tools.commands import doctor
@@ -62,8 +64,17 @@ def test_the_interpreters_that_frameworks_need_are_run(monkeypatch: pytest.Monke
         shim.write_text("#!/bin/sh\nexit 127\n")
         shim.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    (finding,) = doctor._interpreters()
-    assert (finding.state, finding.found) == ("absent", "not found")
+    findings = list(doctor._interpreters())
+    assert {(finding.state, finding.found) for finding in findings} == {("absent", "not found")}
+    assert {finding.what for finding in findings} == {"python3.10", "python3.11"} - {f"python3.{sys.version_info[1]}"}
+
+
+@pytest.mark.parametrize("version, advised", [("1.23.5", []), ("1.26.4", ["mxnet"]), ("2.5.5", ["mxnet"])])
+def test_what_an_import_of_mxnet_needs(version: str, advised: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(np, "__version__", version)
+    advice = {package: doctor._advice_on(package) for package in FRAMEWORKS}
+    assert [package for package, text in advice.items() if text] == advised
+    assert all(f"NumPy {version}" in advice[package] for package in advised)
 
 
 def test_a_version_of_numba_that_is_not_tested(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,8 +49,8 @@ def test_new_ops_pass_their_own_tests(ops: Path) -> None:
 def test_a_new_op_passes_its_own_tests_with_another_function(tmp_path: Path) -> None:
     assert cli.main(["new", "cube", "--path", str(tmp_path)]) == 0
     kernel = tmp_path / "cube" / "cube_py_kernel.py"
-    text = kernel.read_text().replace("scale * x * x", "scale * x**3").replace("2 * scale * x", "3 * scale * x**2")
-    kernel.write_text(text)
+    kernel.write_text(kernel.read_text().replace("scale * x * x", "scale * x**3"))
+    assert cli.main(["derive", str(tmp_path / "cube")]) == 0
     assert "x * x" not in (tmp_path / "cube" / "cube_py_api.py").read_text()
     tested = python("-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path, cwd=tmp_path)
     assert "2 passed" in tested.stdout, tested.stdout
@@ -122,6 +122,149 @@ def test_what_the_new_definition_refuses(ops: Path) -> None:
             assert message in str(raised.value)
     finally:
         pykernels.unload_ops(*loaded)
+
+
+FUNCTIONS = """
+import numpy as np
+
+SCALE = 0.5
+
+
+def _half(x):
+    return SCALE * x
+
+
+def soft(x, beta=1.0):
+    \"\"\"A smooth function.\"\"\"
+    return _half(x) * np.tanh(np.log1p(np.exp(beta * x)))
+
+
+def rms(x, w: "[n]", eps: float = 1e-6):
+    return x / np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps) * w
+
+
+def attend(q, k, v):
+    s = q @ np.swapaxes(k, -1, -2)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True) @ v
+
+
+def lookup(w, rows):
+    return w[rows]
+
+
+def window(x, size=3):
+    return np.stack([x[..., at : x.shape[-1] - size + 1 + at] for at in range(size)]).sum(axis=0)
+
+
+def loop(x):
+    for _ in range(2):
+        x = x * x
+    return x
+
+
+def untyped(x, *, alpha):
+    return alpha * x
+
+
+def reserved(x: "[in]"):
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("soft", ['.Input("x", "floating[...]")', '.Attr<double>("beta", 1.0)', '.Backward("x, dy -> dx")']),
+        ("rms", ['.Input("x", "floating[..., n]")', '.Input("w", "floating[n]")', '.Backward("x, w, dy -> dx, dw")']),
+        ("attend", ['.Input("k", "floating[..., p, m]")', '.Output("y", "floating[..., n, r]")', '.Split("r")']),
+        ("lookup", ['.Input("w", "floating[n, m]")', '.Input("rows", "integer[...]")', '"floating[..., m]"']),
+    ],
+)
+def test_an_op_from_a_function(name: str, lines: list[str], tmp_path: Path) -> None:
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
+    assert cli.main(["new", name, "--from", str(tmp_path / "functions.py"), "--path", str(tmp_path)]) == 0
+    definition = (tmp_path / name / f"{name}_cpp_def.cpp").read_text()
+    assert [line for line in lines if line not in definition] == []
+    kernel = (tmp_path / name / f"{name}_py_kernel.py").read_text()
+    assert ("SCALE = 0.5" in kernel) == (name == "soft") and "untyped" not in kernel
+    # Gradients are tested with their derivation.
+    checks = ["definition", "gradient"] if name == "soft" else ["definition"]
+    assert cli.main(["check", str(tmp_path / name), "--only", *checks]) == 0
+
+
+def test_the_kernel_is_the_function_with_all_that_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "triple.py").write_text(
+        '''
+import numpy as np
+
+# A factor.
+THREE = 3.0
+UNUSED = 4.0
+
+
+# Tripled.
+def forward(args, *, power: int):
+    """Three times a power."""
+    (x,) = args
+    # By hand.
+    return _three() * x**power
+
+
+def _three():
+    return THREE
+
+
+def backward(args, *, power):
+    x, dy = args
+    return _three() * power * x ** (power - 1) * dy
+'''
+    )
+    assert cli.main(["new", "triple", "--from", str(tmp_path / "triple.py"), "--path", str(tmp_path)]) == 0
+    assert (
+        (tmp_path / "triple/triple_py_kernel.py").read_text()
+        == """\
+# A factor.
+THREE = 3.0
+
+
+# Tripled.
+def forward(args, *, power):
+    (x,) = args
+    # By hand.
+    return _three() * x**power
+
+
+def _three():
+    return THREE
+
+
+def backward(args, *, power):
+    x, dy = args
+    return _three() * power * x ** (power - 1) * dy
+"""
+    )
+    definition = (tmp_path / "triple/triple_cpp_def.cpp").read_text()
+    assert '.Attr<int64_t>("power")' in definition and '.Backward("x, dy -> dx")' in definition
+    assert "Three times a power." in (tmp_path / "triple/triple_py_api.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("loop", "a loop has no derived gradient; write it with arrays. Write a function backward(args) beside it"),
+        ("untyped", "what type has the attribute alpha? Write alpha: float, or --attr alpha:float"),
+        ("reserved", "reserved: 'in' in [in] is neither the name of an axis nor a formula of names"),
+        ("missing", "has no function 'missing' or 'forward', and more than one other"),
+    ],
+)
+def test_what_a_function_does_not_say_is_asked_for(
+    name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
+    assert cli.main(["new", name, "--from", str(tmp_path / "functions.py"), "--path", str(tmp_path / "ops")]) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "ops").exists()
 
 
 @pytest.mark.parametrize(

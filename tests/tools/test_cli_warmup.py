@@ -66,9 +66,9 @@ def test_what_is_warm_is_not_built_when_it_is_called(ops: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     program(
         """
+        import pykernels.compat.mxnet
         import mxnet as mx
         import numpy as np
-        import pykernels
         from pykernels.build import cache
 
         with cache.recorded() as built:

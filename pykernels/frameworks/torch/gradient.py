@@ -1,8 +1,8 @@
-"""Compute gradients of ops that run through Python: a definition's gradient plan as calls of PyTorch's operators."""
+"""Compute derivatives of ops that run through Python: a definition's plans as calls of PyTorch's operators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from pykernels.base.refusals import NoGradient, NotProvided, RefusedCall
 from pykernels.define.definition import OpDef
 from pykernels.define.gradient_plan import GradientPlan, blobs
 from pykernels.define.instance import TensorSpec
+from pykernels.define.tangent_plan import plan_tangent
 from pykernels.frameworks.torch.fake import specs_of
 from pykernels.frameworks.torch.layout import Call, Layout, numpy_dtype
 
@@ -33,23 +34,24 @@ def recorded(layout: Layout, call: Call, name: str, run: Callable[[], Any], find
     find : callable
     """
     tensors = call.tensors
-    for tensor in tensors:
-        if torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None:
-            raise NotProvided(
-                f"op '{name}' has no forward-mode derivative (jvp): only gradients, as of backward(), vjp and grad, "
-                "are computed"
-            )
+    has_tangents = any(torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None for tensor in tensors)
+    is_recorded = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
     is_constant = bool(layout.op.flags & OpFlag.NO_GRADIENT)
-    if not torch.is_grad_enabled() or is_constant or not any(tensor.requires_grad for tensor in tensors):
+    if is_constant or not (is_recorded or has_tangents):
         return _bumped(layout, call, run())
+    if has_tangents and plan_tangent(layout.op) is None:
+        raise NotProvided(
+            f"op '{name}' has no forward-mode derivative (jvp): its definition has no Tangent, which `python -m "
+            "pykernels derive --forward-mode` writes. Gradients, as of backward(), vjp and grad, need none"
+        )
     for state_name, state in _states(layout, call):
-        if state.requires_grad:
+        if is_recorded and state.requires_grad:
             raise RefusedCall(
                 f"op '{layout.op.name}': it changes its input '{state_name}' in place, which requires a gradient; make "
                 "it a buffer (register_buffer) or detach() it"
             )
     with enable_single_level_autograd_function():
-        outputs = _Recorded.apply(_Task(layout, call, name, run, find), *tensors)
+        outputs = _Recorded.apply(_Task(layout, call, name, run, find, has_tangents), *tensors)
     return layout.pack(outputs, call.counts)
 
 
@@ -66,12 +68,15 @@ def _bumped(layout: Layout, call: Call, result: Any) -> Any:
 
 
 class _Task:
-    """A call and the plan of its gradient."""
+    """A call and the plans of its derivatives."""
 
-    def __init__(self, layout: Layout, call: Call, name: str, run: Callable[[], Any], find: Find) -> None:
+    def __init__(
+        self, layout: Layout, call: Call, name: str, run: Callable[[], Any], find: Find, has_tangents: bool
+    ) -> None:
         self.layout = layout
         self.call = call
         self.find = find
+        self.has_tangents = has_tangents
         self._name = name
         self._run = run
         op, results = layout.op, [range(count) for count in call.counts]
@@ -119,6 +124,32 @@ class _Task:
         places = [(a.name, i) for a, group in zip(self.layout.op.inputs, self.call.inputs) for i in range(len(group))]
         return [bound.get(place) if is_wanted else None for place, is_wanted in zip(places, wanted)]
 
+    def without_tangents(self, outputs: Sequence[Any]) -> list[Any]:
+        """Return the outputs that have no tangents."""
+        plan = plan_tangent(self.layout.op)
+        assert plan is not None
+        places = [at for at, count in enumerate(self.call.counts) for _ in range(count)]
+        return [output for output, at in zip(outputs, places) if at not in plan.outputs()]
+
+    def tangents(self, outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        """Return the tangents of the outputs, from those of the inputs; None for those that have none."""
+        plan = plan_tangent(self.layout.op)
+        assert plan is not None
+        rest, results = iter(tangents), iter(outputs)
+        inputs = [[torch.autograd.forward_ad.unpack_dual(x).primal for x in group] for group in self.call.inputs]
+        moving = [[_or_zeros(next(rest), x) for x in group] for group in inputs]
+        groups = [[next(results) for _ in range(count)] for count in self.call.counts]
+        operator, layout = self.find(plan.op.name)
+        counts = [self.call.counts[at] for at in plan.outputs()]
+        given = layout.write(plan.inputs(inputs, groups, moving), self.call.attributes, counts, self.call.is_train)
+        found = iter(layout.unpack(operator(**given)))
+        by_output = {at: [next(found) for _ in range(count)] for at, count in zip(plan.outputs(), counts)}
+        return [tangent for at, count in enumerate(self.call.counts) for tangent in by_output.get(at, [None] * count)]
+
+
+def _or_zeros(tangent: Any, tensor: Any) -> Any:
+    return torch.zeros_like(tensor) if tangent is None else tangent
+
 
 # PyTorch has already split nested transforms of torch.func when it calls this, so this serves one of them.
 class _Recorded(torch.autograd.function._SingleLevelFunction):
@@ -140,10 +171,18 @@ class _Recorded(torch.autograd.function._SingleLevelFunction):
         wanted = read.intersection(task.gradients)
         constants = [o for o, name in zip(outputs, task.gradients) if wanted and name not in wanted]
         bound = {f"I/{argument}/{index}" for argument, index in plan.bindings} if plan else set(task.inputs)
-        if not any(tensor.requires_grad for tensor, name in zip(tensors, task.inputs) if name in bound):
+        if task.has_tangents:
+            constants, ctx.outputs = task.without_tangents(outputs), outputs
+        elif not any(tensor.requires_grad for tensor, name in zip(tensors, task.inputs) if name in bound):
             constants = outputs
         ctx.mark_non_differentiable(*constants, *(o for o in outputs if not o.dtype.is_floating_point))
         return tuple(outputs)
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, *tangents: Any) -> tuple[Any, ...]:
+        # The graph must not keep itself alive.
+        outputs, ctx.outputs = ctx.outputs, None
+        return tuple(ctx.task.tangents(outputs, tangents))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:

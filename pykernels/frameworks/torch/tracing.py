@@ -6,12 +6,9 @@ device: https://docs.pytorch.org/docs/stable/torch.compiler_api.html, `torch.com
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import re
-import textwrap
-import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +20,7 @@ from pykernels.base.refusals import RefusedCall
 from pykernels.define.declared import Argument
 from pykernels.define.definition import OpDef
 from pykernels.define.instance import TensorSpec
+from pykernels.frameworks.loops import refuse_loops
 from pykernels.frameworks.torch.fake import specs_of
 from pykernels.frameworks.torch.layout import IS_TRAIN, Call, Layout, torch_dtype
 from pykernels.kernel.read.source import KernelFunction
@@ -234,40 +232,6 @@ def why_not(op: OpDef, kernel: KernelFunction, inputs: Sequence[Sequence[Any]], 
     except PykernelsError as error:
         return str(error)
     return ""
-
-
-def refuse_loops(kernel: KernelFunction) -> None:
-    """Raise `KernelError` if a kernel has a loop over elements, which a trace would write out."""
-    for function in (kernel.function, *kernel.helpers):
-        plain: Any = getattr(function, "py_func", function)
-        code: types.CodeType = plain.__code__
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.While) or (isinstance(node, ast.For) and _is_long(node.iter, kernel.keywords)):
-                line = code.co_firstlineno + node.lineno - 1
-                raise KernelError(
-                    f"{code.co_filename}:{line}: a loop over elements runs on the CPU alone; for other devices, write "
-                    f"it with operations on whole arrays"
-                )
-
-
-def _is_long(iterable: ast.expr, attributes: Sequence[str]) -> bool:
-    """Whether the number of iterations may depend on the lengths of axes."""
-    if not isinstance(iterable, ast.Call) or ast.unparse(iterable.func).split(".")[-1] not in ("range", "prange"):
-        return False
-    for node in (each for argument in iterable.args for each in ast.walk(argument)):
-        is_ndim = isinstance(node, ast.Attribute) and node.attr == "ndim"
-        if isinstance(node, (ast.Subscript, ast.Call)) or (isinstance(node, ast.Attribute) and not is_ndim):
-            return True
-        if isinstance(node, ast.Name) and node.id not in attributes and not _has_ndim(iterable, node):
-            return True
-    return False
-
-
-def _has_ndim(tree: ast.expr, name: ast.Name) -> bool:
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == "ndim" and node.value is name for node in ast.walk(tree)
-    )
 
 
 def _refusal(kernel: KernelFunction, error: Exception) -> KernelError:

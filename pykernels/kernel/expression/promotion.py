@@ -160,9 +160,22 @@ def _bindings(node: ast.AST) -> list[tuple[str, _Bound]]:
     if isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value is not None:
         return _bind(node.target, node.value)
     if isinstance(node, (ast.For, ast.comprehension)):
-        counts = isinstance(node.iter, ast.Call) and _name(node.iter.func) in ("range", "prange", "ndindex")
-        return [(n, counts) for n in names_in(node.target)]
+        return _bind_member(node.target, node.iter)
     return []
+
+
+def _bind_member(target: ast.expr, iterated: ast.expr) -> list[tuple[str, _Bound]]:
+    """Return the names that a loop binds to a member of what it runs over."""
+    called = _name(iterated.func) if isinstance(iterated, ast.Call) else ""
+    arguments = iterated.args if isinstance(iterated, ast.Call) else []
+    parts = target.elts if isinstance(target, ast.Tuple) else []
+    if called == "reversed" and len(arguments) == 1:
+        return _bind_member(target, arguments[0])
+    if called == "enumerate" and arguments and len(parts) == 2:
+        return [*((name, True) for name in names_in(parts[0])), *_bind_member(parts[1], arguments[0])]
+    if called == "zip" and len(arguments) == len(parts):
+        return [pair for each in zip(parts, arguments) for pair in _bind_member(*each)]
+    return [(name, called in ("range", "prange", "ndindex")) for name in names_in(target)]
 
 
 def _bind(target: ast.expr, value: ast.expr) -> list[tuple[str, _Bound]]:

@@ -47,14 +47,13 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
     for helper in kernel.helpers:
         intrinsics.make_callable(helper)
     single_calls.declare()
-    files = {str(kernel.path), *(helper.__code__.co_filename for helper in kernel.helpers)}
     in_pieces = is_in_pieces(kernel)
     outs = [_group_type(signature.outputs, writable=True)] if kernel.takes_outs else []
     keywords = [_keyword_type(keyword, signature) for keyword in kernel.keywords]
     pieces = [nb.UniTuple(nb.int64, 3)] if in_pieces else []
     try:
         argument_types = (_group_type(signature.inputs, writable=False), *outs, *keywords, *pieces)
-        with warnings.catch_warnings(), specializable(bool(signature.specializable)), allowed_in(frozenset(files)):
+        with warnings.catch_warnings(), specializable(bool(signature.specializable)), allowed_in(kernel):
             warnings.simplefilter("ignore", errors.NumbaWarning)
             warnings.simplefilter("ignore", DeprecationWarning)  # of what numba does with code of generators
             values = dict(signature.constants)

@@ -1,9 +1,11 @@
-"""Replace the constants of a kernel's file by their values: ``EPS``, ``SIZES["window"]``, ``SETTINGS.eps``.
+"""Replace the constants of a kernel's file by their values: ``EPS``, ``SIZES["window"]``, ``SETTINGS.eps``, ``np.inf``.
 
-Comprehensions over few known numbers become lists, and sums of these become sums of their members:
-``sum(w[k] * x[k:] for k in range(2))`` becomes ``0 + w[0] * x[0:] + w[1] * x[1:]``. Loops that assign to
-names, over few known numbers, and loops over a tuple that is written in place are written out, too, unless loops remain
-in them: ``for y, w in ((a, 1 - t), (b, t)): ...`` becomes assignments to `y` and `w` before each copy of its body.
+Comprehensions over few known members become lists, and sums of these become sums of their members:
+``sum(w[k] * x[k:] for k in range(2))`` becomes ``0 + w[0] * x[0:] + w[1] * x[1:]``. Loops that assign to names, over
+few known numbers, and loops over a tuple that is written in place are written out, too, unless loops remain in them:
+``for y, w in ((a, 1 - t), (b, t)): ...`` becomes assignments to `y` and `w` before each copy of its body. `enumerate`,
+`zip` and `reversed` of these are known as well. Loops with matrix products, which no fused kernel has, are written out
+for their numbers only.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import copy
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -48,18 +51,16 @@ class _Folder(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
         self.generic_visit(node)
-        numbers = _numbers(node.iter)
-        if numbers is not None:
-            members: list[ast.expr] = [ast.copy_location(ast.Constant(number), node.iter) for number in numbers]
-        else:
-            members = node.iter.elts if isinstance(node.iter, (ast.Tuple, ast.List)) else []
+        members = self._members(node.iter)
+        are_numbers = all(map(_is_number, members))
         inside = [each for statement in node.body for each in ast.walk(statement)]
         if (
             not 0 < len(members) <= _LONGEST
             or len(members) * len(inside) > _MOST_NODES
             or any(isinstance(each, (*_LOOPS, ast.Break, ast.Continue)) for each in inside)
             or not all(_fits(node.target, member) for member in members)
-            or (numbers is not None and not all(map(_assigns_to_names, node.body)))
+            or (are_numbers and not all(map(_assigns_to_names, node.body)))
+            or (are_numbers and _only_repeats_products(node.target, inside))
         ):
             return node
         # All members have their values before the first iteration.
@@ -96,9 +97,7 @@ class _Folder(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        is_sum = (
-            isinstance(node.func, ast.Name) and node.func.id == "sum" and not {"sum"} & (self._own | {*self._namespace})
-        )
+        is_sum = self._is_builtin(node.func, "sum")
         if not is_sum or len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.List):
             return node
         total: ast.expr = ast.copy_location(ast.Constant(0), node)
@@ -107,17 +106,53 @@ class _Folder(ast.NodeTransformer):
         return total
 
     def _written_out(self, node: ast.ListComp | ast.GeneratorExp) -> ast.expr:
-        """Return the list that a comprehension makes, if it is short and its numbers are known."""
+        """Return the list that a comprehension makes, if it is short and its members are known."""
         self.generic_visit(node)
-        first = node.generators[0]
-        numbers = _numbers(first.iter)
-        binds = any(isinstance(each, (ast.comprehension, ast.Lambda, ast.NamedExpr)) for each in ast.walk(node.elt))
-        is_simple = len(node.generators) == 1 and not first.ifs and isinstance(first.target, ast.Name) and not binds
-        if not is_simple or numbers is None or not 0 < len(numbers) <= _LONGEST:
+        if any(isinstance(each, (ast.comprehension, ast.Lambda, ast.NamedExpr)) for each in ast.walk(node.elt)):
             return node
-        assert isinstance(first.target, ast.Name)
-        elements = [_Number(first.target.id, number).visit(copy.deepcopy(node.elt)) for number in numbers]
-        return ast.copy_location(ast.List(elements, ast.Load()), node)
+        elements = self._elements(node.elt, node.generators) or []
+        return ast.copy_location(ast.List(elements, ast.Load()), node) if 0 < len(elements) <= _LONGEST else node
+
+    def _elements(self, element: ast.expr, generators: Sequence[ast.comprehension]) -> list[ast.expr] | None:
+        """Return the elements that a comprehension makes; None if they are not known."""
+        if not generators:
+            return [element]
+        first, *others = generators
+        members = self._members(first.iter)
+        if first.ifs or not members or len(members) > _LONGEST:
+            return None
+        elements: list[ast.expr] = []
+        for member in members:
+            named = _named(first.target, member)
+            if named is None or (others and any(isinstance(each, ast.Name) for each in named.values())):
+                return None  # a name may be another one in what follows
+            within, *rest = (_Named(named).visit(copy.deepcopy(each)) for each in (element, *others))
+            found = self._elements(within, rest)
+            if found is None:
+                return None
+            elements += found
+        return elements
+
+    def _members(self, node: ast.expr) -> list[ast.expr]:
+        """Return the members of what a loop runs over: a tuple, `range` and their like; empty if it is not known."""
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return [] if any(isinstance(each, ast.Starred) for each in node.elts) else node.elts
+        if not isinstance(node, ast.Call) or node.keywords or not node.args:
+            return []
+        if self._is_builtin(node.func, "range"):
+            return [ast.copy_location(ast.Constant(number), node) for number in _range(node.args)]
+        members = list(map(self._members, node.args))
+        if self._is_builtin(node.func, "zip"):
+            return [ast.copy_location(ast.Tuple(list(each), ast.Load()), node) for each in zip(*members)]
+        if len(members) == 1 and self._is_builtin(node.func, "enumerate"):
+            places = [ast.copy_location(ast.Constant(at), node) for at in range(len(members[0]))]
+            return [ast.copy_location(ast.Tuple([*each], ast.Load()), node) for each in zip(places, members[0])]
+        return members[0][::-1] if len(members) == 1 and self._is_builtin(node.func, "reversed") else []
+
+    def _is_builtin(self, function: ast.expr, name: str) -> bool:
+        """Whether a function is Python's of this name."""
+        is_own = name in self._own or name in self._namespace
+        return isinstance(function, ast.Name) and function.id == name and not is_own
 
     def _folded(self, node: ast.expr) -> ast.expr:
         value = self._value(node)
@@ -125,6 +160,8 @@ class _Folder(ast.NodeTransformer):
         if any(type(member) not in _PLAIN for member in members):
             self.generic_visit(node)
             return node
+        if isinstance(value, float):
+            return ast.copy_location(ast.Constant(value), node)
         return ast.copy_location(ast.parse(repr(value), mode="eval").body, node) if _is_literal(value) else node
 
     def _value(self, node: ast.expr) -> Any:
@@ -133,8 +170,10 @@ class _Folder(ast.NodeTransformer):
             return self._namespace.get(node.id, _NOTHING)
         if isinstance(node, ast.Attribute):
             owner = self._value(node.value)
-            is_record = dataclasses.is_dataclass(owner) and not isinstance(owner, type)
-            return getattr(owner, node.attr, _NOTHING) if is_record else _NOTHING
+            found = getattr(owner, node.attr, _NOTHING)
+            if dataclasses.is_dataclass(owner) and not isinstance(owner, type):
+                return found
+            return found if isinstance(owner, ModuleType) and type(found) is float else _NOTHING
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             owner = self._value(node.value)
             return owner.get(node.slice.value, _NOTHING) if type(owner) is dict else _NOTHING
@@ -153,6 +192,12 @@ def _fits(target: ast.expr, member: ast.expr) -> bool:
     return all(map(_fits, target.elts, member.elts))
 
 
+def _only_repeats_products(target: ast.expr, inside: Sequence[ast.AST]) -> bool:
+    """Whether a loop has matrix products, and does not read its number."""
+    reads = any(isinstance(target, ast.Name) and isinstance(n, ast.Name) and n.id == target.id for n in inside)
+    return not reads and any(isinstance(each, ast.MatMult) for each in inside)
+
+
 def _assigns_to_names(statement: ast.stmt) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     parts = [part for target in targets for part in (target.elts if isinstance(target, ast.Tuple) else [target])]
@@ -168,27 +213,37 @@ def _assigned(target: ast.expr, value: ast.expr) -> Iterator[ast.stmt]:
         yield ast.copy_location(ast.Assign([copy.deepcopy(target)], copy.deepcopy(value)), value)
 
 
-class _Number(ast.NodeTransformer):
-    """Replaces a name by a number."""
+def _named(target: ast.expr, member: ast.expr) -> dict[str, ast.expr] | None:
+    """Return the values of a target's names, if these are numbers, strings or names; None if they are not."""
+    if isinstance(target, ast.Name):
+        is_plain = isinstance(getattr(member, "operand", member), (ast.Constant, ast.Name))
+        return {target.id: member} if is_plain else None
+    if not _fits(target, member):
+        return None
+    parts = [_named(*each) for each in zip(target.elts, member.elts)]  # type: ignore[attr-defined]
+    known = [part for part in parts if part is not None]
+    return {name: value for part in known for name, value in part.items()} if len(known) == len(parts) else None
 
-    def __init__(self, name: str, number: int | float) -> None:
-        self._name = name
-        self._number = number
+
+class _Named(ast.NodeTransformer):
+    """Replaces names by values."""
+
+    def __init__(self, values: Mapping[str, ast.expr]) -> None:
+        self._values = values
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return ast.copy_location(ast.Constant(self._number), node) if node.id == self._name else node
+        return ast.copy_location(copy.deepcopy(self._values[node.id]), node) if node.id in self._values else node
 
 
-def _numbers(node: ast.expr) -> Sequence[Any] | None:
-    """Return the numbers of ``range(...)`` or of a tuple or list, if they are all known and not negative."""
-    is_range = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
-    elements = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [None])
-    values: list[Any] = [each.value if isinstance(each, ast.Constant) else None for each in elements]
-    if not all(type(value) in ((int,) if is_range else (int, float)) for value in values):
-        return None
-    if isinstance(node, ast.Call):
-        return range(*values) if is_range and 0 < len(values) < 4 and values[2:] != [0] else None
-    return values
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def _range(arguments: Sequence[ast.expr]) -> Sequence[int]:
+    """Return the numbers of a `range` with these arguments; none if they are not known."""
+    values: list[Any] = [getattr(each, "value", None) if isinstance(each, ast.Constant) else None for each in arguments]
+    is_known = len(values) < 4 and all(type(value) is int for value in values) and values[2:] != [0]
+    return range(*values) if is_known else ()
 
 
 def _is_literal(value: Any) -> bool:

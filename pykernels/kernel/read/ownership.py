@@ -34,7 +34,8 @@ def is_users(namespace: Mapping[str, Any]) -> bool:
 @functools.lru_cache(maxsize=1024)
 def is_standard(file: str) -> bool:
     """Whether a file belongs to Python's standard library."""
-    return _STDLIB in Path(file).resolve().parents and not is_installed(file)
+    # From Python 3.11 on, some modules lie in the interpreter itself.
+    return file.startswith("<frozen ") or (_STDLIB in Path(file).resolve().parents and not is_installed(file))
 
 
 def is_dependency(module: str) -> bool:

@@ -15,6 +15,7 @@ CHECKS = {
     "overflow": "overflow",
     "gradient": "gradient",
     "second-derivative": "second_derivative",
+    "forward-mode": "forward_mode",
     "determinism": "determinism",
     "inputs-unwritten": "inputs_unwritten",
     "bounds": "bounds",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.base.errors import PykernelsError
 from pykernels.call.steps import Step, forward_step, gradient
 from pykernels.frameworks.case import Case, NodeCase, Outcome, Way
 from pykernels.frameworks.comparison import difference
@@ -31,7 +32,7 @@ _IN_GRAPHS, _FUNCTION_IN_GRAPHS = 2, 4
 def trials_of(subject: Subject) -> list[Trial]:
     """Return the calls to try: each directly, by the function of the API file, and on strided arrays.
 
-    This raises `Wrong` if the API function fails on NumPy arrays.
+    This raises `Wrong` if the API function fails on NumPy arrays, and the `PykernelsError` of a call if all fail.
     """
     found = []
     for number, sample in enumerate(_samples(subject)):
@@ -54,6 +55,7 @@ def _samples(subject: Subject) -> Iterator[Sample]:
     first = subject.forms[0]
     full = sorted((form for form in subject.forms if form.dtype == first.dtype), key=lambda form: form.size)
     chosen: dict[Any, Sample] = {}
+    failure = None
     for number, form in enumerate([first, *full[len(full) // 2 :][:1], *full[-1:], *subject.forms]):
         kind = "empty" if not form.size else "numbers" if 0 in form.ranks else "large" if number in (1, 2) else "small"
         others = tuple(
@@ -65,9 +67,12 @@ def _samples(subject: Subject) -> Iterator[Sample]:
         sample = draw_sample(form, [Kind.OWN], number)
         try:
             list(subject.steps(sample))
-        except (Exception, TooLong):  # refused, or an error that other checks find
+        except (Exception, TooLong) as error:  # refused, or an error that other checks find
+            failure = failure or error
             continue
         chosen[key] = sample
+    if not chosen and isinstance(failure, PykernelsError):
+        raise failure
     yield from sorted(chosen.values(), key=lambda sample: sum(a.size for group in sample.inputs for a in group) or 1e9)
 
 

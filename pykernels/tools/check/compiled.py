@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pykernels.base.errors import KernelError
-from pykernels.call.steps import Step, forward_step, gradient
+from pykernels.call.steps import Step, derivative_steps, forward_step
 from pykernels.frameworks.comparison import difference
 from pykernels.kernel.facts import ELEMENTWISE
 from pykernels.load.samples import Sample
@@ -23,15 +23,14 @@ _RUNS = 8
 
 
 def check(subject: Subject) -> str:
-    """Compare every kernel with plain NumPy, forward and backward, with and without training."""
+    """Compare every kernel with plain NumPy, of the op and of its derivatives, with and without training."""
 
     def judge(sample: Sample) -> None:
         for is_train in (False, True):
             forward = forward_step(subject.module, sample, is_train=is_train)
             _compare(subject, forward)
-            if forward.op.gradient is not None:
-                for step in gradient(subject.module, forward).steps:
-                    _compare(subject, step)
+            for step in derivative_steps(subject.module, forward):
+                _compare(subject, step)
 
     tried = search(subject, judge, subject.forms, [Kind.OWN, Kind.ORDINARY, Kind.EXTREME, *subject.kinds])
     tried += search_long(subject, judge, [Kind.OWN, Kind.ORDINARY])

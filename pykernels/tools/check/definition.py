@@ -8,7 +8,7 @@ from pykernels.tools.check import dtypes
 from pykernels.tools.check.findings import Wrong
 from pykernels.tools.check.search import Subject
 from pykernels.tools.check.values import Kind, draw_sample
-from pykernels.tools.derive import is_outdated
+from pykernels.tools.derive import outdated
 
 
 def check(subject: Subject) -> str:
@@ -17,10 +17,10 @@ def check(subject: Subject) -> str:
     module.check_files()
     _ = module.api
     _ = module.kernel_ids  # compares each kernel with its definition
-    if is_outdated(module.source.path.read_text(encoding="utf-8")):
+    for target in outdated(module.source.path.read_text(encoding="utf-8")):
         raise Wrong(
-            f"{module.source.path.name}: backward is derived from another forward. Run python -m pykernels derive "
-            f"{module.name}, or remove the line above backward if you have edited it"
+            f"{module.source.path.name}: {target.name} is derived from another {target.source}. Run python -m "
+            f"pykernels derive {module.name}{target.options}, or remove the line above if you have edited it"
         )
     calls = subject.given or [draw_sample(form, [Kind.OWN], 0) for form in subject.accepted]
     for sample in calls:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.base.errors import KernelError, PykernelsError
-from pykernels.call.steps import Step, forward_step, gradient
+from pykernels.call.steps import Step, derivative_steps, forward_step
 from pykernels.define.instance import specs_of
 from pykernels.frameworks.case import Case
 from pykernels.load.module import OpModule
@@ -159,7 +159,7 @@ class Subject:
             signal.signal(signal.SIGALRM, before)
 
     def steps(self, sample: Sample) -> Iterator[Step]:
-        """Yield the forward step of a call in training, then the steps of the gradient; each runs after it is yielded.
+        """Yield the forward step of a call in training, then those of its derivatives; each runs after it is yielded.
 
         This raises `Refused` if the kernel refuses the call.
         """
@@ -167,11 +167,10 @@ class Subject:
         with self.limited():
             run_plain(forward)
         yield forward
-        if forward.op.gradient is not None:
-            run_compiled(forward)
-            for step in gradient(self.module, forward).steps:
-                yield step
-                run_compiled(step)
+        run_compiled(forward)
+        for step in derivative_steps(self.module, forward):
+            yield step
+            run_compiled(step)
 
 
 class TooLong(BaseException):

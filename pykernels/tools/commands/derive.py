@@ -16,19 +16,26 @@ from pykernels.tools.derive import Change, derive_op
 
 def add(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser("derive", help="derive gradients of kernels", description=_run.__doc__)
+    parser = commands.add_parser("derive", help="derive gradients and tangents of kernels", description=_run.__doc__)
     arguments.add_ops(parser, required=True)
     parser.add_argument("--diff", action="store_true", help="show what would change, and change nothing")
+    parser.add_argument(
+        "--second", action="store_true", help="derive the gradient of the function backward, for second derivatives"
+    )
+    parser.add_argument(
+        "--forward-mode", action="store_true", help="derive the function tangent, for forward-mode differentiation"
+    )
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Write the gradient of ops into their kernel files, as NumPy code, and its plan into their definitions."""
+    """Write derivatives of ops into their kernel files, as NumPy code, and their plans into their definitions."""
 
     def derive(module: OpModule) -> None:
-        changes = [change for change in derive_op(module, replaces=options.diff) if change.before != change.after]
+        found = derive_op(module, second=options.second, forward_mode=options.forward_mode, replaces=options.diff)
+        changes = [change for change in found if change.before != change.after]
         if not changes:
-            print(f"{module.name}: the gradient is up to date")
+            print(f"{module.name}: the {'tangent' if options.forward_mode else 'gradient'} is up to date")
         for change in changes:
             print(_diff(change), end="") if options.diff else _write(change)
 

@@ -32,7 +32,7 @@ WORKS, NOTE, ABSENT, FAILS = "works", "note", "absent", "fails"
 
 # With less free space, in bytes, a build may fail.
 _LITTLE_ROOM = 500 << 20
-_PYTHONS = {"python3.10": "MXNet and OneFlow run on it", "python3.11": "a current PyTorch runs on it"}
+_PYTHONS = {"python3.10": "OneFlow runs on it", "python3.11": "a current PyTorch runs on it"}
 _DEFINITION = paths.OPS / "relu" / "relu_cpp_def.cpp"
 
 
@@ -95,7 +95,7 @@ def _python() -> Iterator[_Finding]:
 
 
 def _interpreters() -> Iterator[_Finding]:
-    """Look for the other interpreters that frameworks need: 3.10 for MXNet and OneFlow, 3.11 for a current PyTorch."""
+    """Look for the other interpreters that frameworks need: 3.10 for OneFlow, 3.11 for a current PyTorch."""
     for name, why in _PYTHONS.items():
         if name == f"python{sys.version_info[0]}.{sys.version_info[1]}":
             continue
@@ -212,12 +212,28 @@ def _frameworks(is_sound: bool) -> Iterator[_Finding]:
         else:
             notes = [*filter(None, [each.note]), *trial.warnings]
             found = "; ".join([f"{each.version}; an op runs in it", *notes])
-            yield _Finding(each.title, NOTE if notes else WORKS, found)
+            advice = _advice_on(each.package)
+            yield _Finding(each.title, NOTE if notes or advice else WORKS, found, advice)
+
+
+def _advice_on(package: str) -> str:
+    """Return what the user of a framework that works has to mind; an empty string where this is nothing."""
+    if package == "mxnet" and _lacks_names():
+        return (
+            f"with NumPy {np.__version__}, import mxnet fails unless pykernels.load_ops() or "
+            f"import pykernels.compat.mxnet comes before it; or start scripts with python -m pykernels run"
+        )
+    return ""
+
+
+def _lacks_names() -> bool:
+    """Return whether NumPy has removed names that old frameworks import."""
+    return np.lib.NumpyVersion(np.__version__) >= "1.24.0"
 
 
 def _cure_of(package: str, error: str) -> str:
     """Return the command that repairs a known error, or that installs the framework."""
-    if package in ("mxnet", "oneflow") and np.lib.NumpyVersion(np.__version__) >= "1.24.0":
+    if package == "oneflow" and _lacks_names():
         return f"{sys.executable} -m pip install numpy==1.23.5"
     if "No module named 'onnx'" in error:
         return f"{sys.executable} -m pip install 'pykernels[onnx]'"

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pykernels.tools.new.sketch import ATTRIBUTE_TYPES, KINDS, Sketch, read_attribute, sketch
+from pykernels.tools.new.sketch import ATTRIBUTE_TYPES, Sketch, read_attribute, sketch, sketch_function
+from pykernels.tools.new.templates import KINDS
 from pykernels.tools.new.writing import is_package, write_op, write_package
 
 # The default name of a package's op.
@@ -24,7 +25,14 @@ def add(commands: Any) -> None:
         metavar="DIR",
         help="where to create the folder (ops; for a package, the current directory)",
     )
-    parser.add_argument("--like", choices=KINDS, default="elementwise", help="the kind of op (elementwise)")
+    parser.add_argument("--like", choices=KINDS, help="the kind of op (elementwise)")
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="FILE",
+        help="a file with the function that the op computes, such as mish(x, beta=1.0), in NumPy code",
+    )
     parser.add_argument("--inputs", type=_names, default=(), metavar="X,W", help="the names of its inputs")
     parser.add_argument("--outputs", type=_names, default=(), metavar="Y,Z", help="the names of its outputs")
     parser.add_argument(
@@ -34,17 +42,31 @@ def add(commands: Any) -> None:
         metavar="NAME:TYPE=DEFAULT",
         help=f"an attribute, such as alpha:float=0.01; may be repeated. Types: {', '.join(ATTRIBUTE_TYPES)}",
     )
+    parser.add_argument("--no-attr", action="store_true", help="without attributes")
+    parser.add_argument("--no-grad", action="store_true", help="without a gradient")
     parser.set_defaults(run=lambda options: _run(options, parser))
 
 
 def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Write the folder of a new op: a small working op with a gradient and tests, for you to change."""
     attributes = None if options.attributes is None else [read_attribute(text) for text in options.attributes]
-    if options.name is None and options.package is None:
+    if options.no_attr:
+        attributes = []
+    if options.name is None and options.source is None and options.package is None:
         parser.error("give the name of an op, or of a package with --package")
-    wanted = sketch(
-        _FIRST if options.name is None else options.name, options.like, options.inputs, options.outputs, attributes
-    )
+    name = options.name
+    if name is None:
+        name = _FIRST if options.source is None else options.source.stem
+    if options.source:
+        if options.like or options.inputs:
+            parser.error("the function of --from decides on the inputs: leave --like and --inputs out")
+        wanted = sketch_function(
+            name, options.source, options.outputs, attributes or (), has_gradient=not options.no_grad
+        )
+        print(_found(wanted))
+    else:
+        kind = options.like or "elementwise"
+        wanted = sketch(name, kind, options.inputs, options.outputs, attributes, has_gradient=not options.no_grad)
     folder = options.path or Path("." if options.package else "ops")
     written = write_package(options.package, wanted, folder) if options.package else write_op(wanted, folder)
     for file, purpose in written.items():
@@ -54,6 +76,14 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     else:
         print(_next_steps(wanted, folder, tests=list(written)[-1]))
     return 0
+
+
+def _found(op: Sketch) -> str:
+    """Return the types that were found, for the author to compare with what was meant."""
+    lines = [f"{each.name}: {each.type}" for each in op.inputs]
+    lines += [f"-> {each.name}: {each.type}" for each in op.outputs]
+    lines += [f"requires {each}" for each in op.requires]
+    return "\n".join([f"{op.name} takes and returns", *(f"    {line}" for line in lines)])
 
 
 def _next_steps_of_package(op: Sketch, root: Path) -> str:

@@ -60,6 +60,7 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     arguments = [*options.module, *options.script]
     if not arguments:
         parser.error("give a script, or a module with -m")
+    importlib.import_module("pykernels.compat.mxnet")  # here, since it changes how MXNet is imported
     for package, module in _COMPAT.items():
         after_import(package, functools.partial(importlib.import_module, module))
     for package, module in _PROVIDED.items():

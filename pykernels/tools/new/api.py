@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from pykernels.base.abi import AttrType
 from pykernels.define.declared import Attribute
+from pykernels.tools.new.axes import Tensor, names_in
+from pykernels.tools.new.inference import example_value
 from pykernels.tools.new.sketch import Sketch
 
-_SHAPES = {
-    "elementwise": "(elements,)",
-    "reduction": "(max(1, elements // 8), 8)",
-    "loss": "(max(1, elements // 8), 8)",
-    "matmul": "(max(1, int(elements**0.5)),) * 2",
-}
-_ABOUT = {
-    "elementwise": "Floating point{}.",
-    "reduction": "Floating point, with one axis or more{}.",
-    "loss": "Floating point, with one axis or more{}.",
-    "matmul": "Floating point, with the shapes ``(rows, inputs)`` and ``(outputs, inputs)``.",
+_PYTHON = {
+    AttrType.BOOL: "bool",
+    AttrType.STRING: "str",
+    AttrType.INT32: "int",
+    AttrType.INT64: "int",
+    AttrType.SHAPE: "tuple of int",
 }
 
 
 def api_text(sketch: Sketch) -> str:
     """Return the text of ``<op>_py_api.py``."""
-    inputs = ", ".join(f'"{name}"' for name in sketch.inputs)
-    passed = [*sketch.inputs, *(f"{each.name}={each.name}" for each in sketch.attributes)]
+    inputs = ", ".join(f'"{each.name}"' for each in sketch.inputs)
+    passed = [*(each.name for each in sketch.inputs), *(f"{each.name}={each.name}" for each in sketch.attributes)]
     lines = [
         *(["import numpy as np", ""] if _needs_sample(sketch) else []),
         "import pykernels",
@@ -33,7 +31,7 @@ def api_text(sketch: Sketch) -> str:
         f"_{sketch.name} = (",
         f'    pykernels.user_op_builder("{sketch.name}")',
         f'    .Op("{sketch.name}_forward")',
-        *(f'    .Output("{name}")' for name in sketch.outputs),
+        *(f'    .Output("{each.name}")' for each in sketch.outputs),
         f"    .Function({inputs})",
         ")",
         "",
@@ -46,43 +44,71 @@ def api_text(sketch: Sketch) -> str:
     return "\n".join(lines) + "\n"
 
 
-def example_value(attribute: Attribute) -> object:
-    """Return the default of an attribute, or a suitable value if it has none."""
-    if not attribute.required:
-        return attribute.default
-    return {AttrType.BOOL: True, AttrType.STRING: "text"}.get(attribute.type, 2)
+def drawn_text(tensor: Tensor, shape: str) -> str:
+    """Return an expression for an array: positive numbers, or integers that are positions on any axis."""
+    if tensor.dtype == "bool":
+        return f"rng.random({shape}) < 0.5"
+    if tensor.dtype.startswith(("int", "uint")):
+        return f"rng.integers(0, 2, {shape})"
+    return f"rng.uniform(0.5, 2, {shape})"
 
 
 def _parameters(sketch: Sketch) -> Iterator[str]:
-    yield from sketch.inputs
+    yield from (each.name for each in sketch.inputs)
     yield from (each.name for each in sketch.attributes if each.required)
     yield from (f"{each.name}={each.default!r}" for each in sketch.attributes if not each.required)
 
 
 def _docstring(sketch: Sketch) -> Iterator[str]:
-    yield f'    """Compute {" and ".join(sketch.outputs)} by the function ``forward`` of {sketch.name}_py_kernel.py.'
-    yield from ("", "    Parameters", "    ----------", f"    {', '.join(sketch.inputs)} : tensor")
-    same = ", all with the same shape and dtype" if len(sketch.inputs) > 1 else ""
-    yield f"        {_ABOUT[sketch.kind].format(same)}"
-    for each in sketch.attributes:
-        python = {AttrType.BOOL: "bool", AttrType.STRING: "str", AttrType.INT32: "int", AttrType.INT64: "int"}
-        yield f"    {each.name} : {python.get(each.type, 'float')}"
-        yield "        Passed to the kernel." if each.name in sketch.factors else "        Not used yet."
-    yield from ("", "    Returns", "    -------", *(f"    {name} : tensor" for name in sketch.outputs), '    """')
+    names = [each.name for each in sketch.outputs]
+    text = sketch.text or f"Compute {' and '.join(names)} by the function ``forward`` of {sketch.name}_py_kernel.py."
+    first, *rest = text.splitlines()
+    yield f'    """{first}'
+    yield from (f"    {line}".rstrip() for line in rest)
+    if "Parameters\n---" not in text:
+        yield from ("", "    Parameters", "    ----------")
+        for tensor in sketch.inputs:
+            yield from (f"    {tensor.name} : tensor", f"        ``{tensor.type}``")
+        for each in sketch.attributes:
+            yield f"    {each.name} : {_PYTHON.get(each.type, 'float')}"
+            yield "        Passed to the kernel." if _uses(sketch, each) else "        Not used yet."
+        yield from ("", "    Returns", "    -------")
+        for tensor in sketch.outputs:
+            yield from (f"    {tensor.name} : tensor", f"        ``{tensor.type}``")
+    yield '    """'
+
+
+def _uses(sketch: Sketch, attribute: Attribute) -> bool:
+    """Return whether the kernel takes an attribute."""
+    return re.search(rf"\*, .*\b{attribute.name}\b", sketch.kernel) is not None
 
 
 def _needs_sample(sketch: Sketch) -> bool:
     """Return whether checks cannot generate arguments from the definition alone."""
-    return sketch.kind == "matmul" or any(each.required for each in sketch.attributes)
+    types = {each.type for each in sketch.inputs}
+    is_alike = len(types) == 1 and all(each.dtype == "floating" for each in sketch.inputs)
+    return not is_alike or bool(sketch.requires) or any(each.required for each in sketch.attributes)
 
 
 def _sample(sketch: Sketch) -> Iterator[str]:
+    attributes = {each.name for each in sketch.attributes}
+    found = (name for each in sketch.inputs for axis in each.named for name in names_in(axis))
+    names = list(dict.fromkeys(name for name in found if name not in attributes))
+    most = max(len(each.named) + each.takes_any for each in sketch.inputs)
     yield from ("", "", "def sample_inputs(elements, dtype):")
     yield '    """Return arguments for checks and benchmarks, with about this number of elements."""'
-    yield f"    shape = {_SHAPES[sketch.kind]}"
+    side = f"max(1, int(elements ** (1 / {max(1, most)})))"
+    if sketch.requires:
+        # A multiple of what most functions divide by.
+        side = f"8 * max(1, int(elements ** (1 / {max(1, most)})) // 8)"
+    yield f"    {' = '.join(['side', *names])} = {side}"
     yield "    rng = np.random.default_rng(0)"
     yield "    return {"
-    yield from (f'        "{name}": rng.uniform(0.5, 2, shape).astype(dtype),' for name in sketch.inputs)
+    for tensor in sketch.inputs:
+        axes = (["side"] if tensor.takes_any else []) + list(tensor.named)
+        shape = f"({', '.join(axes)}{',' if len(axes) == 1 else ''})"
+        cast = ".astype(dtype)" if tensor.dtype == "floating" else ""
+        yield f'        "{tensor.name}": {drawn_text(tensor, shape)}{cast},'
     for each in sketch.attributes:
         if each.required:
             yield f'        "{each.name}": {example_value(each)!r},'

@@ -16,13 +16,7 @@ _TYPES = {
     AttrType.INT64: "int64_t",
     AttrType.BOOL: "bool",
     AttrType.STRING: "std::string",
-}
-# The axes of the inputs and of the outputs, and those along which the op can be split.
-_AXES: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
-    "elementwise": (("...",), "...", ("...",)),
-    "reduction": (("..., length",), "...", ("...",)),
-    "loss": (("..., length",), "...", ("...",)),
-    "matmul": (("rows, inputs", "outputs, inputs"), "rows, outputs", ("rows", "outputs")),
+    AttrType.SHAPE: "Shape",
 }
 _HEAD = """\
 // What the op is: its inputs and outputs with their dtypes and axes, and what its gradient is computed from. The kernel
@@ -42,14 +36,12 @@ def definition_text(sketch: Sketch) -> str:
 
 
 def _parts(sketch: Sketch) -> Iterator[str]:
-    given, result, splits = _AXES[sketch.kind]
-    for at, name in enumerate(sketch.inputs):
-        yield f'.Input("{name}", "floating[{given[min(at, len(given) - 1)]}]")'
-    yield from (f'.Output("{name}", "floating[{result}]")' for name in sketch.outputs)
+    yield from (f'.Input("{each.name}", "{each.type}")' for each in sketch.inputs)
+    yield from (f'.Output("{each.name}", "{each.type}")' for each in sketch.outputs)
     yield from map(_attribute, sketch.attributes)
-    yield from (f'.Split("{axis}")' for axis in splits)
-    depends = ", ".join([*sketch.inputs, *(f"d{name}" for name in sketch.outputs)])
-    yield f'.Backward("{depends} -> {", ".join(f"d{name}" for name in sketch.inputs)}")'
+    yield from (f'.Require("{condition}")' for condition in sketch.requires)
+    yield from (f'.Split("{axis}")' for axis in sketch.splits)
+    yield f'.Backward("{sketch.gradient}")' if sketch.gradient else ".NoGrad()"
 
 
 def _attribute(attribute: Attribute) -> str:
@@ -57,4 +49,6 @@ def _attribute(attribute: Attribute) -> str:
     if attribute.required:
         return f'.Attr<{type_}>("{attribute.name}")'
     literal = json.dumps(value) if isinstance(value, (bool, str)) else repr(value)
+    if attribute.type is AttrType.SHAPE:
+        literal = f"Shape({{{', '.join(map(str, value))}}})"
     return f'.Attr<{type_}>("{attribute.name}", {literal})'

@@ -1,25 +1,26 @@
-"""Sketch a new op: its names and its kind."""
+"""Sketch a new op: its names, the types of its tensors, and the text of its kernel."""
 
 from __future__ import annotations
 
 import keyword
 import re
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from pykernels.adjoint.derivation import derive_gradient
 from pykernels.base import paths
 from pykernels.base.abi import AttrType
 from pykernels.base.attributes import parse_value, type_name
-from pykernels.base.errors import CallError, LoadError
+from pykernels.base.errors import CallError, KernelError, LoadError
 from pykernels.define.declared import Attribute
+from pykernels.tools.derive import TARGETS, depends_on, with_derivative
+from pykernels.tools.new.axes import Tensor
+from pykernels.tools.new.inference import Types, find_types
+from pykernels.tools.new.source import Source, read_source
+from pykernels.tools.new.templates import KINDS, template_text
 
-#: The kinds of ops, each with its default inputs and outputs.
-KINDS = {
-    "elementwise": (("x",), ("y",)),
-    "reduction": (("x",), ("y",)),
-    "loss": (("prediction", "target"), ("loss",)),
-    "matmul": (("x", "weight"), ("y",)),
-}
 #: The possible types of attributes of new ops.
 ATTRIBUTE_TYPES = {
     type_name(each): each
@@ -27,7 +28,7 @@ ATTRIBUTE_TYPES = {
 }
 _ATTRIBUTE = re.compile(r"(?P<name>\w+)(?::(?P<type>\w+))?(?:=(?P<default>.*))?", re.S)
 # The names that the written files use themselves: in functions, and in modules.
-_TAKEN = frozenset({"args", "outs", "is_train", "np", "pykernels", "total", "gradient", "error", "self", "rng"})
+_TAKEN = frozenset({"args", "outs", "is_train", "np", "pykernels", "total", "self", "rng"})
 _MODULES = frozenset({"np", "pykernels", "pytest", "opcheck", "Path"})
 
 
@@ -36,21 +37,26 @@ class Sketch:
     """A new op."""
 
     name: str
-    #: One of `KINDS`.
-    kind: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
     attributes: tuple[Attribute, ...]
-
-    @property
-    def factors(self) -> list[str]:
-        """The attributes that the op multiplies its result by."""
-        return [each.name for each in self.attributes if each.type not in (AttrType.BOOL, AttrType.STRING)]
+    #: Conditions on lengths.
+    requires: tuple[str, ...]
+    #: The axes along which the op may be split over devices.
+    splits: tuple[str, ...]
+    #: What the gradient is computed from, and of what it is: ``x, dy -> dx``; "" if there is none.
+    gradient: str
+    #: The text of the kernel file.
+    kernel: str
+    #: The docstring of the function, or "".
+    text: str
+    #: Shapes of the inputs that the function takes.
+    shapes: tuple[tuple[int, ...], ...]
 
     def call(self, function: str) -> str:
         """Return a statement that calls `function` with the required arguments."""
-        given = [*self.inputs, *(each.name for each in self.attributes if each.required)]
-        return f"{', '.join(self.outputs)} = {function}({', '.join(given)})"
+        given = [each.name for each in self.inputs] + [each.name for each in self.attributes if each.required]
+        return f"{', '.join(each.name for each in self.outputs)} = {function}({', '.join(given)})"
 
 
 def sketch(
@@ -59,8 +65,10 @@ def sketch(
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
     attributes: Sequence[Attribute] | None = None,
+    *,
+    has_gradient: bool = True,
 ) -> Sketch:
-    """Return a new op with defaults for missing parts; by default, an elementwise op has an attribute ``scale``.
+    """Return a new op of a kind with defaults for missing parts; an elementwise op has an attribute ``scale``.
 
     This raises `LoadError` if the op cannot have this name, and `CallError` if an input, output or attribute cannot
     have its name, or the kind is for other numbers of inputs or outputs.
@@ -68,13 +76,76 @@ def sketch(
     _check_name(name)
     if attributes is None:
         attributes = [Attribute("scale", AttrType.DOUBLE, 1.0)] if kind == "elementwise" else []
-    given = Sketch(name, kind, tuple(inputs or KINDS[kind][0]), tuple(outputs or KINDS[kind][1]), tuple(attributes))
+    given = tuple(inputs or KINDS[kind].inputs), tuple(outputs or KINDS[kind].outputs)
     if kind in ("loss", "matmul"):
-        for what, names, wanted in (("inputs", given.inputs, 2), ("outputs", given.outputs, 1)):
+        for what, names, wanted in (("inputs", given[0], 2), ("outputs", given[1], 1)):
             if len(names) != wanted:
                 raise CallError(f"--{what} {','.join(names)}: an op like {kind} has {wanted} {what}, not {len(names)}")
-    _check_names(given)
-    return given
+    _check_names(name, *given, attributes)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.py"
+        path.write_text(template_text(name, kind, *given, attributes), encoding="utf-8")
+        return _sketched(
+            name, read_source(path, name, outputs=given[1], attributes=attributes), has_gradient=has_gradient
+        )
+
+
+def sketch_function(
+    name: str,
+    path: Path,
+    outputs: Sequence[str] = (),
+    attributes: Sequence[Attribute] = (),
+    *,
+    has_gradient: bool = True,
+) -> Sketch:
+    """Return a new op that computes the function of a file; see `read_source`.
+
+    This raises what `sketch` and `read_source` raise, and `KernelError` if no gradient is derived of the function.
+    """
+    _check_name(name)
+    source = read_source(path, name, outputs=outputs, attributes=attributes)
+    _check_names(name, source.inputs, source.outputs, source.attributes)
+    return _sketched(name, source, has_gradient=has_gradient)
+
+
+def _sketched(name: str, source: Source, *, has_gradient: bool) -> Sketch:
+    types = find_types(source)
+    kernel, gradient = source.kernel, ""
+    has_gradient = has_gradient and all(
+        any(t.dtype == "floating" for t in each) for each in (types.inputs, types.outputs)
+    )
+    if has_gradient and source.backward:
+        gradient = f"{', '.join(source.backward)} -> {', '.join(_slopes(source, types))}"
+    elif has_gradient:
+        try:
+            derived = derive_gradient(source.function, source.inputs, source.outputs, types.calls)
+        except KernelError as error:
+            raise KernelError(
+                f"{error.args[0]}. Write a function backward(args) beside it, or pass --no-grad for an op without one"
+            ) from None
+        kernel, gradient = with_derivative(kernel, derived.written, TARGETS[False, False]), depends_on(derived)
+    return Sketch(
+        name,
+        types.inputs,
+        types.outputs,
+        source.attributes,
+        types.requires,
+        types.splits,
+        gradient,
+        kernel,
+        source.text,
+        tuple(array.shape for array in types.calls[len(types.calls) // 3].arrays),
+    )
+
+
+def _slopes(source: Source, types: Types) -> list[str]:
+    floating = [f"d{each.name}" for each in types.inputs if each.dtype == "floating"]
+    if len(floating) != source.gradients:
+        raise CallError(
+            f"{source.where}: backward returns {source.gradients} arrays, not one for each floating-point input: "
+            f"{', '.join(floating)}"
+        )
+    return floating
 
 
 def read_attribute(text: str) -> Attribute:
@@ -119,13 +190,13 @@ def _check_name(name: str) -> None:
         raise LoadError(f"pykernels ships an op {name!r} already; choose another name")
 
 
-def _check_names(given: Sketch) -> None:
-    gradients = [f"d{name}" for name in (*given.inputs, *given.outputs)]
-    names = [*given.inputs, *given.outputs, *(each.name for each in given.attributes)]
+def _check_names(op: str, inputs: Sequence[str], outputs: Sequence[str], attributes: Sequence[Attribute]) -> None:
+    gradients = [f"d{name}" for name in (*inputs, *outputs)]
+    names = [*inputs, *outputs, *(each.name for each in attributes)]
     for name in names:
         if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name):
             raise CallError(f"{name!r} cannot name an input, output or attribute: it is not a Python identifier")
-        if name in _TAKEN or name == given.name:
+        if name in _TAKEN or name == op:
             raise CallError(f"{name!r} cannot name an input, output or attribute: the written files use this name")
     everything = [*names, *gradients]
     twice = next((name for name in everything if everything.count(name) > 1), None)

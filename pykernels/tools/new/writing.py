@@ -12,7 +12,6 @@ from pykernels.load.folders import CPP_DEF, PY_API, PY_KERNEL
 from pykernels.tools import stubs
 from pykernels.tools.new.api import api_text
 from pykernels.tools.new.definition import definition_text
-from pykernels.tools.new.kernel import kernel_text
 from pykernels.tools.new.sketch import Sketch
 from pykernels.tools.new.tests import test_text
 
@@ -21,7 +20,7 @@ _PURPOSES = {
     PY_KERNEL: "what it computes, in NumPy code",
     PY_API: "the function that users call",
 }
-_TEXTS = {CPP_DEF: definition_text, PY_KERNEL: kernel_text, PY_API: api_text}
+_TEXTS = {CPP_DEF: definition_text, PY_KERNEL: lambda op: op.kernel, PY_API: api_text}
 _PROJECT = """\
 [build-system]
 requires = ["setuptools >= 64", "wheel"]
@@ -121,7 +120,7 @@ def write_package(name: str, op: Sketch, folder: Path) -> dict[Path, str]:
     if root.exists():
         raise LoadError(f"{root} already exists; choose another name, or remove it first")
     ops = _op_texts(op, root / name)
-    stub = stubs.StubOp(op.name, api_text(op), [Argument(each) for each in op.inputs], op.attributes)
+    stub = stubs.StubOp(op.name, api_text(op), [Argument(each.name) for each in op.inputs], op.attributes)
     values = {"name": name, "op": op.name, "version": __version__, "call": op.call(f"{name}.{op.name}")}
     texts = {
         root / "pyproject.toml": (_PROJECT.format(**values), "what pip needs to know, and where the ops are"),

@@ -1,24 +1,10 @@
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
+import mxnet as mx
 import pytest
-
-with warnings.catch_warnings():
-    # MXNet 1.9.1 uses names that NumPy 1.23 has deprecated or removed.
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import mxnet as mx
-    from native_ops import Native
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            # MXNet's own, as above, when arrays are made.
-            item.add_marker(pytest.mark.filterwarnings("ignore::DeprecationWarning:mxnet"))
-
+from native_ops import Native
 
 # MXNet keeps the names of ops as long as the process lives.
 _NATIVE: dict[str, Native] = {}

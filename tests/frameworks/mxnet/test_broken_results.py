@@ -256,6 +256,7 @@ def test_failures_leave_nothing_behind_and_reach_a_forked_child(tmp_path: Path) 
         import os
         import resource
 
+        import pykernels.compat.mxnet
         import mxnet as mx
         import pykernels
 

@@ -16,7 +16,7 @@ def test_an_engine_that_is_left_is_as_before_and_may_be_entered_again(tmp_path: 
     process.program(
         f"""
         import warnings
-        warnings.simplefilter("ignore", DeprecationWarning)
+        import pykernels.compat.mxnet
         import mxnet as mx
         import pykernels
         from pykernels.frameworks.mxnet import plugin, registrar

@@ -14,6 +14,7 @@ PRELUDE = """
 import warnings
 warnings.simplefilter("ignore", DeprecationWarning)
 import os
+import pykernels.compat.mxnet
 import mxnet as mx
 import numpy as np
 import pykernels
@@ -115,7 +116,8 @@ def test_a_pending_failure_is_reported_at_a_fork(tmp_path: Path) -> None:
 pykernels.load_ops({str(folder)!r})
 y = mx.nd.Custom(mx.nd.ones(3), op_type="failing")
 with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
+    # Python warns of forks beside threads, too.
+    warnings.simplefilter("always", pykernels.PykernelsWarning)
     child = os.fork()
     if child == 0:
         os._exit(0)
@@ -339,6 +341,7 @@ assert log == ["drained", "stopped"], log
 
 
 BUILDS = """
+import pykernels.compat.mxnet
 import mxnet as mx
 
 

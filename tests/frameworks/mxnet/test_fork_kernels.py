@@ -50,7 +50,7 @@ for action in {list(ACTIONS)}:
     assert mx.nd.Custom(mx.nd.zeros(1), op_type=NAME).asscalar() == 0
 child = os.fork()
 if child == 0:
-    os._exit(mx.nd.Custom(mx.nd.full(1, 50), op_type=NAME).asscalar() != 100)
+    os._exit(int(mx.nd.Custom(mx.nd.full(1, 50), op_type=NAME).asscalar() != 100))
 assert os.waitpid(child, 0)[1] == 0
 """
 

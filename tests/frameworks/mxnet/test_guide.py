@@ -13,15 +13,12 @@ from quick import thorough
 GUIDE = process.CHECKOUT.parent / "shared" / "guides" / "mxnet_custom_numpy_operators.md"
 
 REPLACED = """
-import warnings
-warnings.simplefilter("ignore", DeprecationWarning)
+import pykernels.compat.mxnet
 import mxnet
 import pykernels
 mxnet.operator.register = pykernels.register
 """
 ALONE = """
-import warnings
-warnings.simplefilter("ignore", DeprecationWarning)
 import pykernels
 pykernels.load_ops()
 """

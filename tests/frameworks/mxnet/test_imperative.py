@@ -171,8 +171,8 @@ assert mx.nd.Custom(x, op_type="relu").asnumpy().tolist() == [0, 2]
 def test_mxnet_may_be_imported_before_or_after_loading(import_first: bool, tmp_path: Path) -> None:
     importing = "import mxnet as mx"
     program = PROGRAM.format(
-        first=importing if import_first else "assert 'mxnet' not in sys.modules",
+        first=f"import pykernels.compat.mxnet\n{importing}" if import_first else "assert 'mxnet' not in sys.modules",
         second="" if import_first else importing,
     )
-    done = process.python("-W", "ignore::DeprecationWarning", "-c", program, cwd=paths.OPS.parent)
+    done = process.python("-W", "error", "-c", program, cwd=paths.OPS.parent)
     assert done.returncode == 0, done.stderr

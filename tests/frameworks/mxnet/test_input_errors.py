@@ -164,8 +164,7 @@ def test_what_the_functions_say_of_themselves() -> None:
 def test_mxnets_functions_come_back(tmp_path: Any) -> None:
     process.program(
         f"""
-import warnings
-warnings.simplefilter("ignore", DeprecationWarning)
+import pykernels.compat.mxnet
 import mxnet as mx
 import pykernels
 

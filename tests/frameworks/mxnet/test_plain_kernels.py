@@ -132,8 +132,7 @@ def test_at_the_call(tmp_path: Path) -> None:
     """
     folder = write_op(tmp_path, "calls_mxnet", kernel)
     program = f"""
-        import warnings
-        warnings.simplefilter("ignore", DeprecationWarning)
+        import pykernels.compat.mxnet
         import mxnet as mx
         import pykernels
 

@@ -47,6 +47,7 @@ def test_forks(tmp_path: Path, backend: str) -> None:
         import os
         import warnings
         warnings.simplefilter("ignore")
+        import pykernels.compat.mxnet
         import mxnet as mx
         import outside_engine
         import pykernels

@@ -16,6 +16,7 @@ def test_classes_take_few_threads(tmp_path: Path, hybridized: bool) -> None:
         import os
         import warnings
         warnings.simplefilter("ignore")
+        import pykernels.compat.mxnet
         import mxnet as mx
         import pykernels
 
@@ -64,6 +65,7 @@ def test_classes_that_wait_for_who_calls_them(tmp_path: Path) -> None:
         import threading
         import warnings
         warnings.simplefilter("ignore")
+        import pykernels.compat.mxnet
         import mxnet as mx
         import pykernels
 

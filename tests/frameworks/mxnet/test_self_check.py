@@ -31,6 +31,7 @@ def test_an_engine_that_fails_is_left(tmp_path: Path) -> None:
         """
         import warnings
 
+        import pykernels.compat.mxnet
         import mxnet as mx
         import pykernels
         from pykernels.frameworks.mxnet import registrar

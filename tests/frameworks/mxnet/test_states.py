@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+import mxnet as mx
 import numpy as np
 import pytest
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import mxnet as mx
 
 
 def test_a_state_changes_in_training_only(native: Any) -> None:

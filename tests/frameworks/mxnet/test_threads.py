@@ -16,6 +16,7 @@ PROGRAM = """
     from pathlib import Path
 
     warnings.simplefilter("ignore")
+    import pykernels.compat.mxnet
     import mxnet as mx
     import numpy as np
     import pykernels

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,11 @@ import pykernels
 import pykernels.onnx
 from pykernels.base.errors import CallError
 
-with warnings.catch_warnings():
-    # MXNet 1.9.1 uses names that NumPy 1.23 has deprecated or removed.
-    warnings.simplefilter("ignore", DeprecationWarning)
-    # By a module of its own: without MXNet, the folder of its tests goes by that name.
-    pytest.importorskip("mxnet.gluon", reason="MXNet is not installed")
-    import mxnet as mx
+# By a module of its own: without MXNet, the folder of its tests goes by that name.
+pytest.importorskip("mxnet.gluon", reason="MXNet is not installed")
+import mxnet as mx
 
-pytestmark = [pytest.mark.usefixtures("shipped"), pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = pytest.mark.usefixtures("shipped")
 
 
 class Activation(mx.gluon.HybridBlock):

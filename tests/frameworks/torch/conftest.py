@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from torch_only import skipped_without_torch
+from only_with import skipped_without
 
 import pykernels
 from pykernels.base import paths
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
-    return skipped_without_torch(module_path, parent, Path(__file__).parent)
+    return skipped_without("torch", module_path, parent, Path(__file__).parent)
 
 
 @pytest.fixture(scope="session", params=["native", "python"])

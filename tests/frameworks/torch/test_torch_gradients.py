@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 from cases import CASES, Case
-from messages import code_of
 from shipped import DIFFERENTIABLE, ONE_EACH, EveryOp, function_of, tensors_of, variables, weighted_sum
 
 import pykernels
@@ -203,36 +202,6 @@ def test_checkpoints(ops: Any) -> None:
     checkpoint(lambda x: ops.sigmoid(ops.tanh(x)), x, use_reentrant=False).sum().backward()
     expected = torch.autograd.grad(torch.sigmoid(torch.tanh(x)).sum(), x)[0]
     torch.testing.assert_close(x.grad, expected)
-
-
-@pytest.mark.parametrize("case", [case for case in ONE_EACH if case.variables], ids=str)
-def test_forward_mode_is_refused(ops: Any, case: Case) -> None:
-    run = function_of(ops, case)
-    tensors = tensors_of(case, grad=False)
-    with torch.autograd.forward_ad.dual_level():
-        dual = list(tensors)
-        which = case.variables[0]
-        dual[which] = torch.autograd.forward_ad.make_dual(dual[which], torch.ones_like(dual[which]))
-        with pytest.raises(
-            NotImplementedError, match=rf"op '\w+::{case.op}' has no forward-mode derivative \(jvp\)"
-        ) as told:
-            run(*dual)
-        assert code_of(told.value) == "PK200"
-
-
-def test_a_forward_derivative_of_a_gradient_is_refused(ops: Any) -> None:
-    x = torch.randn(3, requires_grad=True)
-    y = ops.sigmoid(x)
-    with torch.autograd.forward_ad.dual_level():
-        dual = torch.autograd.forward_ad.make_dual(torch.ones(3), torch.ones(3))
-        with pytest.raises(NotImplementedError, match="no forward-mode derivative"):
-            torch.autograd.grad(y, x, dual)
-
-
-def test_jvp_is_refused(ops: Any) -> None:
-    x = torch.randn(3)
-    with pytest.raises(NotImplementedError, match="no forward-mode derivative"):
-        torch.func.jvp(ops.sigmoid, (x,), (x,))
 
 
 @pytest.mark.parametrize("case", [case for case in ONE_EACH if case.variables], ids=str)

@@ -47,6 +47,23 @@ def fails(folder: Path, body: str, *inputs: np.ndarray, like: Any = None) -> str
     return said
 
 
+def test_loops_over_several_things(tmp_path: Path) -> None:
+    body = """
+s = 0.0
+for i in reversed(range(1, len(x), 3)):
+    s = s / 2 + x[i]
+    y[i] = s
+for i in reversed(range(7, len(x) - 30, -2)):
+    y[i] += x[i + 1] * i
+for i, (a, b) in enumerate(zip(reversed(x), w)):
+    y[i] += a * i - b
+for n in reversed(x.shape):
+    y /= n
+for j in reversed(range(0)):
+    y[j] = j"""
+    agree(tmp_path, body, *np.random.default_rng(3).standard_normal((2, 25)).astype(np.float32))
+
+
 @pytest.mark.parametrize(
     "body",
     [

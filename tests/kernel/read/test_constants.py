@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ class Settings:
 
 
 NAMES = {"EPS": -1.5, "SETTINGS": Settings(), "SIZES": {"k": 3, 4: "four"}, "SHAPE": (2, (3,)), "INF": float("inf")}
-NAMES |= {"NUMBER": np.float32(2), "Settings": Settings}
+NAMES |= {"NUMBER": np.float32(2), "Settings": Settings, "np": np, "math": math}
 
 
 @pytest.mark.parametrize(
@@ -30,10 +31,16 @@ NAMES |= {"NUMBER": np.float32(2), "Settings": Settings}
         ("x.sum(SETTINGS.axes) / SETTINGS.eps", "x.sum((0, -1)) / 0.5"),
         ("SIZES['k'] * SIZES[4]", "3 * 'four'"),
         ("x[EPS].EPS", "x[-1.5].EPS"),
-        ("SIZES['none'], SETTINGS.none, Settings.eps, SIZES, INF, NUMBER, SHAPE", None),
+        ("SIZES['none'], SETTINGS.none, Settings.eps, SIZES, NUMBER, SHAPE, np.float64, np.sum", None),
+        ("(np.pi, math.inf, INF, x.pi)", "(3.141592653589793, 1e309, 1e309, x.pi)"),
         ("sum(x[k:] * EPS for k in range(1, 5, 2))", "0 + x[1:] * -1.5 + x[3:] * -1.5"),
         ("np.stack([x[k] for k in (2, 0.5)])", "np.stack([x[2], x[0.5]])"),
-        ("[k for k in range(0)], [k for k in range(17)], [i for k in range(2) for i in range(k)]", None),
+        ("[x[i, k] for k in range(2) for i in range(k, 2)]", "[x[0, 0], x[1, 0], x[1, 1]]"),
+        ("[a * i + b for i, (a, b) in enumerate(((x, -1), [y, EPS]))]", "[x * 0 + -1, y * 1 + -1.5]"),
+        ("[a - b for a, b in zip((x, y), reversed(range(3)))]", "[x - 2, y - 1]"),
+        ("[k for k in range(0)], [k for k in range(17)], [i * k for k in range(5) for i in range(4)]", None),
+        ("[a + b for a in (b,) for b in (x, y)], [a for a in (x + y,)], [a for a in zip((1, 2), x)]", None),
+        ("[a for a, b in ((1, 2), 3)], [k for k in enumerate((x,), 1)], [a for a in (*x, y)]", None),
         ("sum([x[k] for k in range(2) if k], 3), sum(x for x in y), [[i for i in range(x)] for k in (1, 2)]", None),
         ("[k for k in range(1, 9, 0)], [k for k in range()], [k for k in range(1.5)]", None),
         ("x, y", None),
@@ -64,6 +71,8 @@ def test_names_that_the_function_assigns() -> None:
             "x = a * b * c",
         ),
         ("for k in (1,):\n    for j in [x]:\n        x += k\nelse:\n    x = j", "k = 1; M0 = x; j = M0; x += k; x = j"),
+        ("for k in (1, 2):\n    x = x @ y * k", "k = 1; x = x @ y * k; k = 2; x = x @ y * k"),
+        ("for _ in range(2):\n    x = x @ y", None),
         ("for k in (1, 2):\n    for j in range(x):\n        x += k", None),
         ("for k in (1, 2):\n    if x:\n        break", None),
         ("for k in range(2):\n    x[k] = y", None),

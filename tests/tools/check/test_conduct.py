@@ -51,6 +51,17 @@ def test_the_wrong_second_derivative(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_wrong_tangents(tmp_path: Path) -> None:
+    folder = tmp_path / "tensor_negate"
+    shutil.copytree(paths.OPS / "tensor_negate", folder)
+    assert_passes(folder, "forward-mode")
+    path = folder / "tensor_negate_py_kernel.py"
+    path.write_text(instead("return -tx", "return tx", path.read_text()))
+    result = failure(folder, "forward-mode")
+    assert re.match(r"tensor_negate_tangent: ty.* is .*, but finite differences give -", result.message)
+
+
+@pytest.mark.thorough
 def test_results_that_change(tmp_path: Path) -> None:
     kernel = with_line("scale = scale + next(_count) % 2", "    import itertools\n\n    _count = itertools.count()\n")
     result = failure(plant(tmp_path, kernel=kernel), "determinism")

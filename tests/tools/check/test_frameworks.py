@@ -59,6 +59,11 @@ def test_a_gradient_that_a_framework_gets_wrong(tmp_path: Path) -> None:
     assert result.message.startswith(f"{name}, ") and "the gradient of x[0] is " in result.message
 
 
+def test_an_op_without_a_gradient_function(tmp_path: Path) -> None:
+    folder = plant(tmp_path, kernel=instead("def backward", "def backwards", KERNEL))
+    assert "the function backward(args) is missing" in failure(folder, "frameworks").message
+
+
 #: What the API files of new ops look like.
 API = """
     import pykernels

@@ -38,6 +38,10 @@ USES = {
         y.sum().backward()
         y, dx = y.numpy(), x.grad.numpy()
         """,
+    "jax": """
+        dx = jax.grad(lambda x: demo_ops.gain(x, scale=3.0).sum())(jax.numpy.asarray(values))
+        y = demo_ops.gain(jax.numpy.asarray(values), scale=3.0)
+        """,
     "onnxruntime": """
         import pykernels.onnx
         from onnx import TensorProto, helper
@@ -60,11 +64,11 @@ USES = {
         """,
 }
 PROGRAM = """
+import pykernels.compat.mxnet
 import {framework}
 import sys
 import warnings
 import numpy
-import pykernels
 warnings.simplefilter("error", pykernels.PykernelsWarning)
 import demo_ops
 
@@ -90,7 +94,7 @@ def needs(framework: str) -> pytest.MarkDecorator:
     "framework",
     [
         *(pytest.param(each, marks=needs(each)) for each in ("mxnet", "torch")),
-        *(pytest.param(each, marks=[needs(each), pytest.mark.thorough]) for each in ("oneflow", "onnxruntime")),
+        *(pytest.param(each, marks=[needs(each), pytest.mark.thorough]) for each in ("oneflow", "onnxruntime", "jax")),
     ],
 )
 def test_frameworks_need_no_compiler(
@@ -105,6 +109,7 @@ def test_the_registrars_of_a_wheel_are_listed(built: subprocess.CompletedProcess
     carried = json.loads((site / "demo_ops/compiled/manifest.json").read_text())["registrars"]
     assert [each["framework"] for each in carried] == registrar_libraries.installed_registrars()
     titles = {
+        "jax": "jaxlib 0.",
         "mxnet": "any version of MXNet",
         "oneflow": "OneFlow 0.",
         "onnxruntime": "any version of ONNX Runtime",
@@ -171,7 +176,7 @@ def test_the_error_names_what_the_wheel_carries_and_what_is_installed(
     (own,) = [each for each in values["registrars"] if each["framework"] == "mxnet"]
     own["made_for"] = {"MXNet": "2.0.0", **own["made_for"]}
     manifest.write_text(json.dumps(values))
-    message = use("import mxnet\nimport demo_ops\n", code=1, **without_compiler)
+    message = use("import pykernels.compat.mxnet, mxnet, demo_ops\n", code=1, **without_compiler)
     assert "BuildError: no C++ compiler is on the PATH. Install one" in message
     assert "to build the registrar for any version of MXNet, since no package of ops that is loaded carries" in message
     assert f"{site / 'demo_ops/compiled/mxnet_registrar_0.so'} is made for MXNet 2.0.0, and this is" in message

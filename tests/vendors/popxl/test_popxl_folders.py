@@ -173,6 +173,6 @@ def test_the_error_of_a_kernel_is_reported(load: Callable[..., str]) -> None:
 def test_an_op_without_gradient_is_named(shipped: Any) -> None:
     ir = popxl.Ir()
     with ir.main_graph:
-        first = autodiff(ir.create_graph(shipped["leaky_relu"].api.leaky_relu, popxl.variable(np.zeros(3))))
-        with pytest.raises(ValueError, match=r"autodiff: leaky_relu_backward\(.* has no gradient"):
+        first = autodiff(ir.create_graph(shipped["softmax"].api.softmax, popxl.variable(np.zeros(3))))
+        with pytest.raises(ValueError, match=r"autodiff: softmax_backward\(.* has no gradient"):
             autodiff(first.graph)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "oneflow/core/framework/user_op_registry_manager.h"
-#include "pykernels/definition/typed_backward.h"
+#include "pykernels/definition/typed_ops.h"
 
 namespace pykernels {
 

@@ -1,4 +1,4 @@
-"""Replace NumPy functions that move elements: contiguous runs at a time, along any axis."""
+"""Replace functions that move elements, NumPy's and `reversed`: contiguous runs at a time, along any axis."""
 
 from __future__ import annotations
 
@@ -50,6 +50,19 @@ def _flipud(m: Any) -> Any:
 @implements(np.fliplr)
 def _fliplr(m: Any) -> Any:
     return (lambda m: flipped(m, (1,))) if isinstance(m, nb.Array) and m.ndim > 1 else None
+
+
+@implements(reversed)
+def _reversed(sequence: Any) -> Any:
+    if isinstance(sequence, nb.RangeType):
+        return _reversed_range
+    is_sliced = isinstance(sequence, nb.BaseTuple) or (isinstance(sequence, nb.Array) and sequence.ndim > 0)
+    return (lambda sequence: sequence[::-1]) if is_sliced else None
+
+
+def _reversed_range(sequence: Any) -> Any:
+    last = sequence.start + (len(sequence) - 1) * sequence.step
+    return range(last, sequence.start - sequence.step, -sequence.step)
 
 
 @implements(np.rot90)

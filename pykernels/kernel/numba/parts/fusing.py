@@ -35,6 +35,9 @@ from pykernels.kernel.read.signature import Signature, TensorType
 
 # Fewer operations are left to numba, which compiles them as fast.
 _FEWEST = 3
+# The most refused statements after which functions of functions follow: numba types each within the one before, by some
+# 30 of Python's 1,000 nested calls.
+_MOST_NESTED = 10
 
 
 @dataclass
@@ -82,12 +85,12 @@ class Parts:
         made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         return made
 
-    def define(self, weak: frozenset[str], lines: Lines) -> str:
-        """Define a function for lines; return its name."""
+    def define(self, weak: frozenset[str], lines: Lines, nested: int = 0) -> str:
+        """Define a function for lines, which so many others contain; return its name."""
         name = f"__pykernels_lines_{len(self.names)}__"
         result = ast.Return(ast.Tuple([ast.Name(each, ast.Load()) for each in lines.given], ast.Load()))
         function = self.names[name] = self.function(name, lines.taken, [*lines.statements, result])
-        choose = functools.cache(functools.partial(self._choose, lines, weak, function))
+        choose = functools.cache(functools.partial(self._choose, lines, weak, nested, function))
         overload(function, target=kernel_target.name, strict=False, prefer_literal=True)(lambda *types: choose(types))
         return name
 
@@ -97,7 +100,7 @@ class Parts:
         definition = ast.copy_location(ast.FunctionDef(name, parameters, body, [], None), body[-1])
         return promotion.function_of(definition, self._function.__globals__, self._function.__code__.co_filename)
 
-    def _choose(self, lines: Lines, weak: frozenset[str], function: Any, types: tuple[Any, ...]) -> Any:
+    def _choose(self, lines: Lines, weak: frozenset[str], nested: int, function: Any, types: tuple[Any, ...]) -> Any:
         """Return the implementation of lines for these types."""
         given_types = dict(zip(lines.taken, types))
         found = fuse(lines, weak, function, self.helpers, {**given_types, **_of(given_types, self.values)})
@@ -107,14 +110,14 @@ class Parts:
             name = f"__pykernels_part_{len(self.names)}__"
             self.names[name] = found.caller()
             body += [*outlining.call_of(name, found.taken, found.given, weak), *found.numbers]
-        if outlining.count_operations(rest[1:]) < _FEWEST:
+        if nested == _MOST_NESTED or outlining.count_operations(rest[1:]) < _FEWEST:
             body += rest
         else:
             body.append(rest[0])
             available = {*lines.taken, *_stored(body)}
             given = tuple(sorted(_stored(rest[1:]) & set(lines.given)))
             left = Lines(rest[1:], tuple(sorted(outlining.reads(rest[1:]) & available)), given)
-            body += outlining.call_of(self.define(weak, left), left.taken, given, weak)
+            body += outlining.call_of(self.define(weak, left, nested + 1), left.taken, given, weak)
         body.append(ast.Return(ast.Tuple([ast.Name(each, ast.Load()) for each in lines.given], ast.Load())))
         body = [ast.copy_location(each, lines.statements[0]) if not hasattr(each, "lineno") else each for each in body]
         return self.rewrite(self.function(function.__name__, lines.taken, body), tuple(weak), self.values, self.names)

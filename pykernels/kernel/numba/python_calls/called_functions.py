@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pkgutil
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import product
 from typing import Any
 
@@ -69,17 +68,17 @@ def find_path(function: Any) -> str:
     return ""
 
 
-def is_other(path: str, types: Sequence[nb.Type]) -> bool:
+def is_other(path: str, function: Callable[..., Any], types: Sequence[nb.Type]) -> bool:
     """Whether numba's version of a function gives other values than NumPy, or needs what kernels lack."""
-    if pkgutil.resolve_name(path) in implementing.implemented:
+    if function in implementing.implemented:
         return False
     has_integers = any(isinstance(getattr(each, "dtype", each), nb.Integer) for each in types)
     return path in _OF_LAPACK or path.startswith(_OTHER_IN) or (has_integers and path in _OTHER_FOR_INTEGERS)
 
 
-def reason_for(path: str, keywords: Collection[str], problem: Exception | None) -> str:
+def reason_for(path: str, function: Callable[..., Any], keywords: Collection[str], problem: Exception | None) -> str:
     """Return why a call with these keywords is left to Python, and what to write instead."""
-    parameters = implementing.implemented.get(pkgutil.resolve_name(path), keywords)
+    parameters = implementing.implemented.get(function, keywords)
     other = next((name for name in keywords if name not in parameters), None)
     if other is not None:
         reason = f"its argument {other!r} is not compiled"

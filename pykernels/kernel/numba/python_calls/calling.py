@@ -1,4 +1,4 @@
-"""Leave calls of NumPy's and SciPy's functions that numba does not compile to Python, call by call.
+"""Leave calls of functions that numba does not compile, NumPy's, SciPy's and the user's helpers, to Python.
 
 The type of such a call's result is found by running the function on samples. The machine code passes the addresses of
 the arguments to the process, which makes the call (`pykernels.kernel.python_calls`).
@@ -13,7 +13,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,9 @@ from numba.core.typing.templates import AbstractTemplate, Signature
 from numba.np import arrayobj
 from numba.np.numpy_support import as_dtype, from_dtype
 
+from pykernels.base.errors import PykernelsError
+from pykernels.kernel import python_calls
+from pykernels.kernel.expression import promotion
 from pykernels.kernel.facts import PythonCall, name_of
 from pykernels.kernel.numba import cures, implementing
 from pykernels.kernel.numba.copying import parts
@@ -35,6 +38,7 @@ from pykernels.kernel.numba.numba_errors import is_vague, reason_of
 from pykernels.kernel.numba.python_calls import called_functions
 from pykernels.kernel.numba.python_calls.sampling import Refused, result_of
 from pykernels.kernel.python_calls import Description
+from pykernels.kernel.read.source import KernelFunction
 
 #: The function of the runtime that calls Python, and the beginning of the names of one function for each call.
 _CALL, _PREFIX = "pk_call_python", "pk_python_"
@@ -42,18 +46,41 @@ _I64, _I32 = ir.IntType(64), ir.IntType(32)
 _CALL_TYPE = ir.FunctionType(_I32, [_I64.as_pointer(), _I64, _I64.as_pointer(), _I64])
 # The calls that have been emitted in this process, in the order of the numbers in their functions' names.
 _emitted: list[PythonCall] = []
-# The files whose calls may be left to Python: those of the kernel and its helpers.
-_files: contextvars.ContextVar[frozenset[str]] = contextvars.ContextVar("_files", default=frozenset())
+
+
+@dataclass(frozen=True)
+class _Allowed:
+    """What may be left to Python: the calls in these files, also those of these helpers, which have paths."""
+
+    files: frozenset[str] = frozenset()
+    helpers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    paths: Mapping[Any, str] = field(default_factory=dict)
+    #: The calls of helpers that are left, by the function and the types. numba asks for them again and again.
+    left: dict[Any, CallOfPython] = field(default_factory=dict)
+
+
+_NOTHING = _Allowed()
+_allowed: contextvars.ContextVar[_Allowed] = contextvars.ContextVar("_allowed", default=_NOTHING)
 
 
 @contextlib.contextmanager
-def allowed_in(files: frozenset[str]) -> Iterator[None]:
-    """Leave calls in these files to Python."""
-    token = _files.set(files)
+def allowed_in(kernel: KernelFunction) -> Iterator[None]:
+    """Leave calls in the files of a kernel and of its helpers to Python."""
+    files = {str(kernel.path), *(helper.__code__.co_filename for helper in kernel.helpers)}
+    # A loop over numbers that do not fit may not end.
+    are_sampled = not any(map(_has_while, kernel.helpers))
+    helpers = python_calls.paths_of(kernel.helpers) if are_sampled else {}
+    paths = {helper: path for path, helper in helpers.items()}
+    token = _allowed.set(_Allowed(frozenset(files), helpers, paths))
     try:
         yield
     finally:
-        _files.reset(token)
+        _allowed.reset(token)
+
+
+def _has_while(helper: Callable[..., Any]) -> bool:
+    definition = promotion.definition_of(helper)
+    return definition is None or any(isinstance(node, ast.While) for node in ast.walk(definition))
 
 
 class CallOfPython(Signature):  # type: ignore[misc]
@@ -95,7 +122,7 @@ class Typing:
     def _is_users(self) -> bool:
         """Whether the function that numba is typing is the user's."""
         stack = self._context.callstack
-        return bool(stack) and stack[0].func_id.filename in _files.get()
+        return bool(stack) and stack[0].func_id.filename in _allowed.get().files
 
     def resolve(
         self, func: Any, types: Sequence[nb.Type], keywords: Mapping[str, nb.Type], resolve: Callable[[], Any]
@@ -105,35 +132,58 @@ class Typing:
         frame = id(self._context.callstack[0]) if path else 0
         if not path or frame in self._active:
             return resolve()
+        allowed = _allowed.get()
+        asked = (func, tuple(types), tuple(keywords.items()))
+        if asked in allowed.left:
+            return allowed.left[asked]
+        function = python_calls.find(path, allowed.helpers)
         self._active.add(frame)
         try:
             found, problem = None, None
-            if not _is_left(func) and not called_functions.is_other(path, _arguments(func, types, keywords)):
+            if not _is_left(func) and not called_functions.is_other(path, function, _arguments(func, types, keywords)):
                 try:
                     found = resolve()
-                except (errors.TypingError, implementing.Unimplemented) as error:
+                except (PykernelsError, Unspecialized, errors.ForceLiteralArg):
+                    raise
+                except Exception as error:  # numba fails with arbitrary errors on some code that it cannot type
                     problem = error
-            return found or self._left(path, func, types, dict(keywords), problem)
+            if not found:
+                found = self._left(path, function, func, types, dict(keywords), problem)
+                if path in allowed.helpers:
+                    allowed.left[asked] = found
+            return found
         finally:
             self._active.discard(frame)
 
-    def _left(self, path: str, func: Any, types: Sequence[nb.Type], keywords: Any, problem: Exception | None) -> Any:
+    def _left(
+        self,
+        path: str,
+        function: Callable[..., Any],
+        func: Any,
+        types: Sequence[nb.Type],
+        keywords: Any,
+        problem: Exception | None,
+    ) -> Any:
+        is_helper = path in _allowed.get().helpers
         try:
+            if is_helper and not any(map(implementing.is_array, _arguments(func, types, keywords))):
+                raise Refused(", and is called with numbers alone, which takes less time in Python")
             given = tuple(map(_describe, _arguments(func, types, {})))
             named = tuple((name, _describe(type_)) for name, type_ in keywords.items())
             if implementing.may_specialize() and any(map(_has_number, (*given, *(each for _, each in named)))):
                 raise Unspecialized
             is_fixed = not any(map(_may_change, _arguments(func, types, keywords)))
-            result = result_of(path, given, named, may_share=is_fixed)
+            result = result_of(function, given, named, may_share=is_fixed)
             returned = _type_of(result)
         except Refused as refusal:
-            if problem and not _blames_else(problem, _arguments(func, types, keywords)):
-                raise errors.TypingError(str(problem)) from None
+            if problem and (is_helper or not _blames_else(problem, _arguments(func, types, keywords))):
+                is_typing = isinstance(problem, (errors.TypingError, implementing.Unimplemented))
+                raise (errors.TypingError(str(problem)) if is_typing else problem) from None
             cure = "correct the call" if refusal.is_certain else cures.for_call(path)
             raise errors.TypingError(f"{name_of(path)} is not compiled{refusal}; {cure}") from None
         this = func.this if isinstance(func, nb.BoundFunction) else None
         call = PythonCall(
-            path, repr((given, named)), repr(result), "", called_functions.reason_for(path, keywords, problem)
+            path, repr((given, named)), repr(result), "", called_functions.reason_for(path, function, keywords, problem)
         )
         return CallOfPython(returned, (*types, *keywords.values()), this, tuple(keywords), call)
 
@@ -186,9 +236,10 @@ def _path_of(function: Any) -> str:
 
 
 def path_of(function: Any) -> str:
-    """Return where a function of NumPy or SciPy is found; empty for one that is not to be called."""
+    """Return where a function of NumPy or SciPy, or a helper, is found; empty for one that is not to be called."""
     try:
-        return _path_of(function) if callable(function) and not isinstance(function, type) else ""
+        is_function = callable(function) and not isinstance(function, type)
+        return _allowed.get().paths.get(function) or _path_of(function) if is_function else ""
     except TypeError:  # it has no hash
         return ""
 

@@ -1,10 +1,9 @@
-"""Find what a function of NumPy returns, by running it on samples."""
+"""Find what a function returns, by running it on samples."""
 
 from __future__ import annotations
 
-import pkgutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -28,7 +27,11 @@ class Refused(Exception):
 
 
 def result_of(
-    path: str, given: Sequence[Description], named: Sequence[tuple[str, Description]], *, may_share: bool
+    function: Callable[..., Any],
+    given: Sequence[Description],
+    named: Sequence[tuple[str, Description]],
+    *,
+    may_share: bool,
 ) -> Description:
     """Return the description of a function's result for arguments of these descriptions.
 
@@ -42,7 +45,6 @@ def result_of(
     Refused
         The result's type depends on more than the types of the arguments, or the function raises for all samples.
     """
-    function = pkgutil.resolve_name(path)
     found: dict[Description, None] = {}
     problem: Exception | None = None
     is_shared = False

@@ -7,8 +7,8 @@
         y = np.sort(x * m + 1)         becomes      (t,) = lines_0(x, m)    # t = x * m + 1
         return np.tanh(y) / y                       ...
 
-Numbers of an expression that a function is called with get names, so that arithmetic in its arguments, and with its
-result, is code of its own.
+Values of an expression that a function is called with, and its result, get names, so that arithmetic with them is code
+of its own. Matrix products, too, which no fused kernel has.
 """
 
 from __future__ import annotations
@@ -158,6 +158,11 @@ def _runs(body: Sequence[ast.stmt]) -> Iterator[list[ast.stmt]]:
 
 
 def _is_line(statement: ast.stmt) -> bool:
+    """Whether a statement assigns a computed value to names, and fused kernels may compute it."""
+    return _assigns_names(statement) and not any(isinstance(node, ast.MatMult) for node in ast.walk(statement))
+
+
+def _assigns_names(statement: ast.stmt) -> bool:
     """Whether a statement assigns a computed value to names."""
     if not isinstance(statement, _SIMPLE) or statement.value is None:
         return False
@@ -180,7 +185,7 @@ class _Separation(ast.NodeTransformer):
         """Return statements for a statement, of which all but the last assign parts of its value."""
         if isinstance(statement, (*_SIMPLE, ast.Return)) and statement.value is not None:
             value = self._parts(statement.value)
-            is_stored = isinstance(statement, ast.Return) or not _is_line(statement)
+            is_stored = isinstance(statement, ast.Return) or not _assigns_names(statement)
             if isinstance(value, ast.Tuple) and is_stored:
                 value.elts = [self._named(element) for element in value.elts]
             elif is_stored or isinstance(statement, ast.AugAssign):
@@ -207,7 +212,8 @@ class _Separation(ast.NodeTransformer):
     def _operand(self, node: ast.expr, operand: ast.expr) -> ast.expr:
         found = self._parts(operand)
         takes_values = isinstance(node, ast.Call) and not isinstance(operand, (ast.Tuple, ast.List, ast.Starred))
-        return self._named(found) if takes_values or isinstance(operand, ast.Call) else found
+        is_product = isinstance(getattr(operand, "op", None), ast.MatMult)
+        return self._named(found) if takes_values or is_product or isinstance(operand, ast.Call) else found
 
     def _named(self, node: ast.expr) -> ast.expr:
         """Return a name for the value of an expression, if it is the result of an operation on arrays."""

@@ -92,6 +92,17 @@ def test_loops_over_whole_arrays_have_parts(tmp_path: Path) -> None:
         np.testing.assert_allclose(ours, numpys, rtol=1e-5, atol=1e-5)
 
 
+def test_matrix_products_end_lines(tmp_path: Path) -> None:
+    lines = "y = x[0, 0] @ x[1, 1].T * 2 - x[0, 0, :, 0] / 3\n    y = 1 / (y @ y + m)\n    return y / 3 + y * m"
+    assert fused_in(tmp_path, lines, np.abs(X), np.abs(M)) == 2
+
+
+@pytest.mark.thorough
+def test_many_refused_statements(tmp_path: Path) -> None:
+    lines = [f"x = np.cumsum(x, 1)\n    x = x / 9 + {by} - x / 7" for by in range(40)]
+    assert fused_in(tmp_path, "\n    ".join([*lines, "return x * m + 1"]), X, M) > 1
+
+
 def test_a_single_statement_is_fused(tmp_path: Path) -> None:
     body = "i = np.argmax(x)\n    return np.select([x > 1, x > m], [x * 2.0, 0.5], 0.25), i"
     assert fused_in(tmp_path, body, X, M) == 1

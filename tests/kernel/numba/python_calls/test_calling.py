@@ -111,6 +111,53 @@ def test_loops_around_a_call_stay_machine_code(tmp_path: Path) -> None:
     program(path + textwrap.dedent(again), cwd=tmp_path / "again")
 
 
+HELPERS_OF_KERNELS = """
+def scaled(x, by=2):
+    with np.errstate(divide="ignore"):
+        return np.log(x * x) / by, {"a": x.sum(axis=0)}["a"]
+
+def outer(x):
+    a, b = scaled(np.sort(x), by=3)
+    return a + b
+
+def forward(args, outs):
+    (x,), (y,) = args, outs
+    z = outer(x)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            y[i, j] = z[i, j] + 1
+"""
+
+
+def test_a_helper_that_does_not_compile_is_left_to_python(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "copy"):  # the second takes the kernel from the cache
+        y = np.zeros((4, 4))
+        built, (said,) = built_of(folder, HELPERS_OF_KERNELS, [SQUARE], [y])
+        assert built.facts.form == LOOPS
+        assert [(call.name, call.where) for call in built.facts.python_calls] == [("scaled", "op_py_kernel.py:9")]
+        assert f"{folder}/op_py_kernel.py:9: scaled: `with` is not compiled" in said
+        assert run(built, [SQUARE], [y]) is None
+        np.testing.assert_array_equal(y, plain(built.function, [SQUARE], [y])[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "call"),
+    [
+        ("x[0] = 1; return x", "f(np.sort(x))"),  # it writes to its argument
+        ("y = x.sum()\n    while y < 0: y += 1\n    return x * y", "f(x)"),  # it may not end on samples
+        ("return float(x.sum())", "f(x)"),
+        ("return x * 2", "f(x[0, 0])"),  # the call takes longer than Python's own
+    ],
+)
+def test_a_helper_that_cannot_be_left_to_python(tmp_path: Path, body: str, call: str) -> None:
+    text = f"def f(x):\n    with np.errstate(): pass\n    {body}\n\n{whole(f'np.sort(x) * {call}')}"
+    y = np.zeros((4, 4))
+    built, (said,) = built_of(tmp_path, text, [SQUARE], [y])
+    assert built.facts.form == PYTHON and "`with` is not compiled" in said
+    assert run(built, [SQUARE], [y]) is None
+    np.testing.assert_array_equal(y, plain(built.function, [SQUARE], [y])[0])
+
+
 def test_errors_are_those_of_the_function(tmp_path: Path) -> None:
     built, _ = built_of(tmp_path, whole("np.linalg.inv(x) * 2"), [SQUARE], [SQUARE.copy()])
     ones, y = np.ones((4, 4)), np.zeros((4, 4))

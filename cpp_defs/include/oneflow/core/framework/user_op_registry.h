@@ -105,10 +105,16 @@ class OpRegistry final {
     split_.push_back({axis, at, condition});
     return *this;
   }
-  /* Adds the backward op: its inputs and its gradients, as in "x, dy -> dx". */
+  /* Adds the backward op: its inputs and its gradients, as in "x, dy -> dx". A further call adds that of the backward
+   * op, in which the gradient of dx is gdx: "x, dy, gdx -> gx, gdy". */
   OpRegistry& Backward(const std::string& gradient, Where at = Where::Here()) {
-    if (!backward_.text.empty()) { Problem("Backward is called twice"); }
-    backward_ = {gradient, at};
+    backward_.push_back({gradient, at});
+    return *this;
+  }
+  /* Adds the op that computes the forward-mode derivative: the tangents of outputs, as in "x, y, tx -> ty". A further
+   * call adds that of the backward op: "x, dy, tx, tdy -> tdx". */
+  OpRegistry& Tangent(const std::string& tangent, Where at = Where::Here()) {
+    tangent_.push_back({tangent, at});
     return *this;
   }
 
@@ -162,7 +168,8 @@ class OpRegistry final {
   const std::vector<std::string>& problems() const { return problems_; }
   const std::list<pykernels::Line>& requirements() const { return requirements_; }
   const std::list<pykernels::Line>& split() const { return split_; }
-  const pykernels::Line& backward() const { return backward_; }
+  const std::list<pykernels::Line>& backward() const { return backward_; }
+  const std::list<pykernels::Line>& tangent() const { return tangent_; }
 
   /* Whether an argument has a type, or something is said that only types give a meaning. */
   bool IsTyped() const {
@@ -273,7 +280,7 @@ class OpRegistry final {
   std::vector<std::string> names_;
   std::vector<std::string> problems_;
   std::list<pykernels::Line> requirements_, split_;
-  pykernels::Line backward_;
+  std::list<pykernels::Line> backward_, tangent_;
   TensorDescInferFn logical_fn_;
   TensorDescInferFn physical_fn_;
   DataTypeInferFn data_type_fn_;

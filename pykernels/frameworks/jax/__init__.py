@@ -1,0 +1,1 @@
+"""Ops on JAX's arrays, under all of its transformations."""
