@@ -52,7 +52,7 @@ def kind_of(function: Any) -> str:
     path = called_functions.find_path(function)
     if function in respelling.REPLACED:
         return "compiled"
-    if _is_declared(function) and not (path and called_functions.is_other(path, ())):
+    if _is_declared(function) and not (path and called_functions.is_other(path, function, ())):
         return "compiled"
     return "left to Python" if path else "refused"
 

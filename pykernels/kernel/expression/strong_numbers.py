@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.base.python_files import SOURCE
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.read.source import KernelFunction
 
@@ -20,7 +21,8 @@ def find_strong_number(kernel: KernelFunction, dtype: np.dtype) -> str:
         for node in ast.walk(definition) if definition else ():
             value = _value(node, function.__globals__) if isinstance(node, (ast.Name, ast.Call)) else None
             if isinstance(value, np.number) and value.dtype == dtype:
-                return ast.unparse(node)
+                # Not what stands for it after constants have become numbers.
+                return ast.get_source_segment(function.__globals__[SOURCE].decode(), node) or ast.unparse(node)
     return ""
 
 

@@ -26,8 +26,8 @@ int starts = 0;
 int Push(void* buffer, const void* job) __asm__(PUSH);
 int Push(void* buffer, const void* job) {
   static const auto push = reinterpret_cast<int (*)(void*, const void*)>(dlsym(dlopen(liboneflow, RTLD_LAZY), PUSH));
+  __atomic_fetch_add(&starts, 1, __ATOMIC_RELAXED);
   const int status = push(buffer, job);
-  ++starts;
   usleep(1000);
   return status;
 }
