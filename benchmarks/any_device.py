@@ -42,7 +42,9 @@ _FORMULAS: dict[str, Callable[[Any], Any]] = {
     "tanh": torch.tanh,
     "leaky_relu": lambda x: torch.nn.functional.leaky_relu(x, 0.01),
 }
-_REPEATS = 30
+_REPEATS = 15
+# Calls that wait for one another only on the device, as in a model.
+_IN_A_ROW = 10
 
 
 def _load(folder: Path) -> None:
@@ -61,19 +63,18 @@ def _load(folder: Path) -> None:
 
 
 def _median(run: Callable[[], Any], device: str) -> float:
-    """Return the median time of a call, in microseconds."""
-    for _ in range(5):
-        run()
+    """Return the median time of a call among others in a row, in microseconds."""
     times = []
-    for _ in range(_REPEATS):
+    for _ in range(1 + _REPEATS):
         if device == "cuda":
             torch.cuda.synchronize()
         started = time.perf_counter()
-        run()
+        for _ in range(_IN_A_ROW):
+            run()
         if device == "cuda":
             torch.cuda.synchronize()
         times.append(time.perf_counter() - started)
-    return 1e6 * statistics.median(times)
+    return 1e6 * statistics.median(times[1:]) / _IN_A_ROW
 
 
 def _with_gradient(function: Callable[[Any], Any], x: Any, dy: Any) -> Callable[[], Any]:

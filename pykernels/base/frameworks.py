@@ -23,7 +23,7 @@ class Framework:
     versions: tuple[str, ...]
 
     def has(self, part: str) -> bool:
-        """Return whether the framework's package has a module of this name: plugin, registrar, check or bench."""
+        """Return whether the framework's package has a module of this name, such as plugin or tracing."""
         return (PACKAGE / "frameworks" / self.package / f"{part}.py").is_file()
 
     def module(self, part: str) -> Any:
@@ -45,7 +45,7 @@ FRAMEWORKS = {
         Framework("mxnet", "MXNet", _INSTALL_MXNET, ("1.9.",)),
         Framework("oneflow", "OneFlow", "pip install 'pykernels[oneflow]' (Python 3.10)", ("0.8.", "0.9.")),
         Framework("torch", "PyTorch", "pip install 'pykernels[torch]'", tuple(f"2.{minor}." for minor in range(9, 16))),
-        Framework("jax", "JAX", "pip install 'pykernels[jax]' (Python 3.11 or newer)", ("0.10.",)),
+        Framework("jax", "JAX", "pip install 'pykernels[jax]' (Python 3.11 or newer)", ("0.10.", "0.11.")),
         Framework("onnxruntime", "ONNX Runtime", "pip install 'pykernels[onnx]'", ("1.",)),
     )
 }

@@ -7,16 +7,18 @@ import inspect
 import operator
 import traceback
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pykernels.base.errors import KernelError
+from pykernels.base.errors import KernelError, PykernelsError
 from pykernels.define.declared import Argument
+from pykernels.define.definition import OpDef
 from pykernels.frameworks.jax import table
-from pykernels.frameworks.jax.use import Use
+from pykernels.frameworks.jax.use import Use, spec_of
 from pykernels.frameworks.loops import refuse_loops
 from pykernels.kernel.read.source import IS_TRAIN, KernelFunction
 
@@ -30,21 +32,45 @@ def run(use: Use, arrays: Sequence[Any]) -> list[Any]:
         The kernel cannot be traced, or its results do not have the shapes of the definition.
     """
     kernel = table.find(use.op_type).kernel
+    return _trace(use.op, kernel, use.inputs(arrays), use.values, use.output_counts, is_train=bool(use.is_train))
+
+
+def why_not(op: OpDef, kernel: KernelFunction, inputs: Sequence[Sequence[Any]], attributes: Mapping[str, Any]) -> str:
+    """Return why a kernel cannot be traced for a call with these arrays; "" if it can."""
+    counts = [argument.count for argument in op.outputs]
+    try:
+        jax.eval_shape(lambda *groups: _trace(op, kernel, groups, attributes, counts, is_train=False), *inputs)
+    except PykernelsError as error:
+        return str(error)
+    return ""
+
+
+def _trace(
+    op: OpDef,
+    kernel: KernelFunction,
+    inputs: Sequence[Sequence[Any]],
+    attributes: Mapping[str, Any],
+    counts: Sequence[int],
+    *,
+    is_train: bool,
+) -> list[Any]:
     refuse_loops(kernel)
     # As on the CPU, kernels compute in float32 on the elements of smaller types.
-    wide = [array.astype(_computed_in(array.dtype)) for array in arrays]
-    args = tuple(map(_argument, use.op.inputs, use.inputs(wide)))
-    keywords = {name: bool(use.is_train) if name == IS_TRAIN else use.values[name] for name in kernel.keywords}
-    outs = [Out(spec.shape, _computed_in(spec.dtype)) for group in use.infer(arrays) for spec in group]
+    wide = [[array.astype(_computed_in(array.dtype)) for array in group] for group in inputs]
+    args = tuple(map(_argument, op.inputs, wide))
+    keywords = {name: is_train if name == IS_TRAIN else attributes[name] for name in kernel.keywords}
+    given = [[spec_of(array, op.name) for array in group] for group in inputs]
+    groups = op.infer(given, attributes, counts=counts)
+    outs = [[Out(spec.shape, _computed_in(spec.dtype)) for spec in group] for group in groups]
     try:
         if kernel.takes_outs:
-            _on_jax(kernel)(args, tuple(map(_argument, use.op.outputs, use.outputs(outs))), **keywords)
-            return [out.value for out in outs]
+            _on_jax(kernel)(args, tuple(map(_argument, op.outputs, outs)), **keywords)
+            return [out.value for group in outs for out in group]
         found = _on_jax(kernel)(args, **keywords)
         results = [jnp.asarray(each) for each in (found if isinstance(found, (tuple, list)) else (found,))]
     except Exception as error:
         raise _refusal(kernel, error) from error
-    _check(use, kernel, arrays, results)
+    _check(kernel, [spec.shape for group in groups for spec in group], results)
     return results
 
 
@@ -58,8 +84,7 @@ def _argument(argument: Argument, arrays: Sequence[Any]) -> Any:
     return arrays[0] if arrays else None
 
 
-def _check(use: Use, kernel: KernelFunction, arrays: Sequence[Any], results: Sequence[Any]) -> None:
-    shapes = [spec.shape for group in use.infer(arrays) for spec in group]
+def _check(kernel: KernelFunction, shapes: Sequence[Any], results: Sequence[Any]) -> None:
     if [tuple(result.shape) for result in results] != shapes:
         found = ", ".join(str(tuple(result.shape)) for result in results)
         raise KernelError(

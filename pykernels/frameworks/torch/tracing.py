@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class Tracer:
         if prepared is None:
             call = layout.read(dict(zip(layout.names, args)) | dict(kwargs))
             prepared = self._prepare(layout, call)
-        given = [tensor.detach().to(_computed_in(tensor.dtype)) for tensor in _tensors_in((*args, *kwargs.values()))]
+        given = [_plain(tensor) for tensor in _tensors_in((*args, *kwargs.values()))]
         try:
             with torch.no_grad():
                 results = prepared.run(given)
@@ -84,8 +85,9 @@ class Tracer:
             if len(self._prepared) >= _MOST:
                 self._prepared.clear()
             self._prepared[key] = prepared
-        cast = [result.to(dtype).contiguous() for result, (_, dtype) in zip(results, prepared.types)]
-        return layout.pack(cast, prepared.counts)
+        return layout.pack(
+            [_cast(result, dtype) for result, (_, dtype) in zip(results, prepared.types)], prepared.counts
+        )
 
     def _prepare(self, layout: Layout, call: Call) -> _Prepared:
         _require_one_device(layout, call)
@@ -121,7 +123,7 @@ class Tracer:
 
         # PyTorch keeps what it compiles with the code object.
         traced.__code__ = traced.__code__.replace(co_name=self._kernel.name)
-        compiled: Callable[..., Any] = torch.compile(traced, fullgraph=True, backend=self._backend)
+        compiled: Callable[..., Any] = torch.compile(traced, fullgraph=True, backend=_backend(self._backend))
         return compiled
 
     def _check(self, layout: Layout, prepared: _Prepared, results: Sequence[Any]) -> None:
@@ -136,6 +138,26 @@ class Tracer:
                     f"{self._kernel.where}: {self._kernel.name} returns {tuple(result.shape)} for '{name}', but the "
                     f"definition infers {shape}"
                 )
+
+
+def _backend(name: str) -> Callable[..., Any]:
+    """Return a backend of PyTorch's compiler that knows the exponent of ``x**3``.
+
+    PyTorch's NumPy makes tensors of numbers, and then the compiler calls a function for any exponent, which takes
+    longer than the rest of a formula.
+    """
+    backend = torch._dynamo.lookup_backend(name)
+
+    def compile_graph(traced: torch.fx.GraphModule, examples: Sequence[Any]) -> Any:
+        for node in traced.graph.nodes:
+            if getattr(node.target, "op", None) is not operator.pow or not isinstance(node.args[1], (int, float)):
+                continue
+            if node.args[0].meta["example_value"].is_floating_point():
+                node.target = torch.pow
+        traced.recompile()
+        return backend(traced, examples)
+
+    return compile_graph
 
 
 @dataclass(frozen=True)
@@ -196,6 +218,17 @@ def _grouped(groups: Sequence[int | None], arrays: Sequence[Any]) -> tuple[Any, 
 
 def _computed_in(dtype: Any) -> Any:
     return torch.float32 if dtype in _HALVES else dtype
+
+
+# A method of a tensor takes a microsecond even if it does nothing.
+def _plain(tensor: Any) -> Any:
+    """Return a tensor without its history, in the dtype that kernels compute in."""
+    plain = tensor.detach() if tensor.requires_grad else tensor
+    return plain.float() if plain.dtype in _HALVES else plain
+
+
+def _cast(result: Any, dtype: Any) -> Any:
+    return result if result.dtype is dtype and result.is_contiguous() else result.to(dtype).contiguous()
 
 
 def _shape(spec: TensorSpec) -> tuple[int, ...]:

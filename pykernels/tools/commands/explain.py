@@ -9,6 +9,7 @@ from typing import Any
 
 from pykernels.base import paths
 from pykernels.base.errors import PykernelsWarning
+from pykernels.base.frameworks import FRAMEWORKS
 from pykernels.call.steps import Step, forward_step, gradient_steps
 from pykernels.frameworks.installed import find_package
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS, PYTHON, WHOLE_ARRAY, Facts
@@ -40,7 +41,7 @@ def add(commands: Any) -> None:
         "--device",
         default=_CPU,
         metavar="DEVICE",
-        help="also say whether the kernels run on a device of PyTorch's (cuda)",
+        help="also say whether PyTorch and JAX can run the kernels on a device for which none is compiled (cuda)",
     )
     parser.set_defaults(run=_run)
 
@@ -54,7 +55,8 @@ def _run(options: argparse.Namespace) -> int:
         for step in (forward, *gradient_steps(module, forward)):
             _print(module, step)
             if options.device != _CPU:
-                print(f"    {f'on {options.device}':<16}{_on_device(step)}")
+                for framework, answer in _on_device(step):
+                    print(f"    {f'{framework}, {options.device}':<16}{answer}")
 
     with warnings.catch_warnings():
         # The output says if a kernel runs as Python.
@@ -69,13 +71,16 @@ def _print(module: OpModule, step: Step) -> None:
         print(f"    {name:<16}{value}")
 
 
-def _on_device(step: Step) -> str:
-    if find_package("torch") is None:
-        return "unknown: PyTorch, which runs kernels there, is not installed"
-    from pykernels.frameworks.torch.tracing import why_not
-
-    reason = why_not(step.op, step.call.kernel.function, step.inputs, step.attributes)
-    return f"not: {reason}" if reason else "traced into PyTorch's operators, which its compiler fuses"
+def _on_device(step: Step) -> Iterator[tuple[str, str]]:
+    """Yield each framework that runs kernels on devices for which none is compiled, and whether it can run this one."""
+    for framework in FRAMEWORKS.values():
+        if not framework.has("tracing"):
+            continue
+        if find_package(framework.package) is None:
+            yield framework.title, f"unknown, since {framework.title} is not installed"
+            continue
+        reason = framework.module("tracing").why_not(step.op, step.call.kernel.function, step.inputs, step.attributes)
+        yield framework.title, f"not: {reason}" if reason else "traced into its operations, which its compiler fuses"
 
 
 def _lines(function: KernelFunction, facts: Facts) -> Iterator[tuple[str, str]]:
