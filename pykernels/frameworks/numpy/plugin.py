@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ctypes
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pykernels.base.errors import CallError
+from pykernels.base import abi
+from pykernels.base.errors import CallError, KernelError
 from pykernels.call.arrays import KernelCall
 from pykernels.define.instance import new_outputs, specs_of
+from pykernels.frameworks.numpy import native
+from pykernels.kernel import service
+from pykernels.kernel.build import BuiltKernel
 from pykernels.load.module import OpModule
 
 
@@ -24,6 +30,39 @@ def remove(module: OpModule) -> None:
 def owns(value: Any) -> bool:
     """Return whether `value` is an array or a NumPy scalar."""
     return isinstance(value, (np.ndarray, np.generic))
+
+
+def bind(
+    module: OpModule,
+    op_type: str,
+    inputs: Sequence[Sequence[Any]],
+    attributes: Mapping[str, Any],
+    counts: Sequence[int],
+) -> Callable[..., Sequence[np.ndarray]]:
+    """Return a function that calls an op as `call` does, on as many arrays as `inputs` has.
+
+    It remembers what is prepared for arrays of the same shapes and dtypes, and then runs no Python code.
+    """
+    sizes = [len(group) for group in inputs]
+
+    def grouped(arrays: Sequence[Any]) -> list[list[Any]]:
+        rest = iter(arrays)
+        return [list(itertools.islice(rest, size)) for size in sizes]
+
+    make_call = native.make_call()
+    if make_call is None:
+        return lambda *arrays: call(module, op_type, grouped(arrays), attributes, counts)
+
+    def general(remembering: Any, *arrays: Any) -> tuple[np.ndarray, ...]:
+        ran, results = _run(module, op_type, grouped(arrays), attributes, counts)
+        addresses = ctypes.addressof(ran.kernel.struct), ctypes.addressof(ran.scalars)
+        remembering.remember(arrays, tuple(results), *addresses, (ran.kernel, ran.scalars))
+        return tuple(results)
+
+    op = module.definition.ops[op_type]
+    n_states = sum(size for argument, size in zip(op.inputs, sizes) if argument.mutable)
+    bound: Callable[..., Sequence[np.ndarray]] = make_call(general, _explain, sum(sizes) - n_states)
+    return bound
 
 
 def call(
@@ -56,6 +95,16 @@ def call(
     KernelError
         The kernel failed.
     """
+    return _run(module, op_type, inputs, attributes, counts)[1]
+
+
+def _run(
+    module: OpModule,
+    op_type: str,
+    inputs: Sequence[Sequence[Any]],
+    attributes: Mapping[str, Any],
+    counts: Sequence[int],
+) -> tuple[KernelCall, list[np.ndarray]]:
     op = module.definition.ops[op_type]
     # The kernel ABI requires aligned, C-contiguous buffers in native byte order.
     arrays = [[_plain(a) for a in group] for group in inputs]
@@ -65,14 +114,25 @@ def call(
         if argument.mutable and not all(a.flags.writeable for a in given):
             raise CallError(f"op {op_type} changes its input '{argument.name}', but the array is read-only")
     # A call on arrays is not a training pass.
-    KernelCall(op, module.kernel_id(op_type), arrays, outputs, attributes).run()
+    ran = KernelCall(op, module.kernel_id(op_type), arrays, outputs, attributes)
+    ran.run()
     for argument, given, used in zip(op.inputs, inputs, arrays):
         if argument.mutable:
             for original, changed in zip(given, used):
                 original[...] = changed
-    return [array for group in outputs for array in group]
+    return ran, [array for group in outputs for array in group]
 
 
 def _plain(array: Any) -> np.ndarray:
     plain = np.asarray(array)
     return np.require(plain, plain.dtype.newbyteorder("="), ["C", "A"])
+
+
+def _explain(owner: tuple[BuiltKernel, Any], status: int, data: int, dims: int, detail: int) -> None:
+    """Raise `KernelError` for a kernel that failed, unless plain NumPy has computed the outputs since."""
+    kernel, scalars = owner
+    pointers = ctypes.cast(data, ctypes.POINTER(ctypes.c_void_p))
+    numbers = [ctypes.cast(each, ctypes.POINTER(ctypes.c_int64)) for each in (dims, detail)]
+    problem = service.explain(kernel, abi.Status(status), pointers, numbers[0], ctypes.addressof(scalars), numbers[1])
+    if problem:
+        raise KernelError(problem)

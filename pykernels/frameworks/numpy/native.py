@@ -1,0 +1,53 @@
+"""Build and load the C++ that calls ops on arrays of shapes and dtypes that it has met before."""
+
+from __future__ import annotations
+
+import functools
+import importlib.machinery
+import importlib.util
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pykernels.base import paths
+from pykernels.base.errors import BuildError, CompileFailed
+from pykernels.build import toolchain
+
+_NAME = "numpy_registrar"
+
+
+@functools.cache
+def make_call() -> Callable[..., Any] | None:
+    """Return ``make_call`` of ``registry/numpy.cpp``; None if there is no compiler, or no header of Python's."""
+    try:
+        library = _compile()
+    except CompileFailed:
+        raise
+    except BuildError:
+        return None
+    loader = importlib.machinery.ExtensionFileLoader(_NAME, str(library))
+    spec = importlib.util.spec_from_file_location(_NAME, library, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    made: Callable[..., Any] = module.make_call
+    return made
+
+
+def _compile() -> Path:
+    python = Path(sysconfig.get_paths()["include"])
+    if not (python / "Python.h").exists():
+        raise BuildError(f"there is no {python / 'Python.h'}")
+    headers: Sequence[str] = (str(python), np.get_include())
+    return toolchain.build_shared(
+        _NAME,
+        [paths.REGISTRY / "numpy.cpp"],
+        kind="registrars",
+        flags=("-O1", *(f"-isystem{folder}" for folder in headers)),
+        include=(paths.CPP_DEFS / "include",),
+        key=(np.__version__, sys.implementation.cache_tag),
+    )
