@@ -12,7 +12,8 @@ from pykernels.kernel.expression.array_nodes import Joined
 from pykernels.kernel.expression.axes import NUMBER, Axes
 from pykernels.kernel.expression.joining import converted, join
 from pykernels.kernel.expression.lengths import FLOOR_DIVIDE, MAXIMUM, MULTIPLY, SUBTRACT, length_of
-from pykernels.kernel.expression.nodes import Node, NotExpressible
+from pykernels.kernel.expression.nodes import Node, NotExpressible, Operand, dtype_of, is_array
+from pykernels.kernel.expression.number_rules import is_chosen_safely
 from pykernels.kernel.expression.operations import Function
 from pykernels.kernel.expression.selection import Pick, opened, rearrange
 
@@ -33,6 +34,22 @@ def convert(value: Node, sample: Any, axes: Axes) -> Node:
     if isinstance(value, Joined):
         return converted(axes, value, np.asarray(sample).dtype)
     return construction.convert(value, sample, axes)
+
+
+def choose(test: Node, chosen: Operand, otherwise: Operand, axes: Axes) -> Any:
+    """Return a choice between two values on a number that is known at run time only.
+
+    Raises
+    ------
+    NotExpressible
+        The number or the values do not allow it.
+    """
+    same = is_array(chosen) == is_array(otherwise) and dtype_of(chosen) == dtype_of(otherwise)
+    if is_array(test) or not same or axes.shape_of(chosen) != axes.shape_of(otherwise):
+        raise NotExpressible("a choice between things of different kinds")
+    if not (is_chosen_safely(chosen) and is_chosen_safely(otherwise)):
+        raise NotExpressible("a choice of what may raise an exception")
+    return apply(Function("where", lambda test, a, b: a), [test, chosen, otherwise], axes)
 
 
 def _split(axes: Axes, operand: Any, joined: Joined) -> list[Any]:

@@ -17,10 +17,8 @@ from pykernels.kernel.expression import calls, operations, promotion, slicing, t
 from pykernels.kernel.expression.array_nodes import require_known
 from pykernels.kernel.expression.axes import Axes, Shape
 from pykernels.kernel.expression.construction import compute, power_operator
-from pykernels.kernel.expression.distribution import apply, convert
+from pykernels.kernel.expression.distribution import apply, choose, convert
 from pykernels.kernel.expression.nodes import Input, Keyword, Node, NotExpressible, dtype_of, is_array
-from pykernels.kernel.expression.number_rules import is_chosen_safely
-from pykernels.kernel.expression.operations import Function
 from pykernels.kernel.read.signature import Signature, group_shapes
 from pykernels.kernel.read.source import KernelFunction
 
@@ -251,6 +249,8 @@ class Evaluation:
                 return self._unary(node.op, self._value(node.operand))
             if isinstance(node, ast.Compare):
                 return self._compare(node.ops, list(map(self._value, [node.left, *node.comparators])))
+            if isinstance(node, ast.BoolOp):
+                return self._join(node)
             if isinstance(node, ast.IfExp):
                 return self._choose(node)
             if isinstance(node, ast.Attribute):
@@ -297,6 +297,13 @@ class Evaluation:
             return apply(operations.COMPARISONS[symbol], values, self._axes)
         return compute(_STATIC_COMPARISONS[symbol], values)
 
+    def _join(self, node: ast.BoolOp) -> Any:
+        """Return the value of ``and`` or ``or``, as far as it is known while compiling."""
+        for each in node.values[:-1]:
+            if self._truth(each) is isinstance(node.op, ast.Or):
+                return self._value(each)
+        return self._value(node.values[-1])
+
     def _choose(self, node: ast.IfExp) -> Any:
         test = self._value(node.test)
         if not isinstance(test, Node):
@@ -308,12 +315,7 @@ class Evaluation:
                 require_known(test)
                 raise NotExpressible("a choice on what is known at run time only")
         chosen, otherwise = branches
-        same = is_array(chosen) == is_array(otherwise) and dtype_of(chosen) == dtype_of(otherwise)
-        if is_array(test) or not same or self._axes.shape_of(chosen) != self._axes.shape_of(otherwise):
-            raise NotExpressible("a choice between things of different kinds")
-        if not (is_chosen_safely(chosen) and is_chosen_safely(otherwise)):
-            raise NotExpressible("a choice of what may raise an exception")
-        return apply(Function("where", lambda test, a, b: a), [test, chosen, otherwise], self._axes)
+        return choose(test, chosen, otherwise, self._axes)
 
     def _attribute(self, owner: Any, name: str) -> Any:
         if isinstance(owner, Node):

@@ -1,13 +1,15 @@
-"""SciPy functions written in terms of NumPy's, as `substitutes` has NumPy's own."""
+"""SciPy functions written in terms of NumPy's, as `substitutes` has NumPy's own.
+
+Import this module only if the kernel imports SciPy, which takes long.
+"""
 
 from __future__ import annotations
 
-import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 # Arrays, or the nodes that stand for these.
 _Value = Any
@@ -49,13 +51,119 @@ def _logsumexp(
     return np.log1p(others / count) + np.log(count) + np.max(a, axis=axis, keepdims=keepdims)
 
 
-@functools.cache
-def table() -> dict[Any, Callable[..., Any]]:
-    """Return the substitute of every function; `scipy.special` must be imported."""
-    substitutes: dict[str, Callable[..., Any]] = {
-        "log_softmax": _log_softmax,
-        "logsumexp": _logsumexp,
-        "softmax": _softmax,
-    }
-    special = sys.modules["scipy.special"]
-    return {getattr(special, name): substitute for name, substitute in substitutes.items()}
+# ---- functions of elements; for other dtypes than these, SciPy computes in a dtype of its own
+
+
+def _cbrt(x: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return np.cbrt(x)
+
+
+def _entr(x: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return np.where(x > 0, -x * np.log(x), np.where(x < 0, x.dtype.type(-np.inf), x * x.dtype.type(0)))
+
+
+def _exp2(x: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return np.exp2(x)
+
+
+def _expm1(x: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return np.expm1(x)
+
+
+def _huber(delta: _Value, r: _Value) -> _Value:
+    if r.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    size = np.abs(r)
+    inside = np.where(size <= delta, 0.5 * r * r, delta * (size - 0.5 * delta))
+    return np.where(delta < 0, r.dtype.type(np.inf), inside)
+
+
+def _kl_div(x: _Value, y: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    other = np.where((x == 0) & (y >= 0), y, np.where(np.isnan(x + y), x + y, x.dtype.type(np.inf)))
+    return np.where((x > 0) & (y > 0), x * np.log(x / y) - x + y, other)
+
+
+def _log1p(x: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return np.log1p(x)
+
+
+def _log_expit(x: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return -np.logaddexp(x.dtype.type(0), -x)
+
+
+def _ndtr(x: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return 0.5 * special.erfc(x * -0.7071067811865476)
+
+
+def _pseudo_huber(delta: _Value, r: _Value) -> _Value:
+    if r.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    v = r / delta
+    inside = delta * delta * np.expm1(0.5 * np.log1p(v * v))
+    inside = np.where((delta == 0) | (r == 0), r.dtype.type(0), inside)
+    return np.where(delta < 0, r.dtype.type(np.inf), inside)
+
+
+def _rel_entr(x: _Value, y: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    other = np.where(np.isnan(x + y), x + y, x.dtype.type(np.inf))
+    other = np.where((x == 0) & (y >= 0), x.dtype.type(0), other)
+    return np.where((x > 0) & (y > 0), x * np.log(x / y), other)
+
+
+def _round(x: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return np.rint(x)
+
+
+def _softplus(x: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return np.logaddexp(x.dtype.type(0), x)
+
+
+def _xlog1py(x: _Value, y: _Value) -> _Value:
+    if x.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    return np.where((x == 0) & ~np.isnan(y), x.dtype.type(0), x * np.log1p(y))
+
+
+_BY_NAME: dict[str, Callable[..., Any]] = {
+    "cbrt": _cbrt,
+    "entr": _entr,
+    "exp2": _exp2,
+    "expm1": _expm1,
+    "huber": _huber,
+    "kl_div": _kl_div,
+    "log1p": _log1p,
+    "log_expit": _log_expit,
+    "log_softmax": _log_softmax,
+    "logsumexp": _logsumexp,
+    "ndtr": _ndtr,
+    "pseudo_huber": _pseudo_huber,
+    "rel_entr": _rel_entr,
+    "round": _round,
+    "softmax": _softmax,
+    "softplus": _softplus,
+    "xlog1py": _xlog1py,
+}
+#: The substitute of every function; older versions of SciPy lack some.
+TABLE = {getattr(special, name): found for name, found in _BY_NAME.items() if hasattr(special, name)}

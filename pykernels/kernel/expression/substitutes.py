@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.kernel.expression import scipy_substitutes
 from pykernels.kernel.expression.operations import look_up
 
 # Arrays and their numbers, or the nodes that stand for these.
@@ -47,6 +46,22 @@ def _ediff1d(ary: _Value) -> _Value:
     if ary.ndim != 1:
         raise NotImplementedError
     return np.diff(ary)
+
+
+def _gradient(f: _Value, distance: float = 1.0, axis: int | None = None, edge_order: int = 1) -> _Value:
+    if edge_order != 1 or not isinstance(distance, (int, float)):
+        raise NotImplementedError
+    if axis is None and f.ndim != 1:
+        raise NotImplementedError
+    if f.dtype.kind in "iu":
+        f = f.astype(np.float64)
+    if f.dtype not in (np.float32, np.float64):
+        raise NotImplementedError
+    at = -1 if axis is None else axis
+    f = np.moveaxis(f, at, -1)
+    first, last = (f[..., 1:2] - f[..., :1]) / distance, (f[..., -1:] - f[..., -2:-1]) / distance
+    inner = (f[..., 2:] - f[..., :-2]) / (2.0 * distance)
+    return np.moveaxis(np.concatenate((first, inner, last), axis=-1), -1, at)
 
 
 def _isclose(a: _Value, b: _Value, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> _Value:
@@ -167,6 +182,7 @@ _SUBSTITUTES: dict[Any, Callable[..., Any]] = {
     np.diff: _diff,
     np.ediff1d: _ediff1d,
     np.isclose: _isclose,
+    np.gradient: _gradient,
     np.linalg.norm: _norm,
     np.nanmax: _nanmax,
     np.nanmean: _nanmean,
@@ -192,4 +208,8 @@ def find(function: Any, arguments: int) -> Callable[..., Any] | None:
 
 def table() -> Mapping[Any, Callable[..., Any]]:
     """Return the substitutes of functions, whatever their arguments; a kernel that uses SciPy has imported it."""
-    return _SUBSTITUTES | scipy_substitutes.table() if "scipy.special" in sys.modules else _SUBSTITUTES
+    if "scipy.special" not in sys.modules:
+        return _SUBSTITUTES
+    from pykernels.kernel.expression import scipy_substitutes
+
+    return _SUBSTITUTES | scipy_substitutes.TABLE

@@ -42,6 +42,7 @@ def check(folder: Path, expression: str, inputs: Sequence[np.ndarray], form: str
         *("np.linalg.norm(x)", "np.linalg.norm(x, axis=1)", "x / np.linalg.norm(x, axis=-1, keepdims=True)"),
         *("np.linalg.norm(x, 1, axis=1)", "np.linalg.norm(x, ord=np.inf, axis=0) - np.linalg.norm(x, 2, axis=0)"),
         *("np.count_nonzero(x > 0)", "np.count_nonzero(x > 0, axis=1)", "x * np.count_nonzero(x)"),
+        *("np.gradient(x, axis=0)", "np.gradient(x, 0.5, axis=1) * 2"),
         *("np.nansum(x, axis=0)", "np.nanmax(x, axis=1)", "np.nanmin(x)", "np.allclose(x, x)"),
     ],
 )
@@ -63,6 +64,8 @@ def test_functions_that_pass_over_nan(tmp_path: Path, name: str) -> None:
 
 def test_functions_of_one_axis(tmp_path: Path) -> None:
     check(tmp_path, "np.ediff1d(x)", [LONG])
+    check(tmp_path, "np.gradient(x)", [LONG])
+    check(tmp_path, "np.gradient(x, 2) * x", [LONG])
     name = "trapezoid" if hasattr(np, "trapezoid") else "trapz"  # as NumPy 1 calls it
     check(tmp_path, f"np.{name}(x)", [LONG])
     check(tmp_path, f"np.{name}(x, y)", [LONG, np.sort(LONG)])
@@ -71,7 +74,8 @@ def test_functions_of_one_axis(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression", ["np.round(x, 2)", "x.round(1)", "np.around(x, decimals=3)", "np.round(x, -1)", "np.sinc(x)"]
+    "expression",
+    ["np.round(x, 2)", "x.round(1)", "np.around(x, decimals=3)", "np.round(x, -1)", "np.sinc(x)"],
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_elementwise_functions(tmp_path: Path, expression: str, dtype: type) -> None:
@@ -145,3 +149,28 @@ def test_functions_of_scipy(tmp_path: Path, dtype: type) -> None:
         for ours, right in zip(made, wanted):
             digits = 2e-6 if dtype == np.float32 else 1e-14
             np.testing.assert_allclose(ours, right, rtol=digits, atol=digits)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_elementwise_functions_of_scipy(tmp_path: Path, dtype: type) -> None:
+    special = pytest.importorskip("scipy.special")
+    x = (2 * RNG.standard_normal((7, 60))).astype(dtype)
+    x[:2] = np.abs(x[:2])
+    x[0, :6], x[1, 0], x[1, 1] = (0, -0.0, 1, np.inf, -np.inf, np.nan), 0, 2
+    y = np.roll(np.abs(x), 3, axis=1)
+    texts = ["entr(x)", "rel_entr(x, y)", "kl_div(x, y)", "huber(1.25, x)", "huber(x, y)", "pseudo_huber(1.5, x)"]
+    texts += ["pseudo_huber(x, y)", "ndtr(x)", "softplus(x)", "log_expit(x)", "xlog1py(x, y)", "round(x)"]
+    texts += ["log1p(y)", "expm1(x)", "exp2(x)", "cbrt(x)"]
+    found = [f"special.{text}" for text in texts if hasattr(special, text.partition("(")[0])]
+    kernel = kernel_of(
+        tmp_path, f"from scipy import special\ndef forward(args):\n    x, y = args\n    return {', '.join(found)}"
+    )
+    with np.errstate(all="ignore"):
+        wanted = kernel.function((x, y))
+    made = [np.full_like(each, 7) for each in wanted]
+    built = build(kernel, [x, y], made)
+    assert run(built, [x, y], made) is None
+    assert built.facts.form == "elementwise", built.facts.reason
+    for text, ours, right in zip(found, made, wanted):
+        digits = 2e-6 if dtype == np.float32 else 1e-13
+        np.testing.assert_allclose(ours, right, rtol=digits, atol=digits, err_msg=text)
