@@ -32,7 +32,8 @@ def before_fork(drain: Callable[[], None], stop: Callable[[], None] | None = Non
     drain : callable
         Waits until the framework has nothing pending.
     stop : callable, optional
-        Ends the framework's threads; called once every framework has been drained.
+        Leaves the framework without work or threads that a fork would cut off; called once every framework has been
+        drained and no other thread builds.
     """
     if not _drains:
         locks.preparations.append(synchronize)

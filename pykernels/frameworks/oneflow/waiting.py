@@ -65,7 +65,8 @@ def install(take_failures: Callable[[], str | None], is_worker: Callable[[], boo
                 f"an op of OneFlow failed before anyone waited for it: {text}", PykernelsWarning, stacklevel=2
             )
 
-    fork.before_fork(drain)
+    # Again after the wait for threads that build: they may have called ops meanwhile.
+    fork.before_fork(drain, stop=drain)
     # Wait while the interpreter is alive, since kernels may need it.
     atexit.register(drain)
 
