@@ -76,8 +76,8 @@ def _importable(folder: Path) -> Iterator[None]:
     finally:
         sys.dont_write_bytecode = dont_write
         sys.path.remove(str(folder))
-        for name in [name for name in sys.modules if name not in before and "pykernels_op_" not in name]:
-            file = getattr(sys.modules[name], "__file__", None)
+        for name, module in list(sys.modules.items()):  # a copy, since other threads may import meanwhile
+            file = getattr(module, "__file__", None) if name not in before and "pykernels_op_" not in name else None
             if file and Path(file).parent == folder:
                 del sys.modules[name]
 

@@ -35,7 +35,7 @@ def provide(package: str, needs: Needs) -> None:
     If its import has failed, the modules that remain of it are forgotten, so that it can be imported again.
     """
     if package not in sys.modules:
-        for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
+        for name in [name for name in list(sys.modules) if name.startswith(f"{package}.")]:
             del sys.modules[name]
     _needs[package] = needs
     if _finder not in sys.meta_path:

@@ -52,7 +52,7 @@ bool HasSymbols(const Layout& layout, const IValue* arguments) {
 
 IValue InFloat32(const IValue& value) {
   return MapTensors(value, [](const Tensor& tensor) {
-    return at::autocast::cached_cast(at::kFloat, tensor, c10::DeviceType::CPU);
+    return at::autocast::cached_cast(at::kFloat, tensor, tensor.device().type());
   });
 }
 
@@ -112,7 +112,7 @@ void RunOnMeta(const TorchOp& op, const c10::OperatorHandle& handle, c10::Dispat
 }
 
 void RunAutocast(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet /*keys*/, Stack* stack) {
-  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const Layout& layout = op.loaded().layout();
   IValue* arguments = stack->data() + stack->size() - layout.n_arguments();
   for (int32_t i = 0; i < layout.op().n_inputs; ++i) {

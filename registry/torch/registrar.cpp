@@ -29,6 +29,7 @@ constexpr std::pair<c10::DispatchKey, Kernel> kKernels[] = {
     {c10::DispatchKey::Meta, RunOnMeta},
     {c10::DispatchKey::Autograd, RunAutograd},
     {c10::DispatchKey::AutocastCPU, RunAutocast},
+    {c10::DispatchKey::AutocastCUDA, RunAutocast},
 };
 
 // The registrations of one operator name. The kernels stay for good: users may hold on to an operator and call it after

@@ -39,7 +39,8 @@ class Namespace(torch._ops._OpNamespace):
         self._names = names
         old = torch.ops.__dict__.get(library)
         if old is not None:
-            self.__dict__.update({k: v for k, v in old.__dict__.items() if isinstance(v, torch._ops.OpOverloadPacket)})
+            known = list(old.__dict__.items())
+            self.__dict__.update({k: v for k, v in known if isinstance(v, torch._ops.OpOverloadPacket)})
         setattr(torch.ops, library, self)
 
     def __getattr__(self, op_name: str) -> Any:

@@ -87,7 +87,8 @@ class Python:
 
         kernels.impl(name, run, "CPU")
         kernels.impl(name, record, "Autograd", with_keyset=True)
-        torch.library.register_autocast(f"{library}::{name}", "cpu", torch.float32, lib=kernels)
+        for device in ("cpu", "cuda"):
+            torch.library.register_autocast(f"{library}::{name}", device, torch.float32, lib=kernels)
         return kernels
 
     def _find(self, op_type: str) -> tuple[Layout, int]:

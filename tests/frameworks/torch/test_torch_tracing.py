@@ -136,7 +136,7 @@ def test_every_device_without_compiled_kernels_has_the_traced_one() -> None:
     for op_type in ("pykernels::sigmoid", "pykernels::sigmoid_backward"):
         operator, registered = getattr(torch.ops.pykernels, op_type.partition("::")[2]), torch._C
         assert operator is not None
-        for device in tracing.DEVICES:
+        for device in (*tracing.DEVICES, "AutocastCUDA"):
             assert registered._dispatch_has_kernel_for_dispatch_key(op_type, device)
 
 
