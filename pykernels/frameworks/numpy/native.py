@@ -7,6 +7,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import sysconfig
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.base import paths
-from pykernels.base.errors import BuildError, CompileFailed
+from pykernels.base.errors import BuildError, CacheError, CompileFailed, PykernelsWarning
 from pykernels.build import toolchain
 
 _NAME = "numpy_registrar"
@@ -22,13 +23,27 @@ _NAME = "numpy_registrar"
 
 @functools.cache
 def make_call() -> Callable[..., Any] | None:
-    """Return ``make_call`` of ``registry/numpy.cpp``; None if there is no compiler, or no header of Python's."""
+    """Return ``make_call`` of ``registry/numpy.cpp``; None if it cannot be built here.
+
+    Warns
+    -----
+    PykernelsWarning
+        There is a compiler, but what it makes does not work.
+    """
     try:
-        library = _compile()
-    except CompileFailed:
-        raise
-    except BuildError:
-        return None
+        return _load(_compile())
+    except (CompileFailed, ImportError) as error:
+        warnings.warn(
+            f"ops on NumPy's arrays are called through Python, which takes many times as long for small ones: {error}",
+            PykernelsWarning,
+            stacklevel=2,
+        )
+    except (BuildError, CacheError):
+        pass
+    return None
+
+
+def _load(library: Path) -> Callable[..., Any]:
     loader = importlib.machinery.ExtensionFileLoader(_NAME, str(library))
     spec = importlib.util.spec_from_file_location(_NAME, library, loader=loader)
     assert spec is not None
