@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,7 +161,7 @@ def derive_source(function: Callable[..., Any], arrays: Sequence[np.ndarray], at
     inputs = [each.name for each in parameters if each.default is each.empty and each.kind is not each.KEYWORD_ONLY]
     defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
     calls = [Call(arrays, {**defaults, **attributes})] if arrays else _made_up(len(inputs), {**defaults, **attributes})
-    outputs = _outputs(function, calls[0])
+    outputs = _outputs(function, calls[0], {each.name for each in parameters})
     name = f"{function.__name__}_backward"
     return derive_gradient(function, inputs, outputs, calls, name=name, is_kernel=False).written.source
 
@@ -172,10 +172,15 @@ def _made_up(inputs: int, attributes: Mapping[str, Any]) -> list[Call]:
     return [Call([rng.uniform(0.5, 2, shape) for _ in range(inputs)], attributes) for shape in shapes]
 
 
-def _outputs(function: Callable[..., Any], call: Call) -> list[str]:
+def _outputs(function: Callable[..., Any], call: Call, taken: Collection[str]) -> list[str]:
+    """Return a name for each result, such as ``y``; neither it nor that of its gradient is the name of a parameter."""
     with np.errstate(all="ignore"):
         results = function(*call.arrays, **call.attributes)
-    return [f"y{at}" for at in range(len(results))] if isinstance(results, tuple) else ["y"]
+    ends = [str(at) for at in range(len(results))] if isinstance(results, tuple) else [""]
+    name = "y"
+    while any(f"{prefix}{name}{end}" in taken for prefix in ("", "d") for end in ends):
+        name += "_"
+    return [f"{name}{end}" for end in ends]
 
 
 class _Scipy(types.ModuleType):

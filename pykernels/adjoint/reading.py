@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pykernels.adjoint import rules
+from pykernels.adjoint.moves import RULES
 from pykernels.adjoint.nodes import Graph, Node, placeholder
 from pykernels.adjoint.recognition import recognised
 from pykernels.adjoint.simplify import simplified
@@ -256,7 +256,7 @@ class _Reader:
         )
         if name == "transpose" and len(operands) > 2:  # axes one by one, as the method takes them
             return self._called(tree, name, [operands[0], self._graph.tuple(operands[1:])], named, is_method=is_method)
-        rule = rules.RULES.get(name)
+        rule = RULES.get(name)
         arguments = None if rule is None else rule.bind(operands, named)
         is_known = arguments is not None or (name in operations.OPERATIONS and not named)
         return self._make(tree, name if is_known else "", form, everything, arguments)

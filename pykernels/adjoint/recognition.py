@@ -10,7 +10,7 @@ Found = tuple[str, Mapping[str, Node]]
 
 
 def recognised(op: str, operands: Sequence[Node]) -> Found | None:
-    """Return the name in `rules.RULES` of the function that an operation completes, and its arguments, or None."""
+    """Return the name in `moves.RULES` of the function that an operation completes, and its arguments, or None."""
     recognise = _BY_OPERATION.get(op)
     return None if recognise is None else recognise(*operands)
 

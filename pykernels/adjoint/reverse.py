@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pykernels.adjoint.moves import RULES
 from pykernels.adjoint.nodes import SCATTERED, SCATTERED_MORE, Graph, Node, Read, in_order, placeholder
 from pykernels.adjoint.reading import read
-from pykernels.adjoint.rules import RULES
 from pykernels.base.errors import KernelError
 from pykernels.kernel.expression.operations import OPERATIONS
 

@@ -1,4 +1,6 @@
-"""The derivatives of functions that move, fold or combine elements. Those of elements stand in the operations table.
+"""The derivatives of functions that fold or combine elements. Those of elements stand in the operations table.
+
+`moves` adds those of functions that move elements.
 
 Each rule takes the node of a call and the gradient of its result, and yields pairs: an operand, and what it adds to the
 gradient of that operand. A gradient may lack axes, or have length 1 along them, where it is the same for all elements.
@@ -44,9 +46,11 @@ class Rule:
 RULES: dict[str, Rule] = {}
 
 
-def _rule(
+def rule(
     names: str, *parameters: str, is_elementwise: bool = False
 ) -> Callable[[Callable[[Read, Node, Node], Terms]], Callable[..., Terms]]:
+    """Add the decorated function as the rule of functions with these names and parameters."""
+
     def add(function: Callable[[Read, Node, Node], Terms]) -> Callable[..., Terms]:
         RULES.update(dict.fromkeys(names.split(), Rule(parameters, function, is_elementwise)))
         return function
@@ -98,25 +102,25 @@ def _are_first(axes: Any, a: Any) -> bool:
     return sorted(axis % np.ndim(a) for axis in given) == list(range(len(given)))
 
 
-def _axis(node: Node) -> Node:
+def axis_of(node: Node) -> Node:
     """Return the axis that a call names."""
     if "axis" not in node.arguments:
         raise KernelError(f"{node.op} without an axis has no derived gradient")
     return node.arguments["axis"]
 
 
-@_rule("sum", "a", "axis", "keepdims")
+@rule("sum", "a", "axis", "keepdims")
 def _sum(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], _restored(read, node, g)
 
 
-@_rule("mean", "a", "axis", "keepdims")
+@rule("mean", "a", "axis", "keepdims")
 def _mean(read: Read, node: Node, g: Node) -> Terms:
     a = node.arguments["a"]
     yield a, read("g / n", g=_restored(read, node, g), n=_divisor(read, a, node.arguments.get("axis")))
 
 
-@_rule("max amax min amin", "a", "axis", "keepdims")
+@rule("max amax min amin", "a", "axis", "keepdims")
 def _extreme(read: Read, node: Node, g: Node) -> Terms:
     """Share the gradient among the elements that are equal to the extreme one."""
     a, axis = node.arguments["a"], node.arguments.get("axis")
@@ -128,7 +132,7 @@ def _extreme(read: Read, node: Node, g: Node) -> Terms:
     yield a, read("np.where(is_it, g / ties, 0)", is_it=is_it, ties=ties, g=_restored(read, node, g))
 
 
-@_rule("var", "a", "axis", "keepdims")
+@rule("var", "a", "axis", "keepdims")
 def _var(read: Read, node: Node, g: Node) -> Terms:
     a, axis = node.arguments["a"], node.arguments.get("axis")
     names = {"a": a} if axis is None else {"a": a, "axis": axis}
@@ -136,13 +140,13 @@ def _var(read: Read, node: Node, g: Node) -> Terms:
     yield a, read("g * (2 * (a - mean) / n)", g=_restored(read, node, g), a=a, mean=mean, n=_divisor(read, a, axis))
 
 
-@_rule("std", "a", "axis", "keepdims")
+@rule("std", "a", "axis", "keepdims")
 def _std(read: Read, node: Node, g: Node) -> Terms:
     for a, term in _var(read, node, g):
         yield a, read("term / (2 * y)", term=term, y=_restored(read, node, node))
 
 
-@_rule("norm", "a", "ord", "axis", "keepdims")
+@rule("norm", "a", "ord", "axis", "keepdims")
 def _norm(read: Read, node: Node, g: Node) -> Terms:
     order = node.arguments.get("ord")
     if order is not None and order.values[0] not in (None, 2):
@@ -151,38 +155,62 @@ def _norm(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], read("g * (a / y)", a=node.arguments["a"], **names)
 
 
-@_rule("logsumexp", "a", "axis", "keepdims")
+@rule("logsumexp", "a", "axis", "keepdims")
 def _logsumexp(read: Read, node: Node, g: Node) -> Terms:
     a = node.arguments["a"]
     yield a, read("g * np.exp(a - y)", g=_restored(read, node, g), a=a, y=_restored(read, node, node))
 
 
-@_rule("softmax", "a", "axis")
+@rule("softmax", "a", "axis")
 def _softmax(read: Read, node: Node, g: Node) -> Terms:
-    names = {"g": g, "y": node, "axis": _axis(node)}
+    names = {"g": g, "y": node, "axis": axis_of(node)}
     yield node.arguments["a"], read("y * (g - np.sum(g * y, axis=axis, keepdims=True))", **names)
 
 
-@_rule("log_softmax", "a", "axis")
+@rule("log_softmax", "a", "axis")
 def _log_softmax(read: Read, node: Node, g: Node) -> Terms:
-    names = {"g": g, "y": node, "axis": _axis(node)}
+    names = {"g": g, "y": node, "axis": axis_of(node)}
     yield node.arguments["a"], read("g - np.exp(y) * np.sum(g, axis=axis, keepdims=True)", **names)
 
 
-# ---- functions of elements that kernels spell out
+# ---- functions of elements that have no row in the operations table
 
 
-@_rule("logistic", "a", is_elementwise=True)
+@rule("logistic", "a", is_elementwise=True)
 def _logistic(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], read("g * y * (1 - y)", g=g, y=node)
 
 
-@_rule("softplus", "a", is_elementwise=True)
+@rule("softplus", "a", is_elementwise=True)
 def _softplus(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], read("g * -np.expm1(-y)", g=g, y=node)
 
 
-@_rule("clip", "a", "a_min", "a_max", is_elementwise=True)
+# By name: the slope by each parameter, in terms of the parameters `a`, `b`, ... and the result `y`.
+_SLOPES: Mapping[str, Mapping[str, str]] = {
+    "entr": {"a": "-1 - np.log(a)"},
+    "huber": {"delta": "np.maximum(np.abs(a) - delta, 0)", "a": "np.clip(a, -delta, delta)"},
+    "kl_div": {"a": "np.log(a / b)", "b": "1 - a / b"},
+    "log_expit": {"a": "-np.expm1(y)"},
+    "ndtr": {"a": "np.exp(-0.5 * a**2) * 0.3989422804014327"},
+    "pseudo_huber": {
+        "delta": "2 * delta * (np.sqrt(1 + (a / delta)**2) - 1) - a**2 / (delta * np.sqrt(1 + (a / delta)**2))",
+        "a": "a / np.sqrt(1 + (a / delta)**2)",
+    },
+    "rel_entr": {"a": "np.log(a / b) + 1", "b": "-(a / b)"},
+    "xlog1py": {"a": "np.log1p(b)", "b": "a / (1 + b)"},
+}
+
+
+def _by_slopes(read: Read, node: Node, g: Node) -> Terms:
+    for parameter, slope in _SLOPES[node.op].items():
+        yield node.arguments[parameter], read(f"g * ({slope})", g=g, y=node, **node.arguments)
+
+
+RULES.update({name: Rule(tuple(slopes), _by_slopes, is_elementwise=True) for name, slopes in _SLOPES.items()})
+
+
+@rule("clip", "a", "a_min", "a_max", is_elementwise=True)
 def _clip(read: Read, node: Node, g: Node) -> Terms:
     """Elements at a bound have a gradient."""
     tests = {"a_min": "(a >= a_min)", "a_max": "(a <= a_max)"}
@@ -192,10 +220,15 @@ def _clip(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], read(f"np.where({condition}, g, 0)", g=g, a=node.arguments["a"], **bounds)
 
 
+@rule("astype copy ascontiguousarray asarray", "a", "dtype", is_elementwise=True)
+def _same(read: Read, node: Node, g: Node) -> Terms:
+    yield node.arguments["a"], g
+
+
 # ---- products
 
 
-@_rule("einsum", "subscripts", "a", "b")
+@rule("einsum", "subscripts", "a", "b")
 def _einsum(read: Read, node: Node, g: Node) -> Terms:
     subscripts = node.arguments["subscripts"].values[0]
     given, _, result = str(subscripts).replace(" ", "").partition("->")
@@ -213,7 +246,7 @@ def _einsum(read: Read, node: Node, g: Node) -> Terms:
         yield operand, read(text, g=g, **names)
 
 
-@_rule("matmul dot", "a", "b")
+@rule("matmul dot", "a", "b")
 def _matmul(read: Read, node: Node, g: Node) -> Terms:
     a, b = node.arguments["a"], node.arguments["b"]
     if a.ndims == b.ndims == {1}:
@@ -238,145 +271,10 @@ def _matmul(read: Read, node: Node, g: Node) -> Terms:
         raise KernelError(f"{node!r} broadcasts its operands, and has no derived gradient")
 
 
-# ---- the order and number of axes
-
-
-@_rule("transpose permute_dims", "a", "axes")
-def _transpose(read: Read, node: Node, g: Node) -> Terms:
-    axes = node.arguments.get("axes")
-    g = read("g.T", g=g) if axes is None else read("np.transpose(g, np.argsort(axes))", g=g, axes=axes)
-    yield node.arguments["a"], g
-
-
-@_rule("swapaxes", "a", "axis1", "axis2")
-def _swapaxes(read: Read, node: Node, g: Node) -> Terms:
-    yield node.arguments["a"], read("np.swapaxes(g, axis1, axis2)", g=g, **_rest(node))
-
-
-@_rule("moveaxis", "a", "source", "destination")
-def _moveaxis(read: Read, node: Node, g: Node) -> Terms:
-    yield node.arguments["a"], read("np.moveaxis(g, destination, source)", g=g, **_rest(node))
-
-
-@_rule("squeeze", "a", "axis")
-def _squeeze(read: Read, node: Node, g: Node) -> Terms:
-    if "axis" in node.arguments:
-        yield node.arguments["a"], read("np.expand_dims(g, axis)", g=g, axis=node.arguments["axis"])
-    else:
-        yield from _reshape(read, node, g)
-
-
-@_rule("reshape ravel flatten expand_dims", "a", "*")
-def _reshape(read: Read, node: Node, g: Node) -> Terms:
-    yield node.arguments["a"], read("g.reshape(a.shape)", g=g, a=node.arguments["a"])
-
-
-@_rule("flip", "a", "axis")
-def _flip(read: Read, node: Node, g: Node) -> Terms:
-    keywords = ", axis=axis" if "axis" in node.arguments else ""
-    yield node.arguments["a"], read(f"np.flip(g{keywords})", g=g, **_rest(node))
-
-
-@_rule("roll", "a", "shift", "axis")
-def _roll(read: Read, node: Node, g: Node) -> Terms:
-    keywords = ", axis=axis" if "axis" in node.arguments else ""
-    yield node.arguments["a"], read(f"np.roll(g, -shift{keywords})", g=g, **_rest(node))
-
-
-def _rest(node: Node) -> dict[str, Node]:
-    return {name: value for name, value in node.arguments.items() if name != "a"}
-
-
-@_rule("broadcast_to", "a", "shape")
-def _broadcast_to(read: Read, node: Node, g: Node) -> Terms:
-    yield node.arguments["a"], g
-
-
-# ---- along an axis
-
-
-@_rule("cumsum", "a", "axis")
-def _cumsum(read: Read, node: Node, g: Node) -> Terms:
-    yield node.arguments["a"], read("np.flip(np.cumsum(np.flip(g, axis), axis), axis)", g=g, axis=_axis(node))
-
-
-@_rule("tril triu", "a", "k")
-def _triangle(read: Read, node: Node, g: Node) -> Terms:
-    k = ", k" if "k" in node.arguments else ""
-    yield node.arguments["a"], read(f"np.{node.op}(g{k})", g=g, **_rest(node))
-
-
-@_rule("concatenate", "arrays", "axis")
-def _concatenate(read: Read, node: Node, g: Node) -> Terms:
-    arrays, axis = node.arguments["arrays"], node.arguments.get("axis", read("0"))
-    if not isinstance(axis.number, int) or arrays.op != "tuple":
-        raise KernelError("np.concatenate has a derived gradient if its arrays and its axis are written in place")
-    before = ":, " * axis.number if axis.number >= 0 else "..., "
-    after = "" if axis.number >= 0 else ", :" * (-axis.number - 1)
-    *others, last = arrays.operands
-    begin: dict[str, Node] = {}
-    for each in others:
-        end = read("begin + length" if begin else "length", length=read("a.shape[axis]", a=each, axis=axis), **begin)
-        yield each, read(f"g[{before}{'begin' if begin else ''}:end{after}]", g=g, end=end, **begin)
-        begin = {"begin": end}
-    yield last, read(f"g[{before}begin:{after}]", g=g, **begin) if begin else g
-
-
-@_rule("stack", "arrays", "axis")
-def _stack(read: Read, node: Node, g: Node) -> Terms:
-    arrays, axis = node.arguments["arrays"], node.arguments.get("axis", read("0"))
-    if not isinstance(axis.number, int) or arrays.op != "tuple":
-        raise KernelError("np.stack has a derived gradient if its arrays and its axis are written in place")
-    before = ":, " * axis.number if axis.number >= 0 else "..., "
-    after = "" if axis.number >= 0 else ", :" * (-axis.number - 1)
-    for at, each in enumerate(arrays.operands):
-        yield each, read(f"g[{before}{at}{after}]", g=g)
-
-
-@_rule("take", "a", "indices", "axis")
-def _take(read: Read, node: Node, g: Node) -> Terms:
-    raise KernelError("np.take has a derived gradient along axis 0; write x[:, indices] for others")
-
-
-@_rule("take_along_axis", "a", "indices", "axis")
-def _take_along_axis(read: Read, node: Node, g: Node) -> Terms:
-    a, indices = node.arguments["a"], node.arguments["indices"]
-    if _axis(node).number != -1 or any(shape[-1] != 1 for shape in indices.shapes):
-        raise KernelError("np.take_along_axis has a derived gradient for one index in each line along axis -1")
-    yield a, read("np.where(np.arange(a.shape[-1]) == indices % a.shape[-1], g, 0)", a=a, indices=indices, g=g)
-
-
-@_rule("sort", "a", "axis")
-def _sort(read: Read, node: Node, g: Node) -> Terms:
-    a, axis = node.arguments["a"], node.arguments.get("axis", read("-1"))
-    order = read("np.argsort(a, axis=axis, kind='stable')", a=a, axis=axis)
-    places = read("np.argsort(order, axis=axis)", order=order, axis=axis)
-    yield a, read("np.take_along_axis(g, places, axis=axis)", g=g, places=places, axis=axis)
-
-
-@_rule("pad", "a", "pad_width")
-def _pad(read: Read, node: Node, g: Node) -> Terms:
-    a, widths = node.arguments["a"], node.arguments["pad_width"]
-    pairs = widths.operands
-    if widths.op != "tuple" or any(pair.op != "tuple" or len(pair.operands) != 2 for pair in pairs):
-        raise KernelError("np.pad has a derived gradient for zeros, with a pair of widths for every axis")
-    names, slices = {"a": a, "g": g}, []
-    for at, pair in enumerate(pairs):
-        names[f"begin{at}"] = pair.operands[0]
-        whole = all(width.number == 0 for width in pair.operands)
-        slices.append(":" if whole else f"begin{at} : begin{at} + a.shape[{at}]")
-    yield a, read(f"g[{', '.join(slices)}]", **names)
-
-
-@_rule("outer", "a", "b")
+@rule("outer", "a", "b")
 def _outer(read: Read, node: Node, g: Node) -> Terms:
     a, b = node.arguments["a"], node.arguments["b"]
     if a.ndims != {1} or b.ndims != {1}:
         raise KernelError("np.outer has a derived gradient for arrays with one axis")
     yield a, read("g @ b", g=g, b=b)
     yield b, read("a @ g", g=g, a=a)
-
-
-@_rule("astype copy ascontiguousarray asarray", "a", "dtype", is_elementwise=True)
-def _same(read: Read, node: Node, g: Node) -> Terms:
-    yield node.arguments["a"], g

@@ -135,6 +135,13 @@ EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
     "softmax": ("scipy.special.softmax(x, axis=-1) * w", [array(3, 4), array(3, 4)]),
     "log_softmax": ("scipy.special.log_softmax(x, axis=0) * w", [array(3, 4), array(3, 4)]),
     "logsumexp": ("scipy.special.logsumexp(x, axis=1) * w", [array(3, 4), array(3)]),
+    "entropies": ("scipy.special.entr(x) * w + scipy.special.rel_entr(x, w)", [array(3, 4), array(4)]),
+    "kl_div": ("scipy.special.kl_div(x, w) * scipy.special.xlog1py(w, x)", [array(3, 4), array(4)]),
+    "huber": ("scipy.special.huber(w, x - 0.5) * x + scipy.special.huber(0.3, x * w)", [array(3, 4), array(4)]),
+    "pseudo_huber": ("scipy.special.pseudo_huber(w, x) + scipy.special.pseudo_huber(2.0, w)", [array(3, 4), array(4)]),
+    "ndtr": ("x * scipy.special.ndtr(x) + scipy.special.log_expit(w)", [array(3, 4), array(4)]),
+    "diff": ("np.diff(x) * w + np.diff(x, axis=0).sum()", [array(3, 4), array(3, 3)]),
+    "repeat": ("np.repeat(x, 2, axis=-1) * w + np.repeat(x, 3).sum()", [array(3, 4), array(3, 8)]),
     "take_along_axis": ("np.take_along_axis(x, np.array([[1], [-1]]), axis=-1)[:, 0] * w", [array(2, 4), array(2)]),
     "sort": ("np.sort(x, axis=0) * w + np.sort(w)", [array(3, 4), array(3, 4)]),
     "pad": ("np.pad(x, ((0, 0), (1, 2))) ** 2 * w", [array(3, 4), array(3, 7)]),
@@ -347,6 +354,13 @@ def test_a_function_of_a_notebook() -> None:
     x = array(5)
     slopes = (gelu(x + H) - gelu(x - H)) / (2 * H)
     np.testing.assert_allclose(namespace["gelu_backward"](x, np.ones(5), slope=1.702), slopes, rtol=1e-6)
+
+
+def test_the_names_of_results_are_no_parameters() -> None:
+    def distance(x, y, dy_):  # type: ignore[no-untyped-def]
+        return (x - y) ** 2 * dy_
+
+    assert pykernels.derive(distance).startswith("def distance_backward(x, y, dy_, dy__):\n")
 
 
 def test_a_function_without_source_is_refused() -> None:

@@ -1,0 +1,160 @@
+"""The derivatives of functions that move elements: to other axes, to other places, into other arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pykernels.adjoint.nodes import Node, Read
+from pykernels.adjoint.rules import RULES, Terms, axis_of, rule
+from pykernels.base.errors import KernelError
+
+#: `RULES` with those of this module.
+__all__ = ["RULES"]
+
+# ---- the order and number of axes
+
+
+@rule("transpose permute_dims", "a", "axes")
+def _transpose(read: Read, node: Node, g: Node) -> Terms:
+    axes = node.arguments.get("axes")
+    g = read("g.T", g=g) if axes is None else read("np.transpose(g, np.argsort(axes))", g=g, axes=axes)
+    yield node.arguments["a"], g
+
+
+@rule("swapaxes", "a", "axis1", "axis2")
+def _swapaxes(read: Read, node: Node, g: Node) -> Terms:
+    yield node.arguments["a"], read("np.swapaxes(g, axis1, axis2)", g=g, **_rest(node))
+
+
+@rule("moveaxis", "a", "source", "destination")
+def _moveaxis(read: Read, node: Node, g: Node) -> Terms:
+    yield node.arguments["a"], read("np.moveaxis(g, destination, source)", g=g, **_rest(node))
+
+
+@rule("squeeze", "a", "axis")
+def _squeeze(read: Read, node: Node, g: Node) -> Terms:
+    if "axis" in node.arguments:
+        yield node.arguments["a"], read("np.expand_dims(g, axis)", g=g, axis=node.arguments["axis"])
+    else:
+        yield from _reshape(read, node, g)
+
+
+@rule("reshape ravel flatten expand_dims", "a", "*")
+def _reshape(read: Read, node: Node, g: Node) -> Terms:
+    yield node.arguments["a"], read("g.reshape(a.shape)", g=g, a=node.arguments["a"])
+
+
+@rule("flip", "a", "axis")
+def _flip(read: Read, node: Node, g: Node) -> Terms:
+    keywords = ", axis=axis" if "axis" in node.arguments else ""
+    yield node.arguments["a"], read(f"np.flip(g{keywords})", g=g, **_rest(node))
+
+
+@rule("roll", "a", "shift", "axis")
+def _roll(read: Read, node: Node, g: Node) -> Terms:
+    keywords = ", axis=axis" if "axis" in node.arguments else ""
+    yield node.arguments["a"], read(f"np.roll(g, -shift{keywords})", g=g, **_rest(node))
+
+
+def _rest(node: Node) -> dict[str, Node]:
+    return {name: value for name, value in node.arguments.items() if name != "a"}
+
+
+@rule("broadcast_to", "a", "shape")
+def _broadcast_to(read: Read, node: Node, g: Node) -> Terms:
+    yield node.arguments["a"], g
+
+
+# ---- along an axis
+
+
+@rule("cumsum", "a", "axis")
+def _cumsum(read: Read, node: Node, g: Node) -> Terms:
+    yield node.arguments["a"], read("np.flip(np.cumsum(np.flip(g, axis), axis), axis)", g=g, axis=axis_of(node))
+
+
+@rule("diff", "a", "n", "axis")
+def _diff(read: Read, node: Node, g: Node) -> Terms:
+    count, axis = (node.arguments.get(name) for name in ("n", "axis"))
+    if (count is not None and count.number != 1) or (axis is not None and axis.number not in (0, -1)):
+        raise KernelError("np.diff has a derived gradient for n=1 along axis 0 or -1")
+    at, before = (0, "") if axis is not None and axis.number == 0 else (-1, "..., ")
+    first, inner, last = f"-g[{before}:1]", f"g[{before}:-1] - g[{before}1:]", f"g[{before}-1:]"
+    yield node.arguments["a"], read(f"np.concatenate(({first}, {inner}, {last}), axis={at})", g=g)
+
+
+@rule("repeat", "a", "repeats", "axis")
+def _repeat(read: Read, node: Node, g: Node) -> Terms:
+    a, repeats, axis = (node.arguments.get(name) for name in ("a", "repeats", "axis"))
+    assert a is not None and repeats is not None
+    if any(np.ndim(value) for value in repeats.values) or (axis is not None and axis.number != -1):
+        raise KernelError("np.repeat has a derived gradient for a number of repeats, of all elements or along axis -1")
+    yield a, read("np.sum(g.reshape(a.shape + (repeats,)), axis=-1)", a=a, g=g, repeats=repeats)
+
+
+@rule("tril triu", "a", "k")
+def _triangle(read: Read, node: Node, g: Node) -> Terms:
+    k = ", k" if "k" in node.arguments else ""
+    yield node.arguments["a"], read(f"np.{node.op}(g{k})", g=g, **_rest(node))
+
+
+@rule("concatenate", "arrays", "axis")
+def _concatenate(read: Read, node: Node, g: Node) -> Terms:
+    arrays, axis = node.arguments["arrays"], node.arguments.get("axis", read("0"))
+    if not isinstance(axis.number, int) or arrays.op != "tuple":
+        raise KernelError("np.concatenate has a derived gradient if its arrays and its axis are written in place")
+    before = ":, " * axis.number if axis.number >= 0 else "..., "
+    after = "" if axis.number >= 0 else ", :" * (-axis.number - 1)
+    *others, last = arrays.operands
+    begin: dict[str, Node] = {}
+    for each in others:
+        end = read("begin + length" if begin else "length", length=read("a.shape[axis]", a=each, axis=axis), **begin)
+        yield each, read(f"g[{before}{'begin' if begin else ''}:end{after}]", g=g, end=end, **begin)
+        begin = {"begin": end}
+    yield last, read(f"g[{before}begin:{after}]", g=g, **begin) if begin else g
+
+
+@rule("stack", "arrays", "axis")
+def _stack(read: Read, node: Node, g: Node) -> Terms:
+    arrays, axis = node.arguments["arrays"], node.arguments.get("axis", read("0"))
+    if not isinstance(axis.number, int) or arrays.op != "tuple":
+        raise KernelError("np.stack has a derived gradient if its arrays and its axis are written in place")
+    before = ":, " * axis.number if axis.number >= 0 else "..., "
+    after = "" if axis.number >= 0 else ", :" * (-axis.number - 1)
+    for at, each in enumerate(arrays.operands):
+        yield each, read(f"g[{before}{at}{after}]", g=g)
+
+
+@rule("take", "a", "indices", "axis")
+def _take(read: Read, node: Node, g: Node) -> Terms:
+    raise KernelError("np.take has a derived gradient along axis 0; write x[:, indices] for others")
+
+
+@rule("take_along_axis", "a", "indices", "axis")
+def _take_along_axis(read: Read, node: Node, g: Node) -> Terms:
+    a, indices = node.arguments["a"], node.arguments["indices"]
+    if axis_of(node).number != -1 or any(shape[-1] != 1 for shape in indices.shapes):
+        raise KernelError("np.take_along_axis has a derived gradient for one index in each line along axis -1")
+    yield a, read("np.where(np.arange(a.shape[-1]) == indices % a.shape[-1], g, 0)", a=a, indices=indices, g=g)
+
+
+@rule("sort", "a", "axis")
+def _sort(read: Read, node: Node, g: Node) -> Terms:
+    a, axis = node.arguments["a"], node.arguments.get("axis", read("-1"))
+    order = read("np.argsort(a, axis=axis, kind='stable')", a=a, axis=axis)
+    places = read("np.argsort(order, axis=axis)", order=order, axis=axis)
+    yield a, read("np.take_along_axis(g, places, axis=axis)", g=g, places=places, axis=axis)
+
+
+@rule("pad", "a", "pad_width")
+def _pad(read: Read, node: Node, g: Node) -> Terms:
+    a, widths = node.arguments["a"], node.arguments["pad_width"]
+    pairs = widths.operands
+    if widths.op != "tuple" or any(pair.op != "tuple" or len(pair.operands) != 2 for pair in pairs):
+        raise KernelError("np.pad has a derived gradient for zeros, with a pair of widths for every axis")
+    names, slices = {"a": a, "g": g}, []
+    for at, pair in enumerate(pairs):
+        names[f"begin{at}"] = pair.operands[0]
+        whole = all(width.number == 0 for width in pair.operands)
+        slices.append(":" if whole else f"begin{at} : begin{at} + a.shape[{at}]")
+    yield a, read(f"g[{', '.join(slices)}]", **names)
