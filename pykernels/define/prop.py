@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pykernels.base.abi import AttrType
 from pykernels.base.attributes import parse_value, type_name
+from pykernels.base.errors import DefinitionError
 from pykernels.define.declared import Attribute
 
 Shape = Sequence[int]
@@ -19,10 +20,11 @@ Shape = Sequence[int]
 class CustomOpProp:
     """Describes an op; each ``<op>_py_def.py`` contains one subclass.
 
-    The parameters of a subclass's constructor are the attributes of the op. An annotation gives the type of an
-    attribute (``int``, ``float``, ``bool``, ``str``, ``tuple[int, ...]``, ``list[float]``, ``np.dtype``, or an
-    ``AttrType`` of `base.abi`). Without an annotation, the default gives it; a parameter with neither is a string, as
-    in MXNet.
+    A subclass sets the variables below, or overrides the methods that read them, as in MXNet. Its other annotated
+    variables are the attributes of the op: ``slope: float = 0.01``. If it has a constructor, the parameters of that are
+    the attributes instead. An annotation gives the type of an attribute (``int``, ``float``, ``bool``, ``str``,
+    ``tuple[int, ...]``, ``list[float]``, ``np.dtype``, or an ``AttrType`` of `base.abi`). Without an annotation, the
+    default of a parameter gives it; a parameter with neither is a string, as in MXNet.
 
     Parameters
     ----------
@@ -32,11 +34,23 @@ class CustomOpProp:
 
     Attributes
     ----------
+    arguments, outputs : sequence of str
+        The names of the inputs and outputs.
+    auxiliary_states : sequence of str
+        The names of further inputs that ``forward`` changes in place, such as moving averages. They follow the others.
+    backward : str or None
+        What the gradient is computed from, and the gradients that it gives, as in a C++ definition: ``"y, dy -> dx"``.
+        None if the op has no gradient. By default, the gradient is computed from the gradients of the outputs, the
+        inputs and the outputs, and all inputs have one.
     split_for_each_axis : bool
         Set it to True in the class of an elementwise op, so that OneFlow may split all tensors along any axis to
         distribute them over several devices. Otherwise every device has the whole tensors.
     """
 
+    arguments: Sequence[str] = ("data",)
+    outputs: Sequence[str] = ("output",)
+    auxiliary_states: Sequence[str] = ()
+    backward: str | None = ""
     split_for_each_axis = False
 
     def __init__(self, need_top_grad: bool = True) -> None:
@@ -44,18 +58,15 @@ class CustomOpProp:
 
     def list_arguments(self) -> Sequence[str]:
         """Return the names of the inputs."""
-        return ["data"]
+        return self.arguments
 
     def list_outputs(self) -> Sequence[str]:
         """Return the names of the outputs."""
-        return ["output"]
+        return self.outputs
 
     def list_auxiliary_states(self) -> Sequence[str]:
-        """Return the names of further inputs that ``forward`` changes in place, such as moving averages.
-
-        They follow the other inputs.
-        """
-        return []
+        """Return the names of `auxiliary_states`."""
+        return self.auxiliary_states
 
     def infer_shape(self, in_shape: list[list[int]]) -> tuple[Sequence[Shape], ...]:
         """Return the shapes of inputs and outputs.
@@ -84,7 +95,12 @@ class CustomOpProp:
 
         The backward kernel receives the tensors in the order in which they are returned. Inputs may be left out.
         """
-        return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
+        if not self.backward:
+            return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
+        outputs = self.list_outputs()
+        known = dict(zip([f"d{name}" for name in outputs], out_grad))
+        known |= dict(zip([*self.list_arguments(), *outputs], [*in_data, *out_data]))
+        return [known[name] for name in _known(self.backward, 0, known)]
 
     def list_gradients(self) -> Sequence[str]:
         """Return the names of the inputs that have a gradient; by default all of them.
@@ -93,7 +109,26 @@ class CustomOpProp:
         labels or indices, have no gradient, and no array is allocated for it. If the list is empty, the op has no
         gradient and needs no backward kernel.
         """
-        return self.list_arguments()
+        if not self.backward:
+            return [] if self.backward is None else self.list_arguments()
+        names = {f"d{name}": name for name in self.list_arguments()}
+        given = _known(self.backward, 1, names)
+        if given != [name for name in names if name in given]:
+            raise DefinitionError(f"backward = {self.backward!r}: write the gradients in the order of the inputs")
+        return [names[name] for name in given]
+
+
+def _known(backward: str, side: int, known: Collection[str]) -> list[str]:
+    """Return the names on one side of the arrow; raise `DefinitionError` if they are not all known."""
+    sides = backward.split("->")
+    if len(sides) != 2:
+        raise DefinitionError(f'backward = {backward!r}: write "y, dy -> dx", or None for no gradient')
+    names = [name.strip() for name in sides[side].split(",")]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        what = "gives no" if side else "cannot be computed from"
+        raise DefinitionError(f"backward = {backward!r}: the gradient {what} {unknown[0]!r}, only {', '.join(known)}")
+    return names
 
 
 _SCALARS: dict[Any, AttrType] = {
@@ -114,15 +149,36 @@ _LISTS = {
 
 
 def attributes_of(prop: type[CustomOpProp]) -> tuple[Attribute, ...]:
-    """Return the attributes that the constructor of `prop` declares; raise `ValueError` if one is not allowed."""
-    if prop.__init__ is CustomOpProp.__init__:
-        return ()
+    """Return the attributes that the variables of `prop` declare, or else its constructor.
+
+    This raises `ValueError` if one is not allowed.
+    """
     try:
-        parameters = list(inspect.signature(prop.__init__, eval_str=True).parameters.values())[1:]
+        if has_constructor(prop):
+            parameters = list(inspect.signature(prop.__init__, eval_str=True).parameters.values())[1:]
+        else:
+            parameters = list(_variables(prop))
     except Exception as error:
         # Evaluating the text of an annotation can raise any exception.
-        raise ValueError(f"an annotation of its constructor cannot be read: {error}") from None
+        raise ValueError(f"an annotation cannot be read: {error}") from None
     return tuple(map(_attribute, parameters))
+
+
+def has_constructor(prop: type[CustomOpProp]) -> bool:
+    """Return whether the class has a constructor of its own."""
+    return prop.__init__ is not CustomOpProp.__init__
+
+
+def _variables(prop: type[CustomOpProp]) -> Iterator[inspect.Parameter]:
+    """Yield the annotated variables of a class and its bases that `CustomOpProp` does not have."""
+    found: dict[str, Any] = {}
+    for each in reversed(prop.__mro__):
+        if issubclass(each, CustomOpProp):
+            found |= inspect.get_annotations(each, eval_str=True)
+    for name, annotation in found.items():
+        if not hasattr(CustomOpProp, name) and typing.get_origin(annotation) is not typing.ClassVar:
+            default = getattr(prop, name, inspect.Parameter.empty)
+            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _attribute(parameter: inspect.Parameter) -> Attribute:

@@ -15,7 +15,7 @@ from pykernels.base.attributes import sample_value
 from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.declared import Attribute
 from pykernels.define.instance import UNKNOWN, TensorSpec
-from pykernels.define.prop import CustomOpProp, attributes_of
+from pykernels.define.prop import CustomOpProp, attributes_of, has_constructor
 
 #: In place of a dtype number: the dtype of the first tensor that the gradient depends on.
 AS_THE_FIRST = 0
@@ -79,7 +79,12 @@ class PropOps:
         return bare
 
     def _instance(self, values: Mapping[str, Any]) -> CustomOpProp:
-        return self._prop(**{a.name: _for_constructor(a, values[a.name]) for a in self.attributes})
+        given = {a.name: _for_constructor(a, values[a.name]) for a in self.attributes}
+        if has_constructor(self._prop):
+            return self._prop(**given)
+        made = self._prop()
+        vars(made).update(given)
+        return made
 
     def _dependencies(self, described: CustomOpProp, arguments: Sequence[str]) -> list[Dependency]:
         blobs = [Dependency(f"d{name}", "D", name) for name in self.outputs]

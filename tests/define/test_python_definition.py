@@ -161,6 +161,48 @@ def test_an_elementwise_op_needs_nothing_but_a_class(tmp_path: Path) -> None:
     assert signatures(forward, [[spec(2)]], {}) == []
 
 
+def test_variables_say_what_methods_say(tmp_path: Path) -> None:
+    definition = _load(
+        tmp_path,
+        """
+        from typing import ClassVar
+
+        class Base(pykernels.CustomOpProp):
+            arguments = ["x", "labels"]
+            outputs = ["y"]
+            slope: float
+
+        class Loss(Base):
+            auxiliary_states = ["mean"]
+            backward = "labels, dy, y -> dx"
+            slope: float = 0.5
+            axes: "tuple[int, ...]" = (1, 2)
+            mode: str
+            count: ClassVar[int] = 3
+
+            def infer_shape(self, in_shape):
+                x, labels = in_shape
+                assert (self.slope, self.mode, self.count) == (0.25, "far", 3)
+                return [x, labels], [x[: len(self.axes)]], [x]
+        """,
+    )
+    forward, backward = definition.ops["op_forward"], definition.ops["op_backward"]
+    assert forward.schema() == (
+        "op_forward(x, labels, mean!, *, slope: float = 0.5, axes: list[int64] = (1, 2), mode: string) -> y"
+    )
+    assert backward.schema().startswith("op_backward(labels, dy, y, mean, ")
+    assert backward.schema().endswith(" -> dx")
+    values = forward.parse_attributes({"slope": 0.25, "mode": "far"})
+    x = TensorSpec((2, 3, 4), np.dtype(np.float32))
+    assert forward.infer([[x], [x], [x]], values) == [[TensorSpec((2, 3), np.dtype(np.float32))]]
+
+
+def test_none_is_no_gradient(tmp_path: Path) -> None:
+    definition = _load(tmp_path, "class Step(pykernels.CustomOpProp):\n        backward = None")
+    assert list(definition.ops) == ["op_forward"]
+    assert OpFlag.NO_GRADIENT in definition.ops["op_forward"].flags
+
+
 def test_an_elementwise_op_can_be_split_along_each_axis(tmp_path: Path) -> None:
     text = """
         class Sum(pykernels.CustomOpProp):
@@ -334,6 +376,7 @@ def test_a_constructor_that_refuses_sample_values_is_not_asked_for_names(tmp_pat
 
 
 _INIT = "class P(pykernels.CustomOpProp):\n    def __init__(self, "
+_VARIABLES = "class P(pykernels.CustomOpProp):\n    arguments, outputs = ['x', 'w'], ['y']\n    "
 
 
 @pytest.mark.parametrize(
@@ -351,7 +394,13 @@ _INIT = "class P(pykernels.CustomOpProp):\n    def __init__(self, "
         (_INIT + "a=None): super().__init__()", "the type of attribute 'a'"),
         (_INIT + "a: set): super().__init__()", "the type of attribute 'a'"),
         (_INIT + "a: int = 'x'): super().__init__()", "the default of attribute 'a', 'x', is no int64"),
-        (_INIT + "a: 'nope'): super().__init__()", "an annotation of its constructor cannot be read: name 'nope'"),
+        (_INIT + "a: 'nope'): super().__init__()", "an annotation cannot be read: name 'nope'"),
+        (_VARIABLES + "backward = 'x, dy'", "backward = 'x, dy': write \"y, dy -> dx\", or None for no gradient"),
+        (_VARIABLES + "backward = 'z -> dx'", "the gradient cannot be computed from 'z', only dy, x, w, y"),
+        (_VARIABLES + "backward = 'dy -> x'", "the gradient gives no 'x', only dx, dw"),
+        (_VARIABLES + "backward = 'dy -> dw, dx'", "write the gradients in the order of the inputs"),
+        (_VARIABLES + "a: set", "the type of attribute 'a'"),
+        (_VARIABLES + "a: int = 'x'", "the default of attribute 'a', 'x', is no int64"),
         (
             "class P(pykernels.CustomOpProp):\n    def list_outputs(self): return []",
             "list_outputs names no output",
