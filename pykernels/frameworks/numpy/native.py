@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.base import paths
+from pykernels.base import locks, paths
 from pykernels.base.errors import BuildError, CacheError, CompileFailed, PykernelsWarning
 from pykernels.build import toolchain
 
 _NAME = "numpy_registrar"
 
 
-@functools.cache
+_lock = locks.Lock("building the registrar for NumPy")
+
+
 def make_call() -> Callable[..., Any] | None:
     """Return ``make_call`` of ``registry/numpy.cpp``; None if it cannot be built here.
 
@@ -30,6 +32,12 @@ def make_call() -> Callable[..., Any] | None:
     PykernelsWarning
         There is a compiler, but what it makes does not work.
     """
+    with _lock:
+        return _find()
+
+
+@functools.cache
+def _find() -> Callable[..., Any] | None:
     try:
         return _load(_compile())
     except (CompileFailed, ImportError) as error:

@@ -147,10 +147,10 @@ def test_where_nothing_can_be_built_calls_go_through_python(error: Exception, mo
         raise error
 
     monkeypatch.setattr(native, "_compile", refuse)
-    native.make_call.cache_clear()
+    native._find.cache_clear()
     told = pytest.warns(PykernelsWarning, match="no symbol") if isinstance(error, ImportError) else nullcontext()
     try:
         with told:
             assert native.make_call() is None
     finally:
-        native.make_call.cache_clear()
+        native._find.cache_clear()
