@@ -65,6 +65,7 @@ def _compile() -> Path:
     python = Path(sysconfig.get_paths()["include"])
     if not (python / "Python.h").exists():
         raise BuildError(f"there is no {python / 'Python.h'}")
+    toolchain.compiler()  # or nothing is written
     headers: Sequence[str] = (str(python), np.get_include())
     return toolchain.build_shared(
         _NAME,

@@ -54,28 +54,10 @@ def _logsumexp(
 # ---- functions of elements; for other dtypes than these, SciPy computes in a dtype of its own
 
 
-def _cbrt(x: _Value) -> _Value:
-    if x.dtype not in (np.float32, np.float64):
-        raise NotImplementedError
-    return np.cbrt(x)
-
-
 def _entr(x: _Value) -> _Value:
     if x.dtype not in (np.float32, np.float64):
         raise NotImplementedError
     return np.where(x > 0, -x * np.log(x), np.where(x < 0, x.dtype.type(-np.inf), x * x.dtype.type(0)))
-
-
-def _exp2(x: _Value) -> _Value:
-    if x.dtype not in (np.float32, np.float64):
-        raise NotImplementedError
-    return np.exp2(x)
-
-
-def _expm1(x: _Value) -> _Value:
-    if x.dtype not in (np.float32, np.float64):
-        raise NotImplementedError
-    return np.expm1(x)
 
 
 def _huber(delta: _Value, r: _Value) -> _Value:
@@ -91,12 +73,6 @@ def _kl_div(x: _Value, y: _Value) -> _Value:
         raise NotImplementedError
     other = np.where((x == 0) & (y >= 0), y, np.where(np.isnan(x + y), x + y, x.dtype.type(np.inf)))
     return np.where((x > 0) & (y > 0), x * np.log(x / y) - x + y, other)
-
-
-def _log1p(x: _Value) -> _Value:
-    if x.dtype not in (np.float32, np.float64):
-        raise NotImplementedError
-    return np.log1p(x)
 
 
 def _log_expit(x: _Value) -> _Value:
@@ -128,12 +104,6 @@ def _rel_entr(x: _Value, y: _Value) -> _Value:
     return np.where((x > 0) & (y > 0), x * np.log(x / y), other)
 
 
-def _round(x: _Value) -> _Value:
-    if x.dtype not in (np.float32, np.float64):
-        raise NotImplementedError
-    return np.rint(x)
-
-
 def _softplus(x: _Value) -> _Value:
     if x.dtype not in (np.float32, np.float64):
         raise NotImplementedError
@@ -147,20 +117,15 @@ def _xlog1py(x: _Value, y: _Value) -> _Value:
 
 
 _BY_NAME: dict[str, Callable[..., Any]] = {
-    "cbrt": _cbrt,
     "entr": _entr,
-    "exp2": _exp2,
-    "expm1": _expm1,
     "huber": _huber,
     "kl_div": _kl_div,
-    "log1p": _log1p,
     "log_expit": _log_expit,
     "log_softmax": _log_softmax,
     "logsumexp": _logsumexp,
     "ndtr": _ndtr,
     "pseudo_huber": _pseudo_huber,
     "rel_entr": _rel_entr,
-    "round": _round,
     "softmax": _softmax,
     "softplus": _softplus,
     "xlog1py": _xlog1py,

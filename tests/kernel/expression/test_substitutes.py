@@ -159,8 +159,7 @@ def test_elementwise_functions_of_scipy(tmp_path: Path, dtype: type) -> None:
     x[0, :6], x[1, 0], x[1, 1] = (0, -0.0, 1, np.inf, -np.inf, np.nan), 0, 2
     y = np.roll(np.abs(x), 3, axis=1)
     texts = ["entr(x)", "rel_entr(x, y)", "kl_div(x, y)", "huber(1.25, x)", "huber(x, y)", "pseudo_huber(1.5, x)"]
-    texts += ["pseudo_huber(x, y)", "ndtr(x)", "softplus(x)", "log_expit(x)", "xlog1py(x, y)", "round(x)"]
-    texts += ["log1p(y)", "expm1(x)", "exp2(x)", "cbrt(x)"]
+    texts += ["pseudo_huber(x, y)", "ndtr(x)", "softplus(x)", "log_expit(x)", "xlog1py(x, y)"]
     found = [f"special.{text}" for text in texts if hasattr(special, text.partition("(")[0])]
     kernel = kernel_of(
         tmp_path, f"from scipy import special\ndef forward(args):\n    x, y = args\n    return {', '.join(found)}"
