@@ -16,9 +16,9 @@ import numpy as np
 
 from pykernels.base import locks, paths
 from pykernels.base.errors import BuildError, CacheError, CompileFailed, PykernelsWarning
-from pykernels.build import toolchain
+from pykernels.build import cache, toolchain
 
-_NAME = "numpy_registrar"
+_NAME, _KIND = "numpy_registrar", "registrars"
 
 
 _lock = locks.Lock("building the registrar for NumPy")
@@ -65,12 +65,13 @@ def _compile() -> Path:
     python = Path(sysconfig.get_paths()["include"])
     if not (python / "Python.h").exists():
         raise BuildError(f"there is no {python / 'Python.h'}")
-    toolchain.compiler()  # or nothing is written
+    if not any((cache.directory() / _KIND).glob(f"{_NAME}-*")):
+        toolchain.compiler()  # raises before a cache is made in vain
     headers: Sequence[str] = (str(python), np.get_include())
     return toolchain.build_shared(
         _NAME,
         [paths.REGISTRY / "numpy.cpp"],
-        kind="registrars",
+        kind=_KIND,
         flags=("-O1", *(f"-isystem{folder}" for folder in headers)),
         include=(paths.CPP_DEFS / "include",),
         key=(np.__version__, sys.implementation.cache_tag),
