@@ -70,7 +70,7 @@ struct Prepared {
   std::vector<ArrayType> inputs;
   std::vector<ArrayType> outputs;
   std::vector<int64_t> dims;  // of the inputs, then of the outputs
-  int64_t elements;           // of the first output
+  int64_t elements;  // the end of the range to compute, which begins at 0
   const pk_kernel* kernel;
   const pk_scalar* scalars;
   Reference owner;  // keeps the kernel and the scalars
@@ -173,17 +173,14 @@ bool ReadTypes(PyObject* arrays, std::vector<ArrayType>* types, std::vector<int6
 PyObject* remember(PyObject* self, PyObject* arguments) {
   PyObject *inputs = nullptr, *outputs = nullptr, *owner = nullptr;
   unsigned long long kernel = 0, scalars = 0;
-  if (!PyArg_ParseTuple(arguments, "O!O!KKO", &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &kernel, &scalars,
-                        &owner)) {
+  long long elements = 0;
+  if (!PyArg_ParseTuple(arguments, "O!O!KKLO", &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &kernel, &scalars,
+                        &elements, &owner)) {
     return nullptr;
   }
   std::vector<ArrayType> input_types, output_types;
   std::vector<int64_t> dims;
   if (ReadTypes(inputs, &input_types, &dims) && ReadTypes(outputs, &output_types, &dims)) {
-    int64_t elements = output_types.empty() ? 0 : 1;
-    if (elements) {
-      for (const npy_intp dim : output_types[0].dims()) elements *= dim;
-    }
     auto& prepared = Of(self).prepared;
     // What is forgotten may run Python code, which may call this object, so it goes last.
     std::shared_ptr<const Prepared> forgotten;
@@ -208,8 +205,8 @@ void DeleteCall(PyObject* self) {
 
 PyMethodDef call_methods[] = {
     {"remember", remember, METH_VARARGS,
-     "remember(inputs, outputs, kernel, scalars, owner): run the pk_kernel with the array of pk_scalar, which `owner` "
-     "keeps, when arrays like these are given, and return arrays like these outputs."},
+     "remember(inputs, outputs, kernel, scalars, elements, owner): when arrays like these are given, run the pk_kernel "
+     "with the array of pk_scalar, which `owner` keeps, up to that element, and return arrays like these outputs."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -60,6 +60,11 @@ def _rest(node: Node) -> dict[str, Node]:
     return {name: value for name, value in node.arguments.items() if name != "a"}
 
 
+def beside(axis: int) -> tuple[str, str]:
+    """Return what an index has before and after its part for an axis, to take all along the others."""
+    return (":, " * axis, "") if axis >= 0 else ("..., ", ", :" * (-axis - 1))
+
+
 @rule("broadcast_to", "a", "shape")
 def _broadcast_to(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], g
@@ -78,7 +83,8 @@ def _diff(read: Read, node: Node, g: Node) -> Terms:
     count, axis = (node.arguments.get(name) for name in ("n", "axis"))
     if (count is not None and count.number != 1) or (axis is not None and axis.number not in (0, -1)):
         raise KernelError("np.diff has a derived gradient for n=1 along axis 0 or -1")
-    at, before = (0, "") if axis is not None and axis.number == 0 else (-1, "..., ")
+    at = 0 if axis is not None and axis.number == 0 else -1
+    before, _ = beside(at)
     first, inner, last = f"-g[{before}:1]", f"g[{before}:-1] - g[{before}1:]", f"g[{before}-1:]"
     yield node.arguments["a"], read(f"np.concatenate(({first}, {inner}, {last}), axis={at})", g=g)
 
@@ -103,8 +109,7 @@ def _concatenate(read: Read, node: Node, g: Node) -> Terms:
     arrays, axis = node.arguments["arrays"], node.arguments.get("axis", read("0"))
     if not isinstance(axis.number, int) or arrays.op != "tuple":
         raise KernelError("np.concatenate has a derived gradient if its arrays and its axis are written in place")
-    before = ":, " * axis.number if axis.number >= 0 else "..., "
-    after = "" if axis.number >= 0 else ", :" * (-axis.number - 1)
+    before, after = beside(axis.number)
     *others, last = arrays.operands
     begin: dict[str, Node] = {}
     for each in others:
@@ -119,8 +124,7 @@ def _stack(read: Read, node: Node, g: Node) -> Terms:
     arrays, axis = node.arguments["arrays"], node.arguments.get("axis", read("0"))
     if not isinstance(axis.number, int) or arrays.op != "tuple":
         raise KernelError("np.stack has a derived gradient if its arrays and its axis are written in place")
-    before = ":, " * axis.number if axis.number >= 0 else "..., "
-    after = "" if axis.number >= 0 else ", :" * (-axis.number - 1)
+    before, after = beside(axis.number)
     for at, each in enumerate(arrays.operands):
         yield each, read(f"g[{before}{at}{after}]", g=g)
 

@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pykernels.adjoint.moves import RULES
+from pykernels.adjoint.moves import RULES, beside
 from pykernels.adjoint.nodes import Graph, Node, placeholder
 from pykernels.adjoint.recognition import recognised
 from pykernels.adjoint.simplify import simplified
@@ -275,7 +275,7 @@ class _Reader:
             raise self._refuse(
                 tree, "np.split has a derived gradient for a number of sections along an axis from the end"
             )
-        before, after = (":, " * axis, "") if axis >= 0 else ("..., ", ", :" * (-axis - 1))
+        before, after = beside(axis)
         length = read(self._graph, f"a.shape[{axis}] // n", a=array, n=sections)
         length.name = length.name or "length"
         items = []

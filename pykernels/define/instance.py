@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from pykernels.base import abi, dtypes
 from pykernels.base.errors import CallError
 from pykernels.define.declared import Argument, Declaration
+
+_T = TypeVar("_T")
 
 
 class TensorSpec(NamedTuple):
@@ -96,6 +99,12 @@ def arguments_of(arguments: Iterable[Argument]) -> list[list[TensorSpec]]:
 def specs_of(groups: Iterable[Iterable[np.ndarray]]) -> list[list[TensorSpec]]:
     """Return the shapes and dtypes of the arrays of each argument."""
     return [[TensorSpec(array.shape, array.dtype) for array in group] for group in groups]
+
+
+def grouped(flat: Iterable[_T], counts: Iterable[int]) -> list[list[_T]]:
+    """Return tensors that are given one after the other as groups of these numbers, one for each argument."""
+    rest = iter(flat)
+    return [list(itertools.islice(rest, count)) for count in counts]
 
 
 def described(arguments: Iterable[Argument], groups: Iterable[Iterable[TensorSpec]]) -> str:

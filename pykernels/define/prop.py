@@ -153,14 +153,16 @@ def attributes_of(prop: type[CustomOpProp]) -> tuple[Attribute, ...]:
 
     This raises `ValueError` if one is not allowed.
     """
+    in_constructor = has_constructor(prop)
     try:
-        if has_constructor(prop):
+        if in_constructor:
             parameters = list(inspect.signature(prop.__init__, eval_str=True).parameters.values())[1:]
         else:
             parameters = list(_variables(prop))
     except Exception as error:
         # Evaluating the text of an annotation can raise any exception.
-        raise ValueError(f"an annotation cannot be read: {error}") from None
+        what = "of its constructor" if in_constructor else "of its variables"
+        raise ValueError(f"an annotation {what} cannot be read: {error}") from None
     return tuple(map(_attribute, parameters))
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.machinery
+import importlib.util
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pykernels.base import paths
-from pykernels.base.errors import LoadError
+from pykernels.base.errors import BuildError, LoadError
 from pykernels.build import cache, toolchain
 
 #: Strings of the C++ library as before 2011, which OneFlow's and MXNet's libraries use. The flags have no effect if the
@@ -94,3 +98,24 @@ def open_library(path: Path) -> ctypes.CDLL:
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise LoadError(f"the registrar does not fit what is installed: {error}") from error
+
+
+def python_headers(what: str) -> Path:
+    """Return the folder of Python's headers, which `what` needs; raise `BuildError` if it lacks them."""
+    folder = Path(sysconfig.get_paths()["include"])
+    if not (folder / "Python.h").exists():
+        raise BuildError(
+            f"{what} needs Python's headers, but there is no {folder / 'Python.h'}; install them (Debian, Ubuntu: apt "
+            "install python3-dev)"
+        )
+    return folder
+
+
+def import_library(name: str, path: Path) -> Any:
+    """Import an extension module of a name from any file; raise `ImportError` as Python does."""
+    loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -12,6 +11,7 @@ from typing import Any, Protocol, cast
 from pykernels.base.errors import CallError
 from pykernels.base.frameworks import FRAMEWORKS
 from pykernels.base.importing import after_import, is_imported
+from pykernels.define.instance import grouped
 
 
 class Module(Protocol):
@@ -114,9 +114,7 @@ def bind(
     sizes = [len(group) for group in inputs]
 
     def call(*tensors: Any) -> list[Any]:
-        given = iter(tensors)
-        groups = [list(itertools.islice(given, size)) for size in sizes]
-        return framework.call(module, op_type, groups, attributes, counts)
+        return framework.call(module, op_type, grouped(tensors, sizes), attributes, counts)
 
     return call
 

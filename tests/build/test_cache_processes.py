@@ -134,7 +134,8 @@ def test_threads_that_call_a_kernel_for_the_first_time_at_once_compile_it_once(c
         assert results == [[0, 2]] * 8, results
         linked = [command for command in commands if "-shared" in command]
         of_kernels = [command for command in linked if not any(word.endswith("numpy.cpp") for word in command)]
-        assert len(of_kernels) == 1 >= len(linked) - 1, linked
+        assert len(of_kernels) == 1, linked
+        assert len(linked) - len(of_kernels) <= 1, linked  # the registrar for NumPy
     """
     assert end(start(program, cache)) == (0, "", "")
     assert len(list((cache / "kernels").glob("*/kernel.so"))) == 1

@@ -394,11 +394,12 @@ _VARIABLES = "class P(pykernels.CustomOpProp):\n    arguments, outputs = ['x', '
         (_INIT + "a=None): super().__init__()", "the type of attribute 'a'"),
         (_INIT + "a: set): super().__init__()", "the type of attribute 'a'"),
         (_INIT + "a: int = 'x'): super().__init__()", "the default of attribute 'a', 'x', is no int64"),
-        (_INIT + "a: 'nope'): super().__init__()", "an annotation cannot be read: name 'nope'"),
+        (_INIT + "a: 'nope'): super().__init__()", "an annotation of its constructor cannot be read: name 'nope'"),
         (_VARIABLES + "backward = 'x, dy'", "backward = 'x, dy': write \"y, dy -> dx\", or None for no gradient"),
         (_VARIABLES + "backward = 'z -> dx'", "the gradient cannot be computed from 'z', only dy, x, w, y"),
         (_VARIABLES + "backward = 'dy -> x'", "the gradient gives no 'x', only dx, dw"),
         (_VARIABLES + "backward = 'dy -> dw, dx'", "write the gradients in the order of the inputs"),
+        (_VARIABLES + "a: 'nope'", "an annotation of its variables cannot be read: name 'nope'"),
         (_VARIABLES + "a: set", "the type of attribute 'a'"),
         (_VARIABLES + "a: int = 'x'", "the default of attribute 'a', 'x', is no int64"),
         (

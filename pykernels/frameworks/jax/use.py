@@ -15,7 +15,7 @@ from pykernels.base.attributes import format_value
 from pykernels.base.refusals import RefusedCall
 from pykernels.define.declared import Argument
 from pykernels.define.definition import OpDef
-from pykernels.define.instance import TensorSpec
+from pykernels.define.instance import TensorSpec, grouped
 from pykernels.frameworks.jax import table
 
 _T = TypeVar("_T")
@@ -52,11 +52,11 @@ class Use:
 
     def inputs(self, flat: Iterable[_T]) -> list[list[_T]]:
         """Group inputs by argument."""
-        return _grouped(flat, self.input_counts)
+        return grouped(flat, self.input_counts)
 
     def outputs(self, flat: Iterable[_T]) -> list[list[_T]]:
         """Group outputs by argument."""
-        return _grouped(flat, self.output_counts)
+        return grouped(flat, self.output_counts)
 
     @property
     def states(self) -> range:
@@ -119,8 +119,3 @@ def places(arguments: Sequence[Argument], counts: Sequence[int]) -> list[tuple[s
 @functools.lru_cache(maxsize=4096)
 def _values(op: OpDef, attributes: tuple[tuple[str, str], ...]) -> dict[str, Any]:
     return op.parse_attributes(dict(attributes))
-
-
-def _grouped(flat: Iterable[_T], counts: Sequence[int]) -> list[list[_T]]:
-    rest = iter(flat)
-    return [[next(rest) for _ in range(count)] for count in counts]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import functools
-import importlib.machinery
-import importlib.util
 import sys
-import sysconfig
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +14,9 @@ import numpy as np
 from pykernels.base import locks, paths
 from pykernels.base.errors import BuildError, CacheError, CompileFailed, PykernelsWarning
 from pykernels.build import cache, toolchain
+from pykernels.frameworks.registrar_build import import_library, python_headers
 
 _NAME, _KIND = "numpy_registrar", "registrars"
-
-
 _lock = locks.Lock("building the registrar for NumPy")
 
 
@@ -39,7 +35,8 @@ def make_call() -> Callable[..., Any] | None:
 @functools.cache
 def _find() -> Callable[..., Any] | None:
     try:
-        return _load(_compile())
+        made: Callable[..., Any] = import_library(_NAME, _compile()).make_call
+        return made
     except (CompileFailed, ImportError) as error:
         warnings.warn(
             f"ops on NumPy's arrays are called through Python, which takes many times as long for small ones: {error}",
@@ -51,28 +48,15 @@ def _find() -> Callable[..., Any] | None:
     return None
 
 
-def _load(library: Path) -> Callable[..., Any]:
-    loader = importlib.machinery.ExtensionFileLoader(_NAME, str(library))
-    spec = importlib.util.spec_from_file_location(_NAME, library, loader=loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    made: Callable[..., Any] = module.make_call
-    return made
-
-
 def _compile() -> Path:
-    python = Path(sysconfig.get_paths()["include"])
-    if not (python / "Python.h").exists():
-        raise BuildError(f"there is no {python / 'Python.h'}")
+    python = python_headers("the registrar for NumPy")
     if not any((cache.directory() / _KIND).glob(f"{_NAME}-*")):
         toolchain.compiler()  # raises before a cache is made in vain
-    headers: Sequence[str] = (str(python), np.get_include())
     return toolchain.build_shared(
         _NAME,
         [paths.REGISTRY / "numpy.cpp"],
         kind=_KIND,
-        flags=("-O1", *(f"-isystem{folder}" for folder in headers)),
+        flags=("-O1", *(f"-isystem{folder}" for folder in (python, np.get_include()))),
         include=(paths.CPP_DEFS / "include",),
         key=(np.__version__, sys.implementation.cache_tag),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from pykernels.base import abi
 from pykernels.base.errors import CallError, KernelError
 from pykernels.call.arrays import KernelCall
-from pykernels.define.instance import new_outputs, specs_of
+from pykernels.define.instance import grouped, new_outputs, specs_of
 from pykernels.frameworks.numpy import native
 from pykernels.kernel import service
 from pykernels.kernel.build import BuiltKernel
@@ -44,19 +43,14 @@ def bind(
     It remembers what is prepared for arrays of the same shapes and dtypes, and then runs no Python code.
     """
     sizes = [len(group) for group in inputs]
-
-    def grouped(arrays: Sequence[Any]) -> list[list[Any]]:
-        rest = iter(arrays)
-        return [list(itertools.islice(rest, size)) for size in sizes]
-
     make_call = native.make_call()
     if make_call is None:
-        return lambda *arrays: call(module, op_type, grouped(arrays), attributes, counts)
+        return lambda *arrays: call(module, op_type, grouped(arrays, sizes), attributes, counts)
 
     def general(remembering: Any, *arrays: Any) -> tuple[np.ndarray, ...]:
-        ran, results = _run(module, op_type, grouped(arrays), attributes, counts)
+        ran, results = _run(module, op_type, grouped(arrays, sizes), attributes, counts)
         addresses = ctypes.addressof(ran.kernel.struct), ctypes.addressof(ran.scalars)
-        remembering.remember(arrays, tuple(results), *addresses, (ran.kernel, ran.scalars))
+        remembering.remember(arrays, tuple(results), *addresses, ran.elements, (ran.kernel, ran.scalars))
         return tuple(results)
 
     op = module.definition.ops[op_type]

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import importlib.machinery
 import importlib.metadata
-import importlib.util
 import sys
-import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ from pykernels.base import abi, paths
 from pykernels.base.errors import BuildError, LoadError
 from pykernels.define.definition import OpDef
 from pykernels.frameworks.installed import find_package
-from pykernels.frameworks.registrar_build import compile_registrar
+from pykernels.frameworks.registrar_build import compile_registrar, import_library, python_headers
 from pykernels.kernel import blas
 from pykernels.load.requests import LoadFn, reporting
 
@@ -69,12 +66,7 @@ def compile_library() -> Path:
     """
     version, package = versions()["OneFlow"], find_package("oneflow")
     assert package is not None
-    python = Path(sysconfig.get_paths()["include"])
-    if not (python / "Python.h").exists():
-        raise BuildError(
-            f"the registrar for OneFlow needs Python's headers, but there is no {python / 'Python.h'}; install them "
-            "(Debian, Ubuntu: apt install python3-dev)"
-        )
+    python = python_headers("the registrar for OneFlow")
     headers, ours = package / "include", paths.CPP_DEFS / "include"
     # Last: the wheel's headers contain a copy of old system headers, and ours replace OneFlow's elsewhere.
     late = (headers, headers / "glog-build", ours)
@@ -146,7 +138,7 @@ class Registrar:
         self._services = services
         self._load = LoadFn(reporting(load))
         try:
-            self._module = _import(library)
+            self._module = import_library(_NAME, library)
             tensor_type = ctypes.c_void_p.in_dll(internal, "_ZN7oneflow3one19PyTensorObject_TypeE")
             new_tensor = internal["_ZN7oneflow3one12PyTensor_NewERKSt10shared_ptrINS0_6TensorEE"]
         except (ImportError, ValueError, AttributeError) as error:
@@ -219,12 +211,3 @@ class Registrar:
         if watcher:
             ctypes.c_void_p.in_dll(self._internal, _WATCHER).value = watcher
         return bool(watcher)
-
-
-def _import(library: Path) -> Any:
-    loader = importlib.machinery.ExtensionFileLoader(_NAME, str(library))
-    spec = importlib.util.spec_from_file_location(_NAME, library, loader=loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module

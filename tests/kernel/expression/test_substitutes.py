@@ -74,8 +74,7 @@ def test_functions_of_one_axis(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression",
-    ["np.round(x, 2)", "x.round(1)", "np.around(x, decimals=3)", "np.round(x, -1)", "np.sinc(x)"],
+    "expression", ["np.round(x, 2)", "x.round(1)", "np.around(x, decimals=3)", "np.round(x, -1)", "np.sinc(x)"]
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_elementwise_functions(tmp_path: Path, expression: str, dtype: type) -> None:
