@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pykernels.adjoint.nodes import Node, Read
-from pykernels.adjoint.rules import RULES, Terms, axis_of, rule
+from pykernels.adjoint.rules import RULES, Terms, axis_of, beside, rule
 from pykernels.base.errors import KernelError
 
 #: `RULES` with those of this module.
@@ -58,11 +58,6 @@ def _roll(read: Read, node: Node, g: Node) -> Terms:
 
 def _rest(node: Node) -> dict[str, Node]:
     return {name: value for name, value in node.arguments.items() if name != "a"}
-
-
-def beside(axis: int) -> tuple[str, str]:
-    """Return what an index has before and after its part for an axis, to take all along the others."""
-    return (":, " * axis, "") if axis >= 0 else ("..., ", ", :" * (-axis - 1))
 
 
 @rule("broadcast_to", "a", "shape")
@@ -138,7 +133,7 @@ def _take(read: Read, node: Node, g: Node) -> Terms:
 def _take_along_axis(read: Read, node: Node, g: Node) -> Terms:
     a, indices = node.arguments["a"], node.arguments["indices"]
     if axis_of(node).number != -1 or any(shape[-1] != 1 for shape in indices.shapes):
-        raise KernelError("np.take_along_axis has a derived gradient for one index in each line along axis -1")
+        raise KernelError("np.take_along_axis has a derived gradient along axis -1, for matrices or one index a line")
     yield a, read("np.where(np.arange(a.shape[-1]) == indices % a.shape[-1], g, 0)", a=a, indices=indices, g=g)
 
 

@@ -40,6 +40,8 @@ class Node:
     name: str = ""
     #: Where the kernel computes it: ``file:line``.
     place: str = ""
+    #: Whether it is a result of the forward pass, which the gradient may read instead of computing it.
+    is_result: bool = False
 
     def __repr__(self) -> str:
         return f"Node({self.op!r}: {ast.unparse(self.expression())})"

@@ -13,15 +13,21 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pykernels.adjoint.moves import RULES, beside
-from pykernels.adjoint.nodes import Graph, Node, placeholder
+from pykernels.adjoint.moves import RULES
+from pykernels.adjoint.nodes import Graph, Node, in_order, placeholder
 from pykernels.adjoint.recognition import recognised
+from pykernels.adjoint.rules import beside
 from pykernels.adjoint.simplify import simplified
 from pykernels.base.errors import KernelError
 from pykernels.kernel.expression import operations
 from pykernels.kernel.read.ownership import is_users
 
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+# A loop of more turns is not written out.
+_MOST_TURNS = 16
+# What a statement is, and what to write instead.
+_LOOP = ("a loop", f"write it with arrays, or over a range or tuple of at most {_MOST_TURNS} items, in place")
+_REFUSED = {ast.For: _LOOP, ast.While: _LOOP, ast.If: ("an `if`", "write np.where")}
 # Attributes of arrays that do not depend on the elements.
 _FACTS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes"})
 
@@ -98,12 +104,25 @@ class _Reader:
         elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             left = ast.Name(statement.target.id, ast.Load())
             self._assign(statement.target, self.expression(ast.BinOp(left, statement.op, statement.value)))
+        elif isinstance(statement, ast.For) and not statement.orelse and (items := self._written_out(statement.iter)):
+            for item in items:
+                self._assign(statement.target, item)
+                for each in statement.body:
+                    self._statement(each)
         elif not self._has_no_effect(statement):
-            what = {ast.For: "a loop", ast.While: "a loop", ast.If: "an `if`"}.get(type(statement), "this statement")
-            cure = (
-                "write it with arrays" if what == "a loop" else "write np.where" if "if" in what else "use expressions"
-            )
+            what, cure = _REFUSED.get(type(statement), ("this statement", "use expressions"))
             raise self._refuse(statement, f"{what} has no derived gradient; {cure}")
+
+    def _written_out(self, tree: ast.expr) -> Sequence[Node]:
+        """Return what a loop goes through if that is written in place and short; no items if it is not."""
+        items = self.expression(tree)
+        if items.op == "tuple":
+            return items.operands if len(items.operands) <= _MOST_TURNS else ()
+        leaves = {node.op for node in in_order([items]) if not node.operands}
+        if not leaves <= {"number", "constant"} or not isinstance(items.values[0], range):
+            return ()
+        numbers = items.values[0][: _MOST_TURNS + 1]
+        return [self._graph.node("number", ast.Constant(n)) for n in numbers] if len(numbers) <= _MOST_TURNS else ()
 
     @staticmethod
     def _has_no_effect(statement: ast.stmt) -> bool:

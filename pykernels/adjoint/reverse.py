@@ -34,6 +34,7 @@ def gradients_of(
         found[node] = _added(graph, reads, found[node], term) if node in found else term
 
     for result, slope in zip(results, slopes):
+        result.is_result = True
         if result.active:
             add(result, slope)
     for node in reversed(order):

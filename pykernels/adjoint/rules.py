@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,11 @@ def axis_of(node: Node) -> Node:
     return node.arguments["axis"]
 
 
+def beside(axis: int) -> tuple[str, str]:
+    """Return what an index has before and after its part for an axis, to take all along the others."""
+    return (":, " * axis, "") if axis >= 0 else ("..., ", ", :" * (-axis - 1))
+
+
 @rule("sum", "a", "axis", "keepdims")
 def _sum(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], _restored(read, node, g)
@@ -123,13 +128,48 @@ def _mean(read: Read, node: Node, g: Node) -> Terms:
 @rule("max amax min amin", "a", "axis", "keepdims")
 def _extreme(read: Read, node: Node, g: Node) -> Terms:
     """Share the gradient among the elements that are equal to the extreme one."""
-    a, axis = node.arguments["a"], node.arguments.get("axis")
-    is_it = read("a == y", a=a, y=_restored(read, node, node))
-    if axis is None or axis.values[0] is None:
-        ties = read("np.sum(is_it, dtype=a.dtype)", is_it=is_it, a=a)
-    else:
-        ties = read("np.sum(is_it, axis=axis, keepdims=True, dtype=a.dtype)", is_it=is_it, axis=axis, a=a)
+    a = node.arguments["a"]
+    is_it = read("a == y", a=a, y=_restored(read, node, _computed(node)))
+    ties = _ties(read, node, is_it)
     yield a, read("np.where(is_it, g / ties, 0)", is_it=is_it, ties=ties, g=_restored(read, node, g))
+
+
+def _computed(node: Node) -> Node:
+    """Return a reduction, to compare its elements with: it is not read where these are computed, and may differ."""
+    return replace(node, is_result=False) if node.is_result and node.arguments["a"].op != "input" else node
+
+
+def _ties(read: Read, node: Node, is_it: Node) -> Node:
+    """Return how many elements are the extreme one of those that a reduction folds."""
+    a, axis = node.arguments["a"], node.arguments.get("axis")
+    if axis is None or axis.values[0] is None:
+        return read("np.sum(is_it, dtype=a.dtype)", is_it=is_it, a=a)
+    return read("np.sum(is_it, axis=axis, keepdims=True, dtype=a.dtype)", is_it=is_it, axis=axis, a=a)
+
+
+@rule("prod", "a", "axis", "keepdims")
+def _prod(read: Read, node: Node, g: Node) -> Terms:
+    """Multiply by all other elements: those before and those behind, so that an element may be 0."""
+    a, axis = node.arguments["a"], node.arguments.get("axis")
+    if axis is None or axis.values[0] is None:
+        others = read("others.reshape(a.shape)", others=_others(read, read("a.ravel()", a=a), -1), a=a)
+    elif isinstance(axis.number, int):
+        others = _others(read, a, axis.number)
+    else:
+        raise KernelError("np.prod has a derived gradient along one axis, which is written in place, or all")
+    yield a, read("g * others", g=_restored(read, node, g), others=others)
+
+
+def _others(read: Read, a: Node, axis: int) -> Node:
+    """Return for each element the product of those before it and behind it."""
+    begin, end = beside(axis)
+    products = f"np.cumprod(np.concatenate((one, a[{begin}:-1{end}]), axis={axis}), axis={axis})"
+    one = read(f"np.ones_like(a[{begin}:1{end}])", a=a)
+    before = read(products, a=a, one=one)
+    behind = read(products, a=read(f"np.flip(a, axis={axis})", a=a), one=one)
+    for name, each in (("one", one), ("before", before), ("behind", behind)):
+        each.name = each.name or name
+    return read(f"before * np.flip(behind, axis={axis})", before=before, behind=behind)
 
 
 @rule("var", "a", "axis", "keepdims")
@@ -148,11 +188,20 @@ def _std(read: Read, node: Node, g: Node) -> Terms:
 
 @rule("norm", "a", "ord", "axis", "keepdims")
 def _norm(read: Read, node: Node, g: Node) -> Terms:
-    order = node.arguments.get("ord")
-    if order is not None and order.values[0] not in (None, 2):
-        raise KernelError("np.linalg.norm has a derived gradient for the Euclidean norm only")
-    names = {"g": _restored(read, node, g), "y": _restored(read, node, node)}
-    yield node.arguments["a"], read("g * (a / y)", a=node.arguments["a"], **names)
+    a, order, axis = (node.arguments.get(name) for name in ("a", "ord", "axis"))
+    assert a is not None
+    names = {"a": a, "g": _restored(read, node, g), "y": _restored(read, node, node)}
+    number = None if order is None else order.values[0]
+    is_of_vectors = a.ndims == {1} if axis is None or axis.values[0] is None else np.ndim(axis.values[0]) == 0
+    if number is None or (number == 2 and is_of_vectors):
+        yield a, read("g * (a / y)", **names)
+    elif number == 1 and is_of_vectors:
+        yield a, read("g * np.sign(a)", **names)
+    elif number == np.inf and is_of_vectors:
+        is_it = read("np.abs(a) == y", a=a, y=_restored(read, node, _computed(node)))
+        yield a, read("np.where(is_it, g * np.sign(a) / ties, 0)", is_it=is_it, ties=_ties(read, node, is_it), **names)
+    else:
+        raise KernelError("np.linalg.norm has a derived gradient for norms of vectors of order 1, 2 and np.inf")
 
 
 @rule("logsumexp", "a", "axis", "keepdims")
@@ -264,11 +313,11 @@ def _matmul(read: Read, node: Node, g: Node) -> Terms:
     elif b.ndims == {2} and min(a.ndims) > 2 and node.op == "matmul":
         yield a, read("g @ b.T", g=g, b=b)
         yield b, read("a.reshape(-1, a.shape[-1]).T @ g.reshape(-1, g.shape[-1])", g=g, a=a)
-    elif [s[:-2] for s in a.shapes] == [s[:-2] for s in b.shapes] and node.op == "matmul":
+    elif min(*a.ndims, *b.ndims) > 1 and node.op == "matmul":
         yield a, read("g @ np.swapaxes(b, -1, -2)", g=g, b=b)
         yield b, read("np.swapaxes(a, -1, -2) @ g", g=g, a=a)
     else:
-        raise KernelError(f"{node!r} broadcasts its operands, and has no derived gradient")
+        raise KernelError(f"{node.op} has a derived gradient for vectors beside matrices, and for stacks of matrices")
 
 
 @rule("outer", "a", "b")

@@ -210,6 +210,13 @@ def _take(read: Read, a: Node, indices: Node, axis: Node | None = None) -> Node 
     return read("a[indices]", a=a, indices=indices) if axis is not None and axis.number == 0 else None
 
 
+def _take_along_axis(read: Read, a: Node, indices: Node, axis: Node | None = None) -> Node | None:
+    """Return an index of two arrays, but for one index a line, whose gradient is plainer."""
+    if axis is None or axis.number not in (1, -1) or a.ndims != {2} or all(shape[-1] == 1 for shape in indices.shapes):
+        return None
+    return read("a[np.arange(a.shape[0]).reshape(-1, 1), indices]", a=a, indices=indices)
+
+
 _RULES: dict[str, Callable[..., Node | None]] = {
     "add": _add,
     "subtract": _subtract,
@@ -219,6 +226,7 @@ _RULES: dict[str, Callable[..., Node | None]] = {
     "power": _power,
     "where": _where,
     "take": _take,
+    "take_along_axis": _take_along_axis,
     "transpose": _transpose,
     "swapaxes": _swapaxes,
 }

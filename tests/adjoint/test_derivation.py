@@ -103,10 +103,17 @@ EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
     "mean axes": ("x.mean(axis=(-1, -2)) ** 2 + x.mean()", [array(2, 3, 4)]),
     "max": ("np.max(x, axis=0) * x + x.min()", [array(3, 4)]),
     "var": ("np.var(x, axis=-1, keepdims=True) * x + x.std(axis=1, keepdims=True)", [array(3, 4)]),
+    "prod": ("np.prod(x, axis=0) * w + np.prod(x * (x > 0.5), axis=-1, keepdims=True)", [array(3, 4), array(4)]),
+    "prod of all": ("np.prod(x) * x + (x - x[0, 0]).prod(axis=1, keepdims=True)", [array(2, 3)]),
+    "norm 1": ("x * np.linalg.norm(x - w, 1, axis=0)", [array(3, 4), array(4)]),
+    "norm inf": ("x * np.linalg.norm(x * w, np.inf, axis=1, keepdims=True)", [array(3, 4), array(4)]),
+    "norm of a vector": ("np.linalg.norm(x, 2) * np.linalg.norm(x, ord=1) * x", [array(4)]),
     "norm": ("x / np.linalg.norm(x, axis=-1, keepdims=True)", [array(3, 4)]),
     "clip": ("np.clip(x, 0.3, 0.6) * x + np.clip(x, None, 0.5)", [array(3, 4)]),
     "matmul": ("(x @ w) ** 2", [array(3, 4), array(4, 2)]),
     "matmul batch": ("np.matmul(x, w) ** 2", [array(2, 3, 4), array(2, 4, 2)]),
+    "matmul broadcast": ("np.matmul(x, w) ** 2", [array(2, 1, 3, 4), array(5, 4, 2)]),
+    "matmul stack": ("(x @ w) ** 2", [array(3, 4), array(2, 4, 2)]),
     "matmul weight": ("(x @ w) ** 2", [array(2, 3, 4), array(4, 2)]),
     "dot": ("np.dot(x, w) * x", [array(4), array(4)]),
     "matrix vector": ("np.dot(x, w) ** 2", [array(3, 4), array(4)]),
@@ -143,6 +150,7 @@ EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
     "diff": ("np.diff(x) * w + np.diff(x, axis=0).sum()", [array(3, 4), array(3, 3)]),
     "repeat": ("np.repeat(x, 2, axis=-1) * w + np.repeat(x, 3).sum()", [array(3, 4), array(3, 8)]),
     "take_along_axis": ("np.take_along_axis(x, np.array([[1], [-1]]), axis=-1)[:, 0] * w", [array(2, 4), array(2)]),
+    "several along an axis": ("np.take_along_axis(x, np.array([[1, 1], [0, 3]]), axis=1) ** 2", [array(2, 4)]),
     "sort": ("np.sort(x, axis=0) * w + np.sort(w)", [array(3, 4), array(3, 4)]),
     "pad": ("np.pad(x, ((0, 0), (1, 2))) ** 2 * w", [array(3, 4), array(3, 7)]),
     "outer": ("np.outer(x, x * w) ** 2", [array(3), array(3)]),
@@ -209,6 +217,12 @@ def log_softmax(args):  # type: ignore[no-untyped-def]
     return z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
 
 
+def peak(args):  # type: ignore[no-untyped-def]
+    (x,) = args
+    t = np.tanh(x)
+    return t.max(axis=-1)
+
+
 def dense(args, *, bias):  # type: ignore[no-untyped-def]
     data, weight = args
     return data @ weight.T + bias
@@ -250,6 +264,17 @@ def swiglu(args):  # type: ignore[no-untyped-def]
     return a / (1 + np.exp(-a)) * b * c
 
 
+def written_out(args):  # type: ignore[no-untyped-def]
+    x, w = args
+    for weight in (0.5, 2.0):
+        x = np.tanh(weight * x)
+    for i, part in ((0, x), (1, w)):
+        x = x + part[..., i, None]
+    for i in range(1, 3):
+        x *= w[i]
+    return x
+
+
 def two_results(args):  # type: ignore[no-untyped-def]
     (x,) = args
     y = x * x
@@ -277,6 +302,15 @@ CODE = [
     ),
     (log_softmax, ["x"], ANY, "y, dy = args\nreturn dy - np.exp(y) * np.sum(dy, axis=-1, keepdims=True)"),
     (log_sum_exp, ["x"], ANY, "x, y, dy = args\nreturn dy[..., None] * np.exp(x - y[..., None])"),
+    # Elements are compared with the extreme one of those that are computed, since `y` may be rounded differently.
+    (
+        peak,
+        ["x"],
+        [([array(2, 3)], {})],
+        "x, dy = args\nt = np.tanh(x)\ncondition = t == t.max(axis=-1)[..., None]\n"
+        "product = (1 - t * t) * (dy[..., None] / np.sum(condition, axis=-1, keepdims=True, dtype=t.dtype))\n"
+        "return np.where(condition, product, 0)",
+    ),
     (
         dense,
         ["data", "weight"],
@@ -300,6 +334,7 @@ def test_gradients_of_functions_with_helpers_slices_and_several_results() -> Non
     assert "np.mean(" in source
     assert "dx = np.concatenate((" in check(rotary, ["x", "c", "s"], (FULL, {}))
     assert "np.concatenate((da, db, dc), axis=-1)" in check(swiglu, ["x"], ([array(6)], {}), ([array(2, 3)], {}))
+    check(written_out, ["x", "w"], ([array(4), array(4)], {}))
     assert "dy, dz" in check(two_results, ["x"], *ANY)
 
 
@@ -317,11 +352,14 @@ def test_gradients_have_the_dtype_of_their_inputs_and_stay_finite() -> None:
 # ---- what has no derived gradient
 
 REFUSED = {
-    "for i in range(3):\n        x = x * x": "3: a loop has no derived gradient; write it with arrays",
+    "for i in range(x.size):\n        x = x * x": "3: a loop has no derived gradient; write it with arrays",
     "if x.ndim > 1:\n        x = -x": "3: an `if` has no derived gradient; write np.where",
     "x[0] = 1": "3: an assignment to elements has no derived gradient; write np.where or np.concatenate",
     "x = np.median(x) * x": "3: np.median has no derived gradient",
     "x = np.split(x, (1, 2))[0]": "3: np.split has a derived gradient for a number of sections",
+    "for i in range(17):\n        x = x * x": "3: a loop has no derived gradient; write it with arrays, or",
+    "x = np.linalg.norm(np.outer(x, x), 2)": "3: np.linalg.norm has a derived gradient for norms of vectors of order 1",
+    "x = np.prod(x[:, None], axis=(0, 1))": "3: np.prod has a derived gradient along one axis",
     "x = np.cumsum(x)": "cumsum without an axis has no derived gradient",
     "x = x + np.stack([x[at] for at in range(3)])": "3: a comprehension over arrays has no derived gradient",
     "x = x.real": "3: the attribute real of an array has no derived gradient",

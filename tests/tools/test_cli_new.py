@@ -158,7 +158,7 @@ def window(x, size=3):
 
 
 def loop(x):
-    for _ in range(2):
+    for _ in range(len(x)):
         x = x * x
     return x
 
@@ -252,7 +252,8 @@ def backward(args, *, power):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("loop", "a loop has no derived gradient; write it with arrays. Write a function backward(args) beside it"),
+        ("loop", "a loop has no derived gradient; write it with arrays, or over a range or tuple of at most 16 items"),
+        ("loop", "in place. Write a function backward(args) beside it"),
         ("untyped", "what type has the attribute alpha? Write alpha: float, or --attr alpha:float"),
         ("reserved", "reserved: 'in' in [in] is neither the name of an axis nor a formula of names"),
         ("missing", "has no function 'missing' or 'forward', and more than one other"),
