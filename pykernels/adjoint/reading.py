@@ -115,14 +115,14 @@ class _Reader:
 
     def _written_out(self, tree: ast.expr) -> Sequence[Node]:
         """Return what a loop goes through if that is written in place and short; no items if it is not."""
-        items = self.expression(tree)
-        if items.op == "tuple":
-            return items.operands if len(items.operands) <= _MOST_TURNS else ()
-        leaves = {node.op for node in in_order([items]) if not node.operands}
-        if not leaves <= {"number", "constant"} or not isinstance(items.values[0], range):
-            return ()
-        numbers = items.values[0][: _MOST_TURNS + 1]
-        return [self._graph.node("number", ast.Constant(n)) for n in numbers] if len(numbers) <= _MOST_TURNS else ()
+        given = self.expression(tree)
+        items: Sequence[Node] = given.operands
+        if given.op != "tuple":
+            leaves = {node.op for node in in_order([given]) if not node.operands}
+            if not leaves <= {"number", "constant"} or not isinstance(given.values[0], range):
+                return ()
+            items = [self._graph.node("number", ast.Constant(n)) for n in given.values[0][: _MOST_TURNS + 1]]
+        return items if len(items) <= _MOST_TURNS else ()
 
     @staticmethod
     def _has_no_effect(statement: ast.stmt) -> bool:

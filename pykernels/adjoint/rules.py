@@ -61,6 +61,12 @@ def rule(
 # ---- reductions
 
 
+def folded(node: Node) -> Node | None:
+    """Return the axis, or axes, along which a reduction folds; None if it folds all elements."""
+    axis = node.arguments.get("axis")
+    return None if axis is None or axis.values[0] is None else axis
+
+
 def _divisor(read: Read, a: Node, axis: Node | None) -> Node:
     """Return `count` as a float: before NumPy 2, float16 divided by an integer above 255 is float32."""
     return read("float(n)", n=count(read, a, axis))
@@ -68,7 +74,7 @@ def _divisor(read: Read, a: Node, axis: Node | None) -> Node:
 
 def count(read: Read, a: Node, axis: Node | None) -> Node:
     """Return the number of elements along an axis, several axes, or all."""
-    if axis is None or axis.values[0] is None:
+    if axis is None:
         return read("a.size", a=a)
     if not isinstance(axis.values[0], tuple):
         return read("a.shape[axis]", a=a, axis=axis)
@@ -77,8 +83,8 @@ def count(read: Read, a: Node, axis: Node | None) -> Node:
 
 def _restored(read: Read, node: Node, value: Node) -> Node:
     """Return `value`, of the shape of a reduction's result, with the axes along which it folds."""
-    axis, keeps = node.arguments.get("axis"), node.arguments.get("keepdims")
-    if axis is None or axis.values[0] is None or (keeps is not None and keeps.values[0]):
+    axis, keeps = folded(node), node.arguments.get("keepdims")
+    if axis is None or (keeps is not None and keeps.values[0]):
         return value
     if 0 not in value.ndims and all(map(_are_first, axis.values, node.arguments["a"].values)):
         return value  # NumPy broadcasts it
@@ -122,7 +128,7 @@ def _sum(read: Read, node: Node, g: Node) -> Terms:
 @rule("mean", "a", "axis", "keepdims")
 def _mean(read: Read, node: Node, g: Node) -> Terms:
     a = node.arguments["a"]
-    yield a, read("g / n", g=_restored(read, node, g), n=_divisor(read, a, node.arguments.get("axis")))
+    yield a, read("g / n", g=_restored(read, node, g), n=_divisor(read, a, folded(node)))
 
 
 @rule("max amax min amin", "a", "axis", "keepdims")
@@ -141,8 +147,8 @@ def _computed(node: Node) -> Node:
 
 def _ties(read: Read, node: Node, is_it: Node) -> Node:
     """Return how many elements are the extreme one of those that a reduction folds."""
-    a, axis = node.arguments["a"], node.arguments.get("axis")
-    if axis is None or axis.values[0] is None:
+    a, axis = node.arguments["a"], folded(node)
+    if axis is None:
         return read("np.sum(is_it, dtype=a.dtype)", is_it=is_it, a=a)
     return read("np.sum(is_it, axis=axis, keepdims=True, dtype=a.dtype)", is_it=is_it, axis=axis, a=a)
 
@@ -150,8 +156,8 @@ def _ties(read: Read, node: Node, is_it: Node) -> Node:
 @rule("prod", "a", "axis", "keepdims")
 def _prod(read: Read, node: Node, g: Node) -> Terms:
     """Multiply by all other elements: those before and those behind, so that an element may be 0."""
-    a, axis = node.arguments["a"], node.arguments.get("axis")
-    if axis is None or axis.values[0] is None:
+    a, axis = node.arguments["a"], folded(node)
+    if axis is None:
         others = read("others.reshape(a.shape)", others=_others(read, read("a.ravel()", a=a), -1), a=a)
     elif isinstance(axis.number, int):
         others = _others(read, a, axis.number)
@@ -174,7 +180,7 @@ def _others(read: Read, a: Node, axis: int) -> Node:
 
 @rule("var", "a", "axis", "keepdims")
 def _var(read: Read, node: Node, g: Node) -> Terms:
-    a, axis = node.arguments["a"], node.arguments.get("axis")
+    a, axis = node.arguments["a"], folded(node)
     names = {"a": a} if axis is None else {"a": a, "axis": axis}
     mean = read("np.mean(a)" if axis is None else "np.mean(a, axis=axis, keepdims=True)", **names)
     yield a, read("g * (2 * (a - mean) / n)", g=_restored(read, node, g), a=a, mean=mean, n=_divisor(read, a, axis))
@@ -188,11 +194,10 @@ def _std(read: Read, node: Node, g: Node) -> Terms:
 
 @rule("norm", "a", "ord", "axis", "keepdims")
 def _norm(read: Read, node: Node, g: Node) -> Terms:
-    a, order, axis = (node.arguments.get(name) for name in ("a", "ord", "axis"))
-    assert a is not None
+    a, order, axis = node.arguments["a"], node.arguments.get("ord"), folded(node)
     names = {"a": a, "g": _restored(read, node, g), "y": _restored(read, node, node)}
     number = None if order is None else order.values[0]
-    is_of_vectors = a.ndims == {1} if axis is None or axis.values[0] is None else np.ndim(axis.values[0]) == 0
+    is_of_vectors = a.ndims == {1} if axis is None else np.ndim(axis.values[0]) == 0
     if number is None or (number == 2 and is_of_vectors):
         yield a, read("g * (a / y)", **names)
     elif number == 1 and is_of_vectors:

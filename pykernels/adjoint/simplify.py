@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from pykernels.adjoint.nodes import Node, Read
-from pykernels.adjoint.rules import count
+from pykernels.adjoint.rules import count, folded
 
 
 def simplified(read: Read, op: str, operands: Sequence[Node]) -> Node | None:
@@ -150,7 +150,7 @@ def _mean(read: Read, a: Node, b: Node) -> Node | None:
     if isinstance(b.form, ast.Call) and ast.unparse(b.form.func) == "float":
         b = b.operands[0]
     terms = a.arguments["a"]
-    if not _counts_alike(count(read, terms, a.arguments.get("axis")), b):
+    if not _counts_alike(count(read, terms, folded(a)), b):
         return None
     named = {key: a.arguments[key] for key in ("axis", "keepdims") if key in a.arguments}
     keywords = "".join(f", {key}={key}" for key in named)
