@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from pykernels.base.dtypes import seen_as
 from pykernels.base.errors import KernelError
 from pykernels.kernel.read.signature import leaves
 from pykernels.kernel.read.source import KernelFunction
@@ -42,20 +43,24 @@ def run(
     KernelError
         The kernel raised, or returned the wrong count, shape or dtype. The message names op, file and line.
     """
-    seen = tuple(group if at in mutable else _read_only(group) for at, group in enumerate(args))
+    taken, filled = _map(_as_seen, args), _map(_as_seen, outs)
+    seen = tuple(group if at in mutable else _map(_read_only, group) for at, group in enumerate(taken))
     with np.errstate(all="ignore"):
         try:
-            result = kernel.function(*((seen, outs) if kernel.takes_outs else (seen,)), **keywords)
+            result = kernel.function(*((seen, filled) if kernel.takes_outs else (seen,)), **keywords)
         except (Exception, SystemExit) as error:
             raise KernelError(failure_text(kernel, op_name, error)) from error
-    if kernel.takes_outs:
-        if result is not None:
-            raise KernelError(
-                f"op {op_name!r}: {kernel.where}: {kernel.name} takes 'outs' and so must write into them, "
-                f"but returned a value ({type(result).__name__})"
-            )
-        return
-    _store(kernel, op_name, result, leaves(outs), output_names)
+    if not kernel.takes_outs:
+        _store(kernel, op_name, result, leaves(filled), output_names)
+    elif result is not None:
+        raise KernelError(
+            f"op {op_name!r}: {kernel.where}: {kernel.name} takes 'outs' and so must write into them, "
+            f"but returned a value ({type(result).__name__})"
+        )
+    changed = [args[at] for at in mutable], [taken[at] for at in mutable]
+    for array, value in zip(leaves((*outs, *changed[0])), leaves((*filled, *changed[1]))):
+        if value is not array:
+            array[...] = value
 
 
 def failure_text(kernel: KernelFunction, op_name: str, error: BaseException) -> str:
@@ -66,13 +71,20 @@ def failure_text(kernel: KernelFunction, op_name: str, error: BaseException) -> 
     return f"op {op_name!r}: {where}: {kernel.name} raised {type(error).__name__}: {error}"
 
 
-def _read_only(group: Any) -> Any:
-    """Return a read-only view of an array, or of each array of a tuple."""
+def _map(function: Callable[[np.ndarray], np.ndarray], group: Any) -> Any:
+    """Apply a function to an array, or to each array of nested tuples."""
     if isinstance(group, tuple):
-        return tuple(map(_read_only, group))
-    if group is None:
-        return None
-    view = group.view()
+        return tuple(_map(function, each) for each in group)
+    return None if group is None else function(group)
+
+
+def _as_seen(array: np.ndarray) -> np.ndarray:
+    """Return an array in the dtype that a kernel sees."""
+    return array.astype(seen_as(array.dtype), copy=False)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
     view.flags.writeable = False
     return view
 

@@ -18,11 +18,11 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {PK_FLOAT16, "float16", 2},    {PK_FLOAT32, "float32", 4}, {PK_FLOAT64, "float64", 8},
-    {PK_INT8, "int8", 1},          {PK_INT16, "int16", 2},     {PK_INT32, "int32", 4},
-    {PK_INT64, "int64", 8},        {PK_UINT8, "uint8", 1},     {PK_UINT16, "uint16", 2},
-    {PK_UINT32, "uint32", 4},      {PK_UINT64, "uint64", 8},   {PK_BOOL, "bool", 1},
-    {PK_BFLOAT16, "bfloat16", 0},  {PK_CHAR, "char", 0},       {PK_COMPLEX64, "complex64", 0},
+    {PK_BFLOAT16, "bfloat16", 2},   {PK_FLOAT16, "float16", 2}, {PK_FLOAT32, "float32", 4},
+    {PK_FLOAT64, "float64", 8},     {PK_INT8, "int8", 1},       {PK_INT16, "int16", 2},
+    {PK_INT32, "int32", 4},         {PK_INT64, "int64", 8},     {PK_UINT8, "uint8", 1},
+    {PK_UINT16, "uint16", 2},       {PK_UINT32, "uint32", 4},   {PK_UINT64, "uint64", 8},
+    {PK_BOOL, "bool", 1},           {PK_CHAR, "char", 0},       {PK_COMPLEX64, "complex64", 0},
     {PK_COMPLEX128, "complex128", 0},
 };
 
@@ -40,10 +40,11 @@ void Add(void* target, const void* source, size_t count) {
   for (size_t i = 0; i < count; ++i) to[i] = static_cast<T>(to[i] + from[i]);
 }
 
+template <float (*Widen)(uint16_t), uint16_t (*Narrow)(float)>
 void AddHalf(void* target, const void* source, size_t count) {
   uint16_t* to = static_cast<uint16_t*>(target);
   const uint16_t* from = static_cast<const uint16_t*>(source);
-  for (size_t i = 0; i < count; ++i) to[i] = FloatToHalf(HalfToFloat(to[i]) + HalfToFloat(from[i]));
+  for (size_t i = 0; i < count; ++i) to[i] = Narrow(Widen(to[i]) + Widen(from[i]));
 }
 
 void Or(void* target, const void* source, size_t count) {
@@ -100,7 +101,8 @@ const std::string& SupportedDtypes() {
 void Accumulate(int32_t dtype, void* target, const void* source, size_t count) {
   // Use unsigned types, because signed overflow is undefined; the bits of the sum are the same.
   switch (dtype) {
-    case PK_FLOAT16: return AddHalf(target, source, count);
+    case PK_FLOAT16: return AddHalf<HalfToFloat, FloatToHalf>(target, source, count);
+    case PK_BFLOAT16: return AddHalf<BfloatToFloat, FloatToBfloat>(target, source, count);
     case PK_FLOAT32: return Add<float>(target, source, count);
     case PK_FLOAT64: return Add<double>(target, source, count);
     case PK_INT8:
@@ -119,6 +121,7 @@ void Accumulate(int32_t dtype, void* target, const void* source, size_t count) {
 void FillFailed(int32_t dtype, void* target, size_t count) {
   switch (dtype) {
     case PK_FLOAT16: return Fill<uint16_t>(target, count, 0x7e00u);
+    case PK_BFLOAT16: return Fill<uint16_t>(target, count, 0x7fc0u);
     case PK_FLOAT32: return Fill(target, count, std::numeric_limits<float>::quiet_NaN());
     case PK_FLOAT64: return Fill(target, count, std::numeric_limits<double>::quiet_NaN());
     default: std::memset(target, 0, count * ItemSize(dtype));

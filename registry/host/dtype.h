@@ -17,7 +17,7 @@ std::string DtypeName(int32_t dtype);
 int32_t DtypeFromName(const std::string& name);
 int32_t DtypeFromNumber(int64_t number);
 
-// Returns "float16, float32, ...", the types that kernels compute with.
+// Returns "bfloat16, float16, float32, ...", the types that kernels compute with.
 const std::string& SupportedDtypes();
 
 // Adds `count` elements of `source` to those of `target`. Integers wrap around; bool uses "or".

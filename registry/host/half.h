@@ -1,4 +1,4 @@
-// 16-bit floats (IEEE 754 binary16), converted without branches so that loops vectorize.
+// 16-bit floats, IEEE 754 binary16 and bfloat16, converted without branches so that loops vectorize.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,17 @@ inline uint16_t FloatToHalf(float value) {
   const uint32_t special = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
   const uint32_t finite = magnitude < 113u << 23 ? subnormal : normal;
   return static_cast<uint16_t>((bits >> 16 & 0x8000u) | (magnitude >= 0x477ff000u ? special : finite));
+}
+
+// A bfloat16 is the upper half of a float.
+inline float BfloatToFloat(uint16_t half) { return FloatFromBits(static_cast<uint32_t>(half) << 16); }
+
+// Rounds to the nearest bfloat16, ties to even.
+inline uint16_t FloatToBfloat(float value) {
+  const uint32_t bits = BitsOf(value);
+  const uint32_t nearest = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return static_cast<uint16_t>(is_nan ? bits >> 16 | 0x40u : nearest);
 }
 
 }  // namespace pykernels

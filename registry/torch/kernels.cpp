@@ -1,4 +1,4 @@
-// Runs ops on PyTorch's tensors: on the CPU, without data, and in float32 under autocast.
+// Runs ops on PyTorch's tensors: on the CPU, without data, and with inputs of one dtype under autocast.
 #include "kernels.h"
 
 #include "../host/specialization.h"
@@ -48,6 +48,18 @@ bool HasSymbols(const Layout& layout, const IValue* arguments) {
     has_symbols |= input.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
   });
   return has_symbols;
+}
+
+// Returns whether the floating-point inputs have different dtypes.
+bool IsMixed(const Layout& layout, const IValue* arguments) {
+  std::optional<at::ScalarType> first;
+  bool is_mixed = false;
+  layout.ForEachInput(arguments, [&](const Tensor& input) {
+    if (!input.is_floating_point()) return;
+    if (!first) first = input.scalar_type();
+    is_mixed |= *first != input.scalar_type();
+  });
+  return is_mixed;
 }
 
 IValue InFloat32(const IValue& value) {
@@ -115,7 +127,8 @@ void RunAutocast(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const Layout& layout = op.loaded().layout();
   IValue* arguments = stack->data() + stack->size() - layout.n_arguments();
-  for (int32_t i = 0; i < layout.op().n_inputs; ++i) {
+  const bool is_mixed = IsMixed(layout, arguments);
+  for (int32_t i = 0; i < layout.op().n_inputs && is_mixed; ++i) {
     // Changes to a copy would be lost.
     if (!layout.op().inputs[i].is_mutable) arguments[i] = InFloat32(arguments[i]);
   }

@@ -16,7 +16,7 @@ void RunOnMeta(const TorchOp& op, const c10::OperatorHandle& handle, c10::Dispat
 // Calls the op and saves what its gradient needs.
 void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack);
 
-// Calls the op in float32 where autocast would reduce its precision.
+// Calls the op with its inputs as they are, since kernels compute in float32; in float32 if their dtypes differ.
 void RunAutocast(const TorchOp& op, const c10::OperatorHandle& handle, c10::DispatchKeySet keys, Stack* stack);
 
 // For each operator `library`::`name` there is a second one of the same schema, in the library with this prefix. Its

@@ -319,7 +319,7 @@ REGISTER_USER_OP("untyped").Output("y").SetTensorDescInferFn([](user_op::InferCo
 });
 REGISTER_USER_OP("exotic").Output("y").SetTensorDescInferFn([](user_op::InferContext* ctx) {
   ctx->SetOutputShape("y", 0, Shape({1}));
-  ctx->SetOutputDType("y", 0, DataType::kBFloat16);
+  ctx->SetOutputDType("y", 0, DataType::kChar);
 });
 """
 
@@ -340,7 +340,7 @@ def unusable() -> Definition:
         ("left_out", "input 'z' of op left_out has 0 tensors here; it has no number 0"),
         ("numbered", "input 'x' of op numbered has 1 tensors here; it has no number 2"),
         ("untyped", "op untyped leaves the data type of output 'y' unset, and has no input to take it from"),
-        ("exotic", "op exotic infers OneFlow data type 11, for which NumPy has no dtype"),
+        ("exotic", "op exotic infers OneFlow data type 1, for which NumPy has no dtype"),
     ],
 )
 def test_a_definition_that_is_wrong_in_use(unusable: Definition, name: str, text: str) -> None:

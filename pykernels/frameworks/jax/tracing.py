@@ -14,11 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pykernels.base.dtypes import computed_in
 from pykernels.base.errors import KernelError, PykernelsError
 from pykernels.define.declared import Argument
 from pykernels.define.definition import OpDef
 from pykernels.frameworks.jax import table
-from pykernels.frameworks.jax.use import Use, spec_of
+from pykernels.frameworks.jax.use import Use, array_type, spec_of
 from pykernels.frameworks.loops import refuse_loops
 from pykernels.kernel.read.source import IS_TRAIN, KernelFunction
 
@@ -56,12 +57,12 @@ def _trace(
 ) -> list[Any]:
     refuse_loops(kernel)
     # As on the CPU, kernels compute in float32 on the elements of smaller types.
-    wide = [[array.astype(_computed_in(array.dtype)) for array in group] for group in inputs]
+    wide = [[array.astype(computed_in(array.dtype)) for array in group] for group in inputs]
     args = tuple(map(_argument, op.inputs, wide))
     keywords = {name: is_train if name == IS_TRAIN else attributes[name] for name in kernel.keywords}
     given = [[spec_of(array, op.name) for array in group] for group in inputs]
     groups = op.infer(given, attributes, counts=counts)
-    outs = [[Out(spec.shape, _computed_in(spec.dtype)) for spec in group] for group in groups]
+    outs = [[Out(spec.shape, computed_in(array_type(spec).dtype)) for spec in group] for group in groups]
     try:
         if kernel.takes_outs:
             _on_jax(kernel)(args, tuple(map(_argument, op.outputs, outs)), **keywords)
@@ -72,10 +73,6 @@ def _trace(
         raise _refusal(kernel, error) from error
     _check(kernel, [spec.shape for group in groups for spec in group], results)
     return results
-
-
-def _computed_in(dtype: Any) -> Any:
-    return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
 def _argument(argument: Argument, arrays: Sequence[Any]) -> Any:

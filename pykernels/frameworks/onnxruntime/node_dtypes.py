@@ -21,16 +21,10 @@ from pykernels.define.instance import TensorSpec
 from pykernels.load.module import OpModule
 from pykernels.load.samples import MAX_NDIM, sample
 
-#: The dtypes of kernels.
-DTYPES = tuple(
-    np.dtype(name)
-    for name in (
-        *("float32", "float64", "float16", "int64", "int32", "int16", "int8"),
-        *("uint8", "uint16", "uint32", "uint64", "bool"),
-    )
-)
 #: The dtype of the sample calls.
-_BASE = DTYPES[0]
+_BASE = np.dtype(np.float32)
+#: The dtypes of kernels.
+DTYPES = tuple(dict.fromkeys([_BASE, *dtypes.computed()]))
 # The size of the samples; dtypes do not depend on it.
 _ELEMENTS = 64
 

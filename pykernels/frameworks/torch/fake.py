@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import torch
 
+from pykernels.base import dtypes
 from pykernels.base.errors import CallError, PykernelsError
 from pykernels.define.instance import TensorSpec
 from pykernels.frameworks.torch.layout import Call, Layout, numpy_dtype, torch_dtype
@@ -17,11 +18,7 @@ from pykernels.frameworks.torch.symbolic_shapes import explore
 # Stand-ins for unknown sizes that have no example: numbers that no definition contains.
 _UNKNOWN = itertools.cycle(range(10007, 20000, 2))
 
-#: The dtypes that kernels compute with.
-_SUPPORTED = (
-    *("float16", "float32", "float64", "int8", "int16", "int32", "int64"),
-    *("uint8", "uint16", "uint32", "uint64", "bool"),
-)
+_SUPPORTED = dtypes.computed()
 
 
 def specs_of(layout: Layout, call: Call, sizes: Callable[[Any], Sequence[int]] = tuple) -> list[list[TensorSpec]]:
@@ -41,11 +38,11 @@ def specs_of(layout: Layout, call: Call, sizes: Callable[[Any], Sequence[int]] =
     for argument, tensors in zip(layout.op.inputs, call.inputs):
         for tensor in tensors:
             dtype = numpy_dtype(tensor.dtype)
-            if dtype is None or str(dtype) not in _SUPPORTED:
+            if dtype is None or dtype not in _SUPPORTED:
                 name = str(tensor.dtype).removeprefix("torch.")
                 raise CallError(
                     f"op '{layout.op.name}': '{argument.name}' has dtype {name}, but kernels compute with "
-                    f"{', '.join(_SUPPORTED)}"
+                    f"{', '.join(map(str, _SUPPORTED))}"
                 )
         specs.append([TensorSpec(tuple(sizes(t.shape)), numpy_dtype(t.dtype)) for t in tensors])
     return specs

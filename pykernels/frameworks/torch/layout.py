@@ -37,8 +37,7 @@ _TYPES = {
     AttrType.LIST_STRING: "str[]",
 }
 _HIDDEN = "device_sub_tag"  # OneFlow's attribute for choosing among the kernels of a device
-_DTYPES = "float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool complex64 complex128"
-_NUMPY = {getattr(torch, name): np.dtype(name) for name in _DTYPES.split()}
+_NUMPY = {getattr(torch, str(dtype)): dtype for dtype in dtypes.known()}
 _TORCH = {ours: dtype for dtype, ours in _NUMPY.items()}
 
 

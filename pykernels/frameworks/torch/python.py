@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pykernels.base.dtypes import bfloat16, is_bfloat16
 from pykernels.base.errors import LoadError, PykernelsError
 from pykernels.base.refusals import RefusedCall
 from pykernels.call.arrays import KernelCall
@@ -15,6 +16,9 @@ from pykernels.define.instance import new_outputs
 from pykernels.frameworks.torch import gradient
 from pykernels.frameworks.torch.fake import specs_of
 from pykernels.frameworks.torch.layout import Call, Layout
+
+_AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+_AUTOCAST |= torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCUDA)
 
 
 class Python:
@@ -85,10 +89,16 @@ class Python:
             call = _read(layout, args, kwargs)
             return gradient.recorded(layout, call, f"{library}::{name}", redispatch, self._operator)
 
+        def autocast(*args: Any, **kwargs: Any) -> Any:
+            layout, _ = self._find(op_type)
+            operator = torch._library.utils.lookup_op(f"{library}::{name}")
+            with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST):
+                return operator(**_of_one_dtype(layout, dict(zip(layout.names, args)) | kwargs))
+
         kernels.impl(name, run, "CPU")
         kernels.impl(name, record, "Autograd", with_keyset=True)
-        for device in ("cpu", "cuda"):
-            torch.library.register_autocast(f"{library}::{name}", device, torch.float32, lib=kernels)
+        for device in ("CPU", "CUDA"):
+            kernels.impl(name, autocast, f"Autocast{device}")
         return kernels
 
     def _find(self, op_type: str) -> tuple[Layout, int]:
@@ -105,6 +115,22 @@ class Python:
         return torch._library.utils.lookup_op(self._names[op_type]), layout
 
 
+def _of_one_dtype(layout: Layout, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call under autocast, with inputs in float32 if their floating-point dtypes differ."""
+    if len({tensor.dtype for tensor in layout.read(arguments).tensors if tensor.is_floating_point()}) < 2:
+        return arguments
+
+    def single(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return list(map(single, value))
+        is_half = isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16)
+        return value.float() if is_half else value
+
+    # Changes to a copy would be lost.
+    inputs = {name for name, argument in zip(layout.names, layout.op.inputs) if not argument.mutable}
+    return {name: single(value) if name in inputs else value for name, value in arguments.items()}
+
+
 def _read(layout: Layout, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
     try:
         return layout.read(dict(zip(layout.names, args)) | dict(kwargs))
@@ -119,16 +145,30 @@ def _run(layout: Layout, kernel_id: int, call: Call) -> tuple[list[Any], list[in
         given = [[tensor.detach() for tensor in group] for group in call.inputs]
         _check_states(layout, given)
         inputs = [[tensor.contiguous() for tensor in group] for group in given]
-        outputs = [[torch.from_numpy(array) for array in group] for group in new_outputs(op, inferred)]
-        arrays = [[[tensor.numpy() for tensor in group] for group in groups] for groups in (inputs, outputs)]
-        KernelCall(op, kernel_id, arrays[0], arrays[1], call.attributes, is_train=call.is_train).run()
+        arrays = [[_array_of(tensor) for tensor in group] for group in inputs]
+        outputs = new_outputs(op, inferred)
+        KernelCall(op, kernel_id, arrays, outputs, call.attributes, is_train=call.is_train).run()
     except PykernelsError as error:
         raise RuntimeError(str(error)) from error
     for argument, originals, changed in zip(op.inputs, given, inputs):
         for original, copy in zip(originals, changed):
             if argument.mutable and copy is not original:
                 original.copy_(copy)
-    return [tensor for group in outputs for tensor in group], call.counts
+    return [_tensor_of(array) for group in outputs for array in group], call.counts
+
+
+def _array_of(tensor: Any) -> np.ndarray:
+    """Return the array in the memory of a tensor."""
+    if tensor.dtype is torch.bfloat16:
+        return _array_of(tensor.view(torch.int16)).view(bfloat16())
+    return tensor.numpy()  # type: ignore[no-any-return]
+
+
+def _tensor_of(array: np.ndarray) -> Any:
+    """Return the tensor in the memory of an array."""
+    if is_bfloat16(array.dtype):
+        return _tensor_of(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 def _check_states(layout: Layout, inputs: Sequence[Sequence[Any]]) -> None:
@@ -141,7 +181,7 @@ def _check_states(layout: Layout, inputs: Sequence[Sequence[Any]]) -> None:
                     f"op '{layout.op.name}': it changes its input '{argument.name}', whose elements share memory; "
                     "clone() it"
                 )
-            array = tensor.numpy()
+            array = _array_of(tensor)
             for name, other in seen if argument.mutable else ():
                 if np.may_share_memory(array, other):
                     raise RefusedCall(

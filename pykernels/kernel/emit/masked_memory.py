@@ -5,6 +5,8 @@ from __future__ import annotations
 import llvmlite.ir as ir
 import numpy as np
 
+from pykernels.base.dtypes import is_bfloat16
+from pykernels.kernel.emit import bfloat16
 from pykernels.kernel.emit.instructions import mangled
 from pykernels.kernel.emit.vector_writer import Writer, constant, storage_type
 
@@ -20,11 +22,16 @@ def load(
     if mask is None:
         value = builder.load(pointer, align=storage.itemsize)
     else:
-        # Fill masked lanes with ones: no operation is slow for 1.
-        ones = constant(1, storage, w.lanes) if storage.kind == "f" and storage.itemsize > 2 else None
-        operands = pointer, _I32(storage.itemsize), mask, ones or ir.Constant(type_, 1)
+        operands = pointer, _I32(storage.itemsize), mask, _ones(storage, type_)
         value = builder.call(_masked(w, "load", type_, type_, operands), operands)
     return from_memory(builder, _bits(builder, value, storage_type(storage)), storage, w.lanes)
+
+
+def _ones(storage: np.dtype, type_: ir.VectorType) -> ir.Constant:
+    """Return what fills masked lanes: numbers for which no operation is slow."""
+    if storage.kind == "f" and storage.itemsize > 2:
+        return constant(1, storage, type_.count)
+    return ir.Constant(type_, bfloat16.ONE if is_bfloat16(storage) else 1)
 
 
 def store(
@@ -73,7 +80,7 @@ def from_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes
         return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
     if storage == np.float16:
         return builder.fpext(value, ir.VectorType(ir.FloatType(), lanes) if lanes else ir.FloatType())
-    return value
+    return bfloat16.widened(builder, value) if is_bfloat16(storage) else value
 
 
 def to_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes: int = 0) -> ir.Value:
@@ -82,4 +89,6 @@ def to_memory(builder: ir.IRBuilder, value: ir.Value, storage: np.dtype, lanes: 
     type_ = ir.VectorType(element, lanes) if lanes else element
     if storage == np.bool_:
         return builder.zext(value, type_)
-    return builder.fptrunc(value, type_) if storage == np.float16 else value
+    if storage == np.float16:
+        return builder.fptrunc(value, type_)
+    return bfloat16.narrowed(builder, value) if is_bfloat16(storage) else value

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import llvmlite.ir as ir
 import numpy as np
 
+from pykernels.base.dtypes import computed_in
 from pykernels.kernel.emit import folds
 from pykernels.kernel.emit.masked_memory import from_memory, load, store, to_memory
 from pykernels.kernel.emit.operands import Operands
@@ -335,4 +336,4 @@ def _receive(phis: Sequence[ir.Value], values: Sequence[ir.Value], block: ir.Blo
 
 def _folded_in(node: Reduction) -> np.dtype:
     """Return the dtype in which a row is reduced."""
-    return np.dtype(np.float32) if dtype_of(node) == np.float16 else dtype_of(node)
+    return computed_in(dtype_of(node))

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import llvmlite.ir as ir
 import numpy as np
 
+from pykernels.base.dtypes import is_bfloat16, seen_as
 from pykernels.kernel.emit import inline_math, inline_tables, vector_math
 from pykernels.kernel.emit.instructions import Instructions
 from pykernels.kernel.emit.vector_math import InstructionSet
@@ -90,14 +91,16 @@ def _c_name(name: str, type_: ir.Type) -> str:
 
 
 def lane_type(dtype: np.dtype) -> ir.Type:
-    """Return the type that an element is computed in: float32 for float16."""
-    if dtype.kind == "f":
+    """Return the type that an element is computed in: float32 for float16 and bfloat16."""
+    if seen_as(dtype).kind == "f":
         return ir.DoubleType() if dtype == np.float64 else ir.FloatType()
     return ir.IntType(1 if dtype == np.bool_ else 8 * dtype.itemsize)
 
 
 def storage_type(dtype: np.dtype) -> ir.Type:
     """Return the type of an element in memory."""
+    if is_bfloat16(dtype):
+        return ir.IntType(16)
     return ir.IntType(8) if dtype == np.bool_ else ir.HalfType() if dtype == np.float16 else lane_type(dtype)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.base.dtypes import seen_as
 from pykernels.kernel.expression import calls, operations, promotion, slicing, tables, views
 from pykernels.kernel.expression.array_nodes import require_known
 from pykernels.kernel.expression.axes import Axes, Shape
@@ -57,10 +58,8 @@ def evaluate(kernel: KernelFunction, signature: Signature, axes: Axes, shapes: S
         raise NotExpressible("it writes into 'outs'", where)
     if signature.mutable:
         raise NotExpressible("it may change an input", where)
-    inputs = [
-        Input(np.ones(1, tensor.dtype), position=at)
-        for at, tensor in enumerate(signature.tensors[: signature.n_inputs])
-    ]
+    tensors = enumerate(signature.tensors[: signature.n_inputs])
+    inputs = [Input(np.ones(1, seen_as(tensor.dtype)), position=at) for at, tensor in tensors]
     for node, shape in zip(inputs, shapes):
         axes.note(node, shape)
     keywords: dict[str, Any] = dict(signature.constants)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
+from pykernels.base.dtypes import seen_as
 from pykernels.kernel.expression.axes import Axes, Shape
 from pykernels.kernel.expression.evaluation import evaluate
 from pykernels.kernel.expression.nodes import Node, NotExpressible, dtype_of
@@ -56,7 +57,7 @@ def recognise(kernel: KernelFunction, signature: Signature, *, separates_views: 
     for tensor, output in zip(signature.tensors[signature.n_inputs :], outputs):
         if not axes.has(output):
             raise NotExpressible("it returns what is not an array that is computed from an input", where)
-        if dtype_of(output) != tensor.dtype:
+        if dtype_of(output) != seen_as(tensor.dtype):
             raise NotExpressible(f"it returns {dtype_of(output)} for an output of {tensor.dtype}", where)
         if tensor.ndim not in (len(axes.shape_of(output)), ANY_RANK):
             raise NotExpressible(f"it returns {len(axes.shape_of(output))} axes for an output of {tensor.ndim}", where)

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from pykernels.base.abi import Status
+from pykernels.base.dtypes import computed_in
 from pykernels.kernel.read.signature import Signature, TensorType, group_shapes
 
 
@@ -72,7 +71,7 @@ def write(
         values.append("(begin, end, total)")
     lent = -1 if results is None or not may_lend else _lent(signature, results)
     if lent >= 0:
-        inputs = (f"half{i}" if t.dtype == np.float16 else f"t{i}" for i, t in enumerate(signature.tensors))
+        inputs = (f"half{i}" if _is_half(t) else f"t{i}" for i, t in enumerate(signature.tensors))
         others = [next(inputs) for _ in range(signature.n_inputs)]
         lines.append(f"    lend(t{signature.n_inputs + lent}, {_tuple(others)})")
     call = f"kernel({', '.join([args, *([outs] if results is None else []), *values])})"
@@ -82,23 +81,23 @@ def write(
         lines.append(f"    r = {call}")
         lines += _stores(signature, results, lent)
     for i, tensor in enumerate(signature.tensors):
-        if (i >= signature.n_inputs or tensor.mutable) and tensor.dtype == np.float16:
-            lines.append(f"    narrow(t{i}, half{i})")
+        if (i >= signature.n_inputs or tensor.mutable) and _is_half(tensor):
+            lines.append(f"    narrow_{tensor.dtype}(t{i}, half{i})")
     lines.append(f"    return {Status.OK.value}")
     return Adapter("\n".join(lines) + "\n", names, lent >= 0)
 
 
-def computed_in(dtype: np.dtype) -> np.dtype:
-    """Return the dtype of a kernel's arrays: float16 is computed in float32 and rounded once, at the end."""
-    return np.dtype(np.float32) if dtype == np.float16 else dtype
+def _is_half(tensor: TensorType) -> bool:
+    """Whether a tensor is computed in float32, and rounded once, at the end."""
+    return computed_in(tensor.dtype) != tensor.dtype
 
 
 def _array(i: int, tensor: TensorType, shape: str, *, is_input: bool) -> Iterator[str]:
     spelling = "bool_" if tensor.dtype.kind == "b" else tensor.dtype.name
     array = f"carray(data[{i}], ({shape}), np.{spelling})"
-    if tensor.dtype == np.float16:
+    if _is_half(tensor):
         yield f"    half{i} = carray(data[{i}], ({shape}), np.uint16)"
-        array = f"widen(half{i})" if is_input else f"np.empty(({shape}), np.float32)"
+        array = f"widen_{tensor.dtype}(half{i})" if is_input else f"np.empty(({shape}), np.float32)"
     yield f"    t{i} = read_only({array})" if is_input and not tensor.mutable else f"    t{i} = {array}"
 
 
@@ -120,7 +119,7 @@ def _lent(signature: Signature, results: Sequence[Result]) -> int:
     """Return the output whose memory is lent for its result: the first with the most axes; -1 for none."""
     outputs = signature.tensors[signature.n_inputs :]
     axes = [
-        0 if not result.is_array or result.is_widened or tensor.dtype == np.float16 else tensor.ndim
+        0 if not result.is_array or result.is_widened or _is_half(tensor) else tensor.ndim
         for tensor, result in zip(outputs, results)
     ]
     return axes.index(max(axes)) if any(axes) else -1

@@ -22,6 +22,7 @@ from numba import types as nb
 from numba.core import cgutils, compiler, errors
 from numba.core.target_extension import target_override
 
+from pykernels.base.dtypes import computed_in
 from pykernels.base.errors import KernelError
 from pykernels.build import linking
 from pykernels.kernel.emit import target, vector_math
@@ -109,9 +110,9 @@ def compile_kernel(
             blas=uses_blas,
             slower=slower,
             slower_from=_LARGE if slower else 0,
-            # float16 results are computed in separate arrays, and then written to the outputs as a whole.
+            # float16 and bfloat16 results are computed in separate arrays, and then written to the outputs as a whole.
             # Python is called once in a run.
-            in_pieces=in_pieces and not calls and all(tensor.dtype != np.float16 for tensor in signature.tensors),
+            in_pieces=in_pieces and not calls and all(computed_in(t.dtype) == t.dtype for t in signature.tensors),
             fast_math=kernel.fast_math and hooks.is_on("llvm_ir.fast_math"),
             python_calls=calls,
         ),
@@ -164,8 +165,7 @@ def _object_code(
         "copy_back": output_reuse.copy_back,
         "lend": output_reuse.lend,
         "read_only": intrinsics.read_only,
-        "widen": intrinsics.widen,
-        "narrow": intrinsics.narrow,
+        **intrinsics.CONVERSIONS,
         "kernel": dispatcher,
         **written.names,
     }

@@ -1,4 +1,4 @@
-"""Functions that compiled kernels call: user helpers, weak Python numbers, read-only arrays, float16."""
+"""Functions that compiled kernels call: user helpers, weak Python numbers, read-only arrays, half precision."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numba.core import cgutils
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 
+from pykernels.kernel.emit import bfloat16
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.expression.operations import COMPARISONS
 from pykernels.kernel.numba import hooks
@@ -197,19 +198,47 @@ def _to_half(typing_context: Any, number: nb.Float) -> Any:
     return nb.uint16(nb.float32), generate
 
 
-@compile_function(error_model="numpy", boundscheck=False)
-def widen(halves: Any) -> Any:
-    """Return a float32 array of the numbers whose float16 bits `halves` holds."""
-    singles = np.empty(halves.shape, np.float32)
-    source, target = halves.reshape(-1), singles.reshape(-1)
-    for i in range(source.size):
-        target[i] = _from_half(source[i])
-    return singles
+@intrinsic
+def _from_bfloat16(typing_context: Any, bits: nb.Integer) -> Any:
+    """Convert the bits of a bfloat16 to float32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return bfloat16.widened(builder, arguments[0])
+
+    return nb.float32(nb.uint16), generate
 
 
-@compile_function(error_model="numpy", boundscheck=False)
-def narrow(singles: Any, halves: Any) -> None:
-    """Write float32 numbers as float16 bits."""
-    source, target = singles.reshape(-1), halves.reshape(-1)
-    for i in range(source.size):
-        target[i] = _to_half(source[i])
+@intrinsic
+def _to_bfloat16(typing_context: Any, number: nb.Float) -> Any:
+    """Return the bits of the bfloat16 nearest to a float32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return bfloat16.narrowed(builder, arguments[0])
+
+    return nb.uint16(nb.float32), generate
+
+
+def _conversions(dtype: str, from_bits: Any, to_bits: Any) -> dict[str, Any]:
+    """Return a function that reads an array of the bits of a dtype as float32, and one that writes float32 as bits."""
+
+    @compile_function(error_model="numpy", boundscheck=False)
+    def widen(halves: Any) -> Any:
+        singles = np.empty(halves.shape, np.float32)
+        source, target = halves.reshape(-1), singles.reshape(-1)
+        for i in range(source.size):
+            target[i] = from_bits(source[i])
+        return singles
+
+    @compile_function(error_model="numpy", boundscheck=False)
+    def narrow(singles: Any, halves: Any) -> None:
+        source, target = singles.reshape(-1), halves.reshape(-1)
+        for i in range(source.size):
+            target[i] = to_bits(source[i])
+
+    return {f"widen_{dtype}": widen, f"narrow_{dtype}": narrow}
+
+
+CONVERSIONS = {
+    **_conversions("float16", _from_half, _to_half),
+    **_conversions("bfloat16", _from_bfloat16, _to_bfloat16),
+}

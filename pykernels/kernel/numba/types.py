@@ -15,11 +15,12 @@ from numba.core import errors
 from numba.core.dispatcher import Dispatcher
 from numba.np.numpy_support import from_dtype
 
+from pykernels.base.dtypes import computed_in
 from pykernels.base.errors import KernelError
 from pykernels.build import linking
 from pykernels.kernel.expression import promotion, tables
 from pykernels.kernel.numba import intrinsics
-from pykernels.kernel.numba.adapter import Result, computed_in
+from pykernels.kernel.numba.adapter import Result
 from pykernels.kernel.numba.hooks import NotNative, OtherRank
 from pykernels.kernel.numba.implementing import specializable
 from pykernels.kernel.numba.numba_errors import line_of, reason_of

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pykernels.base.dtypes import computed_in
 from pykernels.kernel.expression.array_nodes import Counted, Reduction, Reshaped, Scattered, Sliced, Start
 from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, dtype_of
 from pykernels.kernel.plan.graph import Graph, memory_of, within
@@ -57,9 +58,11 @@ class Placer:
         views: dict[Node, Array] = {}
         for node in self._graph.nodes:
             memory = memory_of(node)
-            if memory is not None or isinstance(node, Counted):
-                position = memory.position if isinstance(memory, Input) else -1
-                views[node] = Array(position, dtype_of(node), self._graph.classes[node], view=node)
+            if isinstance(memory, Input):
+                storage = self._arrays[memory.position].storage
+                views[node] = Array(memory.position, storage, self._graph.classes[node], view=node)
+            elif memory is not None or isinstance(node, Counted):
+                views[node] = Array(-1, dtype_of(node), self._graph.classes[node], view=node)
         return views
 
     def place(self) -> Plan:
@@ -121,8 +124,9 @@ class Placer:
                     stage.stores.append((root, self._held[root]))
 
     def _whole_target(self, node: Node) -> Array | None:
-        """Return an output that holds a node and nothing else."""
-        return next((array for array in self._targets.get(node, []) if array.view is None), None)
+        """Return an output that holds a node, not rounded, and nothing else."""
+        targets = (array for array in self._targets.get(node, []) if array.view is None)
+        return next((array for array in targets if array.storage == dtype_of(node)), None)
 
     def _classes_of_tensor(self, at: int) -> frozenset[int]:
         output = at - self._graph.fused.signature.n_inputs
@@ -198,4 +202,4 @@ def _storage(node: Node) -> np.dtype:
     dtype = dtype_of(node)
     if dtype.kind == "f" and isinstance(node, Reduction) and node.name == "add" and not isinstance(node, Scattered):
         return np.dtype(np.float64)
-    return np.dtype(np.float32) if dtype == np.float16 else dtype
+    return computed_in(dtype)

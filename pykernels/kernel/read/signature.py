@@ -23,6 +23,7 @@ ANY_RANK = -1
 class TensorType:
     """The dtype and rank of one tensor, and whether it is an input that the kernel changes in place."""
 
+    #: That of its memory; a kernel sees an array of ``dtypes.seen_as(dtype)``.
     dtype: np.dtype
     ndim: int
     mutable: bool = False
@@ -171,9 +172,9 @@ def signature_of(op: OpDef, kernel: KernelFunction, instance: abi.Instance) -> S
 def _constant(type_: abi.AttrType, value: Any) -> Any:
     """Return an attribute's value as a kernel sees it: dtypes are NumPy's."""
     if type_ is abi.AttrType.DTYPE:
-        return dtypes.from_number(value)
+        return dtypes.seen_as(dtypes.from_number(value))
     if type_ is abi.AttrType.LIST_DTYPE:
-        return tuple(map(dtypes.from_number, value))
+        return tuple(dtypes.seen_as(dtypes.from_number(number)) for number in value)
     return value
 
 

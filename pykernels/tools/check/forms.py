@@ -95,9 +95,9 @@ def forms_of(module: OpModule, arguments: Arguments) -> list[Form]:
     They are the forms of the samples with these arguments, and variations. This raises `CallError` if the definition
     accepts none; the message asks for a function ``sample_inputs``.
     """
-    accepted = {
-        dtype: list(_samples(module, arguments, dtype)) for dtype in dict.fromkeys([*_PREFERRED, *dtypes.known()])
-    }
+    # Kernels compute bfloat16 as they compute float32.
+    known = [dtype for dtype in dtypes.known() if not dtypes.is_bfloat16(dtype)]
+    accepted = {dtype: list(_samples(module, arguments, dtype)) for dtype in dict.fromkeys([*_PREFERRED, *known])}
     accepted = {dtype: samples for dtype, samples in accepted.items() if samples}
     if not accepted:
         arguments.sample(module, _ELEMENTS[-1], _PREFERRED[0])  # says why

@@ -94,7 +94,7 @@ def dtype(text: str) -> np.dtype:
         dtypes.number_of(text)
     except (CallError, TypeError) as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
-    return np.dtype(text)
+    return dtypes.find(text)
 
 
 def find_folders(given: Sequence[str]) -> list[Path]:

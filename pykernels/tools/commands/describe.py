@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.base import paths
+from pykernels.base import dtypes, paths
 from pykernels.base.errors import CallError, DefinitionError, PykernelsError
 from pykernels.define.definition import NOT_KNOWN_YET, OpDef
 from pykernels.define.gradient_plan import GradientPlan
@@ -22,7 +22,6 @@ from pykernels.tools.commands.output import for_each
 
 # Enough elements where sizes do not matter.
 _ELEMENTS = 64
-_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64")
 
 
 def add(commands: Any) -> None:
@@ -75,7 +74,7 @@ def _parts(module: OpModule) -> Iterator[tuple[str, str]]:
         specs = specs_of(given.inputs)
         results = op.infer(specs, given.attributes)
         yield "example", f"{described(op.inputs, specs)} -> {described(op.outputs, results)}"
-        yield "dtypes", ", ".join(_accepted(module, given)) or "none of the common ones"
+        yield "dtypes", ", ".join(_accepted(module, given)) or "none"
     yield "computed by", f"{module.kernel(op.name).where}"
     yield from _gradient(module, op, given)
     for name in module.definition.ops:
@@ -85,8 +84,7 @@ def _parts(module: OpModule) -> Iterator[tuple[str, str]]:
 
 def _accepted(module: OpModule, given: Sample) -> Iterator[str]:
     """Yield the dtypes of the first input that the op accepts, if the others have it, too, or keep their own."""
-    for name in _DTYPES:
-        dtype = np.dtype(name)
+    for dtype in dtypes.known():
         for for_all in (True, False):
             specs = [
                 [TensorSpec(array.shape, dtype if for_all or at == 0 else array.dtype) for array in group]
@@ -94,7 +92,7 @@ def _accepted(module: OpModule, given: Sample) -> Iterator[str]:
             ]
             with contextlib.suppress(PykernelsError):
                 module.forward.infer(specs, given.attributes)
-                yield name
+                yield str(dtype)
                 break
 
 

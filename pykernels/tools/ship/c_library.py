@@ -102,8 +102,7 @@ def build_c_library(output: Path, kernels: Kernels) -> list[LibraryOp]:
 
 def _header(ops: Sequence[LibraryOp], library: str) -> str:
     """Return the header of a library."""
-    numbers = ((dtype, dtypes.number_of(dtype)) for dtype in ("float32", "float64", "float16", *_integers(), "bool"))
-    lines = [f"  PYKERNELS_{dtype.upper()} = {number}," for dtype, number in numbers]
+    lines = [f"  PYKERNELS_{str(dtype).upper()} = {dtypes.number_of(dtype)}," for dtype in dtypes.computed()]
     body = "\n".join(line for op in ops for line in _declarations(op))
     return "\n".join(
         [
@@ -126,10 +125,6 @@ def _source(ops: Sequence[LibraryOp], header_name: str) -> str:
         *(line for number, op in enumerate(ops) for line in _definition(number, op)),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _integers() -> list[str]:
-    return [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 
 
 def _parameters(op: LibraryOp) -> tuple[list[_Parameter], list[_Parameter]]:

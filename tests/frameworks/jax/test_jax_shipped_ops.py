@@ -86,3 +86,14 @@ def test_dropout_drops_where_it_is_differentiated() -> None:
     assert set(np.unique(gradient)) == {0, np.float32(1 / 0.75)}
     kept = jax.grad(lambda x: pykernels.jax.dropout(x, p=0.25, seed=3, is_train=False)[0].sum())(x)
     np.testing.assert_array_equal(kept, x)
+
+
+@pytest.mark.parametrize("case", ONE_EACH, ids=str)
+def test_bfloat16_is_computed_in_float32(case: Case) -> None:
+    wide = [jnp.asarray(x) for x in case.inputs("float32")]
+    halves = [x.astype(jnp.bfloat16) if x.dtype == jnp.float32 else x for x in wide]
+    expected = function_of(case)(*(half.astype(x.dtype) for half, x in zip(halves, wide)))
+    for result, single in zip(jax.jit(function_of(case))(*halves), expected, strict=True):
+        wanted = single.astype(jnp.bfloat16) if single.dtype == jnp.float32 else single
+        assert result.dtype == wanted.dtype
+        np.testing.assert_array_equal(result, wanted)

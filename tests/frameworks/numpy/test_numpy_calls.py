@@ -15,6 +15,7 @@ from folders import TIMES, write_op
 
 import pykernels
 from pykernels.base import paths
+from pykernels.base.dtypes import bfloat16
 from pykernels.base.errors import BuildError, CacheError, CallError, KernelError, PykernelsWarning
 from pykernels.frameworks.numpy import native, plugin
 from pykernels.load import loaded
@@ -37,7 +38,7 @@ def tanh(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, ops: A
     return lambda x: call(x)[0]
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4"])
+@pytest.mark.parametrize("dtype", [np.float16, bfloat16(), np.float32, np.float64, ">f4"])
 def test_arrays_of_any_layout(tanh: Callable[..., np.ndarray], dtype: Any) -> None:
     for _ in range(3):
         for shape in [(), (0,), (5,), (3, 0), (4, 6), (2, 3, 4)]:
@@ -51,7 +52,8 @@ def test_arrays_of_any_layout(tanh: Callable[..., np.ndarray], dtype: Any) -> No
                 assert type(y) is np.ndarray
                 assert (y.shape, y.dtype) == (given.shape, np.dtype(dtype).newbyteorder("="))
                 wanted = np.tanh(given.astype(np.float64))
-                np.testing.assert_allclose(y, wanted, rtol=2e-3 if dtype == np.float16 else 1e-6)
+                tolerance = {"float16": 2e-3, "bfloat16": 2**-8}.get(y.dtype.name, 1e-6)
+                np.testing.assert_allclose(y.astype(np.float64), wanted, rtol=tolerance)
 
 
 def test_more_shapes_than_are_remembered(tanh: Callable[..., np.ndarray]) -> None:

@@ -19,6 +19,7 @@ from onnx import helper
 
 import pykernels
 import pykernels.onnx
+from pykernels.base.dtypes import bfloat16
 from pykernels.base.errors import CallError, LoadError
 
 Load = Callable[..., str]
@@ -281,3 +282,16 @@ def test_reloaded_ops_are_those_of_later_sessions(load: Load, tmp_path: Path) ->
     pykernels.reload(op)
     after = pykernels.onnx.session(model)
     assert [each.run(None, {"x0": np.ones(1)})[0].tolist() for each in (before, after)] == [[3], [31]]
+
+
+def test_bfloat16_is_computed_in_float32() -> None:
+    nodes = [
+        helper.make_node("Cast", ["x"], ["half"], to=onnx.TensorProto.BFLOAT16),
+        helper.make_node("sigmoid", ["half"], ["result"], domain="pykernels"),
+        helper.make_node("Cast", ["result"], ["y"], to=onnx.TensorProto.FLOAT),
+    ]
+    x = np.linspace(-3, 3, 100, dtype=np.float32)
+    model = model_of(nodes, [value("x", x.dtype)], [value("y", x.dtype)])
+    (y,) = pykernels.onnx.session(model, quiet()).run(None, {"x": x})
+    half = x.astype(bfloat16()).astype(np.float32)
+    np.testing.assert_array_equal(y, pykernels.list_ops()["sigmoid"].api.sigmoid(half).astype(bfloat16()).astype("f4"))

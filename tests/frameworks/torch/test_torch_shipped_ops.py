@@ -115,20 +115,42 @@ def test_in_inference_mode(ops: Any, case: Case) -> None:
     torch.testing.assert_close(results, expected, rtol=0, atol=0)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("case", ONE_EACH, ids=str)
-def test_autocast_computes_in_float32(ops: Any, case: Case) -> None:
-    inputs = tensors_of(case, "float32", grad=False)
-    lower = [x.bfloat16() if x.dtype == torch.float32 else x for x in inputs]
+def in_bfloat16(case: Case) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """The inputs of a case in bfloat16, and the same numbers in float32."""
+    lower = [x.bfloat16() if x.dtype == torch.float32 else x for x in tensors_of(case, "float32", grad=False)]
+    upper = [x.float() if x.dtype == torch.bfloat16 else x.clone() for x in lower]
     for which in case.variables:
         lower[which].requires_grad_()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+        upper[which].requires_grad_()
+    return lower, upper
+
+
+def rounded(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    return [x.detach().bfloat16() if x.dtype == torch.float32 else x.detach() for x in tensors]
+
+
+@pytest.mark.parametrize("autocast", [False, True], ids=["", "autocast"])
+@pytest.mark.parametrize("case", ONE_EACH, ids=str)
+def test_bfloat16_is_computed_in_float32(ops: Any, case: Case, autocast: bool) -> None:
+    lower, upper = in_bfloat16(case)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
         results = function_of(ops, case)(*lower)
-    expected = function_of(ops, case)(*(x.detach().float() if x.dtype == torch.bfloat16 else x for x in lower))
-    torch.testing.assert_close([y.detach() for y in results], expected, rtol=0, atol=0)
+    expected = function_of(ops, case)(*upper)
+    torch.testing.assert_close([y.detach() for y in results], rounded(expected), rtol=0, atol=0)
     if case.variables:
         weighted_sum(results).backward()
-        assert all(lower[which].grad.dtype == torch.bfloat16 for which in case.variables)
+        weighted_sum(expected).backward()
+        found, wanted = ([tensors[which].grad for which in case.variables] for tensors in (lower, upper))
+        torch.testing.assert_close(found, rounded(wanted), rtol=0.02, atol=0.02)
+
+
+def test_autocast_computes_in_float32_if_dtypes_differ(ops: Any) -> None:
+    data, weight = torch.randn(3, 4).bfloat16(), torch.randn(2, 4, requires_grad=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = ops.dense(data, weight)
+    torch.testing.assert_close(y, ops.dense(data.float(), weight), rtol=0, atol=0)
+    y.sum().backward()
+    assert weight.grad.dtype == torch.float32
 
 
 def test_tensors_of_a_view_that_is_not_written_out(ops: Any) -> None:
