@@ -16,7 +16,7 @@ _PRODUCTS = {np.dot, np.vdot, np.inner, np.tensordot, np.einsum, np.convolve, np
 def inexact(array: np.ndarray, dtype: np.dtype, rng: np.random.Generator) -> np.ndarray:
     """Return the same numbers with random errors of `dtype`, which every operation on the returned array has as well.
 
-    A sum whose terms overflow `dtype` in some order is NaN.
+    A sum or product that overflows `dtype`, or underflows it, in some order of its operands is NaN.
     """
     if dtype.kind not in "fc":
         return array
@@ -62,6 +62,11 @@ class _Inexact(np.ndarray):
         found: Any = np.asarray(result)
         if is_sum and method == "reduce" and found.dtype.kind in "fc":
             found = np.where(np.add.reduce(np.abs(given[0]), **options) > self.real_.max, np.nan, found)
+        elif ufunc is np.multiply and method == "reduce" and found.dtype.kind in "fc":
+            sizes = np.abs(given[0])
+            largest = np.multiply.reduce(np.maximum(sizes, 1), **options)
+            least = np.multiply.reduce(np.where(sizes > 0, np.minimum(sizes, 1), 1), **options)
+            found = np.where((largest > self.real_.max) | (least < self.real_.tiny), np.nan, self.moved(found))
         elif ufunc is np.matmul:
             found = np.where(np.matmul(*map(np.abs, given)) > self.real_.max, np.nan, found)
         elif ufunc not in _EXACT:

@@ -246,15 +246,19 @@ def test_a_compiled_kernel_that_computes_something_else(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(
-    "line",
+    ("old", "line"),
     [
-        "dy * (np.tanh(np.logaddexp(0, x)) + x * (1 - np.tanh(np.logaddexp(0, x)) ** 2) / (1 + np.exp(-x)))",
-        "dy * (x - x.mean())",
+        (
+            "scale * dy",
+            "dy * (np.tanh(np.logaddexp(0, x)) + x * (1 - np.tanh(np.logaddexp(0, x)) ** 2) / (1 + np.exp(-x)))",
+        ),
+        ("scale * dy", "dy * (x - x.mean())"),
+        ("scale * x", "scale * np.prod(x, axis=-1, keepdims=True) * np.ones_like(x)"),
     ],
-    ids=["cancels near -1.19", "overflows in some order"],
+    ids=["cancels near -1.19", "a sum overflows in some order", "a product underflows in some order"],
 )
-def test_digits_that_cancel_are_no_difference(line: str, tmp_path: Path) -> None:
-    assert_passes(plant(tmp_path, kernel=instead("scale * dy", line)), "compiled")
+def test_digits_that_cancel_are_no_difference(old: str, line: str, tmp_path: Path) -> None:
+    assert_passes(plant(tmp_path, kernel=instead(old, line)), "compiled")
 
 
 def test_the_wrong_gradient(tmp_path: Path) -> None:
