@@ -58,9 +58,10 @@ def run(
             f"but returned a value ({type(result).__name__})"
         )
     changed = [args[at] for at in mutable], [taken[at] for at in mutable]
-    for array, value in zip(leaves((*outs, *changed[0])), leaves((*filled, *changed[1]))):
-        if value is not array:
-            array[...] = value
+    with np.errstate(all="ignore"):
+        for array, value in zip(leaves((*outs, *changed[0])), leaves((*filled, *changed[1]))):
+            if value is not array:
+                array[...] = value
 
 
 def failure_text(kernel: KernelFunction, op_name: str, error: BaseException) -> str:

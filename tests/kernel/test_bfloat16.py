@@ -69,7 +69,8 @@ def test_every_number_is_rounded_to_nearest_and_to_even(tmp_path: Path, body: st
     kernel = kernel_with(tmp_path, body)
     made = np.empty(x.shape, BFLOAT16)
     assert run(build(kernel, [x], [made]), [x], [made]) is None
-    wanted = x.astype(BFLOAT16)
+    with np.errstate(invalid="ignore"):
+        wanted = x.astype(BFLOAT16)
     np.testing.assert_array_equal(np.isnan(made.astype(np.float32)), np.isnan(wanted.astype(np.float32)))
     is_number = ~np.isnan(wanted.astype(np.float32))
     np.testing.assert_array_equal(made.view(np.uint16)[is_number], wanted.view(np.uint16)[is_number])
