@@ -39,6 +39,8 @@ _TYPES = {
 _HIDDEN = "device_sub_tag"  # OneFlow's attribute for choosing among the kernels of a device
 _NUMPY = {getattr(torch, str(dtype)): dtype for dtype in dtypes.known()}
 _TORCH = {ours: dtype for dtype, ours in _NUMPY.items()}
+#: The dtypes in which kernels do not compute, but in float32.
+HALVES = (torch.float16, torch.bfloat16)
 
 
 def numpy_dtype(dtype: Any) -> np.dtype | None:

@@ -15,7 +15,7 @@ from pykernels.call.arrays import KernelCall
 from pykernels.define.instance import new_outputs
 from pykernels.frameworks.torch import gradient
 from pykernels.frameworks.torch.fake import specs_of
-from pykernels.frameworks.torch.layout import Call, Layout
+from pykernels.frameworks.torch.layout import HALVES, Call, Layout
 
 _AUTOCAST = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
 _AUTOCAST |= torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCUDA)
@@ -123,7 +123,7 @@ def _of_one_dtype(layout: Layout, arguments: dict[str, Any]) -> dict[str, Any]:
     def single(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             return list(map(single, value))
-        is_half = isinstance(value, torch.Tensor) and value.dtype in (torch.float16, torch.bfloat16)
+        is_half = isinstance(value, torch.Tensor) and value.dtype in HALVES
         return value.float() if is_half else value
 
     # Changes to a copy would be lost.
@@ -161,7 +161,8 @@ def _array_of(tensor: Any) -> np.ndarray:
     """Return the array in the memory of a tensor."""
     if tensor.dtype is torch.bfloat16:
         return _array_of(tensor.view(torch.int16)).view(bfloat16())
-    return tensor.numpy()  # type: ignore[no-any-return]
+    array: np.ndarray = tensor.numpy()
+    return array
 
 
 def _tensor_of(array: np.ndarray) -> Any:

@@ -23,13 +23,11 @@ from pykernels.define.definition import OpDef
 from pykernels.define.instance import TensorSpec
 from pykernels.frameworks.loops import refuse_loops
 from pykernels.frameworks.torch.fake import specs_of
-from pykernels.frameworks.torch.layout import IS_TRAIN, Call, Layout, torch_dtype
+from pykernels.frameworks.torch.layout import HALVES, IS_TRAIN, Call, Layout, torch_dtype
 from pykernels.kernel.read.source import KernelFunction
 
 #: The dispatch keys of devices for which no kernel is compiled.
 DEVICES = ("CUDA", "XPU", "MPS", "HPU", "XLA", "PrivateUse1")
-# The dtypes in which kernels do not compute, but in float32, as on the CPU.
-_HALVES = (torch.float16, torch.bfloat16)
 # The most combinations of shapes and attributes that a kernel remembers.
 _MOST = 4096
 
@@ -217,14 +215,14 @@ def _grouped(groups: Sequence[int | None], arrays: Sequence[Any]) -> tuple[Any, 
 
 
 def _computed_in(dtype: Any) -> Any:
-    return torch.float32 if dtype in _HALVES else dtype
+    return torch.float32 if dtype in HALVES else dtype
 
 
 # A method of a tensor takes a microsecond even if it does nothing.
 def _plain(tensor: Any) -> Any:
     """Return a tensor without its history, in the dtype that kernels compute in."""
     plain = tensor.detach() if tensor.requires_grad else tensor
-    return plain.float() if plain.dtype in _HALVES else plain
+    return plain.float() if plain.dtype in HALVES else plain
 
 
 def _cast(result: Any, dtype: Any) -> Any:

@@ -71,7 +71,7 @@ def write(
         values.append("(begin, end, total)")
     lent = -1 if results is None or not may_lend else _lent(signature, results)
     if lent >= 0:
-        inputs = (f"half{i}" if _is_half(t) else f"t{i}" for i, t in enumerate(signature.tensors))
+        inputs = (f"half{i}" if is_half(t) else f"t{i}" for i, t in enumerate(signature.tensors))
         others = [next(inputs) for _ in range(signature.n_inputs)]
         lines.append(f"    lend(t{signature.n_inputs + lent}, {_tuple(others)})")
     call = f"kernel({', '.join([args, *([outs] if results is None else []), *values])})"
@@ -81,13 +81,13 @@ def write(
         lines.append(f"    r = {call}")
         lines += _stores(signature, results, lent)
     for i, tensor in enumerate(signature.tensors):
-        if (i >= signature.n_inputs or tensor.mutable) and _is_half(tensor):
+        if (i >= signature.n_inputs or tensor.mutable) and is_half(tensor):
             lines.append(f"    narrow_{tensor.dtype}(t{i}, half{i})")
     lines.append(f"    return {Status.OK.value}")
     return Adapter("\n".join(lines) + "\n", names, lent >= 0)
 
 
-def _is_half(tensor: TensorType) -> bool:
+def is_half(tensor: TensorType) -> bool:
     """Whether a tensor is computed in float32, and rounded once, at the end."""
     return computed_in(tensor.dtype) != tensor.dtype
 
@@ -95,7 +95,7 @@ def _is_half(tensor: TensorType) -> bool:
 def _array(i: int, tensor: TensorType, shape: str, *, is_input: bool) -> Iterator[str]:
     spelling = "bool_" if tensor.dtype.kind == "b" else tensor.dtype.name
     array = f"carray(data[{i}], ({shape}), np.{spelling})"
-    if _is_half(tensor):
+    if is_half(tensor):
         yield f"    half{i} = carray(data[{i}], ({shape}), np.uint16)"
         array = f"widen_{tensor.dtype}(half{i})" if is_input else f"np.empty(({shape}), np.float32)"
     yield f"    t{i} = read_only({array})" if is_input and not tensor.mutable else f"    t{i} = {array}"
@@ -119,7 +119,7 @@ def _lent(signature: Signature, results: Sequence[Result]) -> int:
     """Return the output whose memory is lent for its result: the first with the most axes; -1 for none."""
     outputs = signature.tensors[signature.n_inputs :]
     axes = [
-        0 if not result.is_array or result.is_widened or _is_half(tensor) else tensor.ndim
+        0 if not result.is_array or result.is_widened or is_half(tensor) else tensor.ndim
         for tensor, result in zip(outputs, results)
     ]
     return axes.index(max(axes)) if any(axes) else -1

@@ -22,7 +22,6 @@ from numba import types as nb
 from numba.core import cgutils, compiler, errors
 from numba.core.target_extension import target_override
 
-from pykernels.base.dtypes import computed_in
 from pykernels.base.errors import KernelError
 from pykernels.build import linking
 from pykernels.kernel.emit import target, vector_math
@@ -112,7 +111,7 @@ def compile_kernel(
             slower_from=_LARGE if slower else 0,
             # float16 and bfloat16 results are computed in separate arrays, and then written to the outputs as a whole.
             # Python is called once in a run.
-            in_pieces=in_pieces and not calls and all(computed_in(t.dtype) == t.dtype for t in signature.tensors),
+            in_pieces=in_pieces and not calls and not any(map(adapter.is_half, signature.tensors)),
             fast_math=kernel.fast_math and hooks.is_on("llvm_ir.fast_math"),
             python_calls=calls,
         ),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pykernels.base.dtypes import find
+from pykernels.base import dtypes
 from pykernels.base.errors import PykernelsError
 from pykernels.call.steps import Step, forward_step, gradient_steps
 from pykernels.frameworks import timing
@@ -67,7 +67,7 @@ class Row:
 def main(request: Request) -> Iterator[Row]:
     """Measure an op, smaller sizes first; raise `PykernelsError` if the op or its arguments are wrong."""
     module = open_folder(Path(request.folder))
-    dtype = find(request.dtype)
+    dtype = dtypes.find(request.dtype)
     # The seconds per element of plain NumPy, for kernels that loop in Python.
     slow: dict[str, float] = {}
     # A small size shows whether plain NumPy is fast enough to be timed at a large one.

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.base import abi
-from pykernels.base.dtypes import find
+from pykernels.base import abi, dtypes
 from pykernels.base.errors import BuildError, CallError, CompileFailed, KernelError
 from pykernels.build import linking
 from pykernels.call.uses import Use, forward_use, gradient_uses
@@ -175,7 +174,7 @@ class _Variant:
 def _variants(module: OpModule, wanted: Wanted) -> Iterator[_Variant]:
     refused: list[CallError] = []
     accepted = 0
-    for dtype in map(find, wanted.dtypes or DEFAULT_DTYPES):
+    for dtype in map(dtypes.find, wanted.dtypes or DEFAULT_DTYPES):
         try:
             first = sample(module, _ELEMENTS, dtype, shapes=wanted.shapes, attributes=wanted.attributes, makes_up=False)
         except CallError as error:
