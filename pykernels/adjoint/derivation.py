@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.adjoint.nodes import Graph
+from pykernels.adjoint.expressions import read
+from pykernels.adjoint.nodes import LEFT, Graph, Node
 from pykernels.adjoint.reading import read_function
 from pykernels.adjoint.reverse import gradients_of
 from pykernels.adjoint.writing import Written, write
@@ -24,6 +25,8 @@ class Call:
 
     arrays: Sequence[np.ndarray]
     attributes: Mapping[str, Any]
+    #: Arrays for the results of a kernel that writes into `outs`.
+    outs: Sequence[np.ndarray] = ()
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,8 @@ def _derive(
     ]
     known = inspect.signature(function).parameters
     passed = {leaf.name: leaf for leaf in attributes if leaf.name in known}
+    if "outs" in known:
+        passed["outs"] = graph.tuple(_outs(graph, calls, list(outputs.values())))
     result = read_function(graph, function, [graph.tuple(arrays)] if takes_tuple(function) else arrays, passed)
     results = list(result.operands) if result.op == "tuple" else [result]
     if len(results) != len(outputs):
@@ -143,7 +148,23 @@ def _derive(
         raise KernelError(f"{_place(function)} does not depend on {', '.join(gradients)} in a way that has a gradient")
     kept = [graph.leaf("input", each, node.values) for each, node in zip(outputs, results)] if reads_outputs else []
     leaves = [*arrays, *kept, *slopes, *attributes]
-    return Derivative(write(name, named, leaves, dict(zip(results, kept)), takes_tuple=is_kernel), tuple(named))
+    given = dict(zip(results, kept))
+    # Of a view of an output, the output.
+    views = [
+        (node.operands[0], leaf) for node, leaf in given.items() if node.op == "reshape" and node.operands[0].op == LEFT
+    ]
+    for view, leaf in views:
+        made = view.made_as
+        given[view] = graph.node(made.op, made.form, [leaf, *made.operands[1:]])
+    return Derivative(write(name, named, leaves, given, takes_tuple=is_kernel), tuple(named))
+
+
+def _outs(graph: Graph, calls: Sequence[Call], gradients: Sequence[str]) -> list[Node]:
+    """Return the arrays for the results of a kernel, which are like their gradients."""
+    like = [
+        graph.leaf("input", name, [np.ones_like(call.outs[at]) for call in calls]) for at, name in enumerate(gradients)
+    ]
+    return [read(graph, "np.empty_like(gradient)", gradient=each) for each in like]
 
 
 def _place(function: Any) -> str:
@@ -161,7 +182,7 @@ def derive_source(function: Callable[..., Any], arrays: Sequence[np.ndarray], at
     inputs = [each.name for each in parameters if each.default is each.empty and each.kind is not each.KEYWORD_ONLY]
     defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
     calls = [Call(arrays, {**defaults, **attributes})] if arrays else _made_up(len(inputs), {**defaults, **attributes})
-    outputs = _outputs(function, calls[0], {each.name for each in parameters})
+    outputs = _names_of_results(function, calls[0], {each.name for each in parameters})
     name = f"{function.__name__}_backward"
     return derive_gradient(function, inputs, outputs, calls, name=name, is_kernel=False).written.source
 
@@ -172,7 +193,7 @@ def _made_up(inputs: int, attributes: Mapping[str, Any]) -> list[Call]:
     return [Call([rng.uniform(0.5, 2, shape) for _ in range(inputs)], attributes) for shape in shapes]
 
 
-def _outputs(function: Callable[..., Any], call: Call, taken: Collection[str]) -> list[str]:
+def _names_of_results(function: Callable[..., Any], call: Call, taken: Collection[str]) -> list[str]:
     """Return a name for each result, such as ``y``; neither it nor that of its gradient is the name of a parameter."""
     with np.errstate(all="ignore"):
         results = function(*call.arrays, **call.attributes)

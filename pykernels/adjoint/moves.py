@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 
 from pykernels.adjoint.nodes import Node, Read
@@ -41,7 +43,13 @@ def _squeeze(read: Read, node: Node, g: Node) -> Terms:
 
 @rule("reshape ravel flatten expand_dims", "a", "*")
 def _reshape(read: Read, node: Node, g: Node) -> Terms:
-    yield node.arguments["a"], read("g.reshape(a.shape)", g=g, a=node.arguments["a"])
+    a = node.arguments["a"]
+    made = a.made_as
+    if made.op == "reshape" and isinstance(made.form, ast.Call) and isinstance(made.form.func, ast.Attribute):
+        lengths = dict(zip("bcdefhijk", made.operands[1:]))
+        yield a, read(f"g.reshape({', '.join(lengths)})", g=g, **lengths)
+    else:
+        yield a, read("g.reshape(a.shape)", g=g, a=made)
 
 
 @rule("flip", "a", "axis")

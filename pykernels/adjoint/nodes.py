@@ -14,19 +14,27 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pykernels.adjoint.blocks import Block
+
 #: The functions in the forms of "scatter", zeros of the shape of the first operand with the last one added at an index,
 #: and of "scatter_more", the first operand with the last one added.
 SCATTERED, SCATTERED_MORE = "_scattered", "_scattered_more"
 #: Operations that stand for themselves: names of arguments and attributes, numbers, and other names of the file.
 LEAVES = frozenset({"input", "attribute", "number", "constant"})
+#: The operations of a block of statements, and of a variable that it leaves.
+BLOCK, LEFT = "block", "left"
+#: The functions that read no more than the shape and dtype of their operand.
+LIKE = frozenset({"empty_like", "zeros_like", "ones_like"})
+# The functions that make new arrays, which statements may change.
+_NEW = frozenset({*LIKE, "copy", "empty", "full", "full_like", "ones", "zeros"})
 
 
 @dataclass(eq=False, repr=False)
 class Node:
     """An expression, and its value for every sample."""
 
-    #: An operation of the operations table, the name of a function with a rule, one of `LEAVES`, "tuple", or "" for
-    #: what has no derivative.
+    #: An operation of the operations table, the name of a function with a rule, one of `LEAVES`, `BLOCK`,
+    #: `LEFT`, "tuple", or "" for what has no derivative.
     op: str
     #: The expression; the name ``_0`` stands for operand 0.
     form: ast.expr
@@ -42,6 +50,8 @@ class Node:
     place: str = ""
     #: Whether it is a result of the forward pass, which the gradient may read instead of computing it.
     is_result: bool = False
+    #: The statements of a `BLOCK`.
+    block: Block | None = None
 
     def __repr__(self) -> str:
         return f"Node({self.op!r}: {ast.unparse(self.expression())})"
@@ -50,6 +60,11 @@ class Node:
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shape of the value, for every sample."""
         return tuple(np.shape(value) for value in self.values)
+
+    @property
+    def dtypes(self) -> tuple[np.dtype, ...]:
+        """The dtype of the value, for every sample."""
+        return tuple(np.asarray(value).dtype for value in self.values)
 
     @property
     def ndims(self) -> set[int]:
@@ -64,6 +79,20 @@ class Node:
             return self.arguments.get("axis")
         alike = (operand for operand in self.operands if not self.arguments and operand.shapes == self.shapes)
         return next((operand.kept for operand in alike if operand.kept is not None), None)
+
+    @property
+    def made_as(self) -> Node:
+        """The node that has the shape of an array which a block changes: the array as it was before."""
+        if self.op != LEFT or self.operands[0].block is None or self.variable not in self.operands[0].block.reads:
+            return self
+        return self.operands[0].operands[self.operands[0].block.reads.index(self.variable)]
+
+    @property
+    def variable(self) -> str:
+        """The variable of a block that a `LEFT` node stands for."""
+        block = self.operands[0].block
+        assert block is not None and isinstance(self.form, ast.Subscript)
+        return block.leaves[int(ast.literal_eval(self.form.slice))]
 
     @property
     def number(self) -> float | int | None:
@@ -124,13 +153,19 @@ class Graph:
         return self._add((op, name), Node(op, ast.Name(name, ast.Load()), (), tuple(values), active, name=name))
 
     def node(
-        self, op: str, form: ast.expr, operands: Sequence[Node] = (), arguments: Mapping[str, Node] | None = None
+        self,
+        op: str,
+        form: ast.expr,
+        operands: Sequence[Node] = (),
+        arguments: Mapping[str, Node] | None = None,
+        *,
+        place: str = "",
     ) -> Node:
         """Return the node of an expression, whose value is computed if it is new.
 
-        This raises whatever the expression raises.
+        Expressions at different places of the code are different nodes. This raises whatever the expression raises.
         """
-        key = (ast.dump(form), *(id(operand) for operand in operands))
+        key = (ast.dump(form), *(id(operand) for operand in operands), place)
         if key in self._known:
             return self._known[key]
         code = compile(ast.fix_missing_locations(ast.Expression(filled(form, []))), "<derivation>", "eval")
@@ -139,7 +174,7 @@ class Graph:
             names = {placeholder(at).id: operand.values[sample] for at, operand in enumerate(operands)}
             with np.errstate(all="ignore"):
                 values.append(eval(code, {**self.namespace, **names}))
-        active = any(operand.active for operand in operands) and any(is_floating(value) for value in values)
+        active = op not in LIKE and any(operand.active for operand in operands) and any(map(is_floating, values))
         return self._add(key, Node(op, form, tuple(operands), tuple(values), active, arguments or {}))
 
     def tuple(self, items: Sequence[Node]) -> Node:
@@ -148,6 +183,16 @@ class Graph:
         values = tuple(tuple(item.values[sample] for item in items) for sample in range(self._samples))
         key = ("tuple", *(id(item) for item in items))
         return self._add(key, Node("tuple", form, tuple(items), values, any(item.active for item in items)))
+
+    def block(self, block: Block, operands: Sequence[Node]) -> dict[str, Node]:
+        """Return the nodes of the variables that a block leaves. This raises whatever the block raises."""
+        run = block.compiled(self.namespace)
+        values = tuple(run(*(operand.values[sample] for operand in operands)) for sample in range(self._samples))
+        active = any(operand.active for operand in operands)
+        # Each block is a node of its own, since what it assigns to may be assigned to again.
+        node = Node(BLOCK, ast.Name(BLOCK, ast.Load()), tuple(operands), values, active, block=block)
+        forms = [ast.Subscript(placeholder(0), ast.Constant(at), ast.Load()) for at in range(len(block.leaves))]
+        return {name: self.node(LEFT, form, [node]) for name, form in zip(block.leaves, forms)}
 
     def _add(self, key: Any, node: Node) -> Node:
         return self._known.setdefault(key, node)
@@ -161,6 +206,11 @@ def _scattered_more(array: np.ndarray, index: Any, values: np.ndarray) -> np.nda
     result = array.copy()
     np.add.at(result, index, values)
     return result
+
+
+def makes_array(form: ast.expr) -> bool:
+    """Whether an expression calls a function that makes a new array."""
+    return isinstance(form, ast.Call) and ast.unparse(form.func).rpartition(".")[2] in _NEW
 
 
 def is_floating(value: Any) -> bool:

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import ast
-import builtins
-import copy
-import functools
 import inspect
-import math
 import textwrap
 import types
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from pykernels.adjoint.moves import RULES
-from pykernels.adjoint.nodes import Graph, Node, in_order, placeholder
-from pykernels.adjoint.recognition import recognised
-from pykernels.adjoint.rules import beside
-from pykernels.adjoint.simplify import simplified
+import numpy as np
+
+from pykernels.adjoint import blocks, syntax
+from pykernels.adjoint.expressions import ExpressionReader, read
+from pykernels.adjoint.nodes import Graph, Node, in_order
 from pykernels.base.errors import KernelError
-from pykernels.kernel.expression import operations
-from pykernels.kernel.read.ownership import is_users
 
-_COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 # A loop of more turns is not written out.
 _MOST_TURNS = 16
 # What a statement is, and what to write instead.
-_LOOP = ("a loop", f"write it with arrays, or over a range or tuple of at most {_MOST_TURNS} items, in place")
-_REFUSED = {ast.For: _LOOP, ast.While: _LOOP, ast.If: ("an `if`", "write np.where")}
-# Attributes of arrays that do not depend on the elements.
-_FACTS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes"})
+_REFUSED = {ast.While: ("a `while`", "write `for`"), ast.If: ("an `if`", "write np.where")}
+# The operations whose results are other views of the same elements.
+_VIEWS = frozenset({"reshape", "ravel"})
 
 
 def read_function(
@@ -45,7 +36,8 @@ def read_function(
     except TypeError as error:
         raise KernelError(f"{function.__code__.co_filename}: {function.__name__}: {error}") from None
     bound.apply_defaults()
-    reader = _Reader(graph, function)
+    outs = bound.arguments.get("outs")
+    reader = Reader(graph, function, outs.operands if isinstance(outs, Node) else ())
     for name, value in bound.arguments.items():
         reader.names[name] = value if isinstance(value, Node) else reader.constant(value)
     return reader.body(tree)
@@ -63,36 +55,91 @@ def _syntax(function: types.FunctionType) -> ast.FunctionDef:
     return tree
 
 
-def read(graph: Graph, text: str, **names: Node) -> Node:
-    """Return the node of an expression of `names`, simplified."""
-    reader = _Reader(graph, None)
-    reader.names = dict(names)
-    return reader.expression(ast.parse(text, mode="eval").body)
+def _within(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return statements, and those within them, without texts."""
+    found = (node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.stmt))
+    return [each for each in found if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
 
 
-class _Reader:
-    def __init__(self, graph: Graph, function: types.FunctionType | None) -> None:
-        self.names: dict[str, Node] = {}
-        self._graph = graph
-        self._function = function
-        self._globals = graph.namespace if function is None else function.__globals__
-        self._first = 1 if function is None else function.__code__.co_firstlineno
+class Reader(ExpressionReader):
+    """Reads the statements of a function, which may write its results into the arrays `outs`."""
 
-    def constant(self, value: Any) -> Node:
-        """Return the node of a value that is known, such as the default of a parameter."""
-        return self._graph.node("constant", ast.parse(repr(value), mode="eval").body)
-
-    # ---- statements
+    def __init__(self, graph: Graph, function: types.FunctionType | None, outs: Sequence[Node] = ()) -> None:
+        super().__init__(graph, function)
+        self._outs = list(outs)
 
     def body(self, tree: ast.FunctionDef) -> Node:
         """Return the result of a function."""
-        for statement in tree.body:
-            if isinstance(statement, ast.Return):
-                if statement.value is None:
-                    raise self._refuse(statement, "it returns nothing")
-                return self.expression(statement.value)
-            self._statement(statement)
-        raise self._refuse(tree, "it returns nothing: a function that writes into `outs` has no derived gradient")
+        rest = list(tree.body)
+        while rest:
+            if isinstance(rest[0], ast.Return):
+                if rest[0].value is None:
+                    raise self.refuse(rest[0], "it returns nothing")
+                return self.expression(rest[0].value)
+            length = self._length_of_block(rest)
+            if length:
+                self._block(rest[:length], rest[length:])
+            else:
+                self._statement(rest[0])
+            del rest[: max(1, length)]
+        if self._outs:
+            return self._graph.tuple(self._outs)
+        raise self.refuse(tree, "it returns nothing")
+
+    def _length_of_block(self, statements: Sequence[ast.stmt]) -> int:
+        """Return how many statements are a block, up to the last loop and the last assignment to elements."""
+
+        def is_part(statement: ast.stmt) -> bool:
+            return isinstance(statement, ast.For) or syntax.assigns_elements(statement)
+
+        first = statements[0]
+        if not is_part(first) or (not syntax.assigns_elements(first) and self._turns(first)):
+            return 0
+        end = next((at for at, each in enumerate(statements) if isinstance(each, ast.Return)), len(statements))
+        return 1 + max(at for at in range(end) if is_part(statements[at]))
+
+    def _block(self, statements: Sequence[ast.stmt], later: Sequence[ast.stmt]) -> None:
+        try:
+            body = blocks.normalised(statements)
+        except blocks.Unknown as unknown:
+            raise self.refuse(unknown.args[0], f"{unknown.args[1]} has no derived gradient beside loops") from None
+        stored = syntax.stored(body)
+        used = (stored | syntax.loaded(body)) & self.names.keys()
+        reads = tuple(name for name in self.names if name in used)
+        bound = syntax.assigned(each for each in body if not isinstance(each, (ast.For, ast.If)))
+        leaves = tuple(sorted(syntax.assigned(body) & (used | bound | syntax.loaded(later))))
+        block = blocks.Block(tuple(body), reads, leaves, self._function)
+        for name in block.changed & used:
+            self._check_owned(statements[0], name)
+        try:
+            left = self._graph.block(block, [self.names[name] for name in reads])
+        except Exception as error:
+            raise self.refuse(statements[0], f"it raises {type(error).__name__}: {error}") from None
+        for name, node in left.items():
+            node.name = name
+            node.place = node.operands[0].place = self._place(statements[0])
+            if name in block.changed & used and isinstance(node.values[0], np.ndarray):
+                self._replace(self.names[name], node)
+            self.names[name] = node
+
+    def _replace(self, before: Node, after: Node) -> None:
+        """Let an array have new elements under all its names, and the array that it is a view of, too."""
+        self.names |= {name: after for name, node in self.names.items() if node is before}
+        self._outs = [after if node is before else node for node in self._outs]
+        if before.op in _VIEWS:
+            whole = before.operands[0]
+            self._replace(whole, read(self._graph, "view.reshape(whole.shape)", view=after, whole=whole))
+
+    def _check_owned(self, place: ast.stmt, name: str) -> None:
+        """Raise `KernelError` if an array shares its elements with others."""
+        node = self.names[name]
+        while node.op in _VIEWS:
+            node = node.operands[0]
+        others = [value for each in node.operands for value in each.values if isinstance(value, np.ndarray)]
+        if node.op == "input" or any(np.may_share_memory(a, b) for a in node.values for b in others):
+            raise self.refuse(place, f"it assigns to elements of {name}, which belong to another array; copy it before")
+        if node.op == "tuple" and node.active:
+            raise self.refuse(place, f"it assigns to elements of {name}, a tuple; unpack it before")
 
     def _statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Assign):
@@ -104,18 +151,20 @@ class _Reader:
         elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             left = ast.Name(statement.target.id, ast.Load())
             self._assign(statement.target, self.expression(ast.BinOp(left, statement.op, statement.value)))
-        elif isinstance(statement, ast.For) and not statement.orelse and (items := self._written_out(statement.iter)):
+        elif isinstance(statement, ast.For) and (items := self._turns(statement)):
             for item in items:
                 self._assign(statement.target, item)
                 for each in statement.body:
                     self._statement(each)
         elif not self._has_no_effect(statement):
             what, cure = _REFUSED.get(type(statement), ("this statement", "use expressions"))
-            raise self._refuse(statement, f"{what} has no derived gradient; {cure}")
+            raise self.refuse(statement, f"{what} has no derived gradient; {cure}")
 
-    def _written_out(self, tree: ast.expr) -> Sequence[Node]:
+    def _turns(self, loop: ast.stmt) -> Sequence[Node]:
         """Return what a loop goes through if that is written in place and short; no items if it is not."""
-        given = self.expression(tree)
+        if not isinstance(loop, ast.For) or loop.orelse:
+            return ()
+        given = self.expression(loop.iter)
         items: Sequence[Node] = given.operands
         if given.op != "tuple":
             leaves = {node.op for node in in_order([given]) if not node.operands}
@@ -124,11 +173,15 @@ class _Reader:
             items = [self._graph.node("number", ast.Constant(n)) for n in given.values[0][: _MOST_TURNS + 1]]
         return items if len(items) <= _MOST_TURNS else ()
 
-    @staticmethod
-    def _has_no_effect(statement: ast.stmt) -> bool:
+    def _has_no_effect(self, statement: ast.stmt) -> bool:
         """Whether a statement only documents or refuses arguments."""
         if isinstance(statement, ast.If):
             return not statement.orelse and all(isinstance(each, ast.Raise) for each in statement.body)
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            function = self._globals.get(ast.unparse(statement.value.func))
+            body = _syntax(function).body if isinstance(function, types.FunctionType) else [statement]
+            changes = (ast.Return, ast.Expr, ast.Delete)
+            return not any(isinstance(each, changes) or syntax.assigns_elements(each) for each in _within(body))
         is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         return is_text or isinstance(statement, (ast.Pass, ast.Assert))
 
@@ -142,215 +195,15 @@ class _Reader:
             for each, item in zip(target.elts, items, strict=True):
                 self._assign(each, item)
         else:
-            raise self._refuse(
-                target, "an assignment to elements has no derived gradient; write np.where or np.concatenate"
-            )
+            raise self.refuse(target, "this assignment has no derived gradient")
 
     def _items(self, target: ast.Tuple | ast.List, value: Node) -> Sequence[Node]:
         if value.op == "tuple" and len(value.operands) == len(target.elts):
             return value.operands
         if value.active or not isinstance(value.values[0], tuple):
-            raise self._refuse(target, "what is unpacked here is not a tuple of as many values")
+            raise self.refuse(target, "what is unpacked here is not a tuple of as many values")
         return [read(self._graph, f"value[{at}]", value=value) for at in range(len(target.elts))]
 
-    # ---- expressions
-
-    def expression(self, tree: ast.expr) -> Node:
-        """Return the node of an expression."""
-        reads: Mapping[type[ast.expr], Callable[[Any], Node]] = {
-            ast.Constant: lambda tree: self._graph.node("number" if _is_number(tree.value) else "constant", tree),
-            ast.Name: self._name,
-            ast.Tuple: lambda tree: self._graph.tuple([self.expression(each) for each in tree.elts]),
-            ast.List: lambda tree: self._graph.tuple([self.expression(each) for each in tree.elts]),
-            ast.BinOp: self._binary,
-            ast.UnaryOp: self._unary,
-            ast.Compare: self._compare,
-            ast.Attribute: self._attribute,
-            ast.Subscript: self._subscript,
-            ast.Call: self._call,
-        }
-        return reads.get(type(tree), self._other)(tree)
-
-    def _make(self, tree: ast.expr, op: str, form: ast.expr, operands: Sequence[Node], arguments: Any = None) -> Node:
-        simple = simplified(functools.partial(read, self._graph), op, operands)
-        if simple is not None:
-            return simple
-        op, arguments = recognised(op, operands) or (op, arguments)
-        try:
-            node = self._graph.node(op, form, operands, arguments)
-        except Exception as error:
-            raise self._refuse(tree, f"{ast.unparse(tree)} raises {type(error).__name__}: {error}") from None
-        node.place = node.place or self._place(tree)
-        return node
-
-    def _name(self, tree: ast.Name) -> Node:
-        if tree.id in self.names:
-            return self.names[tree.id]
-        if tree.id not in self._globals and not hasattr(builtins, tree.id):
-            raise self._refuse(tree, f"{tree.id} is not defined")
-        if tree.id in self._globals:
-            self._graph.namespace.setdefault(tree.id, self._globals[tree.id])
-        return self._graph.node("constant", ast.Name(tree.id, ast.Load()))
-
-    def _binary(self, tree: ast.BinOp) -> Node:
-        operands = [self.expression(tree.left), self.expression(tree.right)]
-        form = ast.BinOp(placeholder(0), tree.op, placeholder(1))
-        if isinstance(tree.op, ast.MatMult):
-            return self._make(tree, "matmul", form, operands, dict(zip(("a", "b"), operands)))
-        return self._make(tree, operations.BINARY[type(tree.op)].name, form, operands)
-
-    def _unary(self, tree: ast.UnaryOp) -> Node:
-        operand = self.expression(tree.operand)
-        if isinstance(tree.op, ast.USub) and isinstance(operand.form, ast.Constant) and operand.number is not None:
-            return self._graph.node("number", ast.UnaryOp(tree.op, operand.form))
-        return self._make(tree, operations.UNARY[type(tree.op)].name, ast.UnaryOp(tree.op, placeholder(0)), [operand])
-
-    def _compare(self, tree: ast.Compare) -> Node:
-        operands = [self.expression(each) for each in (tree.left, *tree.comparators)]
-        form = ast.Compare(placeholder(0), tree.ops, [placeholder(at) for at in range(1, len(operands))])
-        return self._make(tree, "compare", form, operands)
-
-    def _attribute(self, tree: ast.Attribute) -> Node:
-        if self._is_of_module(tree):
-            return self._graph.node("constant", tree)
-        operand = self.expression(tree.value)
-        form = ast.Attribute(placeholder(0), tree.attr, ast.Load())
-        op = "transpose" if tree.attr == "T" else ""
-        if not op and tree.attr not in _FACTS and operand.active:
-            raise self._refuse(tree, f"the attribute {tree.attr} of an array has no derived gradient")
-        return self._make(tree, op, form, [operand], {"a": operand} if op else None)
-
-    def _subscript(self, tree: ast.Subscript) -> Node:
-        base = self.expression(tree.value)
-        operands = [base]
-        if base.op == "tuple" and isinstance(tree.slice, ast.Constant) and isinstance(tree.slice.value, int):
-            return base.operands[tree.slice.value]
-
-        def index(part: ast.expr) -> ast.expr:
-            if isinstance(part, ast.Tuple):
-                return ast.Tuple([index(each) for each in part.elts], ast.Load())
-            if isinstance(part, ast.Slice):
-                return ast.Slice(
-                    *(None if each is None else index(each) for each in (part.lower, part.upper, part.step))
-                )
-            if isinstance(part, ast.Constant):
-                return part
-            operands.append(self.expression(part))
-            return placeholder(len(operands) - 1)
-
-        form = ast.Subscript(placeholder(0), index(tree.slice), ast.Load())
-        return self._make(tree, "getitem", form, operands, {"a": base})
-
-    def _call(self, tree: ast.Call) -> Node:
-        if any(isinstance(each, ast.Starred) for each in tree.args) or any(each.arg is None for each in tree.keywords):
-            raise self._refuse(tree, "a call with * or ** has no derived gradient; write the arguments out")
-        operands = [self.expression(each) for each in tree.args]
-        named = {str(each.arg): self.expression(each.value) for each in tree.keywords}
-        function = self._callee(tree.func)
-        if function is None:
-            assert isinstance(tree.func, ast.Attribute)
-            return self._called(
-                tree, tree.func.attr, [self.expression(tree.func.value), *operands], named, is_method=True
-            )
-        if isinstance(function, types.FunctionType) and is_users(function.__globals__):
-            return read_function(self._graph, function, operands, named)
-        found = operations.find(function)
-        name = found.name if found else getattr(function, "__name__", "")
-        return self._called(tree, name, operands, named, is_method=False)
-
-    def _called(
-        self, tree: ast.Call, name: str, operands: Sequence[Node], named: Mapping[str, Node], *, is_method: bool
-    ) -> Node:
-        everything = [*operands, *named.values()]
-        func: ast.expr = tree.func
-        if is_method:
-            assert isinstance(func, ast.Attribute)
-            func = ast.Attribute(placeholder(0), func.attr, ast.Load())
-        if name == "split" and everything[0].active:
-            return self._split(tree, operands, named)
-        form = ast.Call(
-            func,
-            [placeholder(at) for at in range(int(is_method), len(operands))],
-            [ast.keyword(key, placeholder(len(operands) + at)) for at, key in enumerate(named)],
-        )
-        if name == "transpose" and len(operands) > 2:  # axes one by one, as the method takes them
-            return self._called(tree, name, [operands[0], self._graph.tuple(operands[1:])], named, is_method=is_method)
-        rule = RULES.get(name)
-        arguments = None if rule is None else rule.bind(operands, named)
-        is_known = arguments is not None or (name in operations.OPERATIONS and not named)
-        return self._make(tree, name if is_known else "", form, everything, arguments)
-
-    def _split(self, tree: ast.Call, operands: Sequence[Node], named: Mapping[str, Node]) -> Node:
-        """Return the sections of an array as slices, whose gradients are assignments to slices."""
-        given = {**dict(zip(("ary", "sections", "axis"), operands)), **named}
-        array, sections = given["ary"], given.get("sections", given.get("indices_or_sections"))
-        axis = given["axis"].values[0] if "axis" in given else 0
-        if (
-            sections is None
-            or not isinstance(sections.number, int)
-            or not isinstance(axis, int)
-            or len(array.ndims) > 1 > -axis
-        ):
-            raise self._refuse(
-                tree, "np.split has a derived gradient for a number of sections along an axis from the end"
-            )
-        before, after = beside(axis)
-        length = read(self._graph, f"a.shape[{axis}] // n", a=array, n=sections)
-        length.name = length.name or "length"
-        items = []
-        for at in range(sections.number):
-            begin = "" if at == 0 else "n" if at == 1 else f"{at} * n"
-            end = "" if at == sections.number - 1 else "n" if at == 0 else f"{at + 1} * n"
-            items.append(read(self._graph, f"a[{before}{begin}:{end}{after}]", a=array, n=length))
-        return self._graph.tuple(items)
-
-    def _callee(self, tree: ast.expr) -> Any:
-        """Return the function that an expression names; None for a method of a value."""
-        if isinstance(tree, ast.Name) and tree.id not in self.names:
-            node = self._name(tree)
-            return node.values[0]
-        if isinstance(tree, ast.Attribute) and self._is_of_module(tree):
-            return self._graph.node("constant", tree).values[0]
-        if isinstance(tree, ast.Attribute):
-            return None
-        raise self._refuse(tree, f"the call of {ast.unparse(tree)} has no derived gradient")
-
-    def _is_of_module(self, tree: ast.Attribute) -> bool:
-        root: ast.expr = tree
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        if not isinstance(root, ast.Name) or root.id in self.names:
-            return False
-        self._name(root)
-        value = self._globals.get(root.id)
-        return isinstance(value, (types.ModuleType, type)) or not hasattr(value, "__array__")
-
-    def _other(self, tree: ast.expr) -> Node:
-        """Return the node of an expression that stays as it is, such as a comprehension over axes."""
-        used = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in self.names]
-        names = list(dict.fromkeys(used))
-        operands = [self.names[name] for name in names]
-        order = {name: placeholder(at).id for at, name in enumerate(names)}
-
-        class Renamer(ast.NodeTransformer):
-            def visit_Name(self, node: ast.Name) -> ast.Name:
-                return ast.Name(order.get(node.id, node.id), node.ctx)
-
-        node = self._make(tree, "", Renamer().visit(copy.deepcopy(tree)), operands)
-        if node.active:
-            kind = "a comprehension over arrays" if isinstance(tree, _COMPREHENSIONS) else f"{ast.unparse(tree)}"
-            raise self._refuse(tree, f"{kind} has no derived gradient; write the parts out")
-        return node
-
-    def _refuse(self, tree: ast.AST, why: str) -> KernelError:
-        place = self._place(tree)
-        return KernelError(f"{place}: {why}" if place else why)
-
-    def _place(self, tree: ast.AST) -> str:
-        if self._function is None:
-            return ""
-        return f"{self._function.__code__.co_filename}:{self._first + getattr(tree, 'lineno', 1) - 1}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    def inlined(self, function: types.FunctionType, operands: Sequence[Node], named: Mapping[str, Node]) -> Node:
+        """Return the result of a function of the user's."""
+        return read_function(self._graph, function, operands, named)

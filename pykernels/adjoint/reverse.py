@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from pykernels.adjoint.expressions import read
+from pykernels.adjoint.loops import terms_of_block
 from pykernels.adjoint.moves import RULES
-from pykernels.adjoint.nodes import SCATTERED, SCATTERED_MORE, Graph, Node, Read, in_order, placeholder
-from pykernels.adjoint.reading import read
+from pykernels.adjoint.nodes import LEFT, SCATTERED, SCATTERED_MORE, Graph, Node, Read, in_order, placeholder
 from pykernels.base.errors import KernelError
 from pykernels.kernel.expression.operations import OPERATIONS
 
@@ -28,6 +30,7 @@ def gradients_of(
     reads: Read = functools.partial(read, graph)
     order = in_order([result for result in results if result.active])
     found: dict[Node, Node] = {}
+    of_blocks: dict[Node, dict[str, Node]] = {}
 
     def add(node: Node, term: Node) -> None:
         term = _summed(reads, node, term)
@@ -38,21 +41,35 @@ def gradients_of(
         if result.active:
             add(result, slope)
     for node in reversed(order):
+        if node in of_blocks:
+            for operand, term in _placed(node, terms_of_block, graph, node, of_blocks[node], gradients_of):
+                add(operand, term)
         if node not in found or not node.active:
             continue
         g = found[node] = _joined(graph, found[node])
         if node.name and node.operands and not g.name and g.operands:
             g.name = f"d{node.name}"
-        try:
-            for operand, term in _terms(graph, reads, node, g):
-                if operand.active:
-                    add(operand, term)
-        except KernelError as error:
-            raise error if not node.place else KernelError(f"{node.place}: {error.args[0]}") from None
+        if node.op == LEFT:
+            of_blocks.setdefault(node.operands[0], {})[node.variable] = _whole(reads, node, g)
+            continue
+        for operand, term in _placed(node, _terms, graph, reads, node, g):
+            if operand.active:
+                add(operand, term)
     return [
         _whole(reads, argument, _joined(graph, found[argument])) if argument in found else None
         for argument in arguments
     ]
+
+
+def _placed(node: Node, terms: Callable[..., Iterable[tuple[Node, Node]]], *given: Any) -> list[tuple[Node, Node]]:
+    """Return the terms of a node; an error has its line."""
+    try:
+        return list(terms(*given))
+    except KernelError as error:
+        message = str(error.args[0])
+        if not node.place or message.startswith(node.place.rpartition(":")[0]):
+            raise
+        raise KernelError(f"{node.place}: {message}") from None
 
 
 def _terms(graph: Graph, reads: Read, node: Node, g: Node) -> list[tuple[Node, Node]]:

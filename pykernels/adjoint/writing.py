@@ -5,17 +5,20 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pykernels.adjoint.nodes import LEAVES, Node, filled
+from pykernels.adjoint.nodes import BLOCK, LEAVES, LEFT, LIKE, Node, filled, makes_array
+from pykernels.adjoint.syntax import renamed, stored
 from pykernels.kernel.expression.operations import OPERATIONS
 
 # Parts of an expression that is longer get names of their own, unless they are shorter than this themselves.
 _LONG, _WORTH_A_NAME = 88, 12
 _STATEMENTS = frozenset({"scatter", "scatter_more"})
+# The operations that read no more than the shape and dtype of their first operand.
+_SHAPED = frozenset({"scatter", *LIKE})
 # Names for what the kernel does not name, by operation.
 _NAMES = {
     "sum": "total",
@@ -59,32 +62,36 @@ def write(
     takes_tuple : bool
         Whether the function takes one tuple ``args``, as kernels do, or each argument by itself.
     """
-    return _Writer(leaves, given).function(name, results, takes_tuple=takes_tuple)
+    return _Writer(leaves, given, set()).function(name, results, takes_tuple=takes_tuple)
+
+
+def write_expressions(
+    results: Sequence[Node], leaves: Sequence[Node], given: Mapping[Node, Node], taken: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """Return statements, and the expressions of `results` that follow them.
+
+    Parameters
+    ----------
+    leaves, given
+        As for `write`.
+    taken : collection of str
+        Names that the statements must not assign.
+    """
+    writer = _Writer(leaves, given, taken)
+    return writer.steps(results, writer.needed(results)), list(map(writer.text, results))
 
 
 class _Writer:
-    def __init__(self, leaves: Sequence[Node], given: Mapping[Node, Node]) -> None:
+    def __init__(self, leaves: Sequence[Node], given: Mapping[Node, Node], taken: Collection[str]) -> None:
         self._leaves = leaves
         self._given = {node: leaf for node, leaf in given.items() if node.op not in LEAVES}
         self._names: dict[Node, str] = {}
-        self._taken = {leaf.name for leaf in leaves} | {"args", "np", "outs"}
+        self._taken = {leaf.name for leaf in leaves} | {"args", "np", "outs"} | set(taken)
 
     def function(self, name: str, results: Mapping[str, Node], *, takes_tuple: bool) -> Written:
         returned = [self._stands_for(result) for result in results.values()]
-        needed = self._needed(returned)
-        uses = Counter(operand for node in needed for operand in self._operands(node))
-        uses.update(returned)
-        wanted = {_begun(node): name for node, name in zip(returned, results)}
-        lines: list[str] = []
-        for node in needed:
-            if self._is_short(node):
-                continue
-            for part in self._parts_to_name(node):
-                lines += self._assigned(part, wanted.get(part, part.name))
-            is_result = node in wanted and len(returned) > 1
-            is_part = uses[node] > 1 or node.op in _STATEMENTS
-            if is_result or is_part or (node.name and node not in wanted):
-                lines += self._assigned(node, wanted.get(node, node.name))
+        needed = self.needed(returned)
+        lines = self.steps(returned, needed, list(results))
         used = {leaf.name for leaf in self._leaves if leaf in needed}
         arguments = tuple(leaf.name for leaf in self._leaves if leaf.op == "input" and leaf.name in used)
         attributes = tuple(leaf.name for leaf in self._leaves if leaf.op == "attribute" and leaf.name in used)
@@ -93,10 +100,33 @@ class _Writer:
             unpacked = f"({arguments[0]},)" if len(arguments) == 1 else ", ".join(arguments)
             lines.insert(0, f"{unpacked} = args")
         head = f"def {name}({'args' if takes_tuple else ', '.join(arguments)}{keywords}):"
-        lines.append(f"return {', '.join(map(self._text, returned))}")
+        lines.append(f"return {', '.join(map(self.text, returned))}")
         return Written("\n    ".join([head, *lines]) + "\n", arguments, attributes)
 
-    def _needed(self, results: Sequence[Node]) -> list[Node]:
+    def steps(self, results: Sequence[Node], needed: Sequence[Node], names: Sequence[str] = ()) -> list[str]:
+        """Return statements before the results, which may have names."""
+        returned = [self._stands_for(result) for result in results]
+        left = [node for node in needed if node.op == LEFT]
+        owned = _only_changed(needed)
+        uses = Counter(operand for node in needed for operand in self._operands(node))
+        uses.update(returned)
+        wanted = {_begun(node): name for node, name in zip(returned, names)}
+        lines: list[str] = []
+        for node in needed:
+            if self._is_short(node) or (node in owned and node.op not in _STATEMENTS):
+                continue
+            if node.op == BLOCK:
+                lines += self._block(node, [each for each in left if node in each.operands], wanted, owned)
+                continue
+            for part in self._parts_to_name(node):
+                lines += self._assigned(part, wanted.get(part, part.name))
+            is_result = node in wanted and len(returned) > 1
+            is_part = uses[node] > 1 or node.op in _STATEMENTS
+            if is_result or is_part or (node.name and node not in wanted):
+                lines += self._assigned(node, wanted.get(node, node.name))
+        return lines
+
+    def needed(self, results: Sequence[Node]) -> list[Node]:
         """Return the nodes that the function computes or uses, each after its operands."""
         seen: set[Node] = set()
         found: list[Node] = []
@@ -124,8 +154,9 @@ class _Writer:
 
     def _shaped_like(self, node: Node) -> Node:
         """Return the simplest node that has the shape of `node`."""
+        node = node if node in self._names else node.made_as
         for leaf in self._leaves:
-            if leaf.op == "input" and leaf.shapes == node.shapes:
+            if leaf.op == "input" and leaf.shapes == node.shapes and leaf.dtypes == node.dtypes:
                 return leaf
         alike = (operand for operand in node.operands if node.op in OPERATIONS and operand.shapes == node.shapes)
         operand = next(alike, None)
@@ -134,32 +165,42 @@ class _Writer:
     @staticmethod
     def _needs_only_the_shape(node: Node) -> bool:
         form = node.form.value if isinstance(node.form, ast.Subscript) else node.form
-        return node.op == "scatter" or (isinstance(form, ast.Attribute) and form.attr in ("shape", "ndim", "size"))
+        return (
+            node.op == "scatter"
+            or node.op in LIKE
+            or (isinstance(form, ast.Attribute) and form.attr in ("shape", "ndim", "size"))
+        )
 
     def _is_short(self, node: Node) -> bool:
-        return node.op in LEAVES or node.op == "tuple" or (self._needs_only_the_shape(node) and node.op != "scatter")
+        return (
+            node.op in LEAVES
+            or node.op in ("tuple", LEFT)
+            or (self._needs_only_the_shape(node) and node.op not in {"scatter", *LIKE})
+        )
 
     def _parts_to_name(self, node: Node) -> Iterator[Node]:
         """Yield parts of a long expression, the longest first, until it is short enough; each has a name afterwards."""
-        while len(self._text(node)) > _LONG:
-            part = max(self._parts(node), key=lambda part: len(self._text(part)), default=None)
-            if part is None or len(self._text(part)) < _WORTH_A_NAME:
+        while len(self.text(node)) > _LONG:
+            part = max(self._parts(node), key=lambda part: len(self.text(part)), default=None)
+            if part is None or len(self.text(part)) < _WORTH_A_NAME:
                 break
             yield part
 
     def _parts(self, node: Node) -> Iterator[Node]:
         """Yield the operands that have no names, also those in tuples."""
         for operand in self._operands(node):
+            if operand in self._names:
+                continue
             if self._is_short(operand):
                 yield from self._parts(operand)
-            elif operand not in self._names:
+            else:
                 yield operand
 
     def _assigned(self, node: Node, wanted: str) -> Iterator[str]:
         if node.op in _STATEMENTS:
             yield from self._scattered(node, wanted)
             return
-        text = self._text(node)
+        text = self.text(node)
         self._names[node] = name = self._new_name(node, wanted)
         yield f"{name} = {text}"
 
@@ -179,6 +220,37 @@ class _Writer:
         else:
             yield f"{target} {'' if is_first else '+'}= {values}"
 
+    def _block(
+        self, node: Node, left: Sequence[Node], wanted: Mapping[Node, str], owned: Collection[Node]
+    ) -> Iterator[str]:
+        """Write the statements of a block. They get copies of the arrays that they change, but for those in `owned`."""
+        block = node.block
+        assert block is not None
+        shown = {**block.shown, **{each.variable: wanted[each] for each in left if each in wanted}}
+        names: dict[str, ast.expr] = {}
+        for name, operand in zip(block.reads, self._operands(node)):
+            if name in block.leaves:
+                if operand in self._names and operand in owned:
+                    names[name] = ast.Name(self._names[operand], ast.Load())
+                    continue
+                own = self._new_name(operand, shown.get(name, name))
+                copied = (
+                    name in block.changed and operand.ndims != {0} and (operand in self._names or not _is_new(operand))
+                )
+                yield f"{own} = {self.text(operand)}{'.copy()' if copied else ''}"
+                names[name] = ast.Name(own, ast.Load())
+                continue
+            if operand not in self._names and operand.op not in LEAVES:
+                yield from self._assigned(operand, operand.name)
+            names[name] = self._tree(operand)
+        taken = set(self._taken)
+        for name in sorted(stored(block.statements) - names.keys()):
+            names[name] = ast.Name(self._new_name(node, shown.get(name, name)), ast.Load())
+        self._taken = taken | {ast.unparse(names[each.variable]) for each in left}  # the others are not read later
+        self._names.update((each, ast.unparse(names[each.variable])) for each in left)
+        for statement in block.statements:
+            yield from ast.unparse(ast.fix_missing_locations(renamed(statement, names))).splitlines()
+
     def _new_name(self, node: Node, wanted: str) -> str:
         wanted = wanted or _NAMES.get(node.op, "term")
         numbered = (f"{wanted}{number}" for number in itertools.count(2))
@@ -191,8 +263,25 @@ class _Writer:
             return ast.Name(self._names[node], ast.Load())
         return filled(node.form, [self._tree(operand) for operand in self._operands(node)])
 
-    def _text(self, node: Node) -> str:
+    def text(self, node: Node) -> str:
+        """Return the expression of a node, after the statements."""
+        node = self._stands_for(node)
         return ast.unparse(ast.fix_missing_locations(self._tree(node)))
+
+
+def _is_new(node: Node) -> bool:
+    """Whether an expression makes an array to which nothing else refers."""
+    return node.op in _STATEMENTS or makes_array(node.form)
+
+
+def _only_changed(nodes: Sequence[Node]) -> set[Node]:
+    """Return the nodes that make arrays for blocks to change, and that nothing else uses."""
+    found = {operand for node in nodes if node.op == BLOCK for operand in node.operands if _is_new(operand)}
+    for node in nodes:
+        kept = node.block.changed if node.block else ()
+        names = node.block.reads if node.block else [""] * len(node.operands)
+        found -= {operand for name, operand in zip(names, node.operands) if name not in kept}
+    return found
 
 
 def _begun(node: Node) -> Node:

@@ -8,9 +8,10 @@ import hashlib
 import itertools
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -94,12 +95,8 @@ def derive_op(
     path, definition = module.files[PY_KERNEL], module.files[CPP_DEF]
     if kernel is None:
         raise KernelError(f"{path}: the function {target.source}(args) is missing{_CURES.get(target.source, '')}")
-    if kernel.takes_outs:
-        raise KernelError(
-            f"{kernel.where}: {target.source} writes into `outs`, of which nothing is derived; return the results"
-        )
     op = module.definition.ops[f"{module.name}_{target.source}"]
-    calls = _calls(module)
+    calls = calls_of(module)
     for name in _CHAIN[: _CHAIN.index(target.source)]:
         calls = _calls_of_gradient(module, name, calls)
     inputs, outputs = ([argument.name for argument in arguments] for arguments in (op.inputs, op.outputs))
@@ -120,8 +117,8 @@ def derive_op(
     ]
 
 
-def _calls(module: OpModule) -> list[Call]:
-    """Return calls of the forward function."""
+def calls_of(module: OpModule) -> list[Call]:
+    """Return calls of the forward function, with every number of axes that the inputs may have."""
     op = module.forward
     repeated = [argument.name for argument in (*op.inputs, *op.outputs) if argument.repeated or argument.optional]
     if repeated:
@@ -129,8 +126,15 @@ def _calls(module: OpModule) -> list[Call]:
             f"{module.source.path}: no gradient is derived for repeated or optional tensors: {', '.join(repeated)}"
         )
     found = samples(module, np.dtype(np.float64), shapes={}, attributes={})
-    calls = [Call([array for (array,) in each.inputs], each.attributes) for each in found]
+    training = {IS_TRAIN: True} if IS_TRAIN in module.source.functions["forward"].keywords else {}
+    calls = [_call(op, [array for (array,) in each.inputs], {**each.attributes, **training}) for each in found]
     return [*calls, *(other for call in calls for other in _of_other_ranks(op, call))]
+
+
+def _call(op: OpDef, arrays: Sequence[np.ndarray], attributes: Mapping[str, Any]) -> Call:
+    """Return a call. This raises `CallError` if the definition refuses the arrays."""
+    outs = new_outputs(op, op.infer(specs_of([[array] for array in arrays]), attributes))
+    return Call(arrays, attributes, [array for (array,) in outs])
 
 
 def _of_other_ranks(op: OpDef, call: Call) -> Iterator[Call]:
@@ -144,8 +148,7 @@ def _of_other_ranks(op: OpDef, call: Call) -> Iterator[Call]:
         for changed in itertools.chain.from_iterable(itertools.combinations(places, n) for n in places):
             with contextlib.suppress(CallError, IndexError):
                 arrays = [change(a) if at in changed or len(places) == 1 else a for at, a in enumerate(call.arrays)]
-                op.infer(specs_of([[array] for array in arrays]), call.attributes)
-                yield Call(arrays, call.attributes)
+                yield _call(op, arrays, call.attributes)
 
 
 def _calls_of_gradient(module: OpModule, name: str, calls: Sequence[Call]) -> list[Call]:
@@ -157,16 +160,14 @@ def _calls_of_gradient(module: OpModule, name: str, calls: Sequence[Call]) -> li
     prefix = "g" if at else "d"
     made = []
     for call in calls:
-        outputs = [
-            array for (array,) in new_outputs(of, of.infer(specs_of([[a] for a in call.arrays]), call.attributes))
-        ]
+        outputs = call.outs
         known = {**call.attributes, IS_TRAIN: True}
         attributes = {each: known[each] for each in kernel.keywords}
         reference.run(kernel, of.name, tuple(call.arrays), tuple(outputs), names, attributes)
         tensors = dict(zip((argument.name for argument in of.inputs), call.arrays))
         for each, output in zip(names, outputs):
             tensors |= {each: output, f"{prefix}{each}": draw(output.shape, output.dtype)}
-        made.append(Call([tensors[argument.name] for argument in op.inputs], call.attributes))
+        made.append(_call(op, [tensors[argument.name] for argument in op.inputs], call.attributes))
     return made
 
 

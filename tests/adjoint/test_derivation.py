@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from gradients import H, array, check, defined
 
 import pykernels
 from pykernels.adjoint.derivation import Call, derive_gradient
@@ -17,52 +15,6 @@ from pykernels.base.errors import KernelError
 from pykernels.kernel.expression.operations import OPERATIONS
 
 scipy_special = pytest.importorskip("scipy.special")
-RNG = np.random.default_rng(0)
-H = 1e-6
-
-
-def array(*shape: int) -> np.ndarray:
-    return RNG.uniform(0.2, 0.9, shape)
-
-
-def check(function: Callable[..., Any], inputs: Sequence[str], *calls: tuple[Sequence[Any], Mapping[str, Any]]) -> str:
-    """Compare the derived gradient with finite differences; return its code."""
-    outputs = ["y", "z"][
-        : len(results) if isinstance(results := function(tuple(calls[0][0]), **calls[0][1]), tuple) else 1
-    ]
-    gradient = derive_gradient(
-        function, inputs, outputs, [Call([np.asarray(a) for a in call], kw) for call, kw in calls]
-    )
-    namespace: dict[str, Any] = {"np": np, "math": math, "scipy": __import__("scipy")}
-    exec(gradient.written.source, namespace)
-    for arrays, attributes in calls:
-        values = dict(zip(inputs, arrays))
-
-        def run(values: Mapping[str, Any] = values, attributes: Mapping[str, Any] = attributes) -> tuple[Any, ...]:
-            results = function(tuple(values[name] for name in inputs), **attributes)
-            return results if isinstance(results, tuple) else (results,)
-
-        slopes = [RNG.normal(size=np.shape(each)) for each in run()]
-        given = {**values, **dict(zip(outputs, run())), **{f"d{name}": s for name, s in zip(outputs, slopes)}}
-        found = namespace["backward"](
-            tuple(given[name] for name in gradient.written.arguments),
-            **{name: attributes[name] for name in gradient.written.attributes},
-        )
-        for name, each in zip((each[1:] for each in gradient.results), found if isinstance(found, tuple) else (found,)):
-            x = values[name]
-            assert each.shape == x.shape
-            expected = np.empty_like(x)
-            for at in np.ndindex(x.shape):
-                kept, ends = x[at], []
-                for step in (H, -H):
-                    x[at] = kept + step
-                    ends.append(sum(float((a * b).sum()) for a, b in zip(run(), slopes)))
-                x[at] = kept
-                expected[at] = (ends[0] - ends[1]) / (2 * H)
-            np.testing.assert_allclose(each, expected, rtol=2e-5, atol=1e-7)
-    return gradient.written.source
-
-
 # ---- the operations table
 
 
@@ -80,7 +32,7 @@ def test_the_slopes_of_an_operation_are_finite_differences(name: str) -> None:
     several = len(OPERATIONS[name].slopes) > 1
     condition = "x > w, " if name == "where" else ""
     call = f"{module}.{name}({condition}x{shift}{', w' if several else ''})"
-    function = _defined(f"def forward(args):\n    x, w = args\n    return {call}\n")
+    function = defined(f"def forward(args):\n    x, w = args\n    return {call}\n")
     calls = [([array(3), array(3)], {}), ([array(2, 3), array(2, 3)], {})]
     check(function, ["x", "w"], *calls)
 
@@ -160,25 +112,12 @@ EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
 }  # fmt: skip
 
 
-def _defined(source: str) -> Any:
-    import linecache
-
-    name = f"<kernel {next(_NUMBERS)}>"
-    namespace: dict[str, Any] = {"np": np, "math": math, "scipy": __import__("scipy")}
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    exec(compile(source, name, "exec"), namespace)
-    return namespace["forward"]
-
-
-_NUMBERS = itertools.count()
-
-
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_gradients_of_functions_of_arrays_are_finite_differences(name: str) -> None:
     expression, arrays = EXPRESSIONS[name]
     names = ["x", "w"][: len(arrays)]
     unpacked = "(x,)" if len(arrays) == 1 else "x, w"
-    check(_defined(f"def forward(args):\n    {unpacked} = args\n    return {expression}\n"), names, (arrays, {}))
+    check(defined(f"def forward(args):\n    {unpacked} = args\n    return {expression}\n"), names, (arrays, {}))
 
 
 # ---- the code that is written
@@ -352,12 +291,9 @@ def test_gradients_have_the_dtype_of_their_inputs_and_stay_finite() -> None:
 # ---- what has no derived gradient
 
 REFUSED = {
-    "for i in range(x.size):\n        x = x * x": "3: a loop has no derived gradient; write it with arrays",
     "if x.ndim > 1:\n        x = -x": "3: an `if` has no derived gradient; write np.where",
-    "x[0] = 1": "3: an assignment to elements has no derived gradient; write np.where or np.concatenate",
     "x = np.median(x) * x": "3: np.median has no derived gradient",
     "x = np.split(x, (1, 2))[0]": "3: np.split has a derived gradient for a number of sections",
-    "for i in range(17):\n        x = x * x": "3: a loop has no derived gradient; write it with arrays, or",
     "x = np.linalg.norm(np.outer(x, x), 2)": "3: np.linalg.norm has a derived gradient for norms of vectors of order 1",
     "x = np.prod(x[:, None], axis=(0, 1))": "3: np.prod has a derived gradient along one axis",
     "x = np.cumsum(x)": "cumsum without an axis has no derived gradient",
@@ -373,7 +309,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_what_has_no_derived_gradient_is_refused_with_its_line(line: str) -> None:
-    function = _defined(f"def forward(args):\n    (x,) = args\n    {line}\n    return x\n")
+    function = defined(f"def forward(args):\n    (x,) = args\n    {line}\n    return x\n")
     if not REFUSED[line]:
         derive_gradient(function, ["x"], ["y"], [Call([array(3)], {})])
         return

@@ -156,11 +156,31 @@ def test_what_is_written_by_hand_stays(op: Path, capsys: pytest.CaptureFixture[s
     assert "+# Derived from forward" in capsys.readouterr().out
 
 
+def test_the_gradient_of_loops_that_write_into_outs(op: Path) -> None:
+    pytest.importorskip("hypothesis")
+    kernel = op / "bell_py_kernel.py"
+    kernel.write_text(
+        """\
+import numpy as np
+
+
+def forward(args, outs, *, scale):
+    (x,), (y,) = args, outs
+    flat, results = x.reshape(x.size), y.reshape(x.size)
+    for i in range(x.size):
+        results[i] = np.tanh(scale * flat[i] + results[i - 1]) if i > 0 else 2 * flat[i]
+"""
+    )
+    assert cli.main(["derive", str(op)]) == 0
+    assert "for i in range(x.size - 1, -1, -1):" in kernel.read_text()
+    assert cli.main(["check", str(op), "--only", "definition", "gradient"]) == 0
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("return np.exp(scale * x)", "return np.median(scale * x) * x", "np.median has no derived gradient"),
-        ("forward(args, *", "forward(args, outs, *", "forward writes into `outs`, of which nothing is derived"),
+        ("(x,) = args", "(x,) = args\n    helper(x)", "this statement has no derived gradient"),
         ("def forward", "def other", "the function forward(args) is missing"),
     ],
 )

@@ -1,0 +1,145 @@
+"""Runs of statements that assign to elements of arrays, most of them loops: each run is one node of the graph."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import itertools
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pykernels.adjoint.syntax import assignments, base_of, is_stored, loaded, stored
+
+#: What the name of a gradient ends with within a block.
+GRADIENT = "_gradient"
+# The name of what is called before each assignment, with its place among them and the variables.
+_WATCH = "_watch"
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Statements, each assignment of which has one target."""
+
+    statements: tuple[ast.stmt, ...]
+    #: The variables that the statements read from outside, one for each operand of the node.
+    reads: tuple[str, ...]
+    #: The variables that they leave, one for each result.
+    leaves: tuple[str, ...]
+    #: The function that they are from, in which names of its file are looked up.
+    function: types.FunctionType | None
+    #: What a written function calls a variable, if that is another name.
+    shown: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """The variables whose arrays the statements change, if they are arrays."""
+        trees = [node for statement in self.statements for node in ast.walk(statement)]
+        of_sums = (node.target for node in trees if isinstance(node, ast.AugAssign))
+        return frozenset(map(base_of, itertools.chain(filter(is_stored, trees), of_sums)))
+
+    def compiled(self, namespace: Mapping[str, Any], watch: Callable[..., None] | None = None) -> Callable[..., Any]:
+        """Return a function of what the block reads, which returns a tuple of what it leaves.
+
+        With `watch`, it calls that before each assignment, with the number of the assignment and all variables.
+        """
+        body = copy.deepcopy(list(self.statements))
+        if watch is not None:
+            body = _watched(body, iter(range(len(list(assignments(self.statements))))))
+        names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in self.leaves]
+        tree = ast.parse(f"def block({', '.join(self.reads)}): pass")
+        assert isinstance(tree.body[0], ast.FunctionDef)
+        tree.body[0].body = [*body, ast.Return(ast.Tuple(names, ast.Load()))]
+        known = {**(self.function.__globals__ if self.function else {}), **namespace, _WATCH: watch}
+        exec(compile(ast.fix_missing_locations(tree), "<derivation>", "exec"), known)
+        run, changed = known["block"], self.changed
+
+        def of_own(*values: Any) -> Any:
+            given = (_own(each, is_changed=name in changed) for name, each in zip(self.reads, values))
+            with np.errstate(all="ignore"):
+                return run(*given)
+
+        return of_own
+
+
+def _own(value: Any, *, is_changed: bool) -> Any:
+    """Return a copy of an array that is changed, and a view of another one, to whose elements nothing is assigned."""
+    if not isinstance(value, np.ndarray):
+        return value
+    own = value.copy() if is_changed else value.view()
+    own.flags.writeable = is_changed
+    return own
+
+
+class Unknown(Exception):
+    """A statement that blocks do not have; the arguments are the statement and what it is."""
+
+
+def normalised(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return statements as a block has them. This raises `Unknown`."""
+    return [each for statement in statements for each in _normalised(statement)]
+
+
+def _normalised(statement: ast.stmt) -> Iterator[ast.stmt]:
+    if isinstance(statement, (ast.Assign, ast.AugAssign)) and isinstance(statement.value, ast.IfExp):
+        branches = []
+        for value in (statement.value.body, statement.value.orelse):
+            branch = copy.copy(statement)
+            branch.value = value
+            branches.append(normalised([branch]))
+        yield ast.copy_location(ast.If(statement.value.test, *branches), statement)
+    elif isinstance(statement, ast.For) and not statement.orelse:
+        yield ast.copy_location(ast.For(statement.target, statement.iter, normalised(statement.body), []), statement)
+    elif isinstance(statement, ast.If):
+        if statement.orelse or not all(isinstance(each, ast.Raise) for each in statement.body):
+            branches = [normalised(statement.body), normalised(statement.orelse)]
+            yield ast.copy_location(ast.If(statement.test, *branches), statement)
+    elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, (ast.Name, ast.Subscript)):
+        yield statement
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        yield _assign(statement.target, statement.value, statement)
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            yield from _single(target, statement.value, statement)
+    elif not isinstance(statement, (ast.Pass, ast.Assert)) and not _is_text(statement):
+        is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        raise Unknown(statement, "a call whose result is not used" if is_call else "this statement")
+
+
+def _single(target: ast.expr, value: ast.expr, place: ast.stmt) -> Iterator[ast.stmt]:
+    if isinstance(target, (ast.Name, ast.Subscript)):
+        yield _assign(target, value, place)
+        return
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        raise Unknown(place, "this assignment")
+    values: list[ast.expr] = [ast.Subscript(value, ast.Constant(at), ast.Load()) for at in range(len(target.elts))]
+    if isinstance(value, (ast.Tuple, ast.List)):
+        values = value.elts
+    if len(values) != len(target.elts) or stored([place]) & loaded(values[1:]):
+        raise Unknown(place, "an assignment to variables that it reads")
+    for item, each in zip(target.elts, values):
+        yield from _single(item, each, place)
+
+
+def _assign(target: ast.expr, value: ast.expr, place: ast.stmt) -> ast.Assign:
+    return ast.copy_location(ast.Assign([target], value), place)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _watched(statements: Sequence[ast.stmt], numbers: Iterator[int]) -> list[ast.stmt]:
+    """Return statements with a call of the watching function before each assignment."""
+    found: list[ast.stmt] = []
+    for statement in statements:
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            found += ast.parse(f"{_WATCH}({next(numbers)}, locals())").body
+        elif isinstance(statement, (ast.For, ast.If)):
+            statement.body = _watched(statement.body, numbers)
+            statement.orelse = _watched(statement.orelse, numbers)
+        found.append(statement)
+    return found

@@ -1,0 +1,395 @@
+"""The gradient of a block: the adjoint of each assignment, in reverse order.
+
+The adjoint of ``y[i] = f(x[i], t)`` adds to ``dx[i]`` and ``dt`` what ``dy[i]`` contributes. Loops run backwards where
+their turns depend on each other. Variables of a turn are computed again; arrays have the values that the block leaves,
+so that a loop must not overwrite what its gradient needs. `verify` compares each adjoint with finite differences.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.adjoint.blocks import GRADIENT, Block
+from pykernels.adjoint.expressions import read
+from pykernels.adjoint.nodes import LEFT, Graph, Node, is_floating
+from pykernels.adjoint.reading import Reader
+from pykernels.adjoint.syntax import (
+    Assignment,
+    Target,
+    assigned,
+    assignments,
+    base_of,
+    begun_in,
+    loaded,
+    needed,
+    parts_of,
+    shifted,
+    stored,
+    target_of,
+    value_of,
+)
+from pykernels.adjoint.verification import verify
+from pykernels.adjoint.writing import write_expressions
+from pykernels.base.errors import KernelError
+
+Gradients = Callable[[Graph, Sequence[Node], Sequence[Node], Sequence[Node]], Sequence["Node | None"]]
+# The name of what an assignment replaces.
+_BEFORE = "_before"
+# Functions whose results are new arrays.
+_NEW = frozenset({"np.where", "np.sum"})
+
+
+def terms_of_block(
+    graph: Graph, node: Node, slopes: Mapping[str, Node], gradients_of: Gradients
+) -> Iterator[tuple[Node, Node]]:
+    """Yield pairs: an operand of a block, and its gradient.
+
+    Parameters
+    ----------
+    slopes : mapping of str to Node
+        The gradients of variables that the block leaves.
+    """
+    assert node.block is not None
+    adjoint = _Adjoint(graph, node, slopes, gradients_of)
+    block, operands = adjoint.block()
+    left = graph.block(block, operands)
+    verify(graph, node, block, operands, slopes)
+    for name, operand in zip(node.block.reads, node.operands):
+        gradient = f"{name}{GRADIENT}"
+        if operand.active and gradient in left:
+            yield operand, left[gradient]
+        elif operand.active and name in slopes:
+            yield operand, slopes[name]
+
+
+class _Adjoint:
+    def __init__(self, graph: Graph, node: Node, slopes: Mapping[str, Node], gradients_of: Gradients) -> None:
+        assert node.block is not None
+        self._graph, self._node, self._of, self._slopes = graph, node, node.block, slopes
+        self._gradients_of = gradients_of
+        self._reader = Reader(graph, node.block.function)
+        # Variables of whose elements one is assigned twice.
+        self._overwritten: set[str] = set()
+        self._seen = self._states()
+        self._taken = {*loaded(node.block.statements), *stored(node.block.statements)}
+        self._top = set(self._of.reads) | set(self._of.leaves)
+        self._active = self._find_active()
+
+    def block(self) -> tuple[Block, list[Node]]:
+        """Return the adjoint block, and its operands."""
+        body = self._backwards(self._of.statements, set(), self._top)
+        used = stored(body) | loaded(body)
+        inputs: dict[str, Node] = {}
+        values = {**dict(zip(self._of.reads, self._node.operands)), **self._left()}
+        inputs.update((name, values[name]) for name in values if name in used)
+        for name in dict.fromkeys((*self._of.reads, *self._of.leaves)):
+            gradient = f"{name}{GRADIENT}"
+            if gradient in used and name in self._slopes:
+                inputs[gradient] = self._slopes[name]
+            elif gradient in used:
+                inputs[gradient] = self._zeros(values[name])
+        leaves = tuple(name for name in inputs if _is_gradient(name) and name in stored(body))
+        shown = {name: f"d{name.removesuffix(GRADIENT)}" for name in used if _is_gradient(name)}
+        return Block(tuple(body), tuple(inputs), leaves, self._of.function, shown), list(inputs.values())
+
+    def _zeros(self, node: Node) -> Node:
+        """Return zeros of the shape of a node."""
+        if not np.ndim(node.values[0]):
+            return read(self._graph, "0.0")
+        return self._graph.node("zeros_like", ast.parse("np.zeros_like(_0)", mode="eval").body, [node])
+
+    def _left(self) -> dict[str, Node]:
+        """Return the nodes of what the block leaves."""
+        made = {}
+        for at, name in enumerate(self._of.leaves):
+            form = ast.Subscript(ast.Name("_0", ast.Load()), ast.Constant(at), ast.Load())
+            made[name] = self._graph.node(LEFT, form, [self._node])
+        return made
+
+    # ---- what is known of each assignment
+
+    def _states(self) -> dict[Assignment, list[Mapping[str, Any]]]:
+        """Return the variables before each assignment: those of the first time and of the last, for every sample."""
+        every = list(assignments(self._of.statements))
+        found: list[dict[str, Mapping[str, Any]]] = [{} for _ in every]
+        marks: dict[int, np.ndarray] = {}
+        sample = 0
+
+        def watch(number: int, variables: Mapping[str, Any]) -> None:
+            kept = dict(variables)
+            found[number].setdefault(f"{sample} first", kept)
+            found[number][f"{sample} last"] = kept
+            target = target_of(every[number])
+            if isinstance(target, ast.Subscript):
+                name = base_of(target)
+                self._check_owned(every[number], name, variables)
+                mark = marks.setdefault(id(variables[name]), np.zeros(np.shape(variables[name]), bool))
+                was_assigned = np.any(_marked(target, {**self._graph.namespace, **variables, name: mark}))
+                if was_assigned and isinstance(every[number], ast.Assign):
+                    self._overwritten.add(name)
+
+        run = self._of.compiled(self._graph.namespace, watch)
+        for sample in range(len(self._node.values)):
+            run(*(operand.values[sample] for operand in self._node.operands))
+            marks.clear()
+        return {each: list(states.values()) for each, states in zip(every, found)}
+
+    def _check_owned(self, assignment: Assignment, name: str, variables: Mapping[str, Any]) -> None:
+        """Raise `KernelError` if an array is a part of another one."""
+        for other, array in variables.items():
+            if other != name and isinstance(array, np.ndarray) and np.may_share_memory(array, variables[name]):
+                raise self._refuse(
+                    assignment, f"{name} is a part of {other}, or the reverse: assign to one of them alone"
+                )
+
+    def _read(self, assignment: Assignment, active: Iterable[str]) -> tuple[Graph, Node, dict[str, Node]]:
+        """Return the graph of an assignment, the node of its value, and those of the variables and elements in it."""
+        states = self._seen[assignment]
+        if not states:
+            raise self._refuse(assignment, "no sample reaches this line, so that it has no derived gradient")
+        graph = Graph(self._graph.namespace, len(states))
+        own = ast.unparse(target_of(assignment))
+        reader = _ReaderOfElements(graph, self._of.function, states, frozenset(active), own)
+        value = reader.expression(value_of(assignment))
+        return graph, value, reader.leaves
+
+    def _find_active(self) -> set[str]:
+        """Return the variables that depend on the active operands."""
+        active = {name for name, operand in zip(self._of.reads, self._node.operands) if operand.active}
+        before: set[str] = set()
+        while before != active:
+            before = set(active)
+            for each in assignments(self._of.statements):
+                if loaded([value_of(each)]) & active and self._read(each, active)[1].active:
+                    active.add(base_of(target_of(each)))
+        return active
+
+    # ---- statements
+
+    def _scope(
+        self, statements: Sequence[ast.stmt], outside: set[str], around: set[str], own: set[str]
+    ) -> list[ast.stmt]:
+        """Return the adjoint of a turn of a loop, or of a branch in it: what it computes again, and the rest.
+
+        `own` are the variables that begin here, `around` others of the same turn, and `outside` those of all turns.
+        """
+        back = self._backwards(statements, outside, around | own)
+        begun = [self._begun(name, back) for name in sorted(own & self._active)]
+        back = [*filter(None, begun), *back]
+        return [*needed(statements, loaded(back) & own, outside | around), *back]
+
+    def _backwards(self, statements: Sequence[ast.stmt], outside: set[str], own: set[str]) -> list[ast.stmt]:
+        return [each for statement in reversed(statements) for each in self._statement(statement, outside, own)]
+
+    def _begun(self, name: str, back: list[ast.stmt]) -> ast.stmt | None:
+        """Return the statement that gives the gradient of a variable its first value; None if `back` does."""
+        gradient = f"{name}{GRADIENT}"
+        first = next((each for each in back if gradient in loaded([each]) | stored([each])), None)
+        if first is None:
+            return None
+        is_array = any(np.ndim(state[name]) for states in self._seen.values() for state in states if name in state)
+        is_whole = isinstance(first, ast.AugAssign) and isinstance(first.target, ast.Name)
+        if isinstance(first, ast.AugAssign) and is_whole and not (is_array and _may_be_a_view(first.value)):
+            value = ast.UnaryOp(ast.USub(), first.value) if isinstance(first.op, ast.Sub) else first.value
+            back[back.index(first)] = ast.Assign([first.target], value)
+            return None
+        return ast.parse(f"{gradient} = {f'np.zeros_like({name})' if is_array else '0.0'}").body[0]
+
+    def _statement(self, statement: ast.stmt, outside: set[str], own: set[str]) -> list[ast.stmt]:
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            return self._assignment(statement, outside)
+        if isinstance(statement, ast.If):
+            return self._if(statement, outside, own)
+        assert isinstance(statement, ast.For)
+        if loaded([statement.iter]) & self._active and base_of(statement.iter):
+            raise self._refuse(statement, "a loop over an array has no derived gradient; loop over a range")
+        outside = outside | own
+        of_turn = stored([ast.Assign([statement.target], ast.Constant(0))]) | begun_in(statement.body)
+        body = self._scope(statement.body, outside, set(), of_turn - outside)
+        if not any(map(_is_gradient, stored(body))):
+            return []
+        self._check_values(statement, body, outside)
+        return [ast.For(statement.target, self._range(statement, outside), body, [])]
+
+    def _if(self, statement: ast.If, outside: set[str], own: set[str]) -> list[ast.stmt]:
+        branches = [
+            self._scope(branch, outside, own, begun_in(branch) - outside - own)
+            for branch in (statement.body, statement.orelse)
+        ]
+        if not any(_is_gradient(name) for branch in branches for name in stored(branch)):
+            return []
+        if loaded([statement.test]) & stored([*statement.body, *statement.orelse]):
+            raise self._refuse(statement, "it assigns to what its condition reads, so that it has no derived gradient")
+        if not any(map(_is_gradient, stored(branches[0]))):
+            return [ast.If(ast.UnaryOp(ast.Not(), statement.test), branches[1], [])]
+        return [ast.If(statement.test, *branches)]
+
+    def _assignment(self, assignment: Assignment, outside: set[str]) -> list[ast.stmt]:
+        target = target_of(assignment)
+        if base_of(target) not in self._active:
+            return []
+        graph, value, leaves = self._read(assignment, self._active)
+        own, slope = ast.unparse(target), ast.unparse(_gradient_of(target))
+        terms: dict[str, Node] = {}
+        seed = graph.leaf("input", slope, list(map(np.ones_like, value.values)))
+        if value.active:
+            found = self._gradients_of(graph, [*leaves.values()], [value], [seed])
+            terms = {text: gradient for text, gradient in zip(leaves, found) if gradient is not None}
+        result = graph.leaf("input", own, value.values)
+        known = [seed, *(leaf for text, leaf in leaves.items() if text != own)]  # the first stand for shapes
+        steps, texts = write_expressions(list(terms.values()), known, {value: result}, self._taken)
+        written = dict(zip(terms, texts))
+        again = written.pop(own, "0.0" if self._is_replaced(assignment, outside) else slope)
+        made = [each for step in steps for each in ast.parse(step).body]
+        made += [_adding(_gradient_of(_expression(text)), _expression(term)) for text, term in written.items()]
+        if again != slope:
+            made.append(_assigning(_gradient_of(target), _expression(again)))
+        if _BEFORE in loaded(made):
+            raise self._refuse(
+                assignment, f"its gradient needs {own} as it was before: assign the result to another variable or array"
+            )
+        return made
+
+    def _is_replaced(self, assignment: Assignment, outside: set[str]) -> bool:
+        """Whether an assignment may replace what has a gradient."""
+        target, name = target_of(assignment), base_of(target_of(assignment))
+        if isinstance(target, ast.Name):
+            first = next(each for each in assignments(self._of.statements) if base_of(target_of(each)) == name)
+            return first is not assignment or name in outside
+        given = dict(zip(self._of.reads, self._node.operands)).get(name)
+        return name in self._overwritten or (given is not None and given.active) or not self._is_affine(target)
+
+    def _is_affine(self, target: ast.Subscript) -> bool:
+        """Whether an element is chosen by variables of loops, and not by what the block computes."""
+        indices: list[ast.AST] = []
+        tree: ast.expr = target
+        while isinstance(tree, ast.Subscript):
+            indices.append(tree.slice)
+            tree = tree.value
+        names, states = loaded(indices), itertools.chain.from_iterable(self._seen.values())
+        is_computed = bool(names & assigned(self._of.statements))
+        return not is_computed and all(np.ndim(state.get(name, 0)) == 0 for state in states for name in names)
+
+    # ---- loops
+
+    def _range(self, loop: ast.For, outside: set[str]) -> ast.expr:
+        """Return what the adjoint of a loop goes through: the same backwards if turns depend on each other."""
+        call = loop.iter
+        is_range = isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in ("range", "prange")
+        if is_range:
+            assert isinstance(call, ast.Call)
+            call = ast.Call(ast.Name("range", ast.Load()), call.args, [])
+        if not self._is_ordered(loop, outside):
+            return call
+        step = 1
+        if isinstance(call, ast.Call) and len(call.args) == 3:
+            step = {"1": 1, "-1": -1}.get(ast.unparse(call.args[2]), 0)
+        if not is_range or not step:
+            raise self._refuse(loop, "its turns depend on each other: loop over a range with a step of 1 or -1")
+        assert isinstance(call, ast.Call)
+        begin, end = call.args[:2] if len(call.args) > 1 else (ast.Constant(0), call.args[0])
+        back = [shifted(end, -step), shifted(begin, -step), ast.Constant(-step)]
+        return ast.Call(call.func, back[:2] if step == -1 else back, [])
+
+    def _is_ordered(self, loop: ast.For, outside: set[str]) -> bool:
+        """Whether a turn reads what others have assigned."""
+        for each in assignments(loop.body):
+            own, name = target_of(each), base_of(target_of(each))
+            is_last = name in outside & self._active and not isinstance(each, ast.AugAssign)
+            if is_last and (isinstance(own, ast.Name) or self._is_replaced(each, outside)):
+                return True
+            for part in parts_of([value_of(each)]):
+                is_carried = base_of(part) in assigned(loop.body) & outside & self._active
+                if is_carried and ast.unparse(part) != ast.unparse(own):
+                    return True
+        return False
+
+    def _check_values(self, loop: ast.For, body: Sequence[ast.stmt], outside: set[str]) -> None:
+        """Raise `KernelError` if the adjoint of a loop reads a variable which has another value in every turn."""
+        carried = {base_of(target_of(each)) for each in assignments(loop.body) if isinstance(target_of(each), ast.Name)}
+        for name in sorted(carried & outside & loaded(body)):
+            raise self._refuse(
+                loop, f"its gradient needs the value that {name} has in each turn: keep the values in an array"
+            )
+
+    def _refuse(self, tree: ast.AST, why: str) -> KernelError:
+        return self._reader.refuse(tree, why)
+
+
+class _ReaderOfElements(Reader):
+    """Reads an expression of which each variable, and each element or part of a variable, is an input."""
+
+    def __init__(
+        self, graph: Graph, function: Any, states: Sequence[Mapping[str, Any]], active: frozenset[str], own: str
+    ) -> None:
+        super().__init__(graph, function)
+        self._states, self._active, self._own = states, active, own
+        self.leaves: dict[str, Node] = {}
+        names = set.intersection(*map(set, states))
+        for name in names:
+            self.names[name] = self._leaf(ast.Name(name, ast.Load()), name)
+
+    def expression(self, tree: ast.expr) -> Node:
+        name = base_of(tree)
+        if name in self.names:
+            return self._leaf(tree, name)
+        return super().expression(tree)
+
+    def _leaf(self, tree: ast.expr, name: str) -> Node:
+        text = ast.unparse(tree)
+        if text not in self.leaves:
+            code = compile(text, "<derivation>", "eval")
+            values = [eval(code, {**self._graph.namespace, **state}) for state in self._states]
+            active = name in self._active and any(map(is_floating, values))
+            name = _BEFORE if text == self._own else text
+            self.leaves[text] = self._graph.leaf("input", name, values, active=active)
+        return self.leaves[text]
+
+
+def _is_gradient(name: str) -> bool:
+    return name.endswith(GRADIENT)
+
+
+def _gradient_of(tree: ast.expr) -> Target:
+    """Return the gradient of a variable or of an element, to assign to: ``x_gradient[i]`` for ``x[i]``."""
+    if isinstance(tree, ast.Subscript):
+        base = _gradient_of(tree.value)
+        base.ctx = ast.Load()
+        return ast.Subscript(base, tree.slice, ast.Store())
+    assert isinstance(tree, ast.Name)
+    return ast.Name(f"{tree.id}{GRADIENT}", ast.Store())
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _marked(target: ast.expr, variables: dict[str, Any]) -> np.ndarray:
+    """Return what an element or part of a variable is, and set it to True."""
+    text = ast.unparse(target)
+    before = np.array(eval(text, variables))
+    exec(f"{text} = True", variables)
+    return before
+
+
+def _may_be_a_view(tree: ast.expr) -> bool:
+    """Whether the array of an expression may be an array that has a name, or a view of one."""
+    return not isinstance(tree, (ast.BinOp, ast.UnaryOp)) and ast.unparse(tree).partition("(")[0] not in _NEW
+
+
+def _adding(target: Target, term: ast.expr) -> ast.stmt:
+    """Return the statement that adds a term to a gradient."""
+    if isinstance(term, ast.UnaryOp) and isinstance(term.op, ast.USub):
+        return ast.AugAssign(target, ast.Sub(), term.operand)
+    return ast.AugAssign(target, ast.Add(), term)
+
+
+def _assigning(target: Target, value: ast.expr) -> ast.stmt:
+    if isinstance(value, ast.BinOp) and ast.unparse(value.left) == ast.unparse(target):
+        return ast.AugAssign(target, value.op, value.right)
+    return ast.fix_missing_locations(ast.Assign([target], value))

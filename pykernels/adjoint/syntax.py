@@ -1,0 +1,151 @@
+"""Questions about statements: which variables they assign, read and need."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+Assignment = ast.Assign | ast.AugAssign
+Target = ast.Name | ast.Subscript
+
+
+def assignments(statements: Iterable[ast.stmt]) -> Iterator[Assignment]:
+    """Yield all assignments, in the order of their lines."""
+    for statement in statements:
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            yield statement
+        elif isinstance(statement, (ast.For, ast.If)):
+            yield from assignments(statement.body)
+            yield from assignments(statement.orelse)
+
+
+def target_of(assignment: Assignment) -> Target:
+    """Return what an assignment assigns to."""
+    target = assignment.target if isinstance(assignment, ast.AugAssign) else assignment.targets[0]
+    assert isinstance(target, (ast.Name, ast.Subscript))
+    return target
+
+
+def value_of(assignment: Assignment) -> ast.expr:
+    """Return the value that an assignment gives its target: ``y + x`` for ``y += x``."""
+    if isinstance(assignment, ast.Assign):
+        return assignment.value
+    before = copy.deepcopy(assignment.target)
+    before.ctx = ast.Load()
+    return ast.copy_location(ast.BinOp(before, assignment.op, assignment.value), assignment)
+
+
+def assigned(statements: Iterable[ast.stmt]) -> set[str]:
+    """Return the variables that assignments name, or name elements of."""
+    return {base_of(target_of(each)) for each in assignments(statements)}
+
+
+def stored(statements: Iterable[ast.stmt]) -> set[str]:
+    """Return the variables that statements assign, and those to whose elements they assign."""
+    trees = [node for statement in statements for node in ast.walk(statement)]
+    names = {node.id for node in trees if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return names | {base_of(node) for node in trees if is_stored(node)}
+
+
+def loaded(trees: Iterable[ast.AST]) -> set[str]:
+    """Return the variables that are read, also those to whose elements something is assigned."""
+    names = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Load)}
+
+
+def base_of(tree: ast.AST) -> str:
+    """Return the variable of which an expression such as ``x[i][j]`` is an element or a part; "" if there is none."""
+    while isinstance(tree, ast.Subscript):
+        tree = tree.value
+    return tree.id if isinstance(tree, ast.Name) else ""
+
+
+def assigns_elements(statement: ast.stmt) -> bool:
+    """Whether a statement assigns to elements."""
+    return any(map(is_stored, ast.walk(statement)))
+
+
+def renamed(statement: ast.stmt, names: Mapping[str, ast.expr]) -> ast.stmt:
+    """Return a statement with other expressions in the place of variables."""
+
+    class Renamer(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            new = names.get(node.id, node)
+            return ast.Name(new.id, node.ctx) if isinstance(new, ast.Name) else new
+
+    return Renamer().visit(copy.deepcopy(statement))  # type: ignore[no-any-return]
+
+
+def is_stored(tree: ast.AST) -> bool:
+    """Whether an expression is an element or a part of a variable that is assigned."""
+    return isinstance(tree, ast.Subscript) and isinstance(tree.ctx, ast.Store)
+
+
+def parts_of(trees: Iterable[ast.AST]) -> Iterator[ast.expr]:
+    """Yield the variables, and the elements and parts of variables, that are read; the largest alone."""
+    for tree in trees:
+        if isinstance(tree, (ast.Name, ast.Subscript)) and base_of(tree):
+            if isinstance(tree.ctx, ast.Load):
+                yield tree
+            if isinstance(tree, ast.Subscript):
+                yield from parts_of([tree.slice])
+        else:
+            yield from parts_of(ast.iter_child_nodes(tree))
+
+
+def begun_in(statements: Sequence[ast.stmt]) -> set[str]:
+    """Return the variables that belong to these statements, and not to a loop or branch within one of them alone."""
+    found: set[str] = set()
+    for at, statement in enumerate(statements):
+        others = [*statements[:at], *statements[at + 1 :]]
+        is_compound = isinstance(statement, (ast.For, ast.If))
+        found |= assigned([statement]) & (loaded(others) | stored(others) if is_compound else assigned([statement]))
+    return found
+
+
+def needed(statements: Sequence[ast.stmt], names: set[str], known: set[str]) -> list[ast.stmt]:
+    """Return those statements, and parts of statements, that compute variables from those that are known."""
+    while True:
+        kept = [each for statement in statements for each in _slice(statement, names)]
+        more = loaded(kept) - names - known
+        if not more:
+            return kept
+        names |= more
+
+
+def _slice(statement: ast.stmt, names: set[str]) -> Iterator[ast.stmt]:
+    if isinstance(statement, (ast.Assign, ast.AugAssign)):
+        if base_of(target_of(statement)) in names:
+            yield statement
+        return
+    assert isinstance(statement, (ast.For, ast.If))
+    made = copy.copy(statement)
+    made.body = [each for one in statement.body for each in _slice(one, names)]
+    made.orelse = [each for one in statement.orelse for each in _slice(one, names)]
+    if made.body or made.orelse:
+        made.body = made.body or [ast.Pass()]
+        yield made
+
+
+def shifted(tree: ast.expr, number: int) -> ast.expr:
+    """Return the expression of an integer, plus a number."""
+    known = _integer(tree)
+    if known is not None:
+        return ast.Constant(known + number)
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Add, ast.Sub)):
+        own, sign = _integer(tree.right), 1 if isinstance(tree.op, ast.Add) else -1
+        if own is not None:
+            tree, number = tree.left, number + sign * own
+    if number == 0:
+        return tree
+    return ast.BinOp(tree, ast.Add() if number > 0 else ast.Sub(), ast.Constant(abs(number)))
+
+
+def _integer(tree: ast.expr) -> int | None:
+    """Return the integer that is written, or None."""
+    try:
+        value = ast.literal_eval(tree)
+    except ValueError:
+        return None
+    return value if isinstance(value, int) else None

@@ -1,0 +1,443 @@
+"""Derived gradients of loops and of assignments to elements."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from compiled import build, kernel_of, plain, run
+from gradients import array, check, defined
+
+from pykernels.adjoint.derivation import Call, derive_gradient, derive_tangent
+from pykernels.base.errors import KernelError
+from pykernels.kernel import facts
+
+# By name: the arguments, what stands before `return`, what is returned, and the lines of the gradient.
+LOOPS: dict[str, tuple[str, list[np.ndarray], str, str, str]] = {
+    "recurrence": (
+        "x",
+        [array(5)],
+        """\
+y = np.empty_like(x)
+y[0] = x[0]
+for i in range(1, len(x)):
+    y[i] = 0.5 * y[i - 1] + x[i]
+""",
+        "y",
+        """\
+x, dy = args
+dx = np.zeros_like(x)
+dy2 = dy.copy()
+for i in range(len(x) - 1, 0, -1):
+    dy2[i - 1] += 0.5 * dy2[i]
+    dx[i] += dy2[i]
+dx[0] += dy2[0]
+return dx
+""",
+    ),
+    "recurrence that needs its results": (
+        "x, w",
+        [array(5), array(5)],
+        """\
+y = np.empty_like(x)
+y[0] = x[0]
+for i in range(1, len(x)):
+    y[i] = np.tanh(w[i] * y[i - 1] + x[i])
+""",
+        "y",
+        """\
+x, w, y, dy = args
+dx = np.zeros_like(x)
+dw = np.zeros_like(x)
+dy2 = dy.copy()
+for i in range(len(x) - 1, 0, -1):
+    product = dy2[i] * (1 - y[i] * y[i])
+    dw[i] += product * y[i - 1]
+    dy2[i - 1] += product * w[i]
+    dx[i] += product
+dx[0] += dy2[0]
+return dx, dw
+""",
+    ),
+    "state": (
+        "x",
+        [array(5)],
+        """\
+y = np.empty_like(x)
+h = 0.0
+for i in range(len(x)):
+    h = 0.9 * h + x[i]
+    y[i] = h
+""",
+        "y",
+        """\
+x, dy = args
+dx = np.zeros_like(x)
+dh = 0.0
+for i in range(len(x) - 1, -1, -1):
+    dh += dy[i]
+    dx[i] += dh
+    dh = 0.9 * dh
+return dx
+""",
+    ),
+    "running sum": (
+        "x",
+        [array(5)],
+        """\
+y = x.copy()
+for i in range(1, len(y)):
+    y[i] += y[i - 1]
+""",
+        "y",
+        """\
+y, dy = args
+dx = dy.copy()
+for i in range(len(y) - 1, 0, -1):
+    dx[i - 1] += dx[i]
+return dx
+""",
+    ),
+    "accumulation": (
+        "x, w",
+        [array(3, 4), array(4)],
+        """\
+y = np.empty(x.shape[0])
+for r in range(x.shape[0]):
+    total = 0.0
+    for j in range(x.shape[1]):
+        total += x[r, j] * w[j]
+    y[r] = np.tanh(total)
+""",
+        "y",
+        """\
+x, w, y, dy = args
+dx = np.zeros_like(x)
+dw = np.zeros_like(w)
+for r in range(x.shape[0]):
+    dtotal = dy[r] * (1 - y[r] * y[r])
+    for j in range(x.shape[1]):
+        dx[r, j] += dtotal * w[j]
+        dw[j] += dtotal * x[r, j]
+return dx, dw
+""",
+    ),
+    "stencil": (
+        "x",
+        [array(6)],
+        """\
+y = np.zeros_like(x)
+for i in range(1, len(x) - 1):
+    y[i] = x[i - 1] - 2 * x[i] + x[i + 1]
+""",
+        "y",
+        """\
+x, dy = args
+dx = np.zeros_like(x)
+for i in range(1, len(x) - 1):
+    dx[i - 1] += dy[i]
+    dx[i] -= 2 * dy[i]
+    dx[i + 1] += dy[i]
+return dx
+""",
+    ),
+    "branches": (
+        "x",
+        [array(9)],
+        """\
+y = np.empty_like(x)
+for i in range(x.size):
+    if x[i] > 0.5:
+        y[i] = x[i] * x[i]
+    else:
+        t = 3 * x[i]
+        y[i] = np.sin(t)
+""",
+        "y",
+        """\
+x, dy = args
+dx = np.zeros_like(x)
+for i in range(x.size):
+    if x[i] > 0.5:
+        dx[i] += 2 * dy[i] * x[i]
+    else:
+        t = 3 * x[i]
+        dt = dy[i] * np.cos(t)
+        dx[i] += 3 * dt
+return dx
+""",
+    ),
+    "dynamic programming": (
+        "x",
+        [array(3, 4)],
+        """\
+n, m = x.shape
+r = np.zeros((n + 1, m + 1))
+for i in range(n):
+    for j in range(m):
+        r[i + 1, j + 1] = x[i, j] + np.logaddexp(r[i, j + 1], r[i + 1, j])
+""",
+        "r[n, m]",
+        """\
+x, dy = args
+n = x.shape[0]
+m = x.shape[1]
+r = np.zeros((n + 1, m + 1))
+for i in range(n):
+    for j in range(m):
+        r[i + 1, j + 1] = x[i, j] + np.logaddexp(r[i, j + 1], r[i + 1, j])
+dr = np.zeros_like(r)
+dr[n, m] = dy
+dx = np.zeros_like(x)
+for i in range(n - 1, -1, -1):
+    for j in range(m - 1, -1, -1):
+        term = np.logaddexp(r[i, j + 1], r[i + 1, j])
+        dx[i, j] += dr[i + 1, j + 1]
+        dr[i, j + 1] += dr[i + 1, j + 1] * np.exp(r[i, j + 1] - term)
+        dr[i + 1, j] += dr[i + 1, j + 1] * np.exp(r[i + 1, j] - term)
+return dx
+""",
+    ),
+}
+
+
+def _function(names: str, body: str, returned: str) -> Any:
+    unpacked = names if "," in names else f"({names},)"
+    lines = [f"{unpacked} = args", *body.splitlines(), f"return {returned}"]
+    return defined("def forward(args):\n" + "".join(f"    {line}\n" for line in lines))
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_gradients_of_loops_are_loops_that_a_person_writes(name: str) -> None:
+    names, arrays, body, returned, code = LOOPS[name]
+    _, *lines = check(_function(names, body, returned), names.split(", "), (arrays, {})).splitlines()
+    assert "".join(f"{line.removeprefix('    ')}\n" for line in lines) == code
+
+
+# By name: the arguments, what stands before `return`, and what is returned.
+MORE: dict[str, tuple[str, list[np.ndarray], str, str]] = {
+    "rows": (
+        "x",
+        [array(3, 4)],
+        """\
+y = np.empty_like(x)
+for i in range(len(x)):
+    row = x[i]
+    e = np.exp(row - row.max())
+    y[i] = e / e.sum()
+""",
+        "y",
+    ),
+    "in place": (
+        "x",
+        [array(3, 4)],
+        """\
+y = np.empty_like(x)
+for i in range(len(x)):
+    total = 0.0
+    for k in range(x.shape[1]):
+        e = np.exp(x[i, k])
+        y[i, k] = e
+        total += e
+    for k in range(x.shape[1]):
+        y[i, k] /= total
+""",
+        "y * x",
+    ),
+    "a sum that is used after the loop": (
+        "x",
+        [array(6)],
+        """\
+total = 0.0
+for i in range(len(x)):
+    total += np.exp(x[i])
+""",
+        "x / total",
+    ),
+    "log-sum-exp of states": (
+        "x, w",
+        [array(4, 3), array(3, 3)],
+        """\
+alpha = np.empty_like(x)
+alpha[0] = x[0]
+for s in range(1, len(x)):
+    scores = alpha[s - 1][:, None] + w
+    top = scores.max(axis=0)
+    alpha[s] = top + np.log(np.exp(scores - top).sum(axis=0)) + x[s]
+""",
+        "np.exp(alpha[-1]).sum() * alpha",
+    ),
+    "convolution": (
+        "x, w",
+        [array(3, 6), array(3)],
+        """\
+y = np.zeros((x.shape[0], x.shape[1] - len(w) + 1))
+for i in range(y.shape[0]):
+    for j in range(y.shape[1]):
+        for k in range(len(w)):
+            y[i, j] += x[i, j + k] * w[k]
+""",
+        "y",
+    ),
+    "elements that are assigned twice": (
+        "x, w",
+        [array(5), array(5)],
+        """\
+y = np.zeros(3)
+index = np.array([0, 2, 2, 1, 0])
+for i in range(len(x)):
+    y[index[i]] = x[i] * x[i]
+for i in range(len(w)):
+    y[index[i]] += w[i] * w[i]
+""",
+        "y",
+    ),
+    "backwards, and both branches": (
+        "x, w",
+        [array(7), array(7)],
+        """\
+y = np.empty_like(x)
+y[-1] = x[-1]
+for i in range(len(x) - 2, -1, -1):
+    y[i] = y[i + 1] * w[i] if x[i] > 0.5 else max(x[i], 0.4) * min(w[i], 0.6)
+""",
+        "y",
+    ),
+    "parts": (
+        "x, w",
+        [array(4, 6), array(2)],
+        """\
+y = np.zeros_like(x)
+for k in range(len(w)):
+    y[:, k : y.shape[1] - 1 + k] += w[k] * x[:, 1:]
+y[1:, 0] *= 2
+""",
+        "y",
+    ),
+    "functions of the file": (
+        "x",
+        [array(5)],
+        """\
+y = np.empty_like(x)
+for i in range(len(x)):
+    y[i] = square(x[i]) + square(2 * x[i])
+""",
+        "y",
+    ),
+}  # fmt: skip
+
+
+def _square(a):  # type: ignore[no-untyped-def]
+    return a * a
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_gradients_of_loops_are_finite_differences(name: str) -> None:
+    names, arrays, body, returned = MORE[name]
+    function = _function(names, body, returned)
+    function.__globals__["square"] = _square
+    check(function, names.split(", "), (arrays, {}))
+
+
+def test_functions_of_loops_have_second_derivatives_and_tangents() -> None:
+    names, arrays, body, returned, _ = LOOPS["recurrence that needs its results"]
+    forward = _function(names, body, returned)
+    values = forward(tuple(arrays))
+    calls = [Call([*arrays, values, np.ones(5)], {})]
+    source = derive_gradient(forward, ["x", "w"], ["y"], [Call(arrays, {})]).written.source
+    backward = defined(source.replace("def backward", "def forward"))
+    check(backward, ["x", "w", "v", "dv"], ([*arrays, values, array(5)], {}))
+    tangent = derive_tangent(backward, ["x", "w", "y", "dy"], ["dx", "dw"], calls, name="tangent", seeds=["dy"])
+    namespace: dict[str, Any] = {"np": np}
+    exec(tangent.written.source, namespace)
+    ways = {"tx": array(5), "tw": array(5)}
+    given = {"x": arrays[0], "w": arrays[1], "y": values, **ways}
+    found = namespace["tangent"](tuple(given[each] for each in tangent.written.arguments))
+    ends = [forward((arrays[0] + h * ways["tx"], arrays[1] + h * ways["tw"])) for h in (1e-6, -1e-6)]
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
+
+
+def test_derived_loops_are_compiled_loops(tmp_path: Path) -> None:
+    names, arrays, body, returned, _ = LOOPS["branches"]
+    source = derive_gradient(_function(names, body, returned), ["x"], ["y"], [Call(arrays, {})]).written.source
+    kernel = kernel_of(tmp_path, source, "backward")
+    for dtype in ("float32", "float64"):
+        inputs = [array(9).astype(dtype), array(9).astype(dtype)]
+        outputs = [np.zeros(9, dtype)]
+        built = build(kernel, inputs, outputs)
+        assert built.facts.form == facts.LOOPS
+        assert run(built, inputs, outputs) is None
+        np.testing.assert_allclose(outputs, plain(kernel, inputs, outputs), rtol=1e-6)
+
+
+def test_results_may_be_written_into_outs_and_views_of_them() -> None:
+    function = defined(
+        "def forward(args, outs):\n"
+        "    (x,), (y, z) = args, outs\n"
+        "    flat, flat_y = x.reshape(x.size), y.reshape(x.size)\n"
+        "    for i in range(x.size):\n"
+        "        flat_y[i] = np.exp(flat[i])\n"
+        "        z[i // 3, i % 3] = flat_y[i] * flat[i]\n"
+    )
+    x = array(2, 3)
+    found = derive_gradient(function, ["x"], ["y", "z"], [Call([x], {}, [np.empty_like(x), np.empty_like(x)])])
+    assert found.written.arguments == ("x", "y", "dy", "dz")
+    namespace: dict[str, Any] = {"np": np}
+    exec(found.written.source, namespace)
+    dy, dz = array(2, 3), array(2, 3)
+    expected = dy * np.exp(x) + dz * np.exp(x) * (1 + x)
+    np.testing.assert_allclose(namespace["backward"]((x, np.exp(x), dy, dz)), expected)
+
+
+# What stands before `return`, and the beginning of the message.
+REFUSED = [
+    (
+        "y = x.copy()\nfor i in range(4):\n    y[i + 1] = y[i + 1] * y[i]",
+        "5: its gradient needs y[i + 1] as it was before",
+    ),
+    ("y = x\nfor i in range(x.size):\n    y = y * y", "5: its gradient needs y as it was before: assign the result to"),
+    (
+        "h = 1.0\ny = np.empty_like(x)\nfor i in range(5):\n    y[i] = h * h\n    h = h + x[i]",
+        "5: its gradient needs the value that h has in each turn: keep the values in an array",
+    ),
+    (
+        "y = x.copy()\nfor i in range(5):\n    t = y[i] * y[i]\n    y[i] = 0\n    y[i] += t",
+        "4: the block that begins here overwrites what its gradient needs: assign to other arrays",
+    ),
+    ("y = x\ny[0] = 1", "4: it assigns to elements of y, which belong to another array; copy it before"),
+    ("y = x[:]\ny[0] = 1", "4: it assigns to elements of y, which belong to another array; copy it before"),
+    (
+        "y = np.zeros((2, 5))\nfor i in range(2):\n    row = y[i]\n    row[0] = x[0]",
+        "4: it raises ValueError: assignment destination is read-only",
+    ),
+    (
+        "y = np.zeros((2, 5))\nfor i in range(2):\n    row = y[i]\n    row[0] = x[0]\n    y[i, 1] = 0",
+        "6: row is a part of y, or the reverse: assign to one of them alone",
+    ),
+    (
+        "y = x.copy()\nfor i in range(5):\n    if y[i] > 0.5:\n        y[i] = 0",
+        "5: it assigns to what its condition reads",
+    ),
+    (
+        "y = x.copy()\nfor i in range(0, 5, 2):\n    y[i] += y[i - 1]",
+        "4: its turns depend on each other: loop over a range with a step of 1 or -1",
+    ),
+    ("y = 0.0\nfor each in x:\n    y += each", "4: a loop over an array has no derived gradient; loop over a range"),
+    ("y = x.copy()\nfor i in range(5):\n    if x[i] > 3:\n        y[i] = x[0]", "6: no sample reaches this line"),
+    (
+        "y = x.copy()\nfor i in range(20):\n    y.sort()",
+        "5: a call whose result is not used has no derived gradient beside loops",
+    ),
+    ("y = x.copy()\nfor i in range(6):\n    y[i] += 1", "4: it raises IndexError: index 5 is out of bounds"),
+    ("y = x\nwhile True:\n    y = 2 * y", "4: a `while` has no derived gradient; write `for`"),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), REFUSED)
+def test_other_loops_are_refused_with_their_line(body: str, message: str) -> None:
+    function = _function("x", body, "y")
+    with pytest.raises(KernelError, match=re.escape(message)):
+        derive_gradient(function, ["x"], ["y"], [Call([array(5)], {})])
