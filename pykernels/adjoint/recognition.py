@@ -72,8 +72,8 @@ def _subtract(a: Node, b: Node) -> Found | None:
         terms, axis = b.operands[0].arguments["a"], b.operands[0].kept
         if terms.op == "exp" and terms.operands[0] is a:
             return "log_softmax", {"a": _without_top(a, axis), "axis": axis}
-    if b.op == "logsumexp" and b.arguments["a"] is a:
-        return "log_softmax", {"a": a, "axis": b.arguments["axis"]}
+    if b.op == "logsumexp" and b.arguments["a"] is a and b.kept is not None:
+        return "log_softmax", {"a": a, "axis": b.kept}
     return None
 
 

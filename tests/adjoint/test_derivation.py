@@ -94,6 +94,8 @@ EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
     "softmax": ("scipy.special.softmax(x, axis=-1) * w", [array(3, 4), array(3, 4)]),
     "log_softmax": ("scipy.special.log_softmax(x, axis=0) * w", [array(3, 4), array(3, 4)]),
     "logsumexp": ("scipy.special.logsumexp(x, axis=1) * w", [array(3, 4), array(3)]),
+    "logsumexp of all": ("x - scipy.special.logsumexp(x) * w", [array(4), array(4)]),
+    "logsumexp of other lines": ("(x - scipy.special.logsumexp(x, axis=1)) * w", [array(3, 3), array(3, 3)]),
     "entropies": ("scipy.special.entr(x) * w + scipy.special.rel_entr(x, w)", [array(3, 4), array(4)]),
     "kl_div": ("scipy.special.kl_div(x, w) * scipy.special.xlog1py(w, x)", [array(3, 4), array(4)]),
     "huber": ("scipy.special.huber(w, x - 0.5) * x + scipy.special.huber(0.3, x * w)", [array(3, 4), array(4)]),
