@@ -160,6 +160,10 @@ def window(x, size=3):
     return np.stack([x[..., at : x.shape[-1] - size + 1 + at] for at in range(size)]).sum(axis=0)
 
 
+def gap(x):
+    return np.max(x, axis=-1, keepdims=True) - x
+
+
 def loop(x):
     for _ in range(len(x)):
         x = x * x
@@ -181,6 +185,7 @@ def reserved(x: "[in]"):
         ("soft", ['.Input("x", "floating[...]")', '.Attr<double>("beta", 1.0)', '.Backward("x, dy -> dx")']),
         ("rms", ['.Input("x", "floating[..., n]")', '.Input("w", "floating[n]")', '.Backward("x, w, dy -> dx, dw")']),
         ("attend", ['.Input("k", "floating[..., p, m]")', '.Output("y", "floating[..., n, r]")', '.Split("r")']),
+        ("gap", ['.Input("x", "floating[..., n]")', '.Require("n > 0")']),  # its gradient needs an axis
         ("lookup", ['.Input("w", "floating[n, m]")', '.Input("rows", "integer[...]")', '"floating[..., m]"']),
     ],
 )
@@ -255,8 +260,7 @@ def backward(args, *, power):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("loop", "a loop has no derived gradient; write it with arrays, or over a range or tuple of at most 16 items"),
-        ("loop", "in place. Write a function backward(args) beside it"),
+        ("loop", "as it was before: assign the result to another variable or array. Write a function backward(args)"),
         ("untyped", "what type has the attribute alpha? Write alpha: float, or --attr alpha:float"),
         ("reserved", "reserved: 'in' in [in] is neither the name of an axis nor a formula of names"),
         ("missing", "has no function 'missing' or 'forward', and more than one other"),

@@ -41,9 +41,19 @@ class Types:
     #: Arguments with every number of axes.
     calls: tuple[Call, ...]
 
+    @property
+    def takes_numbers(self) -> bool:
+        """Whether a floating-point input may be without axes."""
+        return any(array.ndim == 0 and array.dtype.kind == "f" for call in self.calls for array in call.arrays)
 
-def find_types(source: Source) -> Types:
+
+def find_types(source: Source, *, has_axes: bool = False) -> Types:
     """Find the types of the inputs and outputs of a function.
+
+    Parameters
+    ----------
+    has_axes : bool
+        Whether every floating-point input must have an axis.
 
     Raises
     ------
@@ -54,7 +64,7 @@ def find_types(source: Source) -> Types:
     end = time.monotonic() + _LONGEST
     for inputs in possible_inputs(source, has_axis=trial.has_axis):
         types = trial.types(inputs)
-        if types is not None:
+        if types is not None and not (has_axes and types.takes_numbers):
             return types
         if time.monotonic() > end:
             break

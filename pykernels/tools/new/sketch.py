@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import keyword
 import re
 import tempfile
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pykernels.adjoint.derivation import derive_gradient
+from pykernels.adjoint.derivation import Derivative, derive_gradient
 from pykernels.base import paths
 from pykernels.base.abi import AttrType
 from pykernels.base.attributes import parse_value, type_name
@@ -117,12 +118,7 @@ def _sketched(name: str, source: Source, *, has_gradient: bool) -> Sketch:
     if has_gradient and source.backward:
         gradient = f"{', '.join(source.backward)} -> {', '.join(_slopes(source, types))}"
     elif has_gradient:
-        try:
-            derived = derive_gradient(source.function, source.inputs, source.outputs, types.calls)
-        except KernelError as error:
-            raise KernelError(
-                f"{error.args[0]}. Write a function backward(args) beside it, or pass --no-grad for an op without one"
-            ) from None
+        types, derived = _derived(source, types)
         kernel, gradient = with_derivative(kernel, derived.written, TARGETS[False, False]), depends_on(derived)
     return Sketch(
         name,
@@ -136,6 +132,20 @@ def _sketched(name: str, source: Source, *, has_gradient: bool) -> Sketch:
         source.text,
         tuple(array.shape for array in types.calls[len(types.calls) // 3].arrays),
     )
+
+
+def _derived(source: Source, types: Types) -> tuple[Types, Derivative]:
+    """Return the gradient of a function, and its types: inputs have axes if the gradient needs them."""
+    try:
+        return types, derive_gradient(source.function, source.inputs, source.outputs, types.calls)
+    except KernelError as error:
+        if types.takes_numbers:
+            with contextlib.suppress(CallError, KernelError):
+                types = find_types(source, has_axes=True)
+                return types, derive_gradient(source.function, source.inputs, source.outputs, types.calls)
+        raise KernelError(
+            f"{error.args[0]}. Write a function backward(args) beside it, or pass --no-grad for an op without one"
+        ) from None
 
 
 def _slopes(source: Source, types: Types) -> list[str]:
