@@ -1,4 +1,4 @@
-"""Compile C++ definitions against the headers in cpp_defs, load them and read them."""
+"""Build C++ definitions against the headers in cpp_defs, load them and read them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pykernels.base import abi, paths
 from pykernels.base.errors import CompileFailed, DefinitionError
 from pykernels.build import shipped, toolchain
 from pykernels.build.diagnostics import first_error
+from pykernels.define.declarations import read_declarations, write_declarations
 from pykernels.define.definition import Definition
 from pykernels.define.reader import read_definition
 
@@ -23,6 +24,8 @@ from pykernels.define.reader import read_definition
 _FLAGS = ("-Og", "-w", "-s", "-fvisibility-inlines-hidden", "-Wl,-Bsymbolic")
 # Compiled to a separate object, which all definitions share.
 _BOUNDARY = paths.CPP_DEFS / "runtime" / "definition_boundary.cpp"
+# What a definition that only declares is a copy of.
+_DECLARED = paths.CPP_DEFS / "runtime" / "declared.cpp"
 _INCLUDE = [paths.CPP_DEFS / "include"]
 #: The time limit, in seconds, for a definition to register its ops.
 _PROBE_TIMEOUT = 60.0
@@ -36,7 +39,7 @@ print("loaded")
 
 
 def load_cpp_def(path: Path) -> Definition:
-    """Compile the C++ definition at `path`, unless it is in the cache, and read it.
+    """Build the C++ definition at `path`, unless it is in the cache, and read it.
 
     This raises `DefinitionError` if it does not exist, does not compile, or is invalid, `BuildError` if no compiler is
     installed, and `CacheError` if the cache cannot be written.
@@ -48,13 +51,26 @@ def load_cpp_def(path: Path) -> Definition:
     compiled = None if store is None else store.find(path.parent, definition_parts(path))
     if compiled is not None:
         return _read(compiled[0], path)
-    built = build_definition(path)
+    declared = _declared(path)
+    if declared is not None:
+        return _read(declared, path)
+    built = _compile(path)
     _probe(built, path)
     return _read(built, path)
 
 
 def build_definition(path: Path) -> Path:
-    """Compile the C++ definition at `path` to a shared object; raises the errors of `load_cpp_def`."""
+    """Build the C++ definition at `path` as a shared object; raises the errors of `load_cpp_def`."""
+    return _declared(path) or _compile(path)
+
+
+def _declared(path: Path) -> Path | None:
+    """Return the definition as a shared object if it only declares, which needs no compiler; else None."""
+    calls = read_declarations(path.read_text(errors="replace"))
+    return None if calls is None else write_declarations(calls, path, _compile(_DECLARED))
+
+
+def _compile(path: Path) -> Path:
     try:
         return toolchain.build_shared(
             path.stem,

@@ -18,12 +18,11 @@ KERNEL = "twice/twice_py_kernel.py"
 
 @pytest.fixture
 def ops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with an op `twice` that nobody has built before."""
+    """A folder with an op `twice` whose kernels nobody has built before."""
     monkeypatch.chdir(tmp_path)
     assert cli.main(["new", "twice"]) == 0
-    for file, comment in ((KERNEL, "#"), ("twice/twice_cpp_def.cpp", "//")):
-        with (tmp_path / "ops" / file).open("a") as stream:
-            stream.write(f"{comment} {uuid.uuid4()}\n")
+    with (tmp_path / "ops" / KERNEL).open("a") as stream:
+        stream.write(f"# {uuid.uuid4()}\n")
     return tmp_path / "ops"
 
 
@@ -50,7 +49,7 @@ def test_builds_everything_once(ops: Path) -> None:
         ]
     # The definition, then a forward pass and a gradient for 1 to 4 axes, some of which share a kernel.
     built, cached, *others = counts(first)["twice"]
-    assert (built + cached, others) == (9, [0, 0]) and built >= 3
+    assert (built + cached, others) == (9, [0, 0]) and built >= 2
     registrar = [0, 1, 0, 0]
     assert counts(second) == {
         "registrar for mxnet": registrar,
