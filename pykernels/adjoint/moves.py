@@ -134,14 +134,16 @@ def _stack(read: Read, node: Node, g: Node) -> Terms:
 
 @rule("take", "a", "indices", "axis")
 def _take(read: Read, node: Node, g: Node) -> Terms:
-    raise KernelError("np.take has a derived gradient along axis 0; write x[:, indices] for others")
+    raise KernelError("np.take has a derived gradient along an axis that is written in place")
 
 
 @rule("take_along_axis", "a", "indices", "axis")
 def _take_along_axis(read: Read, node: Node, g: Node) -> Terms:
     a, indices = node.arguments["a"], node.arguments["indices"]
     if axis_of(node).number != -1 or any(shape[-1] != 1 for shape in indices.shapes):
-        raise KernelError("np.take_along_axis has a derived gradient along axis -1, for matrices or one index a line")
+        raise KernelError(
+            "np.take_along_axis has a derived gradient along an axis that is written in place, for one number of axes"
+        )
     yield a, read("np.where(np.arange(a.shape[-1]) == indices % a.shape[-1], g, 0)", a=a, indices=indices, g=g)
 
 

@@ -290,7 +290,8 @@ def _einsum(read: Read, node: Node, g: Node) -> Terms:
     operands = [node.arguments[name] for name in "ab"[: len(inputs)]]
     for at, (own, operand) in enumerate(zip(inputs, operands)):
         others = [each for number, each in enumerate(inputs) if number != at]
-        if "->" not in str(subscripts) or len(set(own)) < len(own) or not set(own) <= set(result + "".join(others)):
+        axes = own.replace("...", "")  # the axes that it stands for may be broadcast
+        if "->" not in str(subscripts) or len(set(axes)) < len(axes) or not set(own) <= set(result + "".join(others)):
             raise KernelError(
                 f"np.einsum({subscripts!r}) has no derived gradient: write '->', and no axis that "
                 "occurs once or twice in one operand alone"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from pykernels.adjoint.nodes import Node, Read
-from pykernels.adjoint.rules import count, folded
+from pykernels.adjoint.rules import beside, count, folded
 
 
 def simplified(read: Read, op: str, operands: Sequence[Node]) -> Node | None:
@@ -207,14 +207,25 @@ def _where(read: Read, condition: Node, a: Node, b: Node) -> Node | None:
 
 
 def _take(read: Read, a: Node, indices: Node, axis: Node | None = None) -> Node | None:
-    return read("a[indices]", a=a, indices=indices) if axis is not None and axis.number == 0 else None
+    if axis is None:
+        return read("np.ravel(a)[indices]", a=a, indices=indices)
+    if not isinstance(axis.number, int):
+        return None
+    before, after = beside(axis.number)
+    return read(f"a[{before}indices{after if axis.number < 0 else ''}]", a=a, indices=indices)
 
 
 def _take_along_axis(read: Read, a: Node, indices: Node, axis: Node | None = None) -> Node | None:
-    """Return an index of two arrays, but for one index a line, whose gradient is plainer."""
-    if axis is None or axis.number not in (1, -1) or a.ndims != {2} or all(shape[-1] == 1 for shape in indices.shapes):
+    """Return an index of arrays, but for one index a line, whose gradient is plainer."""
+    is_plain = axis is not None and axis.number == -1 and all(shape[-1] == 1 for shape in indices.shapes)
+    if axis is None or not isinstance(axis.number, int) or len(a.ndims) > 1 or is_plain:
         return None
-    return read("a[np.arange(a.shape[0]).reshape(-1, 1), indices]", a=a, indices=indices)
+    (ndim,) = a.ndims
+    places = []
+    for at in range(ndim):
+        turned = f".reshape(-1{', 1' * (ndim - 1 - at)})" if at < ndim - 1 else ""
+        places.append("indices" if at == axis.number % ndim else f"np.arange(a.shape[{at}]){turned}")
+    return read(f"a[{', '.join(places)}]", a=a, indices=indices)
 
 
 _RULES: dict[str, Callable[..., Node | None]] = {
