@@ -155,12 +155,17 @@ def _sort(read: Read, node: Node, g: Node) -> Terms:
     yield a, read("np.take_along_axis(g, places, axis=axis)", g=g, places=places, axis=axis)
 
 
-@rule("pad", "a", "pad_width")
+@rule("pad", "a", "pad_width", "mode")
 def _pad(read: Read, node: Node, g: Node) -> Terms:
     a, widths = node.arguments["a"], node.arguments["pad_width"]
     pairs = widths.operands
-    if widths.op != "tuple" or any(pair.op != "tuple" or len(pair.operands) != 2 for pair in pairs):
-        raise KernelError("np.pad has a derived gradient for zeros, with a pair of widths for every axis")
+    mode = node.arguments["mode"].values[0] if "mode" in node.arguments else "constant"
+    is_known = widths.op == "tuple" and all(pair.op == "tuple" and len(pair.operands) == 2 for pair in pairs)
+    if not is_known or mode != "constant":
+        raise KernelError(
+            "np.pad has a derived gradient with a pair of widths for every axis, for zeros and the modes edge, "
+            "reflect, symmetric and wrap"
+        )
     names, slices = {"a": a, "g": g}, []
     for at, pair in enumerate(pairs):
         names[f"begin{at}"] = pair.operands[0]

@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 from pykernels.adjoint.nodes import Node, Read
 from pykernels.adjoint.rules import beside, count, folded
 
+# The modes of np.pad that repeat elements.
+_REPEATING = frozenset({"edge", "reflect", "symmetric", "wrap"})
+
 
 def simplified(read: Read, op: str, operands: Sequence[Node]) -> Node | None:
     """Return a simpler node for an operation on `operands`, or None."""
@@ -228,6 +231,17 @@ def _take_along_axis(read: Read, a: Node, indices: Node, axis: Node | None = Non
     return read(f"a[{', '.join(places)}]", a=a, indices=indices)
 
 
+def _pad(read: Read, a: Node, widths: Node, mode: Node | None = None) -> Node | None:
+    """Return indices of the elements that padding repeats, which add up in the gradient."""
+    if mode is None or mode.values[0] not in _REPEATING or any(pair.op != "tuple" for pair in widths.operands):
+        return None
+    for axis, pair in enumerate(widths.operands):
+        if any(width.number != 0 for width in pair.operands):
+            places = read(f"np.pad(np.arange(a.shape[{axis}]), pair, mode)", a=a, pair=pair, mode=mode)
+            a = read(f"a[{':, ' * axis}places]", a=a, places=places)
+    return a
+
+
 _RULES: dict[str, Callable[..., Node | None]] = {
     "add": _add,
     "subtract": _subtract,
@@ -236,6 +250,7 @@ _RULES: dict[str, Callable[..., Node | None]] = {
     "negative": _negative,
     "power": _power,
     "where": _where,
+    "pad": _pad,
     "take": _take,
     "take_along_axis": _take_along_axis,
     "transpose": _transpose,

@@ -146,7 +146,7 @@ return dx
     ),
     "branches": (
         "x",
-        [array(9)],
+        [np.linspace(0.1, 0.95, 9)],
         """\
 y = np.empty_like(x)
 for i in range(x.size):
@@ -297,7 +297,7 @@ for i in range(len(w)):
     ),
     "backwards, and both branches": (
         "x, w",
-        [array(7), array(7)],
+        [np.linspace(0.2, 0.9, 7), array(7)],
         """\
 y = np.empty_like(x)
 y[-1] = x[-1]
@@ -365,7 +365,7 @@ def test_derived_loops_are_compiled_loops(tmp_path: Path) -> None:
     source = derive_gradient(_function(names, body, returned), ["x"], ["y"], [Call(arrays, {})]).written.source
     kernel = kernel_of(tmp_path, source, "backward")
     for dtype in ("float32", "float64"):
-        inputs = [array(9).astype(dtype), array(9).astype(dtype)]
+        inputs = [arrays[0].astype(dtype), array(9).astype(dtype)]
         outputs = [np.zeros(9, dtype)]
         built = build(kernel, inputs, outputs)
         assert built.facts.form == facts.LOOPS
@@ -440,4 +440,4 @@ REFUSED = [
 def test_other_loops_are_refused_with_their_line(body: str, message: str) -> None:
     function = _function("x", body, "y")
     with pytest.raises(KernelError, match=re.escape(message)):
-        derive_gradient(function, ["x"], ["y"], [Call([array(5)], {})])
+        derive_gradient(function, ["x"], ["y"], [Call([np.linspace(0.2, 0.9, 5)], {})])
