@@ -39,7 +39,8 @@ def verify(graph: Graph, node: Node, adjoint: Block, operands: Sequence[Node], s
                 given.append(left.get(name, known.get(name)))
         found = dict(zip(adjoint.leaves, backward(*given)))
         slope, expected = 0.0, 0.0
-        ways = {name: rng.uniform(-1, 1, np.shape(known[name])) for name in _active_reads(node)}
+        active = [name for name, operand in zip(block.reads, node.operands) if operand.active]
+        ways = {name: rng.uniform(-1, 1, np.shape(known[name])) for name in active}
         for name, way in ways.items():
             gradient = found.get(f"{name}{GRADIENT}", seeds.get(name, 0.0))
             slope += float(np.sum(gradient * way))
@@ -48,9 +49,7 @@ def verify(graph: Graph, node: Node, adjoint: Block, operands: Sequence[Node], s
             results = dict(zip(block.leaves, forward(*moved.values())))
             expected += sign * sum(float(np.sum(seeds[name] * results[name])) for name in seeds) / (2 * _STEP)
         if np.isfinite([slope, expected]).all() and abs(slope - expected) > _TOLERANCE * max(1, abs(expected)):
-            raise KernelError("the block that begins here overwrites what its gradient needs: assign to other arrays")
-
-
-def _active_reads(node: Node) -> list[str]:
-    assert node.block is not None
-    return [name for name, operand in zip(node.block.reads, node.operands) if operand.active]
+            changed = ", ".join(sorted(block.changed)) or ", ".join(block.leaves)
+            raise KernelError(
+                f"from here on, values in {changed} that the gradient needs are overwritten: assign to other arrays"
+            )

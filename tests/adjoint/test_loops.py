@@ -405,7 +405,7 @@ REFUSED = [
     ),
     (
         "y = x.copy()\nfor i in range(5):\n    t = y[i] * y[i]\n    y[i] = 0\n    y[i] += t",
-        "4: the block that begins here overwrites what its gradient needs: assign to other arrays",
+        "4: from here on, values in y that the gradient needs are overwritten: assign to other arrays",
     ),
     ("y = x\ny[0] = 1", "4: it assigns to elements of y, which belong to another array; copy it before"),
     ("y = x[:]\ny[0] = 1", "4: it assigns to elements of y, which belong to another array; copy it before"),
