@@ -317,6 +317,17 @@ y[1:, 0] *= 2
 """,
         "y",
     ),
+    "places that are computed": (
+        "x, w",
+        [array(5), np.array([0.25, 1.5, 3.999])],
+        """\
+y = np.empty_like(w)
+for i in range(len(w)):
+    at = int(w[i])
+    y[i] = x[at] + (x[at + 1] - x[at]) * (w[i] - at)
+""",
+        "y",
+    ),
     "functions of the file": (
         "x",
         [array(5)],
