@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import textwrap
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +39,8 @@ def read_function(
         raise KernelError(f"{function.__code__.co_filename}: {function.__name__}: {error}") from None
     bound.apply_defaults()
     outs = bound.arguments.get("outs")
-    reader = Reader(graph, function, outs.operands if isinstance(outs, Node) else ())
+    passed = {value for value in bound.arguments.values() if isinstance(value, Node)}
+    reader = Reader(graph, function, outs.operands if isinstance(outs, Node) else (), passed)
     for name, value in bound.arguments.items():
         reader.names[name] = value if isinstance(value, Node) else reader.constant(value)
     return reader.body(tree)
@@ -61,12 +64,25 @@ def _within(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     return [each for each in found if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
 
 
+def _share(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether arrays may lie in the same memory."""
+    arrays, others = ([each for each in values if isinstance(each, np.ndarray)] for values in (a, b))
+    return any(np.may_share_memory(array, other) for array, other in itertools.product(arrays, others))
+
+
 class Reader(ExpressionReader):
     """Reads the statements of a function, which may write its results into the arrays `outs`."""
 
-    def __init__(self, graph: Graph, function: types.FunctionType | None, outs: Sequence[Node] = ()) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        function: types.FunctionType | None,
+        outs: Sequence[Node] = (),
+        passed: Collection[Node] = (),
+    ) -> None:
         super().__init__(graph, function)
         self._outs = list(outs)
+        self._passed = passed
 
     def body(self, tree: ast.FunctionDef) -> Node:
         """Return the result of a function."""
@@ -110,7 +126,7 @@ class Reader(ExpressionReader):
         leaves = tuple(sorted(syntax.assigned(body) & (used | bound | syntax.loaded(later))))
         block = blocks.Block(tuple(body), reads, leaves, self._function)
         for name in block.changed & used:
-            self._check_owned(statements[0], name)
+            self._check_owned(statements[0], name, later)
         try:
             left = self._graph.block(block, [self.names[name] for name in reads])
         except Exception as error:
@@ -130,16 +146,22 @@ class Reader(ExpressionReader):
             whole = before.operands[0]
             self._replace(whole, read(self._graph, "view.reshape(whole.shape)", view=after, whole=whole))
 
-    def _check_owned(self, place: ast.stmt, name: str) -> None:
-        """Raise `KernelError` if an array shares its elements with others."""
-        node = self.names[name]
-        while node.op in _VIEWS:
-            node = node.operands[0]
-        others = [value for each in node.operands for value in each.values if isinstance(value, np.ndarray)]
-        if node.op == "input" or any(np.may_share_memory(a, b) for a in node.values for b in others):
-            raise self.refuse(place, f"it assigns to elements of {name}, which belong to another array; copy it before")
+    def _check_owned(self, place: ast.stmt, name: str, later: Sequence[ast.stmt]) -> None:
+        """Raise `KernelError` if an array that a block changes shares its elements with others."""
+        node = whole = self.names[name]
+        while whole.op in _VIEWS:
+            whole = whole.operands[0]
         if node.op == "tuple" and node.active:
             raise self.refuse(place, f"it assigns to elements of {name}, a tuple; unpack it before")
+        if not isinstance(node.values[0], np.ndarray):
+            return
+        others = [each for operand in whole.operands for each in operand.values]
+        if whole.op == "input" or whole in self._passed or _share(whole.values, others):
+            raise self.refuse(place, f"it assigns to elements of {name}, which belong to another array; copy it before")
+        for other in sorted(syntax.loaded(later) & self.names.keys()):
+            part = self.names[other]
+            if part not in (node, whole) and _share(node.values, part.values):
+                raise self.refuse(place, f"it assigns to elements of {name}, which {other} has, too; copy one of them")
 
     def _statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Assign):

@@ -371,6 +371,18 @@ def test_functions_of_loops_have_second_derivatives_and_tangents() -> None:
     np.testing.assert_allclose(found, (ends[0] - ends[1]) / 2e-6, rtol=1e-6)
 
 
+def _fill(y, x):  # type: ignore[no-untyped-def]
+    y[0] = x[0]
+    return x * x
+
+
+def test_arrays_that_a_called_function_changes_are_refused() -> None:
+    function = _function("x", "y = np.zeros(5)\nz = _fill(y, x)", "y + z")
+    function.__globals__["_fill"] = _fill
+    with pytest.raises(KernelError, match="it assigns to elements of y, which belong to another array; copy it before"):
+        derive_gradient(function, ["x"], ["y"], [Call([array(5)], {})])
+
+
 def test_derived_loops_are_compiled_loops(tmp_path: Path) -> None:
     names, arrays, body, returned, _ = LOOPS["branches"]
     source = derive_gradient(_function(names, body, returned), ["x"], ["y"], [Call(arrays, {})]).written.source
@@ -420,6 +432,10 @@ REFUSED = [
     ),
     ("y = x\ny[0] = 1", "4: it assigns to elements of y, which belong to another array; copy it before"),
     ("y = x[:]\ny[0] = 1", "4: it assigns to elements of y, which belong to another array; copy it before"),
+    (
+        "y = np.zeros((2, 5))\nrow = y[0]\ny[0, 1] = x[0]\ny = y * row",
+        "5: it assigns to elements of y, which row has, too; copy one of them",
+    ),
     (
         "y = np.zeros((2, 5))\nfor i in range(2):\n    row = y[i]\n    row[0] = x[0]",
         "4: it raises ValueError: assignment destination is read-only",
