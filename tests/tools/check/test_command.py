@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from planted import DEFINITION, KERNEL, instead, plant
 from process import program, python
+from textbook import Op
 
 import pykernels
 from pykernels.base.errors import CallError, LoadError
@@ -168,3 +169,10 @@ def test_a_crash_and_a_hang_are_findings_and_the_other_checks_go_on(tmp_path: Pa
         """,
         cwd=tmp_path,
     )
+
+
+def test_numbers_that_overflow_as_in_newer_numpy_are_no_difference(tmp_path: Path) -> None:
+    """Before NumPy 2, the plain run computes elements and Python's numbers in float64."""
+    loop = "y = np.empty_like(x)\nfor i in range(x.size):\n    y[i] = -0.5 * (2.0 * x[i])\ny"
+    folder = Op(loop, shape="assert len(x) == 1\nreturn in_shape, in_shape, []").write(tmp_path, "halved")
+    opcheck(folder, [{"x": np.array([1.0, 3e38], np.float32)}], checks=["compiled"])
