@@ -32,6 +32,7 @@ from pykernels.adjoint.syntax import (
     stored,
     target_of,
     value_of,
+    without_minus,
 )
 from pykernels.adjoint.verification import verify
 from pykernels.adjoint.writing import write_expressions
@@ -383,10 +384,11 @@ def _may_be_a_view(tree: ast.expr) -> bool:
 
 
 def _adding(target: Target, term: ast.expr) -> ast.stmt:
-    """Return the statement that adds a term to a gradient."""
-    if isinstance(term, ast.UnaryOp) and isinstance(term.op, ast.USub):
-        return ast.AugAssign(target, ast.Sub(), term.operand)
-    return ast.AugAssign(target, ast.Add(), term)
+    """Return the statement that adds a term to a gradient, or takes one without a minus from it."""
+    takes = False
+    while (negated := without_minus(term)) is not None:
+        term, takes = negated, not takes
+    return ast.AugAssign(target, ast.Sub() if takes else ast.Add(), term)
 
 
 def _assigning(target: Target, value: ast.expr) -> ast.stmt:

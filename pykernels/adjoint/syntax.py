@@ -149,3 +149,13 @@ def _integer(tree: ast.expr) -> int | None:
     except ValueError:
         return None
     return value if isinstance(value, int) else None
+
+
+def without_minus(tree: ast.expr) -> ast.expr | None:
+    """Return an expression without the minus that it begins with, or None."""
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        return tree.operand
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)):
+        left = without_minus(tree.left)
+        return None if left is None else ast.BinOp(left, tree.op, tree.right)
+    return None
