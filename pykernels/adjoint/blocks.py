@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.adjoint.syntax import assignments, base_of, is_stored, loaded, stored
+from pykernels.adjoint.syntax import assignments, base_of, is_stored, is_text, loaded, only_raises, stored
 
 #: What the name of a gradient ends with within a block.
 GRADIENT = "_gradient"
@@ -94,7 +94,7 @@ def _normalised(statement: ast.stmt) -> Iterator[ast.stmt]:
     elif isinstance(statement, ast.For) and not statement.orelse:
         yield ast.copy_location(ast.For(statement.target, statement.iter, normalised(statement.body), []), statement)
     elif isinstance(statement, ast.If):
-        if statement.orelse or not all(isinstance(each, ast.Raise) for each in statement.body):
+        if not only_raises(statement):
             branches = [normalised(statement.body), normalised(statement.orelse)]
             yield ast.copy_location(ast.If(statement.test, *branches), statement)
     elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, (ast.Name, ast.Subscript)):
@@ -104,7 +104,7 @@ def _normalised(statement: ast.stmt) -> Iterator[ast.stmt]:
     elif isinstance(statement, ast.Assign):
         for target in statement.targets:
             yield from _single(target, statement.value, statement)
-    elif not isinstance(statement, (ast.Pass, ast.Assert)) and not _is_text(statement):
+    elif not isinstance(statement, (ast.Pass, ast.Assert)) and not is_text(statement):
         is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
         raise Unknown(statement, "a call whose result is not used" if is_call else "this statement")
 
@@ -126,10 +126,6 @@ def _single(target: ast.expr, value: ast.expr, place: ast.stmt) -> Iterator[ast.
 
 def _assign(target: ast.expr, value: ast.expr, place: ast.stmt) -> ast.Assign:
     return ast.copy_location(ast.Assign([target], value), place)
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _watched(statements: Sequence[ast.stmt], numbers: Iterator[int]) -> list[ast.stmt]:

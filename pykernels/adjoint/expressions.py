@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 import functools
 import math
 import types
@@ -16,6 +15,7 @@ from pykernels.adjoint.nodes import LIKE, Graph, Node, makes_array, placeholder
 from pykernels.adjoint.recognition import recognised
 from pykernels.adjoint.rules import beside
 from pykernels.adjoint.simplify import simplified
+from pykernels.adjoint.syntax import renamed
 from pykernels.base.errors import KernelError
 from pykernels.kernel.expression import operations
 from pykernels.kernel.read.ownership import is_users
@@ -49,7 +49,7 @@ class ExpressionReader:
         return self._graph.node("constant", ast.parse(repr(value), mode="eval").body)
 
     def inlined(self, function: types.FunctionType, operands: Sequence[Node], named: Mapping[str, Node]) -> Node:
-        """Return the result of a function of the user's."""
+        """Return the result of a function of the user's, whose statements only `Reader` reads."""
         raise NotImplementedError
 
     def expression(self, tree: ast.expr) -> Node:
@@ -244,13 +244,8 @@ class ExpressionReader:
         used = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in self.names]
         names = list(dict.fromkeys(used))
         operands = [self.names[name] for name in names]
-        order = {name: placeholder(at).id for at, name in enumerate(names)}
-
-        class Renamer(ast.NodeTransformer):
-            def visit_Name(self, node: ast.Name) -> ast.Name:
-                return ast.Name(order.get(node.id, node.id), node.ctx)
-
-        node = self._make(tree, "", Renamer().visit(copy.deepcopy(tree)), operands)
+        form = renamed(tree, {name: placeholder(at) for at, name in enumerate(names)})
+        node = self._make(tree, "", form, operands)
         if node.active:
             kind = "a comprehension over arrays" if isinstance(tree, _COMPREHENSIONS) else f"{ast.unparse(tree)}"
             raise self.refuse(tree, f"{kind} has no derived gradient; write the parts out")

@@ -16,7 +16,7 @@ import numpy as np
 
 from pykernels.adjoint.blocks import GRADIENT, Block
 from pykernels.adjoint.expressions import read
-from pykernels.adjoint.nodes import LEFT, Graph, Node, is_floating
+from pykernels.adjoint.nodes import Graph, Node, is_floating
 from pykernels.adjoint.reading import Reader
 from pykernels.adjoint.syntax import (
     Assignment,
@@ -86,7 +86,7 @@ class _Adjoint:
         body = self._backwards(self._of.statements, set(), self._top)
         used = stored(body) | loaded(body)
         inputs: dict[str, Node] = {}
-        values = {**dict(zip(self._of.reads, self._node.operands)), **self._left()}
+        values = {**dict(zip(self._of.reads, self._node.operands)), **self._graph.left(self._node)}
         inputs.update((name, values[name]) for name in values if name in used)
         for name in dict.fromkeys((*self._of.reads, *self._of.leaves)):
             gradient = f"{name}{GRADIENT}"
@@ -103,14 +103,6 @@ class _Adjoint:
         if not np.ndim(node.values[0]):
             return read(self._graph, "0.0")
         return self._graph.node("zeros_like", ast.parse("np.zeros_like(_0)", mode="eval").body, [node])
-
-    def _left(self) -> dict[str, Node]:
-        """Return the nodes of what the block leaves."""
-        made = {}
-        for at, name in enumerate(self._of.leaves):
-            form = ast.Subscript(ast.Name("_0", ast.Load()), ast.Constant(at), ast.Load())
-            made[name] = self._graph.node(LEFT, form, [self._node])
-        return made
 
     # ---- what is known of each assignment
 

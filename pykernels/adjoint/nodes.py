@@ -7,7 +7,7 @@ The values decide what NumPy decides at run time: shapes, and whether a result i
 from __future__ import annotations
 
 import ast
-import copy
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pykernels.adjoint.blocks import Block
+from pykernels.adjoint.syntax import renamed
 
 #: The functions in the forms of "scatter", zeros of the shape of the first operand with the last one added at an index,
 #: and of "scatter_more", the first operand with the last one added.
@@ -123,13 +124,7 @@ def placeholder(number: int) -> ast.Name:
 
 def filled(form: ast.expr, operands: Sequence[ast.expr]) -> ast.expr:
     """Return `form` with the operands in the place of its placeholders."""
-    names = {placeholder(number).id: operand for number, operand in enumerate(operands)}
-
-    class Filler(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.expr:
-            return names.get(node.id, node)
-
-    return Filler().visit(copy.deepcopy(form))  # type: ignore[no-any-return]
+    return renamed(form, {placeholder(number).id: operand for number, operand in enumerate(operands)})
 
 
 class Graph:
@@ -191,8 +186,13 @@ class Graph:
         active = any(operand.active for operand in operands)
         # Each block is a node of its own, since what it assigns to may be assigned to again.
         node = Node(BLOCK, ast.Name(BLOCK, ast.Load()), tuple(operands), values, active, block=block)
-        forms = [ast.Subscript(placeholder(0), ast.Constant(at), ast.Load()) for at in range(len(block.leaves))]
-        return {name: self.node(LEFT, form, [node]) for name, form in zip(block.leaves, forms)}
+        return self.left(node)
+
+    def left(self, node: Node) -> dict[str, Node]:
+        """Return the nodes of the variables that the block of a node leaves."""
+        assert node.block is not None
+        forms = (ast.Subscript(placeholder(0), ast.Constant(at), ast.Load()) for at in itertools.count())
+        return {name: self.node(LEFT, form, [node]) for name, form in zip(node.block.leaves, forms)}
 
     def _add(self, key: Any, node: Node) -> Node:
         return self._known.setdefault(key, node)

@@ -61,7 +61,7 @@ def _syntax(function: types.FunctionType) -> ast.FunctionDef:
 def _within(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Return statements, and those within them, without texts."""
     found = (node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.stmt))
-    return [each for each in found if not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))]
+    return [each for each in found if not syntax.is_text(each)]
 
 
 def _share(a: Sequence[Any], b: Sequence[Any]) -> bool:
@@ -198,14 +198,13 @@ class Reader(ExpressionReader):
     def _has_no_effect(self, statement: ast.stmt) -> bool:
         """Whether a statement only documents or refuses arguments."""
         if isinstance(statement, ast.If):
-            return not statement.orelse and all(isinstance(each, ast.Raise) for each in statement.body)
+            return syntax.only_raises(statement)
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             function = self._globals.get(ast.unparse(statement.value.func))
             body = _syntax(function).body if isinstance(function, types.FunctionType) else [statement]
             changes = (ast.Return, ast.Expr, ast.Delete)
             return not any(isinstance(each, changes) or syntax.assigns_elements(each) for each in _within(body))
-        is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        return is_text or isinstance(statement, (ast.Pass, ast.Assert))
+        return syntax.is_text(statement) or isinstance(statement, (ast.Pass, ast.Assert))
 
     def _assign(self, target: ast.expr, value: Node) -> None:
         if isinstance(target, ast.Name):

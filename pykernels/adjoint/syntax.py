@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 Assignment = ast.Assign | ast.AugAssign
 Target = ast.Name | ast.Subscript
+Tree = TypeVar("Tree", ast.stmt, ast.expr)
 
 
 def assignments(statements: Iterable[ast.stmt]) -> Iterator[Assignment]:
@@ -66,15 +68,25 @@ def assigns_elements(statement: ast.stmt) -> bool:
     return any(map(is_stored, ast.walk(statement)))
 
 
-def renamed(statement: ast.stmt, names: Mapping[str, ast.expr]) -> ast.stmt:
-    """Return a statement with other expressions in the place of variables."""
+def is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is a text, such as the documentation of a function."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def only_raises(statement: ast.If) -> bool:
+    """Whether an `if` does no more than refuse something."""
+    return not statement.orelse and all(isinstance(each, ast.Raise) for each in statement.body)
+
+
+def renamed(tree: Tree, names: Mapping[str, ast.expr]) -> Tree:
+    """Return a copy of a statement or expression with other expressions in the place of variables."""
 
     class Renamer(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             new = names.get(node.id, node)
             return ast.Name(new.id, node.ctx) if isinstance(new, ast.Name) else new
 
-    return Renamer().visit(copy.deepcopy(statement))  # type: ignore[no-any-return]
+    return Renamer().visit(copy.deepcopy(tree))  # type: ignore[no-any-return]
 
 
 def is_stored(tree: ast.AST) -> bool:
@@ -111,7 +123,7 @@ def needed(statements: Sequence[ast.stmt], names: set[str], known: set[str]) -> 
         more = loaded(kept) - names - known
         if not more:
             return kept
-        names |= more
+        names = names | more
 
 
 def _slice(statement: ast.stmt, names: set[str]) -> Iterator[ast.stmt]:
