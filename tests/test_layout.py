@@ -59,6 +59,11 @@ def test_tests_lie_as_the_code_does() -> None:
     ] == []
 
 
+def test_modules_of_tests_have_names_of_their_own() -> None:
+    names = [file.name for file in (CHECKOUT / "tests").rglob("*.py") if file.name != "conftest.py"]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
 def test_few_names_lie_beside_the_packages() -> None:
     names = [path.name for path in PACKAGE.iterdir() if path.is_file()]
     assert len(names) <= 10, sorted(names)
