@@ -14,28 +14,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
-import llvmlite.ir as ir
-import numba
-import numpy as np
 from numba import types as nb
-from numba.core import cgutils, compiler, errors
-from numba.core.target_extension import target_override
+from numba.core import errors
 
 from pykernels.base.errors import KernelError
 from pykernels.build import linking
 from pykernels.kernel.emit import target, vector_math
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY, Facts, PythonCall
-from pykernels.kernel.numba import adapter, copying, cures, hooks, intrinsics
-from pykernels.kernel.numba.arrays import output_reuse
+from pykernels.kernel.numba import adapter, cures, hooks
 from pykernels.kernel.numba.hooks import NotNative
 from pykernels.kernel.numba.llvm_ir import passes
 from pykernels.kernel.numba.llvm_ir.loop_math import LoopMath
 from pykernels.kernel.numba.numba_errors import place_of_dict, reason_of
 from pykernels.kernel.numba.parts.calling import PARTS, compile_parts
 from pykernels.kernel.numba.python_calls import calling as python_calls
-from pykernels.kernel.numba.target import kernel_target
 from pykernels.kernel.numba.types import check_results, is_in_pieces, type_kernel
 from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
@@ -70,7 +63,8 @@ def compile_kernel(
     CompileFailed
         The linker failed.
     """
-    dispatcher, returned = type_kernel(kernel, signature)
+    typed = type_kernel(kernel, signature)
+    returned = typed.signature.return_type
     if kernel.takes_outs:
         results, is_widened = None, False
         if not isinstance(returned, nb.NoneType):
@@ -80,10 +74,18 @@ def compile_kernel(
     else:
         results, is_widened = check_results(kernel, signature, output_names, returned)
     in_pieces = is_in_pieces(kernel)
-    written = adapter.write(
-        signature, kernel.keywords, results, in_pieces=in_pieces, may_lend=hooks.is_on("arrays.output_reuse")
-    )
-    code, undefined, math, calls = _object_code(written, dispatcher, kernel)
+    try:
+        module = adapter.link(
+            typed,
+            signature,
+            kernel.keywords,
+            results,
+            in_pieces=in_pieces,
+            may_lend=hooks.is_on("arrays.output_reuse"),
+        )
+    except errors.NumbaError as error:
+        raise NotNative(f"numba cannot store its results: {reason_of(error)}") from error
+    code, undefined, math, calls = _object_code(module, kernel)
     used = [name for name in undefined if name in PARTS]
     foreign = sorted(name for name in undefined if name not in PARTS and not _is_provided(name))
     if foreign:
@@ -149,77 +151,18 @@ def _slower(node: ast.AST) -> str:
     return name if name in _FUNCTIONS or (name == "where" and len(node.args) == 1) else ""
 
 
-_POINTERS = map(nb.CPointer, (nb.voidptr, nb.int64, nb.int64, nb.float64, nb.int64))
-_ADAPTER_TYPES = (*_POINTERS, nb.int64, nb.int64)
-
-
-def _object_code(
-    written: adapter.Adapter, dispatcher: Any, kernel: KernelFunction
-) -> tuple[bytes, list[str], LoopMath, tuple[PythonCall, ...]]:
+def _object_code(module: Any, kernel: KernelFunction) -> tuple[bytes, list[str], LoopMath, tuple[PythonCall, ...]]:
     """Return machine code for this processor, the functions that it leaves undefined, its math and calls of Python."""
-    names = {
-        "np": np,
-        "carray": numba.carray,
-        "copy": copying.copy,
-        "copy_back": output_reuse.copy_back,
-        "lend": output_reuse.lend,
-        "read_only": intrinsics.read_only,
-        **intrinsics.CONVERSIONS,
-        "kernel": dispatcher,
-        **written.names,
-    }
-    exec(compile(written.source, "<kernel adapter>", "exec"), names)
-    flags = compiler.Flags()
-    flags.nrt = True
-    flags.error_model = "numpy"
-    flags.no_cpython_wrapper = True
-    flags.no_cfunc_wrapper = True
-    contexts = kernel_target.typing_context, kernel_target.target_context
-    try:
-        with target_override(kernel_target.name):
-            compiled = compiler.compile_extra(*contexts, names["adapter"], _ADAPTER_TYPES, nb.int32, flags, {})
-    except errors.NumbaError as error:
-        raise NotNative(f"numba cannot store its results: {reason_of(error)}") from error
-    module = compiled.library.linked()
     instructions = str(module).count("\n  ")
     if instructions > _MOST_INSTRUCTIONS:
         raise NotNative(
             f"it is long: {instructions:,} instructions of LLVM, and at most {_MOST_INSTRUCTIONS:,} are compiled"
         )
-    module.link_in(llvm.parse_assembly(str(_entry(compiled, lends=written.lends))))
     calls = python_calls.number(module, kernel.path.parent)
     module, math = passes.optimise(module, is_fast=kernel.fast_math)
     undefined = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
     undefined += [v.name for v in module.global_variables if v.is_declaration]
     return target.machine().emit_object(module), undefined, math, calls
-
-
-def _entry(compiled: Any, *, lends: bool) -> ir.Module:
-    """Return a module with the function of the kernel ABI: it calls the adapter and maps exceptions to a status."""
-    context, descriptor = compiled.target_context, compiled.fndesc
-    module = ir.Module(linking.ENTRY)
-    module.triple = llvm.get_default_triple()
-    data, dims, integers, reals, detail, *_ = map(context.get_value_type, _ADAPTER_TYPES)
-    i32, i64 = ir.IntType(32), ir.IntType(64)
-    function = ir.Function(
-        module,
-        ir.FunctionType(i32, [ir.IntType(8).as_pointer(), data, dims, integers, i64, i64, detail]),
-        linking.ENTRY,
-    )
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    convention = context.call_conv
-    adapted = ir.Function(
-        module, convention.get_function_type(descriptor.restype, descriptor.argtypes), descriptor.llvm_func_name
-    )
-    _, buffers, sizes, scalars, begin, end, details = function.args
-    arguments = [buffers, sizes, scalars, builder.bitcast(scalars, reals), details, begin, end]
-    status, returned = convention.call_function(builder, adapted, descriptor.restype, descriptor.argtypes, arguments)
-    result = builder.select(status.is_ok, returned, ir.Constant(i32, 1))
-    if lends:
-        with cgutils.if_unlikely(builder, builder.icmp_signed("!=", result, ir.Constant(i32, 0))):
-            builder.call(ir.Function(module, ir.FunctionType(ir.VoidType(), []), output_reuse.TAKE_BACK), [])
-    builder.ret(result)
-    return module
 
 
 @functools.lru_cache(maxsize=1)

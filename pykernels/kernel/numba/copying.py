@@ -23,18 +23,17 @@ def copy(typing_context: Any, target: nb.Type, source: nb.Type) -> Any:
     """Copy an array into another one of the same shape and dtype."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        emit_whole_copy(context, builder, signature, arguments)
+        emit_whole_copy(context, builder, *zip(signature.args, arguments))
         return context.get_dummy_value()
 
     return nb.void(target, source), generate
 
 
-def emit_whole_copy(context: Any, builder: Any, signature: Any, arguments: Any) -> None:
-    """Emit a copy of the second argument, an array, into the first one."""
-    target, source = signature.args
-    data, lengths, strides = parts(context, builder, target, arguments[0])
-    source_data, _, source_strides = parts(context, builder, source, arguments[1])
-    emit_copy(context, builder, target, (data, strides), (source_data, source_strides), lengths)
+def emit_whole_copy(context: Any, builder: Any, target: tuple[nb.Array, Any], source: tuple[nb.Array, Any]) -> None:
+    """Emit a copy of an array into another one; each is given by its type and its value."""
+    data, lengths, strides = parts(context, builder, *target)
+    source_data, _, source_strides = parts(context, builder, *source)
+    emit_copy(context, builder, target[0], (data, strides), (source_data, source_strides), lengths)
 
 
 def parts(context: Any, builder: Any, array: nb.Array, value: Any) -> tuple[Any, list[Any], list[Any]]:

@@ -1,4 +1,4 @@
-"""Functions that compiled kernels call: user helpers, weak Python numbers, read-only arrays, half precision."""
+"""Functions that compiled kernels call: user helpers, weak Python numbers, copies of arrays that may overlap."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import llvmlite.ir as ir
 import numpy as np
 from numba import types as nb
 from numba.core import cgutils
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 
-from pykernels.kernel.emit import bfloat16
 from pykernels.kernel.expression import promotion
 from pykernels.kernel.expression.operations import COMPARISONS
 from pykernels.kernel.numba import hooks
@@ -166,79 +164,3 @@ def _copy_of_shared(value: Any, target: Any) -> Any:
     if begin < other + target.nbytes and other < begin + value.nbytes:
         return value.copy()
     return value
-
-
-@intrinsic
-def read_only(typing_context: Any, array: nb.Array) -> Any:
-    """Return the same array with a read-only type."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return impl_ret_borrowed(context, builder, signature.return_type, arguments[0])
-
-    return array.copy(readonly=True)(array), generate
-
-
-@intrinsic
-def _from_half(typing_context: Any, bits: nb.Integer) -> Any:
-    """Convert the bits of a float16 to float32."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
-
-    return nb.float32(nb.uint16), generate
-
-
-@intrinsic
-def _to_half(typing_context: Any, number: nb.Float) -> Any:
-    """Return the bits of the float16 nearest to a float32."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(builder.fptrunc(arguments[0], ir.HalfType()), ir.IntType(16))
-
-    return nb.uint16(nb.float32), generate
-
-
-@intrinsic
-def _from_bfloat16(typing_context: Any, bits: nb.Integer) -> Any:
-    """Convert the bits of a bfloat16 to float32."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return bfloat16.widened(builder, arguments[0])
-
-    return nb.float32(nb.uint16), generate
-
-
-@intrinsic
-def _to_bfloat16(typing_context: Any, number: nb.Float) -> Any:
-    """Return the bits of the bfloat16 nearest to a float32."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return bfloat16.narrowed(builder, arguments[0])
-
-    return nb.uint16(nb.float32), generate
-
-
-def _conversions(dtype: str, from_bits: Any, to_bits: Any) -> dict[str, Any]:
-    """Return a function that reads an array of the bits of a dtype as float32, and one that writes float32 as bits."""
-
-    @compile_function(error_model="numpy", boundscheck=False)
-    def widen(halves: Any) -> Any:
-        singles = np.empty(halves.shape, np.float32)
-        source, target = halves.reshape(-1), singles.reshape(-1)
-        for i in range(source.size):
-            target[i] = from_bits(source[i])
-        return singles
-
-    @compile_function(error_model="numpy", boundscheck=False)
-    def narrow(singles: Any, halves: Any) -> None:
-        source, target = singles.reshape(-1), halves.reshape(-1)
-        for i in range(source.size):
-            target[i] = to_bits(source[i])
-
-    return {f"widen_{dtype}": widen, f"narrow_{dtype}": narrow}
-
-
-CONVERSIONS = {
-    **_conversions("float16", _from_half, _to_half),
-    **_conversions("bfloat16", _from_bfloat16, _to_bfloat16),
-}

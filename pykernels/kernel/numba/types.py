@@ -40,8 +40,8 @@ _OF_NUMBA = (numba.prange, numba.literal_unroll)
 _MOST_STEPS = 4000
 
 
-def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.Type]:
-    """Return the kernel compiled by numba for the signature, and its return type."""
+def type_kernel(kernel: KernelFunction, signature: Signature) -> Any:
+    """Return what numba makes of the kernel for the signature: its code, and its types."""
     for function in (kernel.function, *kernel.helpers):
         _check_uses(function)
         _check_length(function)
@@ -74,7 +74,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> tuple[Any, nb.T
         raise NotNative(f"numba: {line_of(error, kernel)}: {reason_of(error)}") from error
     except Exception as error:  # numba fails with arbitrary errors on some code that it cannot type
         raise NotNative(f"numba breaks on {kernel.where}: {type(error).__name__}: {error}") from error
-    return dispatcher, dispatcher.overloads[argument_types].signature.return_type
+    return dispatcher.overloads[argument_types]
 
 
 def _check_uses(function: Any) -> None:
@@ -144,7 +144,7 @@ def check_results(
         raise KernelError(
             f"{kernel.where}: {kernel.name} returns None{always}. Return the output array, or a tuple of them"
         )
-    leaves = list(_leaves(returned, ""))
+    leaves = list(_leaves(returned, ()))
     if len(leaves) != len(outputs):
         raise KernelError(
             f"{kernel.where}: {kernel.name} returned {len(leaves)} arrays, but the op has {len(outputs)} outputs "
@@ -169,9 +169,9 @@ def check_results(
     return results, any(result.is_widened for result in results)
 
 
-def _leaves(type_: nb.Type, path: str) -> Iterator[tuple[str, nb.Type]]:
+def _leaves(type_: nb.Type, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], nb.Type]]:
     if isinstance(type_, nb.BaseTuple):
         for at, member in enumerate(type_.types):
-            yield from _leaves(member, f"{path}[{at}]")
+            yield from _leaves(member, (*path, at))
     else:
         yield path, type_
