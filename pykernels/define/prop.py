@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from pykernels.base import dtypes
 from pykernels.base.abi import AttrType
 from pykernels.base.attributes import parse_value, type_name
-from pykernels.base.errors import DefinitionError
+from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.declared import Attribute
 
 Shape = Sequence[int]
@@ -42,6 +43,9 @@ class CustomOpProp:
         What the gradient is computed from, and the gradients that it gives, as in a C++ definition: ``"y, dy -> dx"``.
         None if the op has no gradient. By default, the gradient is computed from the gradients of the outputs, the
         inputs and the outputs, and all inputs have one.
+    dtypes : str or mapping of str
+        The dtypes of all inputs and outputs, or of those named: "floating", "integer", "number" or "any", each of which
+        is one dtype in a call, or the name of a dtype. Without it, all have the dtype of the first input.
     split_for_each_axis : bool
         Set it to True in the class of an elementwise op, so that OneFlow may split all tensors along any axis to
         distribute them over several devices. Otherwise every device has the whole tensors.
@@ -51,6 +55,7 @@ class CustomOpProp:
     outputs: Sequence[str] = ("output",)
     auxiliary_states: Sequence[str] = ()
     backward: str | None = ""
+    dtypes: str | Mapping[str, str] = "any"
     split_for_each_axis = False
 
     def __init__(self, need_top_grad: bool = True) -> None:
@@ -85,8 +90,16 @@ class CustomOpProp:
 
     def infer_type(self, in_type: list[Any]) -> tuple[Sequence[Any], ...]:
         """Return the dtypes of inputs and outputs in the form of `infer_shape`; None is an unknown dtype."""
-        first, states = in_type[0], self.list_auxiliary_states()
-        return [first] * len(in_type), [first] * len(self.list_outputs()), [first] * len(states)
+        words = words_of(self)
+        found: dict[str, Any] = {}
+        for name, dtype in zip(self.list_arguments(), in_type):
+            if dtype is not None and words[name] in _KINDS:
+                if not _is(np.dtype(dtype), words[name]):
+                    raise ValueError(f"'{name}' has dtype {np.dtype(dtype)}, but must be {words[name]}")
+                found.setdefault(words[name], dtype)
+        types = {name: found.get(word) if word in _KINDS else dtypes.find(word) for name, word in words.items()}
+        groups = self.list_arguments(), self.list_outputs(), self.list_auxiliary_states()
+        return tuple([types[name] for name in names] for names in groups)
 
     def declare_backward_dependency(
         self, out_grad: list[int], in_data: list[int], out_data: list[int]
@@ -116,6 +129,34 @@ class CustomOpProp:
         if given != [name for name in names if name in given]:
             raise DefinitionError(f"backward = {self.backward!r}: write the gradients in the order of the inputs")
         return [names[name] for name in given]
+
+
+# The kinds of NumPy's dtypes for each word.
+_KINDS = {"floating": "f", "integer": "iu", "number": "fiu", "any": "fiubc"}
+
+
+def _is(dtype: np.dtype, word: str) -> bool:
+    return dtype.kind in _KINDS[word] or (word != "integer" and dtypes.is_bfloat16(dtype))
+
+
+def words_of(prop: CustomOpProp) -> dict[str, str]:
+    """Return the word for the dtype of each input, output and state of an op, from its variable `dtypes`.
+
+    This raises `DefinitionError` if the variable names another tensor, or has another word.
+    """
+    names = [*prop.list_arguments(), *prop.list_outputs(), *prop.list_auxiliary_states()]
+    given = dict.fromkeys(names, prop.dtypes) if isinstance(prop.dtypes, str) else prop.dtypes
+    for name, word in given.items():
+        if name not in names:
+            raise DefinitionError(f"dtypes names {name!r}, which is none of {', '.join(names)}")
+        try:
+            if word not in _KINDS:
+                dtypes.number_of(word)
+        except (TypeError, CallError):
+            kinds = ", ".join(_KINDS)
+            raise DefinitionError(f"dtypes: {word!r}, of {name!r}, is neither a dtype of ops nor {kinds}") from None
+    first = given.get(names[0], "any")
+    return {name: given.get(name, first) for name in names}
 
 
 def _known(backward: str, side: int, known: Collection[str]) -> list[str]:

@@ -15,7 +15,7 @@ from pykernels.base.attributes import sample_value
 from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.declared import Attribute
 from pykernels.define.instance import UNKNOWN, TensorSpec
-from pykernels.define.prop import CustomOpProp, attributes_of, has_constructor
+from pykernels.define.prop import CustomOpProp, attributes_of, has_constructor, words_of
 
 #: In place of a dtype number: the dtype of the first tensor that the gradient depends on.
 AS_THE_FIRST = 0
@@ -55,6 +55,7 @@ class PropOps:
         self.outputs = _names(described.list_outputs(), "list_outputs")
         if not self.outputs:
             raise DefinitionError("list_outputs names no output")
+        words_of(described)
         # As in MXNet, the gradient receives every state, and states have no gradients.
         states = [Dependency(name, "I", name) for name in self.states]
         self.dependencies = self._dependencies(described, arguments) + states

@@ -34,6 +34,8 @@ _TYPED = re.compile(r'\.Input\(\s*"\w+",\s*"')
 # The functions of which each computes the gradient of the one before it, and how to have them.
 _CHAIN = ("forward", "backward", "backward_backward")
 _CURES = {"backward": "; derive it first", "backward_backward": "; derive --second it first"}
+# The variable of a Python definition.
+_BACKWARD = re.compile(r"""^( +backward = )(?:"[^"]*"|'[^']*'|None)""", re.M)
 _PLANS = {each: re.compile(rf'\.{each}\(\s*(?:"[^"]*"\s*)+\)') for each in ("Backward", "Tangent")}
 
 
@@ -237,12 +239,14 @@ def _around(kernel: str, name: str, path: Path, *, replaces: bool) -> tuple[str,
 
 
 def _with_plan(definition: str, depends: str, path: Path, op: str, target: Target) -> str:
-    """Return the text of a definition that plans a derivative of an op with tensor types."""
+    """Return the text of a definition that plans a derivative of an op with tensor types, or in a variable."""
+    if path.suffix == ".py":
+        return _with_python_plan(definition, depends, path, target)
     registered = re.search(rf'REGISTER_USER_OP\(\s*"{op}"\s*\)(?P<chain>.*?);', definition, re.S)
     chain = registered["chain"] if registered else ""
     plans = {method: pattern.findall(chain) for method, pattern in _PLANS.items()}
     is_planned = bool(plans["Backward"]) or target.source == "forward"
-    if path.suffix == ".py" or registered is None or not _TYPED.search(chain) or not is_planned:
+    if registered is None or not _TYPED.search(chain) or not is_planned:
         raise DefinitionError(
             f"{path}: only a definition with tensor types is written; let this one plan the "
             f"{'tangent' if target.method == 'Tangent' else 'gradient'} {depends}"
@@ -258,3 +262,12 @@ def _with_plan(definition: str, depends: str, path: Path, op: str, target: Targe
     begin, end = registered.span("chain")
     lines = itertools.chain([chain], *plans.values())
     return definition[:begin] + "\n" + "\n    ".join(lines) + definition[end:]
+
+
+def _with_python_plan(definition: str, depends: str, path: Path, target: Target) -> str:
+    if target != TARGETS[False, False]:
+        raise DefinitionError(f"{path}: a Python definition plans no derivative but the gradient; write it in C++")
+    planned, count = _BACKWARD.subn(lambda found: f'{found[1]}"{depends}"', definition)
+    if count != 1:
+        raise DefinitionError(f'{path}: write backward = "{depends}" in its class, which is what the gradient takes')
+    return planned

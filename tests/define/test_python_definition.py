@@ -10,6 +10,7 @@ import pytest
 from definitions import F32, F64, I32, UNKNOWN, infer, line_of, load, spec
 from sbp import Split, signatures
 
+from pykernels.base import dtypes
 from pykernels.base.abi import AttrType, OpFlag
 from pykernels.base.errors import CallError, DefinitionError, LoadError
 from pykernels.define.definition import Definition
@@ -195,6 +196,37 @@ def test_variables_say_what_methods_say(tmp_path: Path) -> None:
     values = forward.parse_attributes({"slope": 0.25, "mode": "far"})
     x = TensorSpec((2, 3, 4), np.dtype(np.float32))
     assert forward.infer([[x], [x], [x]], values) == [[TensorSpec((2, 3), np.dtype(np.float32))]]
+
+
+def test_words_for_dtypes(tmp_path: Path) -> None:
+    text = """
+        class Lookup(pykernels.CustomOpProp):
+            arguments = ["w", "rows", "more"]
+            outputs = ["y", "mask"]
+            dtypes = {"rows": "integer", "w": "floating", "mask": "bool"}
+    """
+    forward, backward = _load(tmp_path, text).ops.values()
+    rows = spec(2, dtype=I32)
+    assert infer(forward, spec(2), rows, spec(2)) == [[spec(2)], [spec(2, dtype=np.dtype(bool))]]
+    assert infer(backward, *[spec(2)] * 2, spec(2), rows, spec(2), spec(2), spec(2)) == [[spec(2)], [rows], [spec(2)]]
+    completed, _ = forward.complete([[spec(2)], [rows], [UNKNOWN]], {})
+    assert completed[2][0].dtype == F32
+    with pytest.raises(CallError, match="'rows' has dtype float32, but must be integer"):
+        infer(forward, spec(2), spec(2), spec(2))
+    with pytest.raises(CallError, match="'w' has dtype int32, but must be floating"):
+        infer(forward, rows, rows, rows)
+    with pytest.raises(CallError, match="input 'more' has dtype float64, but infer_type wants float32"):
+        infer(forward, spec(2), rows, spec(2, dtype=F64))
+
+
+def test_one_word_for_all_dtypes(tmp_path: Path) -> None:
+    (forward,) = _load(
+        tmp_path, "class Cast(pykernels.CustomOpProp):\n        backward = None\n        dtypes = 'number'"
+    ).ops.values()
+    for dtype in ("bfloat16", "float16", "int8", "uint64"):
+        assert infer(forward, spec(2, dtype=dtypes.find(dtype))) == [[spec(2, dtype=dtypes.find(dtype))]]
+    with pytest.raises(CallError, match="'data' has dtype bool, but must be number"):
+        infer(forward, spec(2, dtype=np.dtype(bool)))
 
 
 def test_none_is_no_gradient(tmp_path: Path) -> None:
@@ -399,6 +431,9 @@ _VARIABLES = "class P(pykernels.CustomOpProp):\n    arguments, outputs = ['x', '
         (_VARIABLES + "backward = 'z -> dx'", "the gradient cannot be computed from 'z', only dy, x, w, y"),
         (_VARIABLES + "backward = 'dy -> x'", "the gradient gives no 'x', only dx, dw"),
         (_VARIABLES + "backward = 'dy -> dw, dx'", "write the gradients in the order of the inputs"),
+        (_VARIABLES + "dtypes = {'z': 'any'}", "dtypes names 'z', which is none of x, w, y"),
+        (_VARIABLES + "dtypes = 'flaoting'", "'flaoting', of 'x', is neither a dtype of ops nor floating, integer"),
+        (_VARIABLES + "dtypes = {'w': 'S3'}", "dtypes: 'S3', of 'w', is neither a dtype of ops nor floating, integer"),
         (_VARIABLES + "a: 'nope'", "an annotation of its variables cannot be read: name 'nope'"),
         (_VARIABLES + "a: set", "the type of attribute 'a'"),
         (_VARIABLES + "a: int = 'x'", "the default of attribute 'a', 'x', is no int64"),

@@ -156,6 +156,10 @@ def lookup(w, rows):
     return w[rows]
 
 
+def total(x, axis=-1):
+    return x.sum(axis=axis)
+
+
 def window(x, size=3):
     return np.stack([x[..., at : x.shape[-1] - size + 1 + at] for at in range(size)]).sum(axis=0)
 
@@ -199,6 +203,56 @@ def test_an_op_from_a_function(name: str, lines: list[str], tmp_path: Path) -> N
     # Gradients are tested with their derivation.
     checks = ["definition", "gradient"] if name == "soft" else ["definition"]
     assert cli.main(["check", str(tmp_path / name), "--only", *checks]) == 0
+
+
+IN_PYTHON = {
+    "soft": """\
+    arguments = ["x"]
+    outputs = ["y"]
+    dtypes = "floating"
+    backward = "x, dy -> dx"
+    split_for_each_axis = True
+    beta: float = 1.0
+""",
+    "attend": """\
+    def infer_shape(self, in_shape):
+        *lead, n, m = in_shape[0]
+        *_, p, _ = in_shape[1]
+        *_, _, r = in_shape[2]
+        if not (p > 0):
+            raise ValueError(f"it requires p > 0, but the inputs have the shapes {in_shape}")
+        return [[*lead, n, m], [*lead, p, m], [*lead, p, r]], [[*lead, n, r]], []
+""",
+    "lookup": """\
+    dtypes = {"w": "floating", "rows": "integer", "y": "floating"}
+    backward = "w, rows, dy -> dw"
+""",
+    "total": """\
+    def infer_shape(self, in_shape):
+        shape = in_shape[0]
+        n, axis = shape[self.axis], self.axis % len(shape)
+        return [shape], [[*shape[:axis], *shape[axis + 1 :]]], []
+""",
+}
+
+
+@pytest.mark.parametrize("name", IN_PYTHON)
+def test_a_definition_in_python(name: str, tmp_path: Path) -> None:
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
+    new = ["new", name, "--from", str(tmp_path / "functions.py"), "--python-def", "--path", str(tmp_path)]
+    assert cli.main(new) == 0
+    definition = (tmp_path / name / f"{name}_py_def.py").read_text()
+    assert definition.endswith(IN_PYTHON[name]) or f"{IN_PYTHON[name]}\n" in definition
+    assert cli.main(["check", str(tmp_path / name), "--only", "definition", "dtypes"]) == 0
+
+
+def test_the_plan_of_a_definition_in_python_is_derived_anew(tmp_path: Path) -> None:
+    assert cli.main(["new", "cube", "--python-def", "--path", str(tmp_path)]) == 0
+    kernel, definition = (tmp_path / "cube" / f"cube_py_{part}.py" for part in ("kernel", "def"))
+    kernel.write_text(kernel.read_text().replace("scale * x * x", "scale * x"))
+    assert cli.main(["derive", str(tmp_path / "cube")]) == 0
+    assert 'backward = "dy -> dx"' in definition.read_text()
+    assert cli.main(["check", str(tmp_path / "cube"), "--only", "definition", "gradient"]) == 0
 
 
 def test_the_kernel_is_the_function_with_all_that_it_needs(tmp_path: Path) -> None:
@@ -285,6 +339,7 @@ def test_what_a_function_does_not_say_is_asked_for(
         (["--inputs", "args"], "'args' cannot name an input, output or attribute: the written files use this name"),
         (["--inputs", "lambda"], "'lambda' cannot name an input, output or attribute: it is not a Python identifier"),
         (["--inputs", "x,"], "'' cannot name an input"),
+        (["--python-def", "--attr", "outputs"], "'outputs' cannot name an attribute: the class of a Python definition"),
         (["--attr", "a b"], "'a b' is not an attribute; write it as alpha:float=0.01"),
         (["--attr", "a:complex"], "attribute type 'complex' is not one of those of new ops: float, double"),
         (["--attr", "a:int=0.5"], "'a:int=0.5': the default is not of type int64: it is not an integer"),

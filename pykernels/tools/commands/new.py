@@ -44,6 +44,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--no-attr", action="store_true", help="without attributes")
     parser.add_argument("--no-grad", action="store_true", help="without a gradient")
+    parser.add_argument("--python-def", action="store_true", help="with a definition in Python, in MXNet's terms")
     parser.set_defaults(run=lambda options: _run(options, parser))
 
 
@@ -68,7 +69,10 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         kind = options.like or "elementwise"
         wanted = sketch(name, kind, options.inputs, options.outputs, attributes, has_gradient=not options.no_grad)
     folder = options.path or Path("." if options.package else "ops")
-    written = write_package(options.package, wanted, folder) if options.package else write_op(wanted, folder)
+    if options.package:
+        written = write_package(options.package, wanted, folder, in_python=options.python_def)
+    else:
+        written = write_op(wanted, folder, in_python=options.python_def)
     for file, purpose in written.items():
         print(f"wrote {file}: {purpose}")
     if options.package:

@@ -8,19 +8,21 @@ from pathlib import Path
 from pykernels.base.errors import LoadError
 from pykernels.base.version import __version__
 from pykernels.define.declared import Argument
-from pykernels.load.folders import CPP_DEF, PY_API, PY_KERNEL
+from pykernels.load.folders import CPP_DEF, PY_API, PY_DEF, PY_KERNEL
 from pykernels.tools import stubs
 from pykernels.tools.new.api import api_text
 from pykernels.tools.new.definition import definition_text
+from pykernels.tools.new.python_definition import python_definition_text
 from pykernels.tools.new.sketch import Sketch
 from pykernels.tools.new.tests import test_text
 
-_PURPOSES = {
-    CPP_DEF: "what the op is: inputs, outputs, attributes, shapes, gradient",
-    PY_KERNEL: "what it computes, in NumPy code",
-    PY_API: "the function that users call",
-}
-_TEXTS = {CPP_DEF: definition_text, PY_KERNEL: lambda op: op.kernel, PY_API: api_text}
+_WHAT_IT_IS = "what the op is: inputs, outputs, attributes, shapes, gradient"
+# The definition in either language, and the other files of an op: their texts and purposes.
+_DEFINITIONS = {False: (CPP_DEF, definition_text, _WHAT_IT_IS), True: (PY_DEF, python_definition_text, _WHAT_IT_IS)}
+_OTHERS = (
+    (PY_KERNEL, lambda op: op.kernel, "what it computes, in NumPy code"),
+    (PY_API, api_text, "the function that users call"),
+)
 _PROJECT = """\
 [build-system]
 requires = ["setuptools >= 64", "wheel"]
@@ -86,11 +88,12 @@ _ops: Ops = pykernels.load_ops(Path(__file__).parent)
 '''
 
 
-def write_op(sketch: Sketch, folder: Path) -> dict[Path, str]:
+def write_op(sketch: Sketch, folder: Path, *, in_python: bool = False) -> dict[Path, str]:
     """Write the three files of a new op, which works as it is, and its tests, beside it or with those of its package.
 
-    `folder`, the folder of op folders, is created if it does not exist. Return the purpose of each file. This raises
-    `LoadError` if the op folder or the file of tests already exists, or cannot be written.
+    `folder`, the folder of op folders, is created if it does not exist; the definition may be `in_python`. Return the
+    purpose of each file. This raises `LoadError` if the op folder or the file of tests already exists, or cannot be
+    written.
     """
     place = folder / sketch.name
     tests, path = folder / f"test_{sketch.name}.py", f'Path(__file__).parent / "{sketch.name}"'
@@ -101,12 +104,12 @@ def write_op(sketch: Sketch, folder: Path) -> dict[Path, str]:
     if place.exists() or tests.exists():
         existing = place if place.exists() else tests
         raise LoadError(f"{existing} already exists; choose another name, or remove it first")
-    texts = _op_texts(sketch, folder)
+    texts = _op_texts(sketch, folder, in_python=in_python)
     texts[tests] = (test_text(sketch, path), "its tests, for pytest")
     return _write(texts, f"the op folder {place}")
 
 
-def write_package(name: str, op: Sketch, folder: Path) -> dict[Path, str]:
+def write_package(name: str, op: Sketch, folder: Path, *, in_python: bool = False) -> dict[Path, str]:
     """Write a package with one op, which works as it is, into a new folder in `folder`.
 
     Return the purpose of each file. This raises `LoadError` if the name cannot be that of a package, or the package
@@ -119,7 +122,7 @@ def write_package(name: str, op: Sketch, folder: Path) -> dict[Path, str]:
     root = folder / name
     if root.exists():
         raise LoadError(f"{root} already exists; choose another name, or remove it first")
-    ops = _op_texts(op, root / name)
+    ops = _op_texts(op, root / name, in_python=in_python)
     stub = stubs.StubOp(op.name, api_text(op), [Argument(each.name) for each in op.inputs], op.attributes)
     values = {"name": name, "op": op.name, "version": __version__, "call": op.call(f"{name}.{op.name}")}
     texts = {
@@ -146,10 +149,11 @@ def _project(folder: Path) -> Path:
     return folder.parent if folder.name else folder.resolve().parent  # Path(".") is its own parent
 
 
-def _op_texts(sketch: Sketch, folder: Path) -> dict[Path, tuple[str, str]]:
+def _op_texts(sketch: Sketch, folder: Path, *, in_python: bool) -> dict[Path, tuple[str, str]]:
     """Return the texts and purposes of the three files of an op in a folder of op folders."""
     place = folder / sketch.name
-    return {place / f"{sketch.name}{part}": (make(sketch), _PURPOSES[part]) for part, make in _TEXTS.items()}
+    files = (_DEFINITIONS[in_python], *_OTHERS)
+    return {place / f"{sketch.name}{part}": (make(sketch), purpose) for part, make, purpose in files}
 
 
 def _write(texts: dict[Path, tuple[str, str]], what: str) -> dict[Path, str]:
