@@ -133,7 +133,7 @@ $(VENV)/.installed: $(METADATA) $(VENV)/.created
 	@touch $@
 
 $(VENV)/.installed-demo: $(METADATA) $(VENV)/.created
-	@echo "installing what the demo needs: MXNet, scikit-learn, matplotlib"
+	@echo "installing what the demo needs: MXNet, matplotlib"
 	@$(PIP) --editable '.[mxnet,demo]'
 	@touch $@
 
