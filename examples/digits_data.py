@@ -16,8 +16,8 @@ WIDTHS = (64, 128, 64, 10)
 #: The seed of the initial weights and the batches.
 SEED = 4
 # E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998,
-# https://doi.org/10.24432/C50P49 (CC BY 4.0), the part for tests, in random order. A row is a digit: its 64 pixels, from
-# 0 to 16, and the number.
+# https://doi.org/10.24432/C50P49 (CC BY 4.0), the part for tests, in random order. A row is a digit: its 64 pixels,
+# from 0 to 16, and the number.
 _FILE = Path(__file__).with_name("digits.csv.gz")
 _TESTED = 360
 
