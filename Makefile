@@ -18,9 +18,10 @@ FIND_NEWEST = for minor in 15 14 13 12 11 10; do \
 TESTS_TORCH := tests/frameworks/torch tests/frameworks/jax tests/vendors/neuron tests/call/test_builder.py tests/load/test_loader.py \
 	tests/docs/test_docstring_examples.py tests/docs/test_documentation.py \
 	$(addprefix tests/tools/,test_cli_doctor.py ship/test_shipped_registrars.py) \
-	$(addprefix tests/kernel/,test_campaign.py test_reference.py)
-TESTS_NEWEST := tests/adjoint tests/compat tests/define tests/kernel $(addprefix tests/frameworks/,numpy onnxruntime) \
-	tests/call/test_builder.py tests/test_import.py tests/tools/test_cli_derive.py $(addprefix tests/load/test_,loader.py samples.py) \
+	tests/kernel/test_campaign.py::test_kernels_by_chance_in_frameworks
+TESTS_NEWEST := tests/adjoint/test_derivation.py tests/compat tests/kernel $(addprefix tests/frameworks/,numpy onnxruntime) \
+	$(addprefix tests/define/test_python_,definition.py gradients.py) \
+	tests/call/test_builder.py tests/test_import.py $(addprefix tests/load/test_,loader.py samples.py) \
 	$(addprefix tests/ops/test_,distribution.py numpy.py refusals.py)
 # Where MXNet is installed.
 TESTS_NEWEST_MXNET := $(addprefix tests/frameworks/mxnet/test_,gluon.py gradients.py guide.py host_attributes.py \
