@@ -160,6 +160,10 @@ def total(x, axis=-1):
     return x.sum(axis=axis)
 
 
+def twice(x, times=2, axis=-1):
+    return np.concatenate([x] * times, axis=axis)
+
+
 def window(x, size=3):
     return np.stack([x[..., at : x.shape[-1] - size + 1 + at] for at in range(size)]).sum(axis=0)
 
@@ -233,13 +237,17 @@ IN_PYTHON = {
         n, axis = shape[self.axis], self.axis % len(shape)
         return [shape], [[*shape[:axis], *shape[axis + 1 :]]], []
 """,
+    "twice": """\
+        return [shape], [[*shape[:axis], self.times * n, *shape[axis + 1 :]]], []
+""",
 }
 
 
 @pytest.mark.parametrize("name", IN_PYTHON)
 def test_a_definition_in_python(name: str, tmp_path: Path) -> None:
     (tmp_path / "functions.py").write_text(FUNCTIONS)
-    new = ["new", name, "--from", str(tmp_path / "functions.py"), "--python-def", "--path", str(tmp_path)]
+    gradient = ["--no-grad"] if name == "twice" else []
+    new = ["new", name, "--from", str(tmp_path / "functions.py"), "--python-def", "--path", str(tmp_path), *gradient]
     assert cli.main(new) == 0
     definition = (tmp_path / name / f"{name}_py_def.py").read_text()
     assert definition.endswith(IN_PYTHON[name]) or f"{IN_PYTHON[name]}\n" in definition

@@ -45,8 +45,9 @@ def python_definition_text(sketch: Sketch) -> str:
 def _variables(sketch: Sketch) -> Iterator[str]:
     tensors = (*sketch.inputs, *sketch.outputs)
     words = {each.name: each.dtype for each in tensors}
-    yield f"arguments = {_list([repr(each.name) for each in sketch.inputs])}"
-    yield f"outputs = {_list([repr(each.name) for each in sketch.outputs])}"
+    for what, group in (("arguments", sketch.inputs), ("outputs", sketch.outputs)):
+        names = [f'"{each.name}"' for each in group]
+        yield f"{what} = {_list(names)}"
     given = ", ".join(f'"{name}": "{word}"' for name, word in words.items())
     yield f'dtypes = "{tensors[0].dtype}"' if len(set(words.values())) == 1 else f"dtypes = {{{given}}}"
     yield f'backward = "{sketch.gradient}"' if sketch.gradient else "backward = None"
@@ -75,14 +76,14 @@ def _axes_along(sketch: Sketch) -> Iterator[str]:
     yield f"n, axis = shape[self.{AXIS}], self.{AXIS} % len(shape)"
     yield from _conditions(sketch)
     inputs = ["shape"] * len(sketch.inputs)
-    outputs = [_along(each) for each in sketch.outputs]
+    outputs = [_along(each, [each.name for each in sketch.attributes]) for each in sketch.outputs]
     yield f"return {_list(inputs)}, {_list(outputs)}, []"
 
 
-def _along(tensor: Tensor) -> str:
+def _along(tensor: Tensor, attributes: Sequence[str]) -> str:
     if tensor.axes == ("... without axis",):
         return "[*shape[:axis], *shape[axis + 1 :]]"
-    formula = tensor.axes[0].partition(" = ")[2] if tensor.axes else ""
+    formula = _formula(tensor.axes[0].partition(" = ")[2], attributes) if tensor.axes else ""
     return "shape" if formula == "n" else f"[*shape[:axis], {formula}, *shape[axis + 1 :]]" if formula else "[]"
 
 
@@ -122,7 +123,7 @@ def _formula(text: str, attributes: Sequence[str]) -> str:
 
 
 def _list(items: Sequence[str]) -> str:
-    return f"[{', '.join(items)}]".replace("'", '"')
+    return f"[{', '.join(items)}]"
 
 
 def _tuple(items: Sequence[str]) -> str:
