@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
+import itertools
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,9 @@ from pykernels.adjoint.reading import read_function
 from pykernels.adjoint.reverse import gradients_of
 from pykernels.adjoint.writing import Written, write
 from pykernels.base.errors import KernelError
+
+# How many axes are made longer, one or several at a time.
+_MOST_ALIKE = 10
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,36 @@ class Derivative:
 
     written: Written
     results: tuple[str, ...]
+
+
+def with_unequal_lengths(call: Call, completed: Callable[[Call], Call]) -> Call:
+    """Return a call whose lengths differ wherever they may: those of its arrays may be equal by chance.
+
+    Parameters
+    ----------
+    completed : callable
+        Returns a call with what belongs to it, or raises any exception if its arrays do not fit together.
+    """
+    axes = [(at, axis) for at, array in enumerate(call.arrays) for axis in range(array.ndim) if array.shape[axis] > 1]
+    rng = np.random.default_rng(0)
+    for size in range(1, min(len(axes), _MOST_ALIKE)):
+        for changed in itertools.combinations(axes[:_MOST_ALIKE], size):
+            lengths = {call.arrays[at].shape[axis] for at, axis in changed}
+            others = {call.arrays[at].shape[axis] for at, axis in axes if (at, axis) not in changed}
+            if len(lengths) == 1 and lengths <= others:
+                arrays, length = list(call.arrays), lengths.pop()
+                more = next(more for more in itertools.count(1) if length + more not in others)
+                for at, axis in changed:
+                    arrays[at] = _longer(arrays[at], axis, more, rng)
+                with contextlib.suppress(Exception):
+                    call = completed(replace(call, arrays=arrays))
+    return call
+
+
+def _longer(array: np.ndarray, axis: int, more: int, rng: np.random.Generator) -> np.ndarray:
+    """Return an array with more numbers along an axis, which are like the others, but not equal to them."""
+    found = np.pad(array, [(0, more if at == axis else 0) for at in range(array.ndim)], mode="wrap")
+    return found * rng.uniform(0.9, 1, found.shape).astype(found.dtype) if found.dtype.kind == "f" else found
 
 
 def derive_gradient(
@@ -181,7 +216,14 @@ def derive_source(function: Callable[..., Any], arrays: Sequence[np.ndarray], at
     parameters = inspect.signature(function).parameters.values()
     inputs = [each.name for each in parameters if each.default is each.empty and each.kind is not each.KEYWORD_ONLY]
     defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
-    calls = [Call(arrays, {**defaults, **attributes})] if arrays else _made_up(len(inputs), {**defaults, **attributes})
+
+    def completed(call: Call) -> Call:
+        with np.errstate(all="ignore"):
+            function(*call.arrays, **call.attributes)
+        return call
+
+    known = {**defaults, **attributes}
+    calls = [with_unequal_lengths(Call(arrays, known), completed)] if arrays else _made_up(len(inputs), known)
     outputs = _names_of_results(function, calls[0], {each.name for each in parameters})
     name = f"{function.__name__}_backward"
     return derive_gradient(function, inputs, outputs, calls, name=name, is_kernel=False).written.source

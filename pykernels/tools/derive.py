@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.adjoint.derivation import Call, Derivative, derive_gradient, derive_tangent
+from pykernels.adjoint.derivation import Call, Derivative, derive_gradient, derive_tangent, with_unequal_lengths
 from pykernels.adjoint.writing import Written
 from pykernels.base.errors import CallError, DefinitionError, KernelError
 from pykernels.define.definition import OpDef
 from pykernels.define.instance import new_outputs, specs_of
 from pykernels.kernel import reference
-from pykernels.kernel.read.source import IS_TRAIN
+from pykernels.kernel.read.source import IS_TRAIN, KernelFunction
 from pykernels.load.folders import CPP_DEF, PY_KERNEL
 from pykernels.load.module import OpModule
 from pykernels.load.samples import draw, samples
@@ -130,7 +130,14 @@ def calls_of(module: OpModule) -> list[Call]:
     found = samples(module, np.dtype(np.float64), shapes={}, attributes={})
     training = {IS_TRAIN: True} if IS_TRAIN in module.source.functions["forward"].keywords else {}
     calls = [_call(op, [array for (array,) in each.inputs], {**each.attributes, **training}) for each in found]
-    return [*calls, *(other for call in calls for other in _of_other_ranks(op, call))]
+    calls += [other for call in calls for other in _of_other_ranks(op, call)]
+
+    def completed(call: Call) -> Call:
+        made = _call(op, call.arrays, call.attributes)
+        _run(module.source.functions["forward"], op, made)
+        return made
+
+    return [with_unequal_lengths(call, completed) for call in calls]
 
 
 def _call(op: OpDef, arrays: Sequence[np.ndarray], attributes: Mapping[str, Any]) -> Call:
@@ -158,19 +165,23 @@ def _calls_of_gradient(module: OpModule, name: str, calls: Sequence[Call]) -> li
     at = _CHAIN.index(name)
     kernel = module.source.functions[name]
     of, op = (module.definition.ops[f"{module.name}_{each}"] for each in _CHAIN[at : at + 2])
-    names = [argument.name for argument in of.outputs]
     prefix = "g" if at else "d"
     made = []
     for call in calls:
-        outputs = call.outs
-        known = {**call.attributes, IS_TRAIN: True}
-        attributes = {each: known[each] for each in kernel.keywords}
-        reference.run(kernel, of.name, tuple(call.arrays), tuple(outputs), names, attributes)
+        _run(kernel, of, call)
         tensors = dict(zip((argument.name for argument in of.inputs), call.arrays))
-        for each, output in zip(names, outputs):
-            tensors |= {each: output, f"{prefix}{each}": draw(output.shape, output.dtype)}
+        for argument, output in zip(of.outputs, call.outs):
+            tensors |= {argument.name: output, f"{prefix}{argument.name}": draw(output.shape, output.dtype)}
         made.append(_call(op, [tensors[argument.name] for argument in op.inputs], call.attributes))
     return made
+
+
+def _run(kernel: KernelFunction, op: OpDef, call: Call) -> None:
+    """Compute the outputs of a call. This raises `KernelError` if the function fails."""
+    known = {**call.attributes, IS_TRAIN: True}
+    attributes = {each: known[each] for each in kernel.keywords}
+    names = [argument.name for argument in op.outputs]
+    reference.run(kernel, op.name, tuple(call.arrays), tuple(call.outs), names, attributes)
 
 
 def outdated(kernel: str) -> list[Target]:

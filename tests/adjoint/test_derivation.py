@@ -344,6 +344,21 @@ def test_a_function_of_a_notebook() -> None:
     np.testing.assert_allclose(namespace["gelu_backward"](x, np.ones(5), slope=1.702), slopes, rtol=1e-6)
 
 
+def test_lengths_that_are_equal_in_a_call_by_chance() -> None:
+    def running(x, w):  # type: ignore[no-untyped-def]
+        total = np.zeros_like(w)
+        for i in range(len(x)):
+            total += w * x[i]
+        return total
+
+    namespace: dict[str, Any] = {"np": np}
+    exec(pykernels.derive(running, array(3), array(3)), namespace)
+    x, w = array(4), array(3)
+    dx, dw = namespace["running_backward"](x, w, np.ones(3))
+    np.testing.assert_allclose(dx, np.full(4, w.sum()))
+    np.testing.assert_allclose(dw, np.full(3, x.sum()))
+
+
 def test_the_names_of_results_are_no_parameters() -> None:
     def distance(x, y, dy_):  # type: ignore[no-untyped-def]
         return (x - y) ** 2 * dy_

@@ -145,6 +145,21 @@ def test_gradients_hold_for_every_number_of_axes(tmp_path: Path) -> None:
     assert "dw = np.sum(dy, axis=tuple(range(x.ndim - 1)))" in kernel.read_text()
 
 
+def test_gradients_hold_for_unequal_lengths(tmp_path: Path) -> None:
+    """Also if those of the arguments in the API file are equal."""
+    lines = ["    y = np.zeros_like(x)", "    for t in range(1, len(x)):", "        y[t] = x[t] + w @ y[t - 1]"]
+    function = ["import numpy as np", 'def recurrence(x: "[steps, n]", w: "[n, n]"):', *lines, "    return y", ""]
+    (tmp_path / "recurrence.py").write_text("\n".join(function))
+    assert cli.main(["new", "recurrence", "--from", str(tmp_path / "recurrence.py"), "--path", str(tmp_path)]) == 0
+    kernel, api = (tmp_path / f"recurrence/recurrence_py_{each}.py" for each in ("kernel", "api"))
+    unequal = "steps, n = side, side + 1"
+    assert unequal in api.read_text()
+    api.write_text(api.read_text().replace(unequal, "steps = n = side"))
+    kernel.write_text(kernel.read_text().replace("x[t] + w", "2 * x[t] + w"))
+    assert cli.main(["derive", str(tmp_path / "recurrence")]) == 0
+    assert "dw = np.zeros_like(w)" in kernel.read_text()
+
+
 def test_what_is_written_by_hand_stays(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kernel = op / "bell_py_kernel.py"
     kernel.write_text(f"{FORWARD}\n\n{BACKWARD}")

@@ -7,7 +7,7 @@ import numpy as np
 from pykernels.base.errors import KernelError
 from pykernels.call.steps import Step, derivative_steps, forward_step
 from pykernels.frameworks.comparison import difference
-from pykernels.kernel.facts import ELEMENTWISE, LOOPS
+from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS
 from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import Refused, names, run_compiled, run_exact, run_plain
 from pykernels.tools.check.findings import Wrong
@@ -58,9 +58,23 @@ def _compare(subject: Subject, step: Step) -> None:
             # Where large numbers cancel, the errors of their last digits make up the result.
             rng = np.random.default_rng(0)
             errors = errors or spread(exact, (run_exact(step, rng) for _ in range(_RUNS)))
-            problem = difference(name, found, wanted, truth, errors=errors[number], is_elementwise=is_elementwise)
+            moved = errors[number]
+            if form not in (ELEMENTWISE, FUSED) and _is_chaotic(moved, wanted):
+                continue
+            problem = difference(name, found, wanted, truth, errors=moved, is_elementwise=is_elementwise)
         if problem:
             raise Wrong(f"{step.op.name}: the compiled {problem}, which plain NumPy computes")
+
+
+def _is_chaotic(errors: np.ndarray, result: np.ndarray) -> bool:
+    """Whether rounding errors take half of the digits of some number, as where they grow in each turn of a loop.
+
+    They would be as large at other numbers in another run.
+    """
+    if result.dtype.kind not in "fc":
+        return False
+    size = np.max(np.abs(result), initial=1, where=np.isfinite(result))
+    return bool(np.any(np.isfinite(errors) & (errors > np.sqrt(np.finfo(result.dtype).eps) * size)))
 
 
 def _must_fail(step: Step, error: Refused) -> None:

@@ -97,11 +97,14 @@ def _sample(sketch: Sketch) -> Iterator[str]:
     most = max(len(each.named) + each.takes_any for each in sketch.inputs)
     yield from ("", "", "def sample_inputs(elements, dtype):")
     yield '    """Return arguments for checks and benchmarks, with about this number of elements."""'
+    # A multiple of what most functions divide by.
+    step = 8 if sketch.requires else 1
     side = f"max(1, int(elements ** (1 / {max(1, most)})))"
-    if sketch.requires:
-        # A multiple of what most functions divide by.
-        side = f"8 * max(1, int(elements ** (1 / {max(1, most)})) // 8)"
-    yield f"    {' = '.join(['side', *names])} = {side}"
+    yield f"    side = {side if step == 1 else f'8 * max(1, {side[7:-1]} // 8)'}"
+    if names:
+        # No two lengths are equal, so that checks find axes that are mistaken for each other.
+        lengths = [f"side + {step * more}" if more else "side" for more in range(len(names))]
+        yield f"    {', '.join(names)} = {', '.join(lengths)}"
     yield "    rng = np.random.default_rng(0)"
     yield "    return {"
     for tensor in sketch.inputs:

@@ -244,6 +244,30 @@ def test_a_compiled_kernel_that_computes_something_else(tmp_path: Path) -> None:
     assert re.fullmatch(r"x = np.array\(\[?1.0\]?, np.float\d\d\)", result.inputs)
 
 
+CHAOS = """
+import numpy as np
+
+
+def forward(args, *, scale):
+    (x,) = args
+    y = np.empty_like(x)
+    for i in range(x.shape[0]):
+        y[i] = 0.01 * scale * x[i]
+        if i:
+            y[i] += np.exp(-6.2 * y[i - 1] * y[i - 1]) - 0.5
+    return y
+
+
+def backward(args, *, scale):
+    dy, x, y = args
+    return scale * dy
+"""
+
+
+def test_rounding_errors_that_grow_from_turn_to_turn_are_no_difference(tmp_path: Path) -> None:
+    assert_passes(plant(tmp_path, kernel=CHAOS), "compiled")
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("old", "line"),
