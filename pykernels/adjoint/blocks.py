@@ -14,8 +14,6 @@ import numpy as np
 
 from pykernels.adjoint.syntax import assignments, base_of, is_stored, is_text, loaded, only_raises, stored
 
-#: What the name of a gradient ends with within a block.
-GRADIENT = "_gradient"
 # The name of what is called before each assignment, with its place among them and the variables.
 _WATCH = "_watch"
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.adjoint.expressions import read
+from pykernels.adjoint.histories import Histories, NeedsHistory
 from pykernels.adjoint.nodes import LEFT, Graph, Node
 from pykernels.adjoint.reading import read_function
 from pykernels.adjoint.reverse import gradients_of
@@ -152,8 +153,29 @@ def _derive(
     is_kernel: bool,
 ) -> Derivative:
     """Derive a gradient by some inputs. `outputs` and `gradients` have the names of the gradients of each."""
+    histories: Histories = {}
+    while True:
+        try:
+            return _derived(function, inputs, outputs, calls, name, gradients, histories, reads_outputs, is_kernel)
+        except NeedsHistory as needs:
+            if needs.histories.keys() <= histories.keys():
+                raise
+            histories = {**histories, **needs.histories}
+
+
+def _derived(
+    function: Callable[..., Any],
+    inputs: Sequence[str],
+    outputs: Mapping[str, str],
+    calls: Sequence[Call],
+    name: str,
+    gradients: Mapping[str, str],
+    histories: Histories,
+    reads_outputs: bool,
+    is_kernel: bool,
+) -> Derivative:
     assert isinstance(function, types.FunctionType)
-    graph = Graph({"np": np, "scipy": _Scipy("scipy")}, len(calls))
+    graph = Graph({"np": np, "scipy": _Scipy("scipy")}, len(calls), histories)
     arrays = [
         graph.leaf(
             "input",

@@ -14,26 +14,27 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.adjoint.blocks import GRADIENT, Block
+from pykernels.adjoint.blocks import Block
 from pykernels.adjoint.expressions import read
+from pykernels.adjoint.histories import NeedsHistory, may_keep
 from pykernels.adjoint.nodes import Graph, Node, is_floating
 from pykernels.adjoint.reading import Reader
 from pykernels.adjoint.syntax import (
     Assignment,
-    Target,
     assigned,
     assignments,
     base_of,
     begun_in,
     loaded,
+    loops_of,
     needed,
     parts_of,
     shifted,
     stored,
     target_of,
     value_of,
-    without_minus,
 )
+from pykernels.adjoint.terms import GRADIENT, adding, assigning, gradient_of, is_gradient, may_be_a_view, without_zeros
 from pykernels.adjoint.verification import verify
 from pykernels.adjoint.writing import write_expressions
 from pykernels.base.errors import KernelError
@@ -41,8 +42,6 @@ from pykernels.base.errors import KernelError
 Gradients = Callable[[Graph, Sequence[Node], Sequence[Node], Sequence[Node]], Sequence["Node | None"]]
 # The name of what an assignment replaces.
 _BEFORE = "_before"
-# Functions whose results are new arrays.
-_NEW = frozenset({"np.where", "np.sum"})
 
 
 def terms_of_block(
@@ -83,7 +82,7 @@ class _Adjoint:
 
     def block(self) -> tuple[Block, list[Node]]:
         """Return the adjoint block, and its operands."""
-        body = self._backwards(self._of.statements, set(), self._top)
+        body = without_zeros(self._backwards(self._of.statements, set(), self._top))
         used = stored(body) | loaded(body)
         inputs: dict[str, Node] = {}
         values = {**dict(zip(self._of.reads, self._node.operands)), **self._graph.left(self._node)}
@@ -94,8 +93,8 @@ class _Adjoint:
                 inputs[gradient] = self._slopes[name]
             elif gradient in used:
                 inputs[gradient] = self._zeros(values[name])
-        leaves = tuple(name for name in inputs if _is_gradient(name) and name in stored(body))
-        shown = {name: f"d{name.removesuffix(GRADIENT)}" for name in used if _is_gradient(name)}
+        leaves = tuple(name for name in inputs if is_gradient(name) and name in stored(body))
+        shown = {name: f"d{name.removesuffix(GRADIENT)}" for name in used if is_gradient(name)}
         return Block(tuple(body), tuple(inputs), leaves, self._of.function, shown), list(inputs.values())
 
     def _zeros(self, node: Node) -> Node:
@@ -110,7 +109,8 @@ class _Adjoint:
         """Return the variables before each assignment: those of the first time and of the last, for every sample."""
         every = list(assignments(self._of.statements))
         found: list[dict[str, Mapping[str, Any]]] = [{} for _ in every]
-        marks: dict[int, np.ndarray] = {}
+        # Each with its array, so that no other one gets its number.
+        marks: dict[int, tuple[Any, np.ndarray]] = {}
         sample = 0
 
         def watch(number: int, variables: Mapping[str, Any]) -> None:
@@ -121,7 +121,8 @@ class _Adjoint:
             if isinstance(target, ast.Subscript):
                 name = base_of(target)
                 self._check_owned(every[number], name, variables)
-                mark = marks.setdefault(id(variables[name]), np.zeros(np.shape(variables[name]), bool))
+                array = variables[name]
+                _, mark = marks.setdefault(id(array), (array, np.zeros(np.shape(array), bool)))
                 was_assigned = np.any(_marked(target, {**self._graph.namespace, **variables, name: mark}))
                 if was_assigned and isinstance(every[number], ast.Assign):
                     self._overwritten.add(name)
@@ -187,7 +188,7 @@ class _Adjoint:
             return None
         is_array = any(np.ndim(state[name]) for states in self._seen.values() for state in states if name in state)
         is_whole = isinstance(first, ast.AugAssign) and isinstance(first.target, ast.Name)
-        if isinstance(first, ast.AugAssign) and is_whole and not (is_array and _may_be_a_view(first.value)):
+        if isinstance(first, ast.AugAssign) and is_whole and not (is_array and may_be_a_view(first.value)):
             value = ast.UnaryOp(ast.USub(), first.value) if isinstance(first.op, ast.Sub) else first.value
             back[back.index(first)] = ast.Assign([first.target], value)
             return None
@@ -204,7 +205,7 @@ class _Adjoint:
         outside = outside | own
         of_turn = stored([ast.Assign([statement.target], ast.Constant(0))]) | begun_in(statement.body)
         body = self._scope(statement.body, outside, set(), of_turn - outside)
-        if not any(map(_is_gradient, stored(body))):
+        if not any(map(is_gradient, stored(body))):
             return []
         self._check_values(statement, body, outside)
         return [ast.For(statement.target, self._range(statement, outside), body, [])]
@@ -214,11 +215,14 @@ class _Adjoint:
             self._scope(branch, outside, own, begun_in(branch) - outside - own)
             for branch in (statement.body, statement.orelse)
         ]
-        if not any(_is_gradient(name) for branch in branches for name in stored(branch)):
+        if not any(is_gradient(name) for branch in branches for name in stored(branch)):
             return []
-        if loaded([statement.test]) & stored([*statement.body, *statement.orelse]):
-            raise self._refuse(statement, "it assigns to what its condition reads, so that it has no derived gradient")
-        if not any(map(_is_gradient, stored(branches[0]))):
+        targets = {ast.unparse(target_of(each)) for each in assignments([statement])}
+        read = {text for part in parts_of([statement.test]) for text in (ast.unparse(part), base_of(part))}
+        for name in sorted(targets & read):
+            why = "it assigns to what its condition reads, so that it has no derived gradient"
+            raise self._needs_history(statement, name, outside, why)
+        if not any(map(is_gradient, stored(branches[0]))):
             return [ast.If(ast.UnaryOp(ast.Not(), statement.test), branches[1], [])]
         return [ast.If(statement.test, *branches)]
 
@@ -227,7 +231,7 @@ class _Adjoint:
         if base_of(target) not in self._active:
             return []
         graph, value, leaves = self._read(assignment, self._active)
-        own, slope = ast.unparse(target), ast.unparse(_gradient_of(target))
+        own, slope = ast.unparse(target), ast.unparse(gradient_of(target))
         terms: dict[str, Node] = {}
         seed = graph.leaf("input", slope, list(map(np.ones_like, value.values)))
         if value.active:
@@ -239,13 +243,12 @@ class _Adjoint:
         written = dict(zip(terms, texts))
         again = written.pop(own, "0.0" if self._is_replaced(assignment, outside) else slope)
         made = [each for step in steps for each in ast.parse(step).body]
-        made += [_adding(_gradient_of(_expression(text)), _expression(term)) for text, term in written.items()]
+        made += [adding(gradient_of(_expression(text)), _expression(term)) for text, term in written.items()]
         if again != slope:
-            made.append(_assigning(_gradient_of(target), _expression(again)))
+            made.append(assigning(gradient_of(target), _expression(again)))
         if _BEFORE in loaded(made):
-            raise self._refuse(
-                assignment, f"its gradient needs {own} as it was before: assign the result to another variable or array"
-            )
+            why = f"its gradient needs {own} as it was before: assign the result to another variable or array"
+            raise self._needs_history(assignment, own, outside, why)
         return made
 
     def _is_replaced(self, assignment: Assignment, outside: set[str]) -> bool:
@@ -253,7 +256,7 @@ class _Adjoint:
         target, name = target_of(assignment), base_of(target_of(assignment))
         if isinstance(target, ast.Name):
             first = next(each for each in assignments(self._of.statements) if base_of(target_of(each)) == name)
-            return first is not assignment or name in outside
+            return first is not assignment or name in outside or name in self._of.reads
         given = dict(zip(self._of.reads, self._node.operands)).get(name)
         return name in self._overwritten or (given is not None and given.active) or not self._is_affine(target)
 
@@ -264,7 +267,10 @@ class _Adjoint:
         while isinstance(tree, ast.Subscript):
             indices.append(tree.slice)
             tree = tree.value
-        names, states = loaded(indices), itertools.chain.from_iterable(self._seen.values())
+        nodes = [node for each in indices for node in ast.walk(each)]
+        shaped = [node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr in ("shape", "size")]
+        names = {node.id for node in nodes if isinstance(node, ast.Name) and node not in shaped}
+        states = itertools.chain.from_iterable(self._seen.values())
         is_computed = bool(names & assigned(self._of.statements))
         return not is_computed and all(np.ndim(state.get(name, 0)) == 0 for state in states for name in names)
 
@@ -306,9 +312,18 @@ class _Adjoint:
         """Raise `KernelError` if the adjoint of a loop reads a variable which has another value in every turn."""
         carried = {base_of(target_of(each)) for each in assignments(loop.body) if isinstance(target_of(each), ast.Name)}
         for name in sorted(carried & outside & loaded(body)):
-            raise self._refuse(
-                loop, f"its gradient needs the value that {name} has in each turn: keep the values in an array"
-            )
+            why = f"its gradient needs the value that {name} has in each turn: keep the values in an array"
+            raise self._needs_history(loop, name, outside, why)
+
+    def _needs_history(self, place: ast.stmt, name: str, outside: set[str], why: str) -> KernelError:
+        """Return an error, which asks for the values that a variable has in each turn if a loop can keep them."""
+        error, function = self._refuse(place, why), self._of.function
+        loops = [each for each in loops_of(self._of.statements) if any(place is node for node in ast.walk(each))]
+        values = [state[name] for states in self._seen.values() for state in states if name in state]
+        value = next((each for each in values if is_floating(each)), values[0] if values else None)
+        if name in outside and loops and may_keep(loops[-1], name, value):
+            return NeedsHistory(error.args[0], {(function, loops[-1].lineno, name): value})
+        return error
 
     def _refuse(self, tree: ast.AST, why: str) -> KernelError:
         return self._reader.refuse(tree, why)
@@ -344,20 +359,6 @@ class _ReaderOfElements(Reader):
         return self.leaves[text]
 
 
-def _is_gradient(name: str) -> bool:
-    return name.endswith(GRADIENT)
-
-
-def _gradient_of(tree: ast.expr) -> Target:
-    """Return the gradient of a variable or of an element, to assign to: ``x_gradient[i]`` for ``x[i]``."""
-    if isinstance(tree, ast.Subscript):
-        base = _gradient_of(tree.value)
-        base.ctx = ast.Load()
-        return ast.Subscript(base, tree.slice, ast.Store())
-    assert isinstance(tree, ast.Name)
-    return ast.Name(f"{tree.id}{GRADIENT}", ast.Store())
-
-
 def _expression(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
 
@@ -368,22 +369,3 @@ def _marked(target: ast.expr, variables: dict[str, Any]) -> np.ndarray:
     before = np.array(eval(text, variables))
     exec(f"{text} = True", variables)
     return before
-
-
-def _may_be_a_view(tree: ast.expr) -> bool:
-    """Whether the array of an expression may be an array that has a name, or a view of one."""
-    return not isinstance(tree, (ast.BinOp, ast.UnaryOp)) and ast.unparse(tree).partition("(")[0] not in _NEW
-
-
-def _adding(target: Target, term: ast.expr) -> ast.stmt:
-    """Return the statement that adds a term to a gradient, or takes one without a minus from it."""
-    takes = False
-    while (negated := without_minus(term)) is not None:
-        term, takes = negated, not takes
-    return ast.AugAssign(target, ast.Sub() if takes else ast.Add(), term)
-
-
-def _assigning(target: Target, value: ast.expr) -> ast.stmt:
-    if isinstance(value, ast.BinOp) and ast.unparse(value.left) == ast.unparse(target):
-        return ast.AugAssign(target, value.op, value.right)
-    return ast.fix_missing_locations(ast.Assign([target], value))

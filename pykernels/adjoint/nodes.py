@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pykernels.adjoint.blocks import Block
+from pykernels.adjoint.histories import Histories
 from pykernels.adjoint.syntax import renamed
 
 #: The functions in the forms of "scatter", zeros of the shape of the first operand with the last one added at an index,
@@ -136,11 +137,14 @@ class Graph:
         The names that expressions may use beside their operands: those of the kernel's file, and NumPy's ``np``.
     samples : int
         The number of samples.
+    histories : Histories, optional
+        The variables whose values loops keep.
     """
 
-    def __init__(self, namespace: Mapping[str, Any], samples: int) -> None:
+    def __init__(self, namespace: Mapping[str, Any], samples: int, histories: Histories | None = None) -> None:
         self.namespace = {**namespace, SCATTERED: _scattered, SCATTERED_MORE: _scattered_more}
         self._samples = samples
+        self.histories = histories or {}
         self._known: dict[Any, Node] = {}
 
     def leaf(self, op: str, name: str, values: Sequence[Any], *, active: bool = False) -> Node:

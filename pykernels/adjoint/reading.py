@@ -8,12 +8,14 @@ import itertools
 import textwrap
 import types
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pykernels.adjoint import blocks, syntax
 from pykernels.adjoint.expressions import ExpressionReader, read
+from pykernels.adjoint.histories import with_histories
 from pykernels.adjoint.nodes import Graph, Node, in_order
 from pykernels.base.errors import KernelError
 
@@ -116,9 +118,10 @@ class Reader(ExpressionReader):
 
     def _block(self, statements: Sequence[ast.stmt], later: Sequence[ast.stmt]) -> None:
         try:
-            body = blocks.normalised(statements)
+            plain = blocks.normalised(statements)
         except blocks.Unknown as unknown:
             raise self.refuse(unknown.args[0], f"{unknown.args[1]} has no derived gradient beside loops") from None
+        body = with_histories(plain, self._function, self._graph.histories, self.names, later)
         stored = syntax.stored(body)
         used = (stored | syntax.loaded(body)) & self.names.keys()
         reads = tuple(name for name in self.names if name in used)
@@ -131,12 +134,26 @@ class Reader(ExpressionReader):
             left = self._graph.block(block, [self.names[name] for name in reads])
         except Exception as error:
             raise self.refuse(statements[0], f"it raises {type(error).__name__}: {error}") from None
+        if body != plain and not self._is_alike(replace(block, statements=tuple(plain)), left):
+            raise self.refuse(
+                statements[0],
+                "a variable that its loops change in each turn changes its shape or dtype, or has elements of others",
+            )
         for name, node in left.items():
             node.name = name
             node.place = node.operands[0].place = self._place(statements[0])
             if name in block.changed & used and isinstance(node.values[0], np.ndarray):
                 self._replace(self.names[name], node)
             self.names[name] = node
+
+    def _is_alike(self, block: blocks.Block, left: Mapping[str, Node]) -> bool:
+        """Whether a block leaves the same values."""
+        names = [name for name in block.leaves if name in syntax.assigned(block.statements)]
+        run = replace(block, leaves=tuple(names)).compiled(self._graph.namespace)
+        operands = next(iter(left.values())).operands[0].operands
+        results = (run(*values) for values in zip(*(each.values for each in operands)))
+        found = zip(*(left[name].values for name in names))
+        return all(np.array_equal(a, b, equal_nan=True) for pair in zip(results, found) for a, b in zip(*pair))
 
     def _replace(self, before: Node, after: Node) -> None:
         """Let an array have new elements under all its names, and the array that it is a view of, too."""

@@ -22,6 +22,12 @@ def assignments(statements: Iterable[ast.stmt]) -> Iterator[Assignment]:
             yield from assignments(statement.orelse)
 
 
+def loops_of(statements: Iterable[ast.stmt]) -> Iterator[ast.For]:
+    """Yield all loops, each before those within it."""
+    trees = (node for statement in statements for node in ast.walk(statement))
+    return (node for node in trees if isinstance(node, ast.For))
+
+
 def target_of(assignment: Assignment) -> Target:
     """Return what an assignment assigns to."""
     target = assignment.target if isinstance(assignment, ast.AugAssign) else assignment.targets[0]
@@ -124,6 +130,19 @@ def needed(statements: Sequence[ast.stmt], names: set[str], known: set[str]) -> 
         if not more:
             return kept
         names = names | more
+
+
+def without_dead(statements: Sequence[ast.stmt], names: set[str]) -> list[ast.stmt]:
+    """Return statements without assignments to variables that neither later ones nor `names` read."""
+    live, kept = set(names), list[ast.stmt]()
+    for statement in reversed(statements):
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            if statement.targets[0].id not in live:
+                continue
+            live.discard(statement.targets[0].id)
+        live |= loaded([statement])
+        kept.append(statement)
+    return kept[::-1]
 
 
 def _slice(statement: ast.stmt, names: set[str]) -> Iterator[ast.stmt]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.adjoint.blocks import GRADIENT, Block
+from pykernels.adjoint.blocks import Block
 from pykernels.adjoint.nodes import Graph, Node
+from pykernels.adjoint.terms import GRADIENT
 from pykernels.base.errors import KernelError
 
 # The step of finite differences, and how far they may be off.

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pykernels.adjoint.blocks import Block
 from pykernels.adjoint.nodes import BLOCK, LEAVES, LEFT, LIKE, Node, filled, makes_array
-from pykernels.adjoint.syntax import renamed, stored
+from pykernels.adjoint.syntax import loaded, needed, renamed, stored, without_dead
 from pykernels.kernel.expression.operations import OPERATIONS
 
 # Parts of an expression that is longer get names of their own, unless they are shorter than this themselves.
@@ -86,6 +87,8 @@ class _Writer:
         self._leaves = leaves
         self._given = {node: leaf for node, leaf in given.items() if node.op not in LEAVES}
         self._names: dict[Node, str] = {}
+        # The statements of each block that compute what is needed.
+        self._statements: dict[Node, list[ast.stmt]] = {}
         self._taken = {leaf.name for leaf in leaves} | {"args", "np", "outs"} | set(taken)
 
     def function(self, name: str, results: Mapping[str, Node], *, takes_tuple: bool) -> Written:
@@ -128,6 +131,22 @@ class _Writer:
 
     def needed(self, results: Sequence[Node]) -> list[Node]:
         """Return the nodes that the function computes or uses, each after its operands."""
+        while True:
+            found = self._reached(results)
+            left: dict[Node, set[str]] = {node: set() for node in found if node.op == BLOCK}
+            for node in found:
+                if node.op == LEFT:
+                    left[node.operands[0]].add(node.variable)
+            statements = {node: _computing(node.block, names) for node, names in left.items() if node.block}
+            if self._texts(statements) == self._texts(self._statements):
+                return found
+            self._statements = statements
+
+    @staticmethod
+    def _texts(statements: Mapping[Node, list[ast.stmt]]) -> dict[Node, list[str]]:
+        return {node: list(map(ast.dump, each)) for node, each in statements.items()}
+
+    def _reached(self, results: Sequence[Node]) -> list[Node]:
         seen: set[Node] = set()
         found: list[Node] = []
 
@@ -150,6 +169,9 @@ class _Writer:
         operands = list(node.operands)
         if self._needs_only_the_shape(node):
             operands[0] = self._shaped_like(operands[0])
+        if node.block and node in self._statements:
+            used = stored(self._statements[node]) | loaded(self._statements[node])
+            operands = [operand for name, operand in zip(node.block.reads, operands) if name in used]
         return [self._stands_for(operand) for operand in operands]
 
     def _shaped_like(self, node: Node) -> Node:
@@ -228,8 +250,11 @@ class _Writer:
         assert block is not None
         shown = {**block.shown, **{each.variable: wanted[each] for each in left if each in wanted}}
         names: dict[str, ast.expr] = {}
-        for name, operand in zip(block.reads, self._operands(node)):
-            if name in block.leaves:
+        statements = self._statements[node]
+        used = stored(statements) | loaded(statements)
+        reads = [name for name in block.reads if name in used]
+        for name, operand in zip(reads, self._operands(node)):
+            if name in block.leaves and name in stored(statements) | block.changed:
                 if operand in self._names and operand in owned:
                     names[name] = ast.Name(self._names[operand], ast.Load())
                     continue
@@ -244,11 +269,11 @@ class _Writer:
                 yield from self._assigned(operand, operand.name)
             names[name] = self._tree(operand)
         taken = set(self._taken)
-        for name in sorted(stored(block.statements) - names.keys()):
+        for name in sorted(stored(statements) - names.keys()):
             names[name] = ast.Name(self._new_name(node, shown.get(name, name)), ast.Load())
         self._taken = taken | {ast.unparse(names[each.variable]) for each in left}  # the others are not read later
         self._names.update((each, ast.unparse(names[each.variable])) for each in left)
-        for statement in block.statements:
+        for statement in statements:
             yield from ast.unparse(ast.fix_missing_locations(renamed(statement, names))).splitlines()
 
     def _new_name(self, node: Node, wanted: str) -> str:
@@ -267,6 +292,12 @@ class _Writer:
         """Return the expression of a node, after the statements."""
         node = self._stands_for(node)
         return ast.unparse(ast.fix_missing_locations(self._tree(node)))
+
+
+def _computing(block: Block, names: set[str]) -> list[ast.stmt]:
+    """Return the statements of a block that compute some of the variables that it leaves."""
+    statements = without_dead(block.statements, names)
+    return needed(statements, names, set(block.reads) - stored(statements))
 
 
 def _is_new(node: Node) -> bool:

@@ -84,6 +84,34 @@ for i in range(len(x) - 1, -1, -1):
 return dx
 """,
     ),
+    "state that its gradient needs": (
+        "x, w",
+        [array(5, 3), array(3, 3)],
+        """\
+h = np.zeros_like(x[0])
+for i in range(len(x)):
+    h = np.tanh(x[i] + w @ h)
+""",
+        "h",
+        """\
+x, w, y, dy = args
+h = np.zeros_like(y)
+hs = np.empty((len(x) + 1,) + h.shape, h.dtype)
+hs[0] = h
+for i in range(len(x)):
+    hs[i + 1] = np.tanh(x[i] + w @ hs[i])
+dx = np.zeros_like(x)
+dw = np.zeros_like(w)
+dhs = np.zeros_like(hs)
+dhs[-1] += dy
+for i in range(len(x) - 1, -1, -1):
+    product = dhs[i + 1] * (1 - hs[i + 1] * hs[i + 1])
+    dw += product[:, None] * hs[i]
+    dx[i] += product
+    dhs[i] += w.T @ product
+return dx, dw
+""",
+    ),
     "running sum": (
         "x",
         [array(5)],
@@ -219,6 +247,74 @@ def test_gradients_of_loops_are_loops_that_a_person_writes(name: str) -> None:
 
 # By name: the arguments, what stands before `return`, and what is returned.
 MORE: dict[str, tuple[str, list[np.ndarray], str, str]] = {
+    "states that change twice": (
+        "x",
+        [array(3, 4)],
+        """\
+y, z = x, x[0] * 1.5
+for i in range(20):
+    y = 0.5 * (y + 2 / y)
+    z = z * y[1]
+    y = y * 1.01
+    z = np.sin(z)
+y = y * z
+""",
+        "y",
+    ),
+    "states of loops without a variable": (
+        "k",
+        [array(3, 4)],
+        """\
+u, v = np.ones(3), np.ones(4)
+for _ in range(20):
+    u = 1 / (k @ v)
+    v = 1 / (k.T @ u)
+""",
+        "u[:, None] * k * v",
+    ),
+    "states backwards": (
+        "x",
+        [array(6)],
+        """\
+y, h = np.empty_like(x), 0.5
+for i in range(len(x) - 1, 0, -1):
+    h = h * x[i]
+    y[i] = h
+y[0] = h * h
+""",
+        "y",
+    ),
+    "states of loops within loops": (
+        "x",
+        [array(3, 4)],
+        """\
+y, s = np.empty(3), 1.0
+for r in range(3):
+    top = x[r, 0]
+    for i in range(1, 4):
+        if x[r, i] > top:
+            top = x[r, i]
+    for i in range(2):
+        s = s * top
+    y[r] = top * s
+""",
+        "y",
+    ),
+    "states that decide": (
+        "x",
+        [np.array([0.3, 0.9, 0.5, 1.2, 0.1])],
+        """\
+h, n, y = 1.0, 0, np.zeros_like(x)
+for i in range(len(x)):
+    if h * x[i] > 0.4:
+        h = h * x[i]
+        n = n + 1
+    else:
+        h = h + x[i]
+    y[n] += h * x[i]
+""",
+        "y",
+    ),
     "rows": (
         "x",
         [array(3, 4)],
@@ -421,10 +517,22 @@ REFUSED = [
         "y = x.copy()\nfor i in range(4):\n    y[i + 1] = y[i + 1] * y[i]",
         "5: its gradient needs y[i + 1] as it was before",
     ),
-    ("y = x\nfor i in range(x.size):\n    y = y * y", "5: its gradient needs y as it was before: assign the result to"),
     (
-        "h = 1.0\ny = np.empty_like(x)\nfor i in range(5):\n    y[i] = h * h\n    h = h + x[i]",
+        "y = x.copy()\nfor i in range(0, 40, 2):\n    y = y * y",
+        "5: its gradient needs y as it was before: assign the result to another variable or array",
+    ),
+    (
+        "h = 1.0\ny = np.empty_like(x)\nfor i in range(0, 5, 3):\n    y[i] = h * h\n    h = h + x[i]",
         "5: its gradient needs the value that h has in each turn: keep the values in an array",
+    ),
+    ("y = x.copy()\nfor i in range(20):\n    y *= y", "5: its gradient needs y as it was before"),
+    (
+        "y = x.copy()\nfor i in range(20):\n    y = y[:2] * y.sum() / 9",
+        "4: it raises ValueError: could not broadcast input array from shape (2,) into shape (5,)",
+    ),
+    (
+        "y = x.copy()\nfor i in range(20):\n    y = y[:1] * y.sum() / 9",
+        "4: a variable that its loops change in each turn changes its shape or dtype, or has elements of others",
     ),
     (
         "y = x.copy()\nfor i in range(5):\n    t = y[i] * y[i]\n    y[i] = 0\n    y[i] += t",

@@ -25,7 +25,6 @@ REFUSED = {
     "nms": "this statement has no derived gradient beside loops",
     "roi_align": "a call whose result is not used has no derived gradient beside loops",
     "softmax": "a call whose result is not used has no derived gradient beside loops",
-    "softmax_cross_entropy": "its gradient needs top as it was before",
 }
 
 

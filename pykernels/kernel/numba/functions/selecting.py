@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numba import types as nb
-from numba.np.numpy_support import as_dtype
+from numba.np.numpy_support import as_dtype, from_dtype
 
 from pykernels.kernel.numba.arrays import masking
 from pykernels.kernel.numba.functions.indexing import as_given, broadcast
@@ -83,7 +83,18 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return (lambda condition: np.nonzero(condition)) if _flags(condition) else None
     if (is_array(x) and is_array(y)) or x is None or y is None:
         return None
+    if not any(map(is_array, (condition, x, y))):
+        return _chosen_number(x, y)
     return _selected("condition, x, y", {"condition": condition}, {"x": x}, {"y": y})
+
+
+def _chosen_number(x: Any, y: Any) -> Any:
+    """Return a function that returns one of two numbers: NumPy's array without axes would be made in memory."""
+    dtype = _common_dtype([x, y])
+    if dtype is None:
+        return None
+    number = from_dtype(dtype)
+    return lambda condition, x, y: number(x) if condition else number(y)
 
 
 @implements(np.argwhere)

@@ -27,6 +27,7 @@ CHOSEN = """
 np.select((x > 1, x > 0), (x * 2, x[0]), -1) | np.select((x > 1, m[0]), (x[0, 0], 5), default=x)
 np.where(m, x, 0) | np.where(m[0], -1, x) | np.where(m, x.max(), x[:, :1])
 np.where(m, x[0, 0, 0], x[1, 1, 1]) | np.where(m, 1.5, 2) | np.select((m, ~m), (s, s[0, 0, 0])) | np.where(m, 2, 3)
+np.where(x[0, 0, 0] > 0, x[0, 0, 1], 0) + 1 | np.where(i[0] > 1, i[1], j[0, 0]) | np.where(m[0, 0, 0], 1.5, 2)
 np.choose(s, (x, x[0], x[:, :1]), mode='clip') | i.choose((i, i + 9), mode='wrap')
 """
 WRITTEN = """

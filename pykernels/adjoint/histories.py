@@ -1,0 +1,185 @@
+"""Keep the values that a variable has in each turn of a loop: ``h = f(h)`` becomes ``hs[t + 1] = f(hs[t])``.
+
+The gradient of a loop reads the arrays that the loop leaves, so that these values are there, last one first.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import itertools
+import types
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pykernels.adjoint.syntax import (
+    assigned,
+    assignments,
+    base_of,
+    loaded,
+    loops_of,
+    renamed,
+    shifted,
+    stored,
+    target_of,
+    value_of,
+)
+from pykernels.base.errors import KernelError
+
+#: The variables whose values loops keep, by function and line of the loop, each with an array or number that it holds.
+Histories = Mapping[tuple[types.FunctionType | None, int, str], Any]
+
+
+class NeedsHistory(KernelError):
+    """A gradient needs the values that a variable has in each turn of a loop."""
+
+    def __init__(self, message: str, histories: Histories) -> None:
+        super().__init__(message)
+        self.histories = histories
+
+
+def with_histories(
+    statements: Sequence[ast.stmt],
+    function: types.FunctionType | None,
+    histories: Histories,
+    taken: Collection[str],
+    later: Sequence[ast.stmt],
+) -> list[ast.stmt]:
+    """Return statements whose loops keep the values of variables.
+
+    Parameters
+    ----------
+    function : function, optional
+        The one that the statements are from.
+    taken : collection of str
+        Names that new variables must not have.
+    later : sequence of ast.stmt
+        The statements after these.
+    """
+    made = list(statements)
+    for (of, line, variable), value in histories.items():
+        if of is function:
+            name = next(name for name in _names(variable) if name not in {*taken, *stored(made), *loaded(made)})
+            made = list(_kept(made, line, variable, name, value, later))
+    return made
+
+
+def may_keep(loop: ast.For, variable: str, value: Any) -> bool:
+    """Whether a loop can keep the values of a variable."""
+    places = [each for each in assignments(loop.body) if base_of(target_of(each)) == variable]
+    within = {each for one in loops_of(loop.body) for each in assignments(one.body)}
+    is_array = isinstance(value, np.ndarray) and value.ndim > 0
+    return (
+        _bounds(loop) is not None
+        and np.asarray(value).dtype.kind in "fiu"
+        and all(each not in within and isinstance(target_of(each), ast.Name) for each in places)
+        # Others may refer to an array that a sum changes.
+        and not (is_array and any(isinstance(each, ast.AugAssign) for each in places))
+    )
+
+
+def _names(variable: str) -> Iterator[str]:
+    return (f"{variable}s{number or ''}" for number in itertools.chain([0], itertools.count(2)))
+
+
+def _kept(
+    statements: Sequence[ast.stmt], line: int, variable: str, name: str, value: Any, later: Sequence[ast.stmt]
+) -> Iterator[ast.stmt]:
+    for statement in statements:
+        others = [*(each for each in statements if each is not statement), *later]
+        if isinstance(statement, ast.For) and statement.lineno == line:
+            yield from _with_history(statement, variable, name, value, is_read=variable in loaded(others))
+        elif isinstance(statement, (ast.For, ast.If)):
+            made = copy.copy(statement)
+            made.body = list(_kept(statement.body, line, variable, name, value, others))
+            made.orelse = list(_kept(statement.orelse, line, variable, name, value, others))
+            yield made
+        else:
+            yield statement
+
+
+def _with_history(loop: ast.For, variable: str, name: str, value: Any, *, is_read: bool) -> Iterator[ast.stmt]:
+    if isinstance(loop.target, ast.Name) and loop.target.id == "_":
+        loop = copy.copy(loop)
+        loop.target = ast.Name("turn", ast.Store())
+    bounds = _bounds(loop)
+    assert bounds is not None
+    before, after, length = bounds
+    array = np.asarray(value)
+    shape = f"({ast.unparse(length)},) + {variable}.shape, {variable}.dtype" if array.ndim else ast.unparse(length)
+    kind = ", np.int64" if not array.ndim and array.dtype.kind != "f" else ""
+    temporary = (ast.Name(f"{name}_{number}", ast.Load()) for number in itertools.count(1))
+    body = _turn(loop.body, variable, _element(name, before), _element(name, after), temporary)
+    made = [*ast.parse(f"{name} = np.empty({shape}{kind})\n{name}[0] = {variable}").body]
+    made.append(ast.For(loop.target, loop.iter, body, []))
+    if is_read:
+        made += ast.parse(f"{variable} = {name}[-1]").body
+    for each in made:
+        for node in ast.walk(each):
+            if isinstance(node, (ast.stmt, ast.expr)) and not hasattr(node, "lineno"):
+                ast.copy_location(node, loop)
+    yield from made
+
+
+def _turn(
+    statements: Sequence[ast.stmt], variable: str, before: ast.expr, after: ast.expr, temporary: Iterator[ast.expr]
+) -> list[ast.stmt]:
+    """Return statements that leave in `after` what they make of a variable, which is in `before`."""
+    made: list[ast.stmt] = []
+    places = [each for each in statements if variable in assigned([each])]
+    for each in statements:
+        if each not in places:
+            made.append(renamed(each, {variable: before}))
+            continue
+        target = after if each is places[-1] else next(temporary)
+        if isinstance(each, ast.If):
+            branches = (_turn(branch, variable, before, target, temporary) for branch in (each.body, each.orelse))
+            made.append(ast.If(renamed(each.test, {variable: before}), *branches))
+        else:
+            assert isinstance(each, (ast.Assign, ast.AugAssign))
+            made.append(ast.Assign([_stored(target)], renamed(value_of(each), {variable: before})))
+        before = target
+    return made if places else [*made, ast.Assign([_stored(after)], before)]
+
+
+def _bounds(loop: ast.For) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+    """Return how many turns are before one, how many are after it, and one more than all; None for other loops."""
+    call = loop.iter
+    is_range = isinstance(call, ast.Call) and ast.unparse(call.func) == "range"
+    if not is_range or not isinstance(loop.target, ast.Name) or loop.target.id in stored(loop.body):
+        return None
+    assert isinstance(call, ast.Call)
+    step = {"1": 1, "-1": -1}.get(ast.unparse(call.args[2]), 0) if len(call.args) == 3 else 1
+    begin, end = call.args[:2] if len(call.args) > 1 else (ast.Constant(0), call.args[0])
+    if not step or stored(loop.body) & loaded([begin, end]):
+        return None
+    first, last = (begin, end) if step == 1 else (end, begin)
+    length = _minus(last, first)
+    if isinstance(length, (ast.BinOp, ast.UnaryOp)):  # it may be negative
+        length = ast.Call(ast.Name("max", ast.Load()), [shifted(length, 1), ast.Constant(1)], [])
+    else:
+        length = shifted(length, 1)
+    at = ast.Name(loop.target.id, ast.Load())
+    if step == 1:
+        return _minus(at, begin), _minus(at, shifted(begin, -1)), length
+    return _minus(begin, at), _minus(shifted(begin, 1), at), length
+
+
+def _minus(a: ast.expr, b: ast.expr) -> ast.expr:
+    try:
+        number = ast.literal_eval(b)
+    except ValueError:
+        return ast.BinOp(a, ast.Sub(), b)
+    return shifted(a, -number)
+
+
+def _element(name: str, index: ast.expr) -> ast.Subscript:
+    return ast.Subscript(ast.Name(name, ast.Load()), index, ast.Load())
+
+
+def _stored(tree: ast.expr) -> ast.expr:
+    made = copy.deepcopy(tree)
+    made.ctx = ast.Store()  # type: ignore[attr-defined]
+    return made
