@@ -18,95 +18,116 @@ from pykernels.kernel.numba.implementing import compiled
 from pykernels.kernel.numba.target import kernel_target
 
 # The number of elements that are used again while they are in the first-level cache.
-_BLOCK = 2048
-# The numbers of elements that are searched at once: a vectorised loop of known length has no scalar remainder. At the
-# end of a row some elements are searched twice.
-_FEW, _MANY = 32, 128
+_BLOCK = 1024
+# A loop of a multiple of so many turns is vectorised without a scalar remainder.
+_FEW = 32
 
 
-def _place_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
-    """Return a function that finds the first extremum, or NaN, in a one-dimensional array of this dtype.
-
-    Floating-point numbers are compared as integers: their bits increase with their size, and the sign bit negates them.
-    Integers have no NaN, so the extremum of a vector is that of its lanes.
-    """
-    is_float = dtype.kind == "f"
-    bits = np.dtype(f"i{dtype.itemsize}").type if is_float else dtype.type
-    unsigned = bits(np.iinfo(bits).max)
-    infinity = int(np.array(np.inf, dtype).view(bits)) if is_float else 0
+def _first_finder(bits: Any) -> Any:
+    """Return a function that finds the first of the integers that are `wanted` in the bits of a mask."""
+    # Lanes can hold so many places, of which the first is found without a branch.
+    far = bits(96 if bits(0).itemsize == 1 else 256)
 
     @compiled
-    def size_of(number: Any) -> Any:
-        return bits(number & unsigned) if is_float else bits(0)
-
-    @compiled
-    def key_of(number: Any) -> Any:
-        return number if number >= 0 or not is_float else bits(-(number & unsigned))
-
-    @compiled
-    def find(numbers: Any) -> Any:
-        if numbers.size == 0:
-            raise ValueError("an extremum of an empty array")
-        x = numbers.view(bits)
-        best, at = key_of(x[0]), 0
-        if x.size < _FEW:
-            for i in range(x.size):
-                if size_of(x[i]) > infinity:
-                    return i
-                if is_better(key_of(x[i]), best):
-                    best, at = key_of(x[i]), i
-            return at
-        for place in range(0, x.size, _BLOCK):
-            begin = min(place, x.size - _FEW)
-            block = x[begin : begin + _BLOCK]
-            extreme, largest = key_of(block[0]), size_of(block[0])
-            whole = block.size // _MANY * _MANY
+    def find(x: Any, mask: Any, wanted: Any) -> Any:
+        for place in range(0, x.size, far):
+            part, first = x[place : place + far], far
+            whole = part.size // _FEW * _FEW
             for i in range(whole):
-                key, size = key_of(block[i]), size_of(block[i])
-                extreme = key if is_better(key, extreme) else extreme
-                largest = size if size > largest else largest
-            if 0 < whole < block.size:
-                many = block[block.size - _MANY :]
-                for i in range(_MANY):
-                    key, size = key_of(many[i]), size_of(many[i])
-                    extreme = key if is_better(key, extreme) else extreme
-                    largest = size if size > largest else largest
-                whole = block.size
-            for first in range(whole, block.size, _FEW):
-                few = block[min(first, block.size - _FEW) :]
-                for i in range(_FEW):
-                    key, size = key_of(few[i]), size_of(few[i])
-                    extreme = key if is_better(key, extreme) else extreme
-                    largest = size if size > largest else largest
-            if largest > infinity:
-                for i in range(block.size):
-                    if size_of(block[i]) > infinity:
-                        return begin + i
-            if is_better(extreme, best):
-                best, at = extreme, begin
-        for place in range(at, x.size, _FEW):
-            begin, is_here = min(place, x.size - _FEW), False
-            few = x[begin:]
-            for i in range(_FEW):
-                is_here |= key_of(few[i]) == best
-            if is_here:
-                first = _FEW
-                for i in range(_FEW):
-                    first = min(first, i if key_of(few[i]) == best else _FEW)
-                return begin + first
-        return at
+                first = min(first, bits(i) if part[i] & mask == wanted else far)
+            if first < far:
+                return place + int(first)
+            for i in range(whole, part.size):
+                if part[i] & mask == wanted:
+                    return place + i
+        return x.size
 
     return find
 
 
-def _flag_finder(is_better: Callable[[Any, Any], Any]) -> Any:
-    """Return `_place_finder` for booleans, which can stop at the first best value."""
+def _integer_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
+    """Return a function that finds the first extremum in a one-dimensional array of integers."""
+    find_first, all_bits, many = _first_finder(dtype.type), ~dtype.type(0), 256 // dtype.itemsize
+
+    @compiled
+    def find(x: Any) -> Any:
+        best, at = x[0], 0
+        for begin in range(0, x.size, _BLOCK):
+            block = x[begin : begin + _BLOCK]
+            extreme, whole = block[0], block.size // many * many
+            for i in range(whole):
+                extreme = block[i] if is_better(block[i], extreme) else extreme
+            for i in range(whole, block.size):
+                extreme = block[i] if is_better(block[i], extreme) else extreme
+            if is_better(extreme, best):
+                best, at = extreme, begin
+        return at + find_first(x[at:], all_bits, best)
+
+    return find
+
+
+def _float_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
+    """Return a function that finds the first extremum, or NaN, in a one-dimensional array of floating-point numbers.
+
+    They are compared as integers. The largest one with a sign is the largest number that is not negative, and the
+    largest one without a sign is the least negative number; either is NaN if it is beyond infinity. If there is no such
+    number, the least integer is the extremum.
+    """
+    bits, natural = (np.dtype(f"{kind}{dtype.itemsize}").type for kind in "iu")
+    infinity, least = (np.array(each, dtype).view(natural)[()] for each in (np.inf, -np.inf))
+    size, many, is_largest = bits(np.iinfo(bits).max), 256 // dtype.itemsize, is_better(1, 0)
+    find_first = _first_finder(bits)
+
+    @compiled
+    def key_of(number: Any) -> Any:
+        return number if number >= 0 else bits(-(number & size))
+
+    @compiled
+    def find(numbers: Any) -> Any:
+        x, best, at = numbers.view(bits), numbers.view(bits)[0], 0
+        if x.size < _FEW:
+            top = numbers[0]
+            for i in range(x.size):
+                if numbers[i] != numbers[i]:
+                    return i
+                if is_better(numbers[i], top):
+                    top, at = numbers[i], i
+            return at
+        for begin in range(0, x.size, _BLOCK):
+            block = x[begin : begin + _BLOCK]
+            largest, highest = block[0], natural(block[0])
+            whole = block.size // many * many
+            for i in range(whole):
+                number, plain = block[i], natural(block[i])
+                largest = number if number > largest else largest
+                highest = plain if plain > highest else highest
+            for i in range(whole, block.size):
+                number, plain = block[i], natural(block[i])
+                largest = number if number > largest else largest
+                highest = plain if plain > highest else highest
+            if largest > bits(infinity) or highest > least:
+                for i in range(block.size):
+                    if (block[i] & size) > bits(infinity):
+                        return begin + i
+            extreme = largest if is_largest else bits(highest)
+            if (extreme < 0) == is_largest:
+                for i in range(block.size):
+                    extreme = block[i] if block[i] < extreme else extreme
+            if is_better(key_of(extreme), key_of(best)):
+                best, at = extreme, begin
+        # Zeros of both signs are equal.
+        is_zero = best & size == 0
+        return at + find_first(x[at:], size if is_zero else bits(-1), bits(0) if is_zero else best)
+
+    return find
+
+
+def _flag_finder(is_better: Callable[[Any, Any], Any], _dtype: Any) -> Any:
+    """Return a function that finds the first extremum in an array of booleans, and stops there."""
     wanted = is_better(True, False)
 
     @compiled
     def find(x: Any) -> Any:
-        if x.size == 0:
-            raise ValueError("an extremum of an empty array")
         for begin in range(0, x.size, _BLOCK):
             block, is_here = x[begin : begin + _BLOCK], False
             for i in range(block.size):
@@ -142,7 +163,15 @@ def _define_extremum(function: Any, is_better: Callable[[Any, Any], Any]) -> Non
 
     @functools.cache
     def finder(dtype: Any) -> Any:
-        return _flag_finder(is_better) if dtype.kind == "b" else _place_finder(is_better, dtype)
+        find = {"b": _flag_finder, "f": _float_finder}.get(dtype.kind, _integer_finder)(is_better, dtype)
+
+        @compiled
+        def find_in_some(x: Any) -> Any:
+            if x.size == 0:
+                raise ValueError("an extremum of an empty array")
+            return find(x)
+
+        return find_in_some
 
     def typed(a: Any, axis: Any = None) -> Any:
         if not isinstance(a, nb.Array) or a.ndim == 0 or not isinstance(a.dtype, (nb.Boolean, nb.Integer, nb.Float)):

@@ -41,6 +41,8 @@ def test_places_of_extrema(tmp_path: Path, name: str, dtype: type) -> None:
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_places_of_nan_infinities_and_zeros(tmp_path: Path, name: str) -> None:
     cases = [np.array([1, np.nan, 3, np.nan]), np.array([-0.0, 0.0, -0.0]), np.array([0.0, -0.0])]
+    size = np.abs(LONG)
+    cases += [-size - 1, size + 1, -size[:50] - 1, size[:50] + 1, np.where(LONG > 0, 0.0, -0.0), np.minimum(LONG, 0)]
     cases += [np.array([np.inf, -np.inf, np.inf, -np.inf, 1]), np.array([-np.inf, -np.inf]), np.array([5e-324, 0, -1])]
     for at, special in ((0, np.nan), (1, -np.nan), (2100, np.nan), (4999, np.nan), (70, np.inf), (2500, -np.inf)):
         cases.append(LONG.astype(float))
