@@ -1,4 +1,4 @@
-"""Convolution and correlation of vectors, with NumPy's dtypes."""
+"""Convolution and correlation of vectors, and polynomials, with NumPy's dtypes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numba import types as nb
 from numba.extending import overload
-from numba.np.numpy_support import as_dtype
+from numba.np.numpy_support import as_dtype, from_dtype
 
-from pykernels.kernel.numba.implementing import compiled
+from pykernels.kernel.numba.implementing import compiled, implements, is_array
 from pykernels.kernel.numba.target import kernel_target
 
 # The number of elements that are used again while they are in the first-level cache.
@@ -113,3 +113,36 @@ def _typed_correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
 
 overload(np.convolve, target=kernel_target.name)(_typed_convolve)
 overload(np.correlate, target=kernel_target.name)(_typed_correlate)
+
+
+@implements(np.polyval)
+def _polyval(p: Any, x: Any) -> Any:
+    if isinstance(p, tuple) and all(isinstance(each, (int, float)) for each in p):
+        coefficients = np.array(p)
+        return lambda p, x: np.polyval(coefficients, x)
+    if isinstance(p, nb.BaseTuple) and any(isinstance(each, nb.Float) for each in p):
+        numbers = "".join(f"float(p[{at}]), " for at in range(len(p)))
+        return eval(f"lambda p, x: np.polyval(np.array(({numbers})), x)", {"np": np})
+    if isinstance(p, (nb.List, nb.UniTuple)):
+        return lambda p, x: np.polyval(np.array(p), x)
+    if not is_array(p) or p.ndim != 1 or not is_array(x) or x.ndim == 0:
+        return None
+    own, factor = as_dtype(x.dtype), as_dtype(p.dtype)
+    are_integers = own.kind in "iu" and factor.kind in "iu"
+    if own.kind not in "iuf" or factor.kind not in "iuf" or (are_integers and own != factor):
+        return None
+    # NumPy multiplies the array by one number after the other.
+    dtype = np.result_type(np.empty(1, own), factor.type(1))
+    number = from_dtype(dtype)
+
+    def polyval(p: Any, x: Any) -> Any:
+        given = np.ascontiguousarray(x).reshape(x.size)
+        made = np.zeros(x.size, dtype)
+        for begin in range(0, x.size, _BLOCK):
+            values, results = given[begin : begin + _BLOCK], made[begin : begin + _BLOCK]
+            for k in range(p.size):
+                for i in range(values.size):
+                    results[i] = number(results[i] * number(values[i])) + number(p[k])
+        return made.reshape(x.shape)
+
+    return polyval

@@ -32,9 +32,33 @@ def _repeated(a: Any, repeats: Any, inner: Any, dtype: Any) -> Any:
     return made.reshape(made.size)
 
 
+@compiled
+def _places(repeats: Any, length: Any) -> Any:
+    """Return each place of an axis of a length as many times as it is repeated."""
+    if repeats.size not in (1, length):
+        raise ValueError("repeats must have one number for each element along the axis")
+    total = 0
+    for i in range(length):
+        count = repeats[i if repeats.size > 1 else 0]
+        if count < 0:
+            raise ValueError("repeats may not contain negative values")
+        total += count
+    places, end = np.empty(total, np.intp), 0
+    for i in range(length):
+        begin, end = end, end + repeats[i if repeats.size > 1 else 0]
+        places[begin:end] = i
+    return places
+
+
 @implements(np.repeat, method="repeat")
 def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    if not is_array(a) or not is_integer(repeats) or not (axis is None or (is_integer(axis) and a.ndim > 0)):
+    if not is_array(a) or not (axis is None or (is_integer(axis) and a.ndim > 0)):
+        return None
+    if is_array(repeats) and repeats.ndim == 1 and isinstance(repeats.dtype, nb.Integer):
+        if axis is None:
+            return lambda a, repeats: np.take(a, _places(repeats, a.size))
+        return lambda a, repeats, axis: np.take(a, _places(repeats, a.shape[checked_axis(axis, a.ndim)]), axis)
+    if not is_integer(repeats):
         return None
     dtype, ndim = as_dtype(a.dtype), a.ndim
     if axis is None:
@@ -102,6 +126,38 @@ def _grids(xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "xy")
     namespace: dict[str, Any] = {"arranged": arranged, "filled": _filled, **orders}
     exec(f"def call(xi):\n    shape = ({shape})\n    return ({''.join(f'{each}, ' for each in made)})", namespace)
     return namespace["call"]
+
+
+def open_grid(vectors: Any) -> Any:
+    """Return what `np.ix_` returns for the vectors in a tuple."""
+
+
+open_grid.__name__ = "ix_"
+
+
+@implements(open_grid)
+def _open_grid(vectors: Any) -> Any:
+    known = isinstance(vectors, (tuple, nb.BaseTuple)) and all(_vector(each, "") for each in vectors)
+    if not known or not len(vectors):
+        return None
+    ndim, orders = len(vectors), {}
+    for at in range(ndim):
+        orders[f"order{at}"] = tuple(0 if each == at else NEW for each in range(ndim))
+    arranged_vectors = [f"arranged({_vector(each, f'vectors[{at}]')}, order{at}), " for at, each in enumerate(vectors)]
+    namespace: dict[str, Any] = {"np": np, "arranged": arranged, **orders}
+    exec(f"def call(vectors):\n    return ({''.join(arranged_vectors)})", namespace)
+    return namespace["call"]
+
+
+def _vector(given: Any, text: str) -> str | None:
+    """Return the code of the places that a vector or list of `np.ix_` stands for; None if it is neither."""
+    if is_array(given) and given.ndim == 1:
+        return f"np.flatnonzero({text})" if isinstance(given.dtype, nb.Boolean) else text or "vector"
+    return f"np.array({text})" if isinstance(given, nb.List) and isinstance(given.dtype, nb.Integer) else None
+
+
+#: The functions that take one tuple in the place of those that take its arrays one by one.
+OF_TUPLES = {np.meshgrid: grids, np.ix_: open_grid}
 
 
 @compiled

@@ -1,7 +1,7 @@
 """Spell calls as numba can type them.
 
 ``x.clip(min=0)`` becomes ``np.clip(x, 0, None)``, in which the bounds are operands as in other functions. Arrays that
-a function with keywords takes one by one become one tuple: ``np.meshgrid(x, y, indexing="ij")``.
+a function takes one by one become one tuple: ``np.meshgrid(x, y, indexing="ij")``, ``np.ix_(rows, columns)``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 
 from pykernels.kernel.expression.call_arguments import clip_operands
 
-#: Names in the changed definition: NumPy, and the function that takes the place of `np.meshgrid`.
-MODULE, GRIDS = "__pykernels_np__", "__pykernels_grids__"
-#: The functions that another one takes the place of.
-REPLACED = {np.meshgrid}
+#: The name of NumPy in the changed definition.
+MODULE = "__pykernels_np__"
+#: The functions that another one takes the place of, whose name in the changed definition this is.
+REPLACED: dict[Any, str] = {np.meshgrid: "__pykernels_grids__", np.ix_: "__pykernels_open_grid__"}
 
 
 def respell(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
@@ -39,9 +39,10 @@ class _Respeller(ast.NodeTransformer):
         owner, name = node.func.value, node.func.attr
         module = self._namespace.get(owner.id) if isinstance(owner, ast.Name) else None
         is_numpys = module is np
-        if is_numpys and getattr(np, name, None) in REPLACED:
+        replacement = REPLACED.get(getattr(np, name, np)) if is_numpys else None
+        if replacement:
             arrays = ast.Tuple(node.args, ast.Load())
-            return ast.copy_location(ast.Call(ast.Name(GRIDS, ast.Load()), [arrays], node.keywords), node)
+            return ast.copy_location(ast.Call(ast.Name(replacement, ast.Load()), [arrays], node.keywords), node)
         if name == "clip" and (is_numpys or not isinstance(module, ModuleType)):
             return _clip(node, node.args if is_numpys else [owner, *node.args])
         return node

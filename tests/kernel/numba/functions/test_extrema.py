@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compared import check
 from compiled import build, kernel_of, run
 
 RNG = np.random.default_rng(5)
@@ -110,3 +111,9 @@ def test_medians(tmp_path: Path, numbers: list[float]) -> None:
 def test_functions_with_types_of_variables(tmp_path: Path) -> None:
     wanted = np.sort(X).T.copy()
     np.testing.assert_array_equal(compute(tmp_path, "np.transpose(np.sort(x), (1, 0))", [X], wanted), wanted)
+
+
+def test_polynomials(tmp_path: Path) -> None:
+    lines = ["np.polyval(y, x)", "np.polyval([1.0, 2, 3], x)", "np.polyval((2, -1), x.T)", "np.polyval(y[:0], x)"]
+    lines += ["np.polyval(np.array([1, 2]), x)", "np.polyval(np.array([1.5, 2]), z)", "np.polyval(z[:2], z)"]
+    check(tmp_path, lines, [X, LONG[:4], np.arange(5)], rtol=1e-6)

@@ -33,6 +33,11 @@ _MOVED = """
     np.rot90(x, 2), np.rot90(x, 3, (2, 0)), np.roll(x, 5), np.roll(x, (1, -1), (1, 2)), np.roll(x, -5, axis=2),
     np.roll(x, 2, (0, 1)), np.roll(x.T, -7), np.roll(x[:0], 3), np.roll(x[:0], 3, 1), np.roll(x, [7, 1], (-1, 0)),
 """
+_REPEATED = """
+    np.repeat(x, np.array([2, 0, 1]), axis=1), x.repeat(np.array([1, 2]), -3), np.repeat(x, np.array([2])),
+    np.repeat(y, np.arange(3), 1), x[np.ix_([1, 0], [2, 0], [3])], x[np.ix_(np.array([1]), np.array([True, False, True]))],
+    np.ix_(x[0, 0], y[:, 0, 0])[0] * np.ix_(x[0, 0], y[:, 0, 0])[1],
+"""
 _PADDED = """
     np.pad(x, 1), np.pad(y, (1, 2)), np.pad(x, ((0, 0), (0, 1), (2, 3)), constant_values=3.5), np.pad(x.T, ((2,),)),
     np.pad(y, 1, constant_values=((1, 2), (3, 4), (5, 6))), np.pad(x, ((0, 0), (0, -len(x) % 5), (0, 0))),
@@ -60,8 +65,8 @@ def returning(expressions: str) -> str:
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "expressions",
-    [_JOINED, _JOINED_MORE, _BLOCKS, _MOVED, _PADDED],
-    ids=["joined", "more", "blocks", "moved", "padded"],
+    [_JOINED, _JOINED_MORE, _BLOCKS, _MOVED, _REPEATED, _PADDED],
+    ids=["joined", "more", "blocks", "moved", "repeated", "padded"],
 )
 def test_values(tmp_path: Path, expressions: str) -> None:
     check(tmp_path, returning(expressions), X, Y)
@@ -87,7 +92,12 @@ def test_numbers_that_are_not_finite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "expression", ["np.split(x, 2, 1)[0]", *thorough("np.pad(x, -len(x))", "np.concatenate((x, x[:1]), 2)")]
+    "expression",
+    [
+        "np.split(x, 2, 1)[0]",
+        *thorough("np.pad(x, -len(x))", "np.concatenate((x, x[:1]), 2)", "np.repeat(x, np.array([1, 2]), 1)"),
+        *thorough("np.repeat(x, np.array([1, -2]), 0)"),
+    ],
 )
 def test_what_does_not_fit_is_an_error(tmp_path: Path, expression: str) -> None:
     kernel = kernel_of(tmp_path, f"def forward(args):\n    (x,) = args\n    return np.sort({expression})\n")
