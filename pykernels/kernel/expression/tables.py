@@ -27,7 +27,7 @@ def looked_up(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
         The values of parameters that are compiled in.
     """
     definition = promotion.definition_of(function)
-    if definition is None or function.__closure__ or not values:
+    if definition is None or function.__closure__:
         return function
     lookup = _Lookup(definition, function.__globals__, values)
     changed = lookup.visit(definition)

@@ -36,6 +36,16 @@ def test_values(tmp_path: Path, body: str, form: str) -> None:
     built_and_run(tmp_path, body, form)
 
 
+def test_keys_that_are_written_need_no_attributes(tmp_path: Path) -> None:
+    lines = ["(x,) = args", "c = {'gain': 2.0, 'bias': 3}", "return np.sort(x * c['gain']) + c['bias']"]
+    text = "\n    ".join(["def forward(args):", *lines])
+    kernel, made = kernel_of(tmp_path, text), np.empty_like(X)
+    built = build(kernel, [X], [made])
+    assert built.facts.form == "whole-array", built.facts.reason
+    assert run(built, [X], [made]) is None
+    np.testing.assert_array_equal(made, np.sort(X * np.float32(2)) + 3)
+
+
 @pytest.mark.parametrize(
     "body", ["t = {'tanh': 1.0}\nt['tanh'] = 3.0\nreturn x * t[kind]", "return x * {kind: 1.0}['tanh']"]
 )
