@@ -99,8 +99,8 @@ def huber(x, target, delta=1.0):
 
 
 def log_cosh(x, target):
-    error = x - target
-    return (error + np.log1p(np.exp(-2 * error)) - 0.6931471805599453).mean(axis=-1)
+    size = np.abs(x - target)
+    return (size + np.log1p(np.exp(-2 * size)) - 0.6931471805599453).mean(axis=-1)
 
 
 def binary_cross_entropy(logits, target):

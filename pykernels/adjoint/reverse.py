@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,8 @@ from pykernels.base.errors import KernelError
 from pykernels.kernel.expression.operations import OPERATIONS
 
 _NAMES = "abc"
+# The operations that pass the gradient of equal operands to one of them.
+_EXTREMA = {"maximum": "np.heaviside(a, 0.5)", "minimum": "np.heaviside(-a, 0.5)", "fmax": "", "fmin": ""}
 
 
 def gradients_of(
@@ -30,6 +32,7 @@ def gradients_of(
     reads: Read = functools.partial(read, graph)
     order = in_order([result for result in results if result.active])
     found: dict[Node, Node] = {}
+    absolute = {_without_factors(node.operands[0]) for node in order if node.op == "absolute"}
     of_blocks: dict[Node, dict[str, Node]] = {}
 
     def add(node: Node, term: Node) -> None:
@@ -52,7 +55,7 @@ def gradients_of(
         if node.op == LEFT:
             of_blocks.setdefault(node.operands[0], {})[node.variable] = _whole(reads, node, g)
             continue
-        for operand, term in _placed(node, _terms, graph, reads, node, g):
+        for operand, term in _placed(node, _terms, graph, reads, node, g, absolute):
             if operand.active:
                 add(operand, term)
     return [
@@ -72,7 +75,7 @@ def _placed(node: Node, terms: Callable[..., Iterable[tuple[Node, Node]]], *give
         raise KernelError(f"{node.place}: {message}") from None
 
 
-def _terms(graph: Graph, reads: Read, node: Node, g: Node) -> list[tuple[Node, Node]]:
+def _terms(graph: Graph, reads: Read, node: Node, g: Node, absolute: Collection[Node] = ()) -> list[tuple[Node, Node]]:
     if node.op in ("input", "attribute"):
         return []
     rule = RULES.get(node.op)
@@ -93,12 +96,28 @@ def _terms(graph: Graph, reads: Read, node: Node, g: Node) -> list[tuple[Node, N
         what = node.form.func if isinstance(node.form, ast.Call) else node.expression()
         text = ast.unparse(what)
         raise KernelError(f"{text[text.startswith('_') and 3 :]} has no derived gradient")
-    names = {**dict(zip(_NAMES, node.operands)), "y": node}
+    operands, slopes = node.operands, operation.slopes
+    if node.op in _EXTREMA and not operands[0].active:
+        operands = operands[::-1]
+    if _EXTREMA.get(node.op) and operands[1].number == 0 and _without_factors(operands[0]) in absolute:
+        # The slope of np.abs at 0 is 0, and np.maximum(x, 0) is half of x + np.abs(x).
+        slopes = (_EXTREMA[node.op],)
+    names = {**dict(zip(_NAMES, operands)), "y": node}
     terms = []
-    for operand, slope in zip(node.operands, operation.slopes):
+    for operand, slope in zip(operands, slopes):
         if operand.active and slope != "0":
             terms.append((operand, _product(reads, slope, g, names)))
     return terms
+
+
+def _without_factors(node: Node) -> Node:
+    """Return what an expression multiplies by others that have no gradient."""
+    while node.op in ("multiply", "divide", "negative"):
+        active = [operand for operand in node.operands if operand.active]
+        if len(active) != 1:
+            break
+        node = active[0]
+    return node
 
 
 def _product(reads: Read, slope: str, g: Node, names: dict[str, Node]) -> Node:

@@ -118,7 +118,7 @@ def _store(kernel: KernelFunction, op_name: str, result: Any, outs: Sequence[np.
             raise KernelError(f"{where} returned a {type(value).__name__} for output {name!r}; return a NumPy array")
         if value.shape != out.shape:
             raise KernelError(wrong_shape_text(kernel, op_name, name, value.shape, out.shape))
-        if value.dtype != out.dtype and not _legacy_scalar(value, out):
+        if value.dtype != out.dtype and not _legacy_scalar(value, out) and not _is_half(value, out):
             from pykernels.kernel.expression.strong_numbers import find_strong_number  # not above: few calls fail
 
             strong = "" if _LEGACY_PROMOTION else find_strong_number(kernel, value.dtype)
@@ -128,6 +128,11 @@ def _store(kernel: KernelFunction, op_name: str, result: Any, outs: Sequence[np.
                 f"{cure if strong else ''}"
             )
         out[...] = value
+
+
+def _is_half(value: np.ndarray | np.generic, out: np.ndarray) -> bool:
+    """Whether a result is to be rounded to float16, which SciPy's functions do not return."""
+    return (value.dtype, out.dtype) == (np.float32, np.float16)
 
 
 def _legacy_scalar(value: np.ndarray | np.generic, out: np.ndarray) -> bool:

@@ -331,6 +331,29 @@ def test_what_has_no_derived_gradient_is_refused_with_its_line(line: str) -> Non
         derive_gradient(function, ["x"], ["y"], [Call([array(3)], {})])
 
 
+# Each with its slope at 0: on one side of a kink, or of a function that is smooth there.
+AT_ZERO = {
+    "np.maximum(x, 0)": 0,
+    "np.maximum(0, x)": 0,
+    "np.abs(x)": 0,
+    "np.maximum(x, 0) + 0.1 * np.minimum(x, 0)": 0.1,
+    "np.where(x > 0, x, np.expm1(np.minimum(0, x)))": 1,
+    "np.maximum(x, 0) + np.log1p(np.exp(-np.abs(2 * x))) / 2": 0.5,
+    "np.log1p(np.exp(-np.abs(x))) - np.minimum(x, 0)": -0.5,
+}
+
+
+@pytest.mark.parametrize("expression", AT_ZERO)
+def test_slopes_at_kinks(expression: str) -> None:
+    function = defined(f"def forward(args):\n    (x,) = args\n    return {expression}\n")
+    namespace: dict[str, Any] = {"np": np}
+    derived = derive_gradient(function, ["x"], ["y"], [Call([array(3)], {})]).written
+    exec(derived.source, namespace)
+    x, values = np.zeros(3), {"x": np.zeros(3), "dy": np.ones(3), "y": function((np.zeros(3),))}
+    found = namespace["backward"](tuple(values[each] for each in derived.arguments))
+    np.testing.assert_allclose(found + x, np.full(3, AT_ZERO[expression]))
+
+
 def test_a_function_of_a_notebook() -> None:
     def gelu(x, slope=1.702):  # type: ignore[no-untyped-def]
         return x / (1 + np.exp(-(slope * x)))

@@ -32,6 +32,15 @@ def test_results_reach_the_outputs(tmp_path: Path) -> None:
     assert (out == x).all()
 
 
+def test_results_of_float16_are_rounded(tmp_path: Path) -> None:
+    x = np.linspace(0, 1, 4).astype(np.float16)
+    out = np.empty_like(x)
+    run(tmp_path, "return args[0].astype(np.float32) / 3", x, out)
+    np.testing.assert_array_equal(out, (x.astype(np.float32) / 3).astype(np.float16))
+    with pytest.raises(KernelError, match="returned dtype float64 for output 'y', but the definition infers float16"):
+        run(tmp_path, "return args[0].astype(float)", x, out)
+
+
 @pytest.mark.parametrize(
     ("body", "told"),
     [

@@ -198,9 +198,9 @@ OPERATIONS: Mapping[str, Properties] = {
         _Row("where", slopes=("0", "if a", "if not a")),
         # Of two equal operands, the second has the gradient.
         _Row("maximum", neutral=_lowest, slopes=("if a > b", "if b >= a")),
-        _Row("minimum", neutral=_highest, slopes=("if a < b", "if b <= a")),
+        _Row("minimum", neutral=_highest, slopes=("if a <= b", "if b < a")),
         _Row("fmax", neutral=_nan_or(_lowest), slopes=("if a > b", "if b >= a")),
-        _Row("fmin", neutral=_nan_or(_highest), slopes=("if a < b", "if b <= a")),
+        _Row("fmin", neutral=_nan_or(_highest), slopes=("if a <= b", "if b < a")),
         # To whole numbers.
         *(_Row(name, slopes=("0",)) for name in ("floor", "ceil", "trunc")),
         _Row("rint", ("round", "round_", "around"), slopes=("0",)),

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from planted import KERNEL, assert_passes, failure, instead, outcomes, plant
+from planted import DEFINITION, KERNEL, assert_passes, failure, instead, outcomes, plant
 
 from pykernels.base import paths
 from pykernels.tools.check.findings import PASSED, SKIPPED
@@ -59,6 +59,37 @@ def test_wrong_tangents(tmp_path: Path) -> None:
     path.write_text(instead("return -tx", "return tx", path.read_text()))
     result = failure(folder, "forward-mode")
     assert re.match(r"tensor_negate_tangent: ty.* is .*, but finite differences give -", result.message)
+
+
+ROWS_API = """
+import numpy as np
+
+
+def sample_inputs(elements, dtype):
+    return {"x": np.linspace(0.5, 2, 6, dtype=dtype).reshape(2, 3)}
+"""
+ROWS = """
+import numpy as np
+
+
+def forward(args, *, scale):
+    (x,) = args
+    t = x.sum(axis=1) + scale
+    return x * t[:, None], t
+
+
+def backward(args, *, scale):
+    dy, dt, x, y, t = args
+    return dy * t[:, None] + ((dy * x).sum(axis=1) + dt)[:, None]
+"""
+
+
+def test_a_first_result_that_is_empty_beside_others(tmp_path: Path) -> None:
+    shapes = "((n, m),) = in_shape\n            return in_shape, [[n, m], [n]], []"
+    definition = instead('return ["y"]', 'return ["y", "t"]', DEFINITION)
+    definition = instead("return in_shape, in_shape, []", shapes, definition)
+    definition = instead("return in_type, in_type, []", "return in_type, in_type * 2, []", definition)
+    assert_passes(plant(tmp_path, kernel=ROWS, definition=definition, api=ROWS_API), "determinism")
 
 
 @pytest.mark.thorough

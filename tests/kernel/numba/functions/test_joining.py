@@ -35,7 +35,7 @@ _MOVED = """
 """
 _REPEATED = """
     np.repeat(x, np.array([2, 0, 1]), axis=1), x.repeat(np.array([1, 2]), -3), np.repeat(x, np.array([2])),
-    np.repeat(y, np.arange(3), 1), x[np.ix_([1, 0], [2, 0], [3])], x[np.ix_(np.array([1]), np.array([True, False, True]))],
+    np.repeat(y, np.arange(3), 1), x[np.ix_([1, 0], [2, 0], [3])], x[np.ix_(np.array([1]), np.arange(3) > 1)],
     np.ix_(x[0, 0], y[:, 0, 0])[0] * np.ix_(x[0, 0], y[:, 0, 0])[1],
 """
 _PADDED = """
