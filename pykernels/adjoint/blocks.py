@@ -116,8 +116,15 @@ def _single(target: ast.expr, value: ast.expr, place: ast.stmt) -> Iterator[ast.
     values: list[ast.expr] = [ast.Subscript(value, ast.Constant(at), ast.Load()) for at in range(len(target.elts))]
     if isinstance(value, (ast.Tuple, ast.List)):
         values = value.elts
-    if len(values) != len(target.elts) or stored([place]) & loaded(values[1:]):
-        raise Unknown(place, "an assignment to variables that it reads")
+    if len(values) != len(target.elts):
+        raise Unknown(place, "this assignment")
+    if stored([place]) & loaded(values[1:]):
+        if not all(isinstance(item, ast.Name) for item in target.elts):
+            raise Unknown(place, "an assignment to elements of variables that it reads")
+        names = [ast.Name(f"next_{ast.unparse(item)}", ast.Store()) for item in target.elts]
+        for name, each in zip(names, values):
+            yield from _single(name, each, place)
+        values = [ast.Name(name.id, ast.Load()) for name in names]
     for item, each in zip(target.elts, values):
         yield from _single(item, each, place)
 

@@ -168,6 +168,9 @@ class ExpressionReader:
             return self.inlined(function, operands, named)
         found = operations.find(function)
         name = found.name if found else getattr(function, "__name__", "")
+        if function in _OF_NUMBERS and len(operands) > 2:
+            first = ast.copy_location(ast.Call(tree.func, tree.args[:-1], tree.keywords), tree)
+            return self._call(ast.copy_location(ast.Call(tree.func, [first, tree.args[-1]], []), tree))
         if function in _OF_NUMBERS:
             name = _OF_NUMBERS[function] if len(operands) == 2 and not named else ""
         return self._called(tree, name, operands, named, is_method=False)

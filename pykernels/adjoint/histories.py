@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import copy
 import itertools
+import keyword
 import types
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -81,7 +82,8 @@ def may_keep(loop: ast.For, variable: str, value: Any) -> bool:
 
 
 def _names(variable: str) -> Iterator[str]:
-    return (f"{variable}s{number or ''}" for number in itertools.chain([0], itertools.count(2)))
+    names = (f"{variable}s{number or ''}" for number in itertools.chain([0], itertools.count(2)))
+    return (name for name in names if not keyword.iskeyword(name))
 
 
 def _kept(

@@ -134,9 +134,12 @@ class _Adjoint:
         return {each: list(states.values()) for each, states in zip(every, found)}
 
     def _check_owned(self, assignment: Assignment, name: str, variables: Mapping[str, Any]) -> None:
-        """Raise `KernelError` if an array is a part of another one."""
+        """Raise `KernelError` if the elements that are assigned belong to another array, too."""
+        part = eval(ast.unparse(target_of(assignment)), {**self._graph.namespace, **variables})
+        # An index with arrays makes a copy, and a number is no part of an array.
+        owner = part if np.may_share_memory(part, variables[name]) else variables[name]
         for other, array in variables.items():
-            if other != name and isinstance(array, np.ndarray) and np.may_share_memory(array, variables[name]):
+            if other != name and isinstance(array, np.ndarray) and np.may_share_memory(array, owner):
                 raise self._refuse(
                     assignment, f"{name} is a part of {other}, or the reverse: assign to one of them alone"
                 )

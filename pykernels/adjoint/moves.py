@@ -19,7 +19,13 @@ __all__ = ["RULES"]
 @rule("transpose permute_dims", "a", "axes")
 def _transpose(read: Read, node: Node, g: Node) -> Terms:
     axes = node.arguments.get("axes")
-    g = read("g.T", g=g) if axes is None else read("np.transpose(g, np.argsort(axes))", g=g, axes=axes)
+    if axes is None:
+        g = read("g.T", g=g)
+    elif all(operand.op == "number" for operand in axes.operands):
+        back = np.argsort([each % len(axes.operands) for each in axes.values[0]])
+        g = read(f"np.transpose(g, {tuple(back.tolist())})", g=g)
+    else:
+        g = read("np.transpose(g, np.argsort(axes))", g=g, axes=axes)
     yield node.arguments["a"], g
 
 
@@ -99,6 +105,15 @@ def _repeat(read: Read, node: Node, g: Node) -> Terms:
     if any(np.ndim(value) for value in repeats.values) or (axis is not None and axis.number != -1):
         raise KernelError("np.repeat has a derived gradient for a number of repeats, of all elements or along axis -1")
     yield a, read("np.sum(g.reshape(a.shape + (repeats,)), axis=-1)", a=a, g=g, repeats=repeats)
+
+
+@rule("diag", "v", "k")
+def _diag(read: Read, node: Node, g: Node) -> Terms:
+    v, k = node.arguments["v"], node.arguments.get("k")
+    is_square = v.ndims == {1} or (v.ndims == {2} and all(n == m for n, m in v.shapes))
+    if not is_square or (k is not None and k.number != 0):
+        raise KernelError("np.diag has a derived gradient for vectors and square matrices, without k")
+    yield v, read("np.diag(g)", g=g)
 
 
 @rule("tril triu", "a", "k")

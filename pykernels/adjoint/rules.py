@@ -78,7 +78,9 @@ def count(read: Read, a: Node, axis: Node | None) -> Node:
         return read("a.size", a=a)
     if not isinstance(axis.values[0], tuple):
         return read("a.shape[axis]", a=a, axis=axis)
-    return read("a.size // np.sum(a, axis=axis).size", a=a, axis=axis)
+    if all(operand.op == "number" for operand in axis.operands):
+        return read(" * ".join(f"a.shape[{each}]" for each in axis.values[0]), a=a)
+    return read("a.size // max(np.sum(a, axis=axis).size, 1)", a=a, axis=axis)
 
 
 def _restored(read: Read, node: Node, value: Node) -> Node:
@@ -319,6 +321,9 @@ def _matmul(read: Read, node: Node, g: Node) -> Terms:
     elif b.ndims == {2} and min(a.ndims) > 2 and node.op == "matmul":
         yield a, read("g @ b.T", g=g, b=b)
         yield b, read("a.reshape(-1, a.shape[-1]).T @ g.reshape(-1, g.shape[-1])", g=g, a=a)
+    elif b.ndims == {1} and min(a.ndims) > 1:
+        yield a, read("g[..., None] * b", g=g, b=b)
+        yield b, read("g.reshape(g.size) @ a.reshape(g.size, a.shape[-1])", g=g, a=a)
     elif min(*a.ndims, *b.ndims) > 1 and node.op == "matmul":
         yield a, read("g @ np.swapaxes(b, -1, -2)", g=g, b=b)
         yield b, read("np.swapaxes(a, -1, -2) @ g", g=g, a=a)

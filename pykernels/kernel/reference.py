@@ -132,7 +132,7 @@ def _store(kernel: KernelFunction, op_name: str, result: Any, outs: Sequence[np.
 
 def _is_half(value: np.ndarray | np.generic, out: np.ndarray) -> bool:
     """Whether a result is to be rounded to float16, which SciPy's functions do not return."""
-    return (value.dtype, out.dtype) == (np.float32, np.float16)
+    return out.dtype == np.float16 and value.dtype.kind == "f"
 
 
 def _legacy_scalar(value: np.ndarray | np.generic, out: np.ndarray) -> bool:

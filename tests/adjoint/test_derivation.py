@@ -117,6 +117,10 @@ EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
     "pad": ("np.pad(x, ((0, 0), (1, 2))) ** 2 * w", [array(3, 4), array(3, 7)]),
     "pad edges": ("np.pad(x, ((0, 0), (1, 2)), mode='edge') ** 2 * w", [array(3, 4), array(3, 7)]),
     "pad and wrap": ("np.pad(x, ((2, 1), (1, 3)), 'wrap') * np.pad(x, ((1, 2), (2, 2)), 'reflect')", [array(3, 4)]),
+    "stack and vector": ("x @ w + np.dot(x, w * w)", [array(2, 3, 4), array(4)]),
+    "diag": ("np.diag(x) * w + np.diag(w * w)[0]", [array(3, 3), array(3)]),
+    "heads": ("np.transpose(x.transpose(1, -1, 0) * w, (2, 0, 1)) * x.transpose(0, 1, 2)", [array(2, 3, 3), array(2)]),
+    "var axes": ("np.var(x, axis=(0, 2), keepdims=True) * x + x.var(axis=tuple(range(x.ndim)))", [array(2, 3, 4)]),
     "outer": ("np.outer(x, x * w) ** 2", [array(3), array(3)]),
     "axes of length 1": ("x[None] * w[:, None] * x.max(axis=0, keepdims=True)[0]", [array(4), array(4)]),
     "facts": ("x * x.shape[0] / np.sqrt(x.size) + x.ndim", [array(3, 4)]),
@@ -310,6 +314,7 @@ REFUSED = {
     "x = np.prod(x[:, None], axis=(0, 1))": "3: np.prod has a derived gradient along one axis",
     "x = x + np.take(x, 1, axis=int(x.ndim) - 1)": "np.take has a derived gradient along an axis that is written in",
     "x = np.pad(x, 1, mode='mean')": "np.pad has a derived gradient with a pair of widths for every axis",
+    "x = x + np.diag(np.outer(x, x), 1).sum()": "np.diag has a derived gradient for vectors and square matrices",
     "x = np.cumsum(x)": "cumsum without an axis has no derived gradient",
     "x = x + np.stack([x[at] for at in range(3)])": "3: a comprehension over arrays has no derived gradient",
     "x = x.real": "3: the attribute real of an array has no derived gradient",
@@ -380,6 +385,16 @@ def test_lengths_that_are_equal_in_a_call_by_chance() -> None:
     dx, dw = namespace["running_backward"](x, w, np.ones(3))
     np.testing.assert_allclose(dx, np.full(4, w.sum()))
     np.testing.assert_allclose(dw, np.full(3, x.sum()))
+
+
+def test_gradients_of_means_take_empty_arrays() -> None:
+    for axes in ("(1, 2)", "tuple(range(1, x.ndim))"):
+        function = defined(f"def forward(args):\n    (x,) = args\n    return np.mean(x * x, axis={axes})\n")
+        namespace: dict[str, Any] = {"np": np}
+        written = derive_gradient(function, ["x"], ["y"], [Call([array(2, 3, 4)], {})]).written
+        exec(written.source, namespace)
+        empty = {"x": np.ones((0, 3, 0)), "y": np.ones(0), "dy": np.ones(0)}
+        assert namespace["backward"](tuple(empty[each] for each in written.arguments)).shape == (0, 3, 0)
 
 
 def test_the_names_of_results_are_no_parameters() -> None:

@@ -300,6 +300,27 @@ for r in range(3):
 """,
         "y",
     ),
+    "states that are swapped": (
+        "x",
+        [array(4)],
+        """\
+a, b = np.ones_like(x), x
+for i in range(1, 20):
+    a, b = b, ((2 * i + 1) * x * b - i * a) / (i + 1)
+""",
+        "b",
+    ),
+    "the least of three": (
+        "x, w",
+        [array(5), array(4)],
+        """\
+r = np.zeros((6, 5))
+for i in range(5):
+    for j in range(4):
+        r[i + 1, j + 1] = (x[i] - w[j]) ** 2 + min(r[i, j], r[i, j + 1] + 0.1, r[i + 1, j] + 0.2)
+""",
+        "r[5, 4]",
+    ),
     "states that decide": (
         "x",
         [np.array([0.3, 0.9, 0.5, 1.2, 0.1])],
@@ -567,6 +588,10 @@ REFUSED = [
         "5: a call whose result is not used has no derived gradient beside loops",
     ),
     ("y = x.copy()\nfor i in range(6):\n    y[i] += 1", "4: it raises IndexError: index 5 is out of bounds"),
+    (
+        "y, z = x.copy(), x.copy()\nfor i in range(20):\n    y[0], z[0] = z[0], y[0]",
+        "5: an assignment to elements of variables that it reads has no derived gradient beside loops",
+    ),
     ("y = x\nwhile True:\n    y = 2 * y", "4: a `while` has no derived gradient; write `for`"),
 ]
 

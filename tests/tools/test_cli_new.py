@@ -184,6 +184,22 @@ def untyped(x, *, alpha):
 
 def reserved(x: "[in]"):
     return x
+
+
+def multiple(x: "[n, 2 * h]"):
+    return x.reshape(len(x), -1, 2).max(axis=-1)
+
+
+def behind(x: "[n, ...]"):
+    return x
+
+
+def wide(x):
+    return x / np.arange(1, x.shape[-1] + 1)
+
+
+def thirds(x: "[n, k]"):
+    return x.reshape(len(x), -1, 3).max(axis=-1)
 """
 
 
@@ -252,6 +268,15 @@ def test_a_definition_in_python(name: str, tmp_path: Path) -> None:
     definition = (tmp_path / name / f"{name}_py_def.py").read_text()
     assert definition.endswith(IN_PYTHON[name]) or f"{IN_PYTHON[name]}\n" in definition
     assert cli.main(["check", str(tmp_path / name), "--only", "definition", "dtypes"]) == 0
+
+
+def test_lengths_of_samples_are_multiples_of_what_a_function_divides_by(tmp_path: Path) -> None:
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
+    assert cli.main(["new", "thirds", "--from", str(tmp_path / "functions.py"), "--path", str(tmp_path)]) == 0
+    api = (tmp_path / "thirds/thirds_py_api.py").read_text()
+    assert "side = 24 * max(1, int(elements ** (1 / 2)) // 24)" in api
+    assert "n, k = side, side + 24" in api
+    assert cli.main(["check", str(tmp_path / "thirds"), "--only", "definition", "gradient"]) == 0
 
 
 def test_the_plan_of_a_definition_in_python_is_derived_anew(tmp_path: Path) -> None:
@@ -325,6 +350,12 @@ def backward(args, *, power):
         ("loop", "as it was before: assign the result to another variable or array. Write a function backward(args)"),
         ("untyped", "what type has the attribute alpha? Write alpha: float, or --attr alpha:float"),
         ("reserved", "reserved: 'in' in [in] is neither the name of an axis nor a formula of names"),
+        (
+            "multiple",
+            "no axis or attribute is called h. Name this axis h instead of 2 * h: what it must be a multiple of",
+        ),
+        ("behind", "'floating[n, ...]', the type of x: '...' stands before other axes"),
+        ("wide", "y is float64 where the inputs are float32; convert it: .astype(x.dtype)"),
         ("missing", "has no function 'missing' or 'forward', and more than one other"),
     ],
 )

@@ -11,15 +11,12 @@ from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS
 from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import Refused, names, run_compiled, run_exact, run_plain
 from pykernels.tools.check.findings import Wrong
-from pykernels.tools.check.rounding import spread
+from pykernels.tools.check.rounding import RUNS, spread
 from pykernels.tools.check.search import Subject, search, search_long
 from pykernels.tools.check.values import Kind
 
 # Before NumPy 2, numbers of NumPy's with Python numbers become float64, which overflows later.
 _LEGACY_PROMOTION = int(np.__version__.split(".")[0]) < 2
-
-# How many runs measure rounding errors: those of a single run may cancel.
-_RUNS = 8
 
 
 def check(subject: Subject) -> str:
@@ -57,7 +54,7 @@ def _compare(subject: Subject, step: Step) -> None:
         if problem and exact is not None:
             # Where large numbers cancel, the errors of their last digits make up the result.
             rng = np.random.default_rng(0)
-            errors = errors or spread(exact, (run_exact(step, rng) for _ in range(_RUNS)))
+            errors = errors or spread(exact, (run_exact(step, rng) for _ in range(RUNS)))
             moved = errors[number]
             if form not in (ELEMENTWISE, FUSED) and _is_chaotic(moved, wanted):
                 continue

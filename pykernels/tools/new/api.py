@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -97,10 +98,11 @@ def _sample(sketch: Sketch) -> Iterator[str]:
     most = max(len(each.named) + each.takes_any for each in sketch.inputs)
     yield from ("", "", "def sample_inputs(elements, dtype):")
     yield '    """Return arguments for checks and benchmarks, with about this number of elements."""'
-    # A multiple of what most functions divide by.
-    step = 8 if sketch.requires else 1
+    # A multiple of what most functions divide by, and of what this one does.
+    divisors = (re.search(r"% (\d+) ==", each) for each in sketch.requires)
+    step = math.lcm(8, *(int(each[1]) for each in divisors if each)) if sketch.requires else 1
     side = f"max(1, int(elements ** (1 / {max(1, most)})))"
-    yield f"    side = {side if step == 1 else f'8 * max(1, {side[7:-1]} // 8)'}"
+    yield f"    side = {side if step == 1 else f'{step} * max(1, {side[7:-1]} // {step})'}"
     if names:
         # No two lengths are equal, so that checks find axes that are mistaken for each other.
         lengths = [f"side + {step * more}" if more else "side" for more in range(len(names))]

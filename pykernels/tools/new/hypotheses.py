@@ -29,10 +29,25 @@ def possible_inputs(source: Source, *, has_axis: bool) -> Iterator[tuple[Tensor,
     CallError
         The source gives an input a type that is none.
     """
+    _check_names(source)
     for dtypes in _dtypes(source):
         if has_axis and not source.types:
             yield tuple(Tensor(name, word, ("... with axis = n",)) for name, word in zip(source.inputs, dtypes))
         yield from _hypotheses(source, dtypes)
+
+
+def _check_names(source: Source) -> None:
+    """Raise `CallError` if a formula has a name that is neither an axis nor an attribute."""
+    given = {name: _given(source, name) for name in source.types}
+    axes = [axis for each in given.values() if each for axis in each.named]
+    known = {*axes, *(each.name for each in source.attributes)}
+    for name, each in given.items():
+        for axis in each.named if each else ():
+            for unknown in [part for part in names_in(axis) if part not in known]:
+                raise CallError(
+                    f"{source.where}: {source.types[name]!r}, the type of {name}: no axis or attribute is called "
+                    f"{unknown}. Name this axis {unknown} instead of {axis}: what it must be a multiple of is found"
+                )
 
 
 def _given(source: Source, name: str) -> Tensor | None:
@@ -46,6 +61,8 @@ def _given(source: Source, name: str) -> Tensor | None:
             raise CallError(
                 f"{source.where}: {source.types[name]!r}, the type of {name}, needs names, formulas or '...' as axes"
             )
+    if "..." in items[1:]:
+        raise CallError(f"{source.where}: {source.types[name]!r}, the type of {name}: '...' stands before other axes")
     return Tensor(name, dtype, items)
 
 

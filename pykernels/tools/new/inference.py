@@ -148,6 +148,14 @@ class _Trial:
             )
         if axes is None:
             return None
+        for name, result in zip(names, results):
+            # Before NumPy 2, numbers of NumPy's with Python's are float64.
+            if result.dtype == np.float64 and result.ndim and any(each.dtype == np.float32 for each in narrow):
+                like = next(each.name for each in inputs if each.dtype == "floating")
+                raise CallError(
+                    f"{self._source.where}: {name} is float64 where the inputs are float32; convert it: "
+                    f".astype({like}.dtype)"
+                )
         return tuple(Tensor(n, _word(r.dtype, inputs), each) for n, r, each in zip(names, results, axes))
 
     def _axes(self, inputs: Sequence[Tensor], cases: Sequence[Case]) -> list[tuple[str, ...]] | None:
