@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import inspect
 import itertools
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.adjoint.expressions import read
-from pykernels.adjoint.histories import Histories, NeedsHistory
+from pykernels.adjoint.histories import Histories, keeping
 from pykernels.adjoint.nodes import LEFT, Graph, Node
 from pykernels.adjoint.reading import read_function
 from pykernels.adjoint.reverse import gradients_of
@@ -104,7 +105,8 @@ def derive_gradient(
         The function has a statement or an operation of which no gradient is derived; the message has the line.
     """
     gradients, seeds = ({each: f"{prefix}{each}" for each in names} for names in (inputs, outputs))
-    return _derive(function, inputs, seeds, calls, name, gradients, reads_outputs=True, is_kernel=is_kernel)
+    derive = functools.partial(_derive, function, inputs, seeds, calls, name, gradients)
+    return keeping(functools.partial(derive, reads_outputs=True, is_kernel=is_kernel))
 
 
 def derive_tangent(
@@ -134,7 +136,8 @@ def derive_tangent(
         As for `derive_gradient`, or `function` is not linear in the gradients of the outputs.
     """
     gradients, tangents = ({each: f"t{each[1:]}" for each in names} for names in (seeds, outputs))
-    derived = _derive(function, inputs, tangents, calls, name, gradients, reads_outputs=False, is_kernel=True)
+    derive = functools.partial(_derive, function, inputs, tangents, calls, name, gradients)
+    derived = keeping(functools.partial(derive, reads_outputs=False, is_kernel=True))
     read = [each for each in seeds if each in derived.written.arguments]
     if read:
         raise KernelError(f"{_place(function)} is not linear in {', '.join(read)}, as a gradient is")
@@ -148,32 +151,12 @@ def _derive(
     calls: Sequence[Call],
     name: str,
     gradients: Mapping[str, str],
+    histories: Histories,
     *,
     reads_outputs: bool,
     is_kernel: bool,
 ) -> Derivative:
     """Derive a gradient by some inputs. `outputs` and `gradients` have the names of the gradients of each."""
-    histories: Histories = {}
-    while True:
-        try:
-            return _derived(function, inputs, outputs, calls, name, gradients, histories, reads_outputs, is_kernel)
-        except NeedsHistory as needs:
-            if needs.histories.keys() <= histories.keys():
-                raise
-            histories = {**histories, **needs.histories}
-
-
-def _derived(
-    function: Callable[..., Any],
-    inputs: Sequence[str],
-    outputs: Mapping[str, str],
-    calls: Sequence[Call],
-    name: str,
-    gradients: Mapping[str, str],
-    histories: Histories,
-    reads_outputs: bool,
-    is_kernel: bool,
-) -> Derivative:
     assert isinstance(function, types.FunctionType)
     graph = Graph({"np": np, "scipy": _Scipy("scipy")}, len(calls), histories)
     arrays = [

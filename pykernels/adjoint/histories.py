@@ -10,8 +10,8 @@ import copy
 import itertools
 import keyword
 import types
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from pykernels.adjoint.syntax import (
 )
 from pykernels.base.errors import KernelError
 
+T = TypeVar("T")
+
 #: The variables whose values loops keep, by function and line of the loop, each with an array or number that it holds.
 Histories = Mapping[tuple[types.FunctionType | None, int, str], Any]
 
@@ -39,6 +41,18 @@ class NeedsHistory(KernelError):
     def __init__(self, message: str, histories: Histories) -> None:
         super().__init__(message)
         self.histories = histories
+
+
+def keeping(derive: Callable[[Histories], T]) -> T:
+    """Return the result of a derivation, which begins again with each history that it needs."""
+    histories: Histories = {}
+    while True:
+        try:
+            return derive(histories)
+        except NeedsHistory as needs:
+            if needs.histories.keys() <= histories.keys():
+                raise
+            histories = {**histories, **needs.histories}
 
 
 def with_histories(
