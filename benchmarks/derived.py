@@ -42,8 +42,9 @@ _SOURCE = Path(textbook.__file__)
 def _special(wrap: Callable[[Any], Any], unwrap: Callable[[Any], Any]) -> types.SimpleNamespace:
     """Return the functions of `scipy.special` that the functions use, on PyTorch's arrays."""
 
-    def logsumexp(x: Any, axis: int, keepdims: bool) -> Any:
-        return wrap(torch.logsumexp(unwrap(x), axis, keepdims))
+    def logsumexp(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+        axes = tuple(range(unwrap(x).ndim)) if axis is None else axis
+        return wrap(torch.logsumexp(unwrap(x), axes, keepdims))
 
     return types.SimpleNamespace(erf=lambda x: wrap(torch.erf(unwrap(x))), logsumexp=logsumexp)
 

@@ -157,6 +157,20 @@ def crf_step(alpha: "[batch, tags]", transitions: "[tags, tags]", emissions: "[b
     return top + np.log(np.exp(scores - top[:, None, :]).sum(axis=1)) + emissions
 
 
+def crf(emissions: "[steps, tags]", transitions: "[tags, tags]"):
+    alpha = emissions[0]
+    for t in range(1, len(emissions)):
+        alpha = scipy.special.logsumexp(alpha[:, None] + transitions, axis=0) + emissions[t]
+    return scipy.special.logsumexp(alpha)
+
+
+def hidden_state(x: "[steps, n]", w: "[n, n]"):
+    h = np.zeros_like(x[0])
+    for t in range(len(x)):
+        h = np.tanh(x[t] + w @ h)
+    return h
+
+
 def bilinear_sampling(image: "[channels, height, width]", y: "[n]", x: "[n]"):
     top, left = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
     down, right = y - top.astype(y.dtype), x - left.astype(x.dtype)
@@ -197,16 +211,18 @@ SAMPLES: dict[str, tuple[str, ...]] = {
     "rotary_embedding": ("8 256 64", "256 64", "256 64"),
     "sinkhorn": ("512 512",),
     "crf_step": ("256 32", "32 32", "256 32"),
+    "crf": ("16 64", "64 64"),
+    "hidden_state": ("64 256", "small 256 256"),
     "bilinear_sampling": ("16 64 64", "place 4096", "place 4096"),
 }
 
 
 def draw(text: str, rng: np.random.Generator) -> np.ndarray:
-    """Return an array: of normal numbers, or "unit", from 0 to 1, "index", whole numbers, or "place", in an image."""
+    """Return an array of normal numbers, or "unit", from 0 to 1, "small", "index", whole, or "place", in an image."""
     (*kind,) = (word for word in text.split() if not word.isdigit())
     shape = tuple(int(word) for word in text.split() if word.isdigit())
     if kind == ["index"]:
         return rng.integers(0, 100, shape)
-    low, high = {"unit": (0, 1), "place": (0, 63)}.get("".join(kind), (0, 0))
+    low, high = {"unit": (0, 1), "small": (-0.1, 0.1), "place": (0, 63)}.get("".join(kind), (0, 0))
     found = rng.uniform(low, high, shape) if high else rng.standard_normal(shape)
     return found.astype(np.float32)

@@ -239,7 +239,9 @@ def _logistic(read: Read, node: Node, g: Node) -> Terms:
 
 @rule("softplus", "a", is_elementwise=True)
 def _softplus(read: Read, node: Node, g: Node) -> Terms:
-    yield node.arguments["a"], read("g * -np.expm1(-y)", g=g, y=node)
+    # The result is there already, and more precise for small numbers; otherwise one function is less than three.
+    a, slope = node.arguments["a"], "g * -np.expm1(-y)" if node.is_result else "g / (1 + np.exp(-a))"
+    yield a, read(slope, g=g, y=node, a=a)
 
 
 # By name: the slope by each parameter, in terms of the parameters `a`, `b`, ... and the result `y`.
