@@ -197,5 +197,6 @@ def _element(name: str, index: ast.expr) -> ast.Subscript:
 
 def _stored(tree: ast.expr) -> ast.expr:
     made = copy.deepcopy(tree)
-    made.ctx = ast.Store()  # type: ignore[attr-defined]
+    assert isinstance(made, (ast.Name, ast.Subscript))
+    made.ctx = ast.Store()
     return made

@@ -75,7 +75,7 @@ def _placed(node: Node, terms: Callable[..., Iterable[tuple[Node, Node]]], *give
         raise KernelError(f"{node.place}: {message}") from None
 
 
-def _terms(graph: Graph, reads: Read, node: Node, g: Node, absolute: Collection[Node] = ()) -> list[tuple[Node, Node]]:
+def _terms(graph: Graph, reads: Read, node: Node, g: Node, absolute: Collection[Node]) -> list[tuple[Node, Node]]:
     if node.op in ("input", "attribute"):
         return []
     rule = RULES.get(node.op)

@@ -196,7 +196,7 @@ OPERATIONS: Mapping[str, Properties] = {
         _Row("copysign", c="copysign", slopes=("np.sign(a) * np.copysign(1, b)", "0")),
         _Row("heaviside", slopes=("0", "if a == 0")),
         _Row("where", slopes=("0", "if a", "if not a")),
-        # Of two equal operands, the second has the gradient.
+        # Of two equal operands, the second of a maximum has the gradient, and the first of a minimum.
         _Row("maximum", neutral=_lowest, slopes=("if a > b", "if b >= a")),
         _Row("minimum", neutral=_highest, slopes=("if a <= b", "if b < a")),
         _Row("fmax", neutral=_nan_or(_lowest), slopes=("if a > b", "if b >= a")),

@@ -72,10 +72,8 @@ def rewritten(
         return constants.expose(definition, namespace, values)
 
     names = {**called, iterations.PART: _part, promotion.APART: apart, **constants.DTYPES}
-    names |= {
-        respelling.MODULE: np,
-        **{respelling.REPLACED[each]: repeating.OF_TUPLES[each] for each in repeating.OF_TUPLES},
-    }
+    names |= {respelling.REPLACED[each]: of_tuple for each, of_tuple in repeating.OF_TUPLES.items()}
+    names[respelling.MODULE] = np
     names |= {promotion.PYTHON: apply_python, promotion.NUMPY: apply_numpy, promotion.LIKE: like}
     names |= {preparing.PUT: universal.put, preparing.IN_DTYPE: universal.in_dtype}
     write = functools.partial(promotion.rewrite, function, numbers, apply_weak, names=names)

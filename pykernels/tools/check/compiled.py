@@ -9,9 +9,8 @@ from pykernels.call.steps import Step, derivative_steps, forward_step
 from pykernels.frameworks.comparison import difference
 from pykernels.kernel.facts import ELEMENTWISE, FUSED, LOOPS
 from pykernels.load.samples import Sample
-from pykernels.tools.check.execution import Refused, names, run_compiled, run_exact, run_plain
+from pykernels.tools.check.execution import Refused, names, rounding_errors, run_compiled, run_exact, run_plain
 from pykernels.tools.check.findings import Wrong
-from pykernels.tools.check.rounding import RUNS, spread
 from pykernels.tools.check.search import Subject, search, search_long
 from pykernels.tools.check.values import Kind
 
@@ -53,8 +52,7 @@ def _compare(subject: Subject, step: Step) -> None:
         problem = difference(name, found, wanted, truth, is_elementwise=is_elementwise)
         if problem and exact is not None:
             # Where large numbers cancel, the errors of their last digits make up the result.
-            rng = np.random.default_rng(0)
-            errors = errors or spread(exact, (run_exact(step, rng) for _ in range(RUNS)))
+            errors = errors or rounding_errors(step, exact)
             moved = errors[number]
             if form not in (ELEMENTWISE, FUSED) and _is_chaotic(moved, wanted):
                 continue

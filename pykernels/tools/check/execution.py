@@ -20,10 +20,12 @@ from pykernels.kernel.read.signature import Signature, group_shapes, leaves, sig
 from pykernels.kernel.read.source import KernelFunction
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample
-from pykernels.tools.check.rounding import inexact
+from pykernels.tools.check.rounding import inexact, spread
 
 #: The byte that fills the outputs before a kernel runs, which no kernel is likely to write.
 _FILL = 0xA5
+# How many runs measure rounding errors: those of a single run may cancel.
+_RUNS = 8
 _WIDER: dict[Any, Any] = {
     np.float16: np.float64,
     np.float32: np.float64,
@@ -133,6 +135,12 @@ def run_exact(step: Step, rng: np.random.Generator | None = None) -> list[np.nda
         except Exception:  # the function may refuse wider dtypes in any way
             return None
     return [np.asarray(each) for each in (*outs, *_states(step.op, wider))]
+
+
+def rounding_errors(step: Step, exact: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return how far rounding errors in the step's own dtypes move each number of what `run_exact` returns."""
+    rng = np.random.default_rng(0)
+    return spread(exact, (run_exact(step, rng) for _ in range(_RUNS)))
 
 
 def names(step: Step) -> list[str]:

@@ -12,7 +12,7 @@ from pykernels.call.steps import Gradient, Step, forward_step, gradient
 from pykernels.frameworks.comparison import difference
 from pykernels.load.module import OpModule
 from pykernels.load.samples import Sample
-from pykernels.tools.check.execution import move, run_compiled, run_exact
+from pykernels.tools.check.execution import move, rounding_errors, run_compiled, run_exact
 from pykernels.tools.check.findings import Skipped, Wrong
 from pykernels.tools.check.finite_differences import (
     F64,
@@ -25,7 +25,6 @@ from pykernels.tools.check.finite_differences import (
     wrong_slope,
 )
 from pykernels.tools.check.forms import Form
-from pykernels.tools.check.rounding import RUNS, spread
 from pykernels.tools.check.search import Subject, search, search_long
 from pykernels.tools.check.values import Kind
 
@@ -206,8 +205,7 @@ def _rounding(found: Gradient, values: np.ndarray) -> float:
         places = [at for at, array in enumerate(chain(*step.outputs)) if array is values]
         exact = run_exact(step) if places else None
         if exact is not None:
-            rng = np.random.default_rng(0)
-            errors = spread(exact, (run_exact(step, rng) for _ in range(RUNS)))[places[0]]
+            errors = rounding_errors(step, exact)[places[0]]
             return float(errors.max(initial=0, where=np.isfinite(errors)))
     return 0.0
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-#: How many runs measure rounding errors: those of a single run may cancel.
-RUNS = 8
 # Operations whose results are exact.
 _EXACT = {np.maximum, np.minimum, np.fmax, np.fmin, np.negative, np.positive, np.absolute, np.sign, np.copysign}
 # Functions that add products, and are not universal functions.

@@ -101,8 +101,8 @@ def _sample(sketch: Sketch) -> Iterator[str]:
     # A multiple of what most functions divide by, and of what this one does.
     divisors = (re.search(r"% (\d+) ==", each) for each in sketch.requires)
     step = math.lcm(8, *(int(each[1]) for each in divisors if each)) if sketch.requires else 1
-    side = f"max(1, int(elements ** (1 / {max(1, most)})))"
-    yield f"    side = {side if step == 1 else f'{step} * max(1, {side[7:-1]} // {step})'}"
+    root = f"int(elements ** (1 / {max(1, most)}))"
+    yield f"    side = {f'max(1, {root})' if step == 1 else f'{step} * max(1, {root} // {step})'}"
     if names:
         # No two lengths are equal, so that checks find axes that are mistaken for each other.
         lengths = [f"side + {step * more}" if more else "side" for more in range(len(names))]
