@@ -38,9 +38,8 @@ C_TYPES = {"bool": "bool", "float32": "float", "float64": "double"}
 C_TYPES |= {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 #: The parts of the runtime whose functions end with the name of a dtype.
 TYPED = ("contraction", "ordering", "places")
-# How far the compiler optimises parts for which -O3 takes up to three times as long, for nothing: the loops of fused
-# kernels are their own code, and sorting names the loops to unroll.
-_LEVELS = {"fused": ("-O2",), **dict.fromkeys(("ordering", "places"), ("-O2", "-ftree-vectorize"))}
+# -O3 takes up to twice as long, for nothing: the code names the loops to unroll.
+_LEVEL = ("-O2", "-ftree-vectorize")
 
 _INCLUDE = CPP_DEFS / "include"
 
@@ -108,7 +107,7 @@ def _compiled(part: str) -> Path:
     source, *headers = RUNTIME[name]
     typed = (f"-DPK_TYPE={C_TYPES[dtype]}", f"-DPK_TYPED(name)=name##_{dtype}") if dtype else ()
     key = (cache.digest(headers),)
-    flags = ("-fno-exceptions", *_LEVELS.get(name, ("-O3",)), *_vectors(), *typed)
+    flags = ("-fno-exceptions", *_LEVEL, *_vectors(), *typed)
     return toolchain.build_object(name, source, kind="runtime", flags=flags, include=(_INCLUDE,), key=key)
 
 

@@ -60,6 +60,7 @@ void CopyFew(char* __restrict to, const char* __restrict from, Axis axis, Axis f
   const int64_t from_step = kFromPacked ? kFew * kItem : kToPacked ? kItem : axis.from;
   const int64_t to_item = kToPacked ? kItem : few.to, from_item = kFromPacked ? kItem : few.from;
   for (int64_t i = 0; i < axis.length; ++i) {
+#pragma GCC unroll 8
     for (int k = 0; k < kFew; ++k) CopyItem<T>(to + i * to_step + k * to_item, from + i * from_step + k * from_item);
   }
 }

@@ -36,8 +36,11 @@ inline void TurnSquare(char* to, int64_t to_step, const char* from, int64_t from
   using Vector = typename Row<T>::Vector;
   constexpr int kCount = kSquare<sizeof(T)>;
   Vector rows[kCount], next[kCount];
+#pragma GCC unroll 16
   for (int i = 0; i < kCount; ++i) std::memcpy(&rows[i], from + i * from_step, sizeof(Vector));
+#pragma GCC unroll 4
   for (int step = 1; step < kCount; step *= 2) {
+#pragma GCC unroll 8
     for (int i = 0; i < kCount / 2; ++i) {
       const auto all = std::make_integer_sequence<int, kCount>();
       next[2 * i] = Interleaved<0, T>(rows[i], rows[i + kCount / 2], all);
@@ -45,6 +48,7 @@ inline void TurnSquare(char* to, int64_t to_step, const char* from, int64_t from
     }
     std::memcpy(rows, next, sizeof rows);
   }
+#pragma GCC unroll 16
   for (int i = 0; i < kCount; ++i) std::memcpy(to + i * to_step, &rows[i], sizeof(Vector));
 }
 
