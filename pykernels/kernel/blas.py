@@ -102,13 +102,17 @@ def _from_scipy() -> Table:
     global _library
     modules = [_load_module(f"scipy.linalg.cython_{name}") for name in ("blas", "lapack")]
     _library = ctypes.CDLL(modules[0].__file__)
-    name_of = ctypes.pythonapi.PyCapsule_GetName
-    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     found = collections.ChainMap(*(module.__pyx_capi__ for module in modules))
-    capsules = [found[name] for name in _NAMES]
-    return _table([pointer_of(capsule, name_of(capsule)) for capsule in capsules])
+    return _table([address_in(found[name]) for name in _NAMES])
+
+
+def address_in(capsule: Any) -> int:
+    """Return the address that a module publishes for C callers as a capsule."""
+    name_of, address_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    address_of.restype, address_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address: int = address_of(capsule, name_of(capsule))
+    return address
 
 
 def _load_module(name: str) -> types.ModuleType:

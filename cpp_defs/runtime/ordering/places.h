@@ -1,12 +1,12 @@
 // Finds the places of keys in sorted order, by sorting integers that have a key in their upper bits, its place below.
 #pragma once
 
-#include "introsort.h"
 #include "sorting.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace {
@@ -69,16 +69,13 @@ class PlaceFinder {
   // Integers of 64 bits have room for the places of this many keys, and for as many bits of the keys as are dropped.
   static constexpr int64_t kMost = int64_t{1} << 32;
 
-  static int64_t Size(int64_t n) {
-    const int64_t placed = n * sizeof(Placed<int64_t>), room = Room<int64_t>::Size(n) * sizeof(int64_t);
-    return std::max(placed, room);
-  }
+  static int64_t Size(int64_t n) { return Room<int64_t>::Size(n) * static_cast<int64_t>(sizeof(int64_t)); }
   PlaceFinder(char* memory, int64_t n) : memory_(memory), n_(n) {}
 
   // Finds the places of all keys in order, equal ones in theirs; given ranks, which increase, those of a partition.
   template <typename Key>
   void Find(const Key* keys, int64_t* places, const int64_t* ranks = nullptr, int64_t count = 0) const {
-    if (n_ > kMost) return FindBy(keys, places, [](auto* items, int64_t n) { StableSort(items, n); });
+    if (n_ > kMost) return FindByComparing(keys, places);
     const Packing packing(keys, n_);
     if (count == 1 && !packing.is_exact()) return FindBeside(keys, places, *ranks);
     const int64_t n = n_;  // a copy, which places cannot overlap
@@ -91,16 +88,6 @@ class PlaceFinder {
       if (!packing.is_exact()) packing.SortNear(keys, places, room, n);
     }
     for (int64_t i = 0; i < n; ++i) places[i] = packing.PlaceOf(places[i]);
-  }
-
-  // Finds the places where NumPy's introsort puts all keys: it may exchange equal ones.
-  template <typename Key>
-  void FindAsIntroSort(const Key* keys, int64_t* places) const {
-    Find(keys, places);
-    bool has_equal = false;
-    for (int64_t i = 1; i < n_; ++i) has_equal |= keys[places[i - 1]] == keys[places[i]];
-    if (!has_equal) return;
-    FindBy(keys, places, [](auto* items, int64_t n) { IntroSort(items, n, MostSplits(n)); });
   }
 
  private:
@@ -122,12 +109,12 @@ class PlaceFinder {
     }
   }
 
-  template <typename Key, typename Order>
-  void FindBy(const Key* keys, int64_t* places, const Order& order) const {
-    auto* const items = reinterpret_cast<Placed<Key>*>(memory_);
-    for (int64_t i = 0; i < n_; ++i) items[i] = {keys[i], i};
-    order(items, n_);
-    for (int64_t i = 0; i < n_; ++i) places[i] = items[i].place;
+  template <typename Key>
+  void FindByComparing(const Key* keys, int64_t* places) const {
+    std::iota(places, places + n_, 0);
+    std::sort(places, places + n_, [keys](int64_t i, int64_t k) {
+      return keys[i] != keys[k] ? keys[i] < keys[k] : i < k;
+    });
   }
 
   char* memory_;

@@ -109,6 +109,7 @@ def compile_kernel(
             scalar_math=tuple(sorted(math.scalar_math.union(*(facts.scalar_math for facts in fused)))),
             instruction_set=target.instruction_set().name,
             blas=uses_blas,
+            argsort=tuple(name.removeprefix("pk_argsort_") for name in undefined if name.startswith("pk_argsort_")),
             slower=slower,
             slower_from=_LARGE if slower else 0,
             # float16 and bfloat16 results are computed in separate arrays, and then written to the outputs as a whole.

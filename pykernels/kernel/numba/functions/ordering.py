@@ -109,19 +109,9 @@ def _sort_method(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, st
 
 
 @functools.cache
-def _ties_as_introsort(dtype: np.dtype) -> bool:
-    """Whether NumPy's argsort puts equal elements of a dtype where introsort does.
-
-    It does so for bytes; for other dtypes it may have vector code, depending on its version and the processor.
-    """
-    numbers = np.arange(1000) % 7 < 3
-    return np.array_equal(np.argsort(numbers.astype(dtype)), np.argsort(numbers.astype(np.int8)))
-
-
-@functools.cache
 def places_finder(dtype: np.dtype, *, is_stable: bool) -> Any:
     """Return a function that finds the places of sorted elements along an axis of contiguous arrays of a dtype."""
-    function, keeps_order = f"pk_argsort_{dtype}", int(is_stable or not _ties_as_introsort(dtype))
+    function, keeps_order = f"pk_argsort_{dtype}", int(is_stable)
 
     @compiled
     def argsort(a: Any, axis: Any) -> Any:
