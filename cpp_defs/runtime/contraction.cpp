@@ -165,7 +165,7 @@ struct Products {
                      &zero, at.out);
       } else if (is_half && at.a == at.b) {
         // A matrix times its transpose is symmetric: half of it is the other half.
-        pk_syrk_of(kKind, 'u', a.is_turned ? 'n' : 't', n, k, &one, at.a, a.step, &zero, at.out, out_step);
+        pk_syrk_of(kKind, 'l', a.is_turned ? 'n' : 't', n, k, &one, at.a, a.step, &zero, at.out, out_step);
         Mirror(reinterpret_cast<T*>(at.out), n, out_step);
       } else {
         // The columns of Fortran's matrices are contiguous: this is the transposed product.
@@ -176,13 +176,13 @@ struct Products {
     return Outcome::kDone;
   }
 
-  // Copies what is below the diagonal of a square matrix to the place across it, block by block.
+  // Copies what is above the diagonal of a square matrix to the place across it, block by block.
   static void Mirror(T* matrix, int64_t n, int64_t step) {
     constexpr int64_t kBlock = 16;
     for (int64_t top = 0; top < n; top += kBlock) {
       for (int64_t left = 0; left <= top; left += kBlock) {
         for (int64_t i = top; i < std::min(top + kBlock, n); ++i) {
-          for (int64_t j = left; j < std::min(left + kBlock, i); ++j) matrix[j * step + i] = matrix[i * step + j];
+          for (int64_t j = left; j < std::min(left + kBlock, i); ++j) matrix[i * step + j] = matrix[j * step + i];
         }
       }
     }

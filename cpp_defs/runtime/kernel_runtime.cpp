@@ -267,14 +267,14 @@ __attribute__((visibility("default"))) void pk_kernel_set_blas(const pk_blas* fu
   blas = &handed_over;
 }
 
-static int AtLeastOne(std::intptr_t n) { return n > 0 ? static_cast<int>(n) : 1; }
+static pk_integer AtLeastOne(std::int64_t n) { return n > 0 ? n : 1; }
 
 int numba_xxgemm(char kind, char transa, char transb, std::intptr_t m, std::intptr_t n, std::intptr_t k,
                  const void* alpha, const void* a, std::intptr_t lda, const void* b, std::intptr_t ldb,
                  const void* beta, void* c, std::intptr_t ldc) {
   if (m == 0 || n == 0) return 0;
-  const int rows = static_cast<int>(m), columns = static_cast<int>(n), inner = static_cast<int>(k);
-  const int stride_a = AtLeastOne(lda), stride_b = AtLeastOne(ldb), stride_c = AtLeastOne(ldc);
+  const pk_integer rows = m, columns = n, inner = k;
+  const pk_integer stride_a = AtLeastOne(lda), stride_b = AtLeastOne(ldb), stride_c = AtLeastOne(ldc);
   const pk_gemm gemm = kind == 's' ? blas->sgemm : blas->dgemm;
   gemm(&transa, &transb, &rows, &columns, &inner, alpha, a, &stride_a, b, &stride_b, beta, c, &stride_c);
   return 0;
@@ -288,14 +288,14 @@ int numba_xxgemv(char kind, char trans, std::intptr_t m, std::intptr_t n, const 
     std::memset(y, 0, static_cast<std::size_t>(length) * (kind == 's' ? sizeof(float) : sizeof(double)));
     return 0;
   }
-  const int rows = static_cast<int>(m), columns = static_cast<int>(n), stride = AtLeastOne(lda), one = 1;
+  const pk_integer rows = m, columns = n, stride = AtLeastOne(lda), one = 1;
   const pk_gemv gemv = kind == 's' ? blas->sgemv : blas->dgemv;
   gemv(&trans, &rows, &columns, alpha, a, &stride, x, &one, beta, y, &one);
   return 0;
 }
 
 int numba_xxdot(char kind, char /*conjugate*/, std::intptr_t n, const void* x, const void* y, void* result) {
-  const int length = static_cast<int>(n), one = 1;
+  const pk_integer length = n, one = 1;
   if (kind == 's') {
     *static_cast<float*>(result) = blas->sdot(&length, x, &one, y, &one);
   } else {
@@ -307,17 +307,21 @@ int numba_xxdot(char kind, char /*conjugate*/, std::intptr_t n, const void* x, c
 // Computes a triangle of the product of a matrix and its transpose.
 void pk_syrk_of(char kind, char triangle, char form, std::int64_t n, std::int64_t k, const void* alpha, const void* a,
                 std::int64_t step, const void* beta, void* c, std::int64_t c_step) {
-  const int size = static_cast<int>(n), inner = static_cast<int>(k);
-  const int stride_a = AtLeastOne(step), stride_c = AtLeastOne(c_step);
+  const pk_integer stride_a = AtLeastOne(step), stride_c = AtLeastOne(c_step);
   const pk_syrk syrk = kind == 's' ? blas->ssyrk : blas->dsyrk;
-  syrk(&triangle, &form, &size, &inner, alpha, a, &stride_a, beta, c, &stride_c);
+  syrk(&triangle, &form, &n, &k, alpha, a, &stride_a, beta, c, &stride_c);
 }
 
 // Factors a square matrix of float64, and returns 0; the number of a pivot that is 0 if the matrix is singular.
-int pk_getrf_of(std::int64_t n, double* a, int* pivots) {
-  const int size = static_cast<int>(n), stride = AtLeastOne(n);
-  int info = 0;
-  blas->dgetrf(&size, &size, a, &stride, pivots, &info);
+pk_integer pk_getrf_of(std::int64_t n, double* a, std::int64_t* pivots) {
+  const pk_integer stride = AtLeastOne(n);
+  pk_integer info = 0;
+  blas->dgetrf(&n, &n, a, &stride, pivots, &info);
+  for (std::int64_t i = n - 1; i >= 0 && blas->integer_bytes == sizeof(std::int32_t); --i) {
+    std::int32_t pivot;
+    std::memcpy(&pivot, reinterpret_cast<char*>(pivots) + i * sizeof pivot, sizeof pivot);
+    pivots[i] = pivot;
+  }
   return info;
 }
 

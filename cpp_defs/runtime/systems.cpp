@@ -11,7 +11,7 @@ extern "C" {
 int numba_xxgemm(char kind, char transa, char transb, std::intptr_t m, std::intptr_t n, std::intptr_t k,
                  const void* alpha, const void* a, std::intptr_t lda, const void* b, std::intptr_t ldb,
                  const void* beta, void* c, std::intptr_t ldc);
-int pk_getrf_of(std::int64_t n, double* a, int* pivots);
+std::int64_t pk_getrf_of(std::int64_t n, double* a, std::int64_t* pivots);
 }
 
 namespace {
@@ -101,7 +101,7 @@ void Solve(const Factors& factors, double* sides, int64_t step, int64_t rows) {
 // Solves `count` systems of n equations for k right-hand sides each, which become the solutions. The columns of the
 // matrices are contiguous, which become their factors, and the rows of the sides. Notes whether a matrix is singular.
 // Returns 0 if the systems are too large.
-extern "C" int pk_solve(double* matrices, double* sides, int* pivots, bool* is_singular, int64_t count, int64_t n,
+extern "C" int pk_solve(double* matrices, double* sides, int64_t* pivots, bool* is_singular, int64_t count, int64_t n,
                         int64_t k) {
   if (std::max(n, k) > INT_MAX) return 0;
   for (int64_t i = 0; i < count; ++i, matrices += n * n, sides += n * k) {

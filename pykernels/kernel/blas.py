@@ -1,7 +1,7 @@
-"""Provide the BLAS and LAPACK functions that compiled kernels call: from the framework's library, else from SciPy's.
+"""Provide the BLAS and LAPACK functions that compiled kernels call: the framework's, else NumPy's, else SciPy's.
 
 Two BLAS libraries with thread pools compete for cores, and a small product can take many times as long. So a framework
-with a BLAS of its own offers it here, and kernels share its threads.
+with a BLAS of its own offers it here, and kernels share its threads. NumPy's is in the process in any case.
 """
 
 from __future__ import annotations
@@ -9,18 +9,23 @@ from __future__ import annotations
 import collections
 import contextlib
 import ctypes
+import functools
 import importlib
 import importlib.machinery
 import importlib.util
+import itertools
 import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pykernels.base import locks
+from pykernels.kernel.c_interfaces import address_in, numpy_extension
 
-#: The members of ``pk_blas`` (pykernels/blas.h).
+#: The functions among the members of ``pk_blas`` (pykernels/blas.h).
 _NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot", "ssyrk", "dsyrk", "dgetrf")
+# How Fortran's functions are named, and the bytes of their integers.
+_SPELLINGS = (("scipy_{}_64_", 8), ("{}_64_", 8), ("scipy_{}_", 4), ("{}_", 4))
 
 Table: TypeAlias = "ctypes.Array[ctypes.c_void_p]"
 
@@ -35,7 +40,7 @@ _watchers: list[Callable[[int, int], None]] = []
 def attach(kernel: ctypes.CDLL) -> None:
     """Give a loaded kernel its matrix products."""
     with _lock:
-        kernel.pk_kernel_set_blas(_preferred or _from_scipy())
+        kernel.pk_kernel_set_blas(_preferred or _default())
         _attached.append(kernel)
         if len(_attached) == 1:
             _pass_threads()
@@ -58,9 +63,9 @@ def watch_threads(watcher: Callable[[int, int], None]) -> None:
 
 def _pass_threads() -> None:
     addresses = (0, 0)
-    for prefix in ("scipy_openblas", "openblas"):
+    for prefix, suffix in itertools.product(("scipy_openblas", "openblas"), ("64_", "")):
         with contextlib.suppress(AttributeError):
-            get, set_ = (getattr(_library, f"{prefix}_{verb}_num_threads") for verb in ("get", "set"))
+            get, set_ = (getattr(_library, f"{prefix}_{verb}_num_threads{suffix}") for verb in ("get", "set"))
             addresses = (_address(get), _address(set_))
             break
     for watcher in _watchers:
@@ -77,15 +82,14 @@ def prefer(library: ctypes.CDLL) -> bool:
     Returns
     -------
     bool
-        Whether it has all functions, under their Fortran names and with 32-bit integers; if not, nothing changes.
+        Whether it has all functions, under one of their usual names; if not, nothing changes.
     """
     global _library, _preferred
-    try:
-        addresses = [ctypes.cast(getattr(library, f"{name}_"), ctypes.c_void_p).value for name in _NAMES]
-    except AttributeError:
+    table = _table_of(library)
+    if table is None:
         return False
     with _lock:
-        _preferred, _library = _table(addresses), library
+        _preferred, _library = table, library
         for kernel in _attached:
             kernel.pk_kernel_set_blas(_preferred)
         if _attached:
@@ -93,8 +97,24 @@ def prefer(library: ctypes.CDLL) -> bool:
     return True
 
 
-def _table(addresses: Sequence[int | None]) -> Table:
-    return (ctypes.c_void_p * len(_NAMES))(*addresses)
+def _table_of(library: ctypes.CDLL) -> Table | None:
+    """Return the addresses of a library's functions, or of those of one that it depends on; None if one is missing."""
+    for spelling, integer_bytes in _SPELLINGS:
+        with contextlib.suppress(AttributeError):
+            return _table([_address(getattr(library, spelling.format(name))) for name in _NAMES], integer_bytes)
+    return None
+
+
+def _table(addresses: Sequence[int], integer_bytes: int) -> Table:
+    return (ctypes.c_void_p * (len(_NAMES) + 1))(*addresses, integer_bytes)
+
+
+@functools.cache
+def _default() -> Table:
+    """Return the addresses of the functions that NumPy calls; of SciPy's if this NumPy has no BLAS."""
+    global _library
+    _library = ctypes.CDLL(numpy_extension().__file__)
+    return _table_of(_library) or _from_scipy()
 
 
 def _from_scipy() -> Table:
@@ -103,16 +123,7 @@ def _from_scipy() -> Table:
     modules = [_load_module(f"scipy.linalg.cython_{name}") for name in ("blas", "lapack")]
     _library = ctypes.CDLL(modules[0].__file__)
     found = collections.ChainMap(*(module.__pyx_capi__ for module in modules))
-    return _table([address_in(found[name]) for name in _NAMES])
-
-
-def address_in(capsule: Any) -> int:
-    """Return the address that a module publishes for C callers as a capsule."""
-    name_of, address_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    address_of.restype, address_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    address: int = address_of(capsule, name_of(capsule))
-    return address
+    return _table([address_in(found[name]) for name in _NAMES], 4)
 
 
 def _load_module(name: str) -> types.ModuleType:

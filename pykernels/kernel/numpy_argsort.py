@@ -7,12 +7,11 @@ The order of equal elements depends on NumPy's version, the dtype and the proces
 from __future__ import annotations
 
 import ctypes
-import importlib
 from collections.abc import Iterable
 
 import numpy as np
 
-from pykernels.kernel.blas import address_in
+from pykernels.kernel.c_interfaces import address_in, numpy_extension
 
 # The place of `_PyDataType_GetArrFuncs` in the C interface of NumPy 2.
 _GET_FUNCTIONS = 365
@@ -37,8 +36,7 @@ def _functions_of(dtype: np.dtype) -> ctypes._Pointer[ctypes.c_void_p] | None:
     if version == 1:
         return pointers.from_address(id(dtype) + _FUNCTIONS)
     if version == 2:
-        interface = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
-        functions = ctypes.cast(address_in(interface), pointers)
+        functions = ctypes.cast(address_in(numpy_extension()._ARRAY_API), pointers)
         get = ctypes.PYFUNCTYPE(pointers, ctypes.py_object)(functions[_GET_FUNCTIONS] or 0)
         table: ctypes._Pointer[ctypes.c_void_p] = get(dtype)
         return table

@@ -133,9 +133,9 @@ void MultiplyRows(Index m, Index n, Index k, T alpha, Matrix<T> a, Matrix<T> b, 
 
 // Computes a product of op(A)[rows, inner] and op(B)[inner, columns] in Fortran's layout, with contiguous columns.
 template <typename T>
-void Gemm(const char* a_form, const char* b_form, const int* rows, const int* columns, const int* inner,
-          const void* alpha, const void* a, const int* a_step, const void* b, const int* b_step, const void* beta,
-          void* c, const int* c_step) {
+void Gemm(const char* a_form, const char* b_form, const pk_integer* rows, const pk_integer* columns, const pk_integer* inner,
+          const void* alpha, const void* a, const pk_integer* a_step, const void* b, const pk_integer* b_step, const void* beta,
+          void* c, const pk_integer* c_step) {
   const auto transposed = [](const char* form) { return *form != 'n' && *form != 'N'; };
   // The rows of the product are not contiguous, but those of its transpose are, so compute the transpose.
   const auto matrix = [](const void* data, Index step, bool is_transposed) {
@@ -163,8 +163,8 @@ T Dot(Index n, const T* x, Index x_step, const T* y, Index y_step) {
 }
 
 template <typename T>
-void Gemv(const char* form, const int* rows, const int* columns, const void* alpha, const void* a, const int* a_step,
-          const void* x, const int* x_step, const void* beta, void* y, const int* y_step) {
+void Gemv(const char* form, const pk_integer* rows, const pk_integer* columns, const void* alpha, const void* a, const pk_integer* a_step,
+          const void* x, const pk_integer* x_step, const void* beta, void* y, const pk_integer* y_step) {
   const T *matrix = static_cast<const T*>(a), *from = static_cast<const T*>(x);
   const T factor = *static_cast<const T*>(alpha), kept = *static_cast<const T*>(beta);
   T* to = static_cast<T*>(y);
@@ -181,29 +181,29 @@ void Gemv(const char* form, const int* rows, const int* columns, const void* alp
 }
 
 template <typename T>
-T DotProduct(const int* n, const void* x, const int* x_step, const void* y, const int* y_step) {
+T DotProduct(const pk_integer* n, const void* x, const pk_integer* x_step, const void* y, const pk_integer* y_step) {
   return Dot<T>(*n, static_cast<const T*>(x), *x_step, static_cast<const T*>(y), *y_step);
 }
 
 // Computes the product of a matrix and its transpose, of which callers need a triangle.
 template <typename T>
-void Syrk(const char* /*triangle*/, const char* form, const int* n, const int* inner, const void* alpha, const void* a,
-          const int* a_step, const void* beta, void* c, const int* c_step) {
+void Syrk(const char* /*triangle*/, const char* form, const pk_integer* n, const pk_integer* inner, const void* alpha, const void* a,
+          const pk_integer* a_step, const void* beta, void* c, const pk_integer* c_step) {
   const bool is_plain = *form == 'n' || *form == 'N';
   Gemm<T>(is_plain ? "n" : "t", is_plain ? "t" : "n", n, n, inner, alpha, a, a_step, a, a_step, beta, c, c_step);
 }
 
 // Factors a matrix with contiguous columns, and notes by which row each one was replaced, counted from 1.
-void Getrf(const int* rows, const int* columns, void* a, const int* a_step, int* pivots, int* info) {
+void Getrf(const pk_integer* rows, const pk_integer* columns, void* a, const pk_integer* a_step, void* pivots, pk_integer* info) {
   *info = 0;
   const auto column = [&](Index j) { return static_cast<double*>(a) + j * *a_step; };
   for (Index k = 0; k < std::min(*rows, *columns); ++k) {
     double* const pivot_column = column(k);
     const auto is_less = [](double x, double y) { return std::abs(x) < std::abs(y); };
     const Index pivot = std::max_element(pivot_column + k, pivot_column + *rows, is_less) - pivot_column;
-    pivots[k] = static_cast<int>(pivot + 1);
+    static_cast<pk_integer*>(pivots)[k] = pivot + 1;
     if (pivot_column[pivot] == 0) {
-      if (*info == 0) *info = static_cast<int>(k + 1);
+      if (*info == 0) *info = k + 1;
       continue;
     }
     for (Index j = 0; j < *columns; ++j) std::swap(column(j)[k], column(j)[pivot]);
@@ -219,4 +219,4 @@ void Getrf(const int* rows, const int* columns, void* a, const int* a_step, int*
 
 extern "C" const pk_blas pk_library_blas = {
     Gemm<float>,      Gemm<double>, Gemv<float>,  Gemv<double>, DotProduct<float>,
-    DotProduct<double>, Syrk<float>, Syrk<double>, Getrf};
+    DotProduct<double>, Syrk<float>, Syrk<double>, Getrf, sizeof(pk_integer)};

@@ -1,24 +1,29 @@
 // What compiled kernels call of BLAS and LAPACK, matrix products and the factors of matrices: with Fortran's calling
-// convention and 32-bit integers.
+// convention. Integers have 64 bits; a library whose integers have 32 reads the lower half, which comes first.
 #pragma once
+
+#include <cstdint>
 
 extern "C" {
 
-typedef void (*pk_gemm)(const char*, const char*, const int*, const int*, const int*, const void*, const void*,
-                        const int*, const void*, const int*, const void*, void*, const int*);
-typedef void (*pk_gemv)(const char*, const int*, const int*, const void*, const void*, const int*, const void*,
-                        const int*, const void*, void*, const int*);
-typedef void (*pk_syrk)(const char*, const char*, const int*, const int*, const void*, const void*, const int*,
-                        const void*, void*, const int*);
-typedef void (*pk_getrf)(const int*, const int*, void*, const int*, int*, int*);
+typedef std::int64_t pk_integer;
+typedef void (*pk_gemm)(const char*, const char*, const pk_integer*, const pk_integer*, const pk_integer*, const void*,
+                        const void*, const pk_integer*, const void*, const pk_integer*, const void*, void*,
+                        const pk_integer*);
+typedef void (*pk_gemv)(const char*, const pk_integer*, const pk_integer*, const void*, const void*, const pk_integer*,
+                        const void*, const pk_integer*, const void*, void*, const pk_integer*);
+typedef void (*pk_syrk)(const char*, const char*, const pk_integer*, const pk_integer*, const void*, const void*,
+                        const pk_integer*, const void*, void*, const pk_integer*);
+typedef void (*pk_getrf)(const pk_integer*, const pk_integer*, void*, const pk_integer*, void*, pk_integer*);
 
 struct pk_blas {
   pk_gemm sgemm, dgemm;
   pk_gemv sgemv, dgemv;
-  float (*sdot)(const int*, const void*, const int*, const void*, const int*);
-  double (*ddot)(const int*, const void*, const int*, const void*, const int*);
+  float (*sdot)(const pk_integer*, const void*, const pk_integer*, const void*, const pk_integer*);
+  double (*ddot)(const pk_integer*, const void*, const pk_integer*, const void*, const pk_integer*);
   pk_syrk ssyrk, dsyrk;
   pk_getrf dgetrf;
+  pk_integer integer_bytes;  // of the library's integers: dgetrf writes several
 };
 
 // A library that runs without Python links its own BLAS. Otherwise the loader of a kernel provides one.

@@ -27,12 +27,12 @@ def test_products_with_the_transpose_and_factors(tmp_path: Path) -> None:
     }
     a, product = RNG.standard_normal((5, 3)), np.zeros((5, 5))
     one, zero, n, k = (
-        ctypes.byref(each) for each in (ctypes.c_double(1), ctypes.c_double(0), ctypes.c_int(5), ctypes.c_int(3))
+        ctypes.byref(each) for each in (ctypes.c_double(1), ctypes.c_double(0), ctypes.c_int64(5), ctypes.c_int64(3))
     )
     functions["dsyrk"](b"u", b"t", n, k, one, a.ctypes.data, k, zero, product.ctypes.data, n)
     np.testing.assert_allclose(np.tril(product), np.tril(a @ a.T))
     for matrix, singular in ((RNG.standard_normal((5, 5)), 0), (np.ones((5, 5)), 2)):
-        factors, pivots, info = matrix.T.copy(), np.zeros(5, np.int32), ctypes.c_int(-1)
+        factors, pivots, info = matrix.T.copy(), np.zeros(5, np.int64), ctypes.c_int64(-1)
         functions["dgetrf"](n, n, factors.ctypes.data, n, pivots.ctypes.data, ctypes.byref(info))
         rows = np.arange(5)
         for at, pivot in enumerate(pivots - 1):

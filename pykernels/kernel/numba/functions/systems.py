@@ -48,7 +48,7 @@ def solve(a: Any, b: Any) -> Any:
         stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         factors, made = _copied(left, (*stack, n, n)), _copied(right, (*stack, n, sides))
         count = factors.size // max(n * n, 1)
-        pivots, is_singular = np.empty(n, np.int32), np.zeros(1, np.bool_)
+        pivots, is_singular = np.empty(n, np.int64), np.zeros(1, np.bool_)
         call_runtime("pk_solve", factors, made, pivots, is_singular, count, n, sides)
         if is_singular[0]:
             raise ValueError("a singular matrix")
