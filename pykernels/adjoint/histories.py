@@ -76,8 +76,8 @@ def with_histories(
     made = list(statements)
     for (of, line, variable), value in histories.items():
         if of is function:
-            name = next(name for name in _names(variable) if name not in {*taken, *stored(made), *loaded(made)})
-            made = list(_kept(made, line, variable, name, value, later))
+            names = _Names({*taken, *stored(made), *loaded(made)})
+            made = list(_kept(made, line, variable, value, names, later))
     return made
 
 
@@ -95,38 +95,49 @@ def may_keep(loop: ast.For, variable: str, value: Any) -> bool:
     )
 
 
-def _names(variable: str) -> Iterator[str]:
-    names = (f"{variable}s{number or ''}" for number in itertools.chain([0], itertools.count(2)))
-    return (name for name in names if not keyword.iskeyword(name))
+class _Names:
+    """New names, none of which is taken."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+
+    def new(self, name: str) -> str:
+        """Return a name, with a number behind it if it is taken."""
+        names = (f"{name}{number or ''}" for number in itertools.chain([0], itertools.count(2)))
+        found = next(each for each in names if each not in self._taken and not keyword.iskeyword(each))
+        self._taken.add(found)
+        return found
 
 
 def _kept(
-    statements: Sequence[ast.stmt], line: int, variable: str, name: str, value: Any, later: Sequence[ast.stmt]
+    statements: Sequence[ast.stmt], line: int, variable: str, value: Any, names: _Names, later: Sequence[ast.stmt]
 ) -> Iterator[ast.stmt]:
     for statement in statements:
         others = [*(each for each in statements if each is not statement), *later]
         if isinstance(statement, ast.For) and statement.lineno == line:
-            yield from _with_history(statement, variable, name, value, is_read=variable in loaded(others))
+            yield from _with_history(statement, variable, value, names, is_read=variable in loaded(others))
         elif isinstance(statement, (ast.For, ast.If)):
             made = copy.copy(statement)
-            made.body = list(_kept(statement.body, line, variable, name, value, others))
-            made.orelse = list(_kept(statement.orelse, line, variable, name, value, others))
+            made.body = list(_kept(statement.body, line, variable, value, names, others))
+            made.orelse = list(_kept(statement.orelse, line, variable, value, names, others))
             yield made
         else:
             yield statement
 
 
-def _with_history(loop: ast.For, variable: str, name: str, value: Any, *, is_read: bool) -> Iterator[ast.stmt]:
+def _with_history(loop: ast.For, variable: str, value: Any, names: _Names, *, is_read: bool) -> Iterator[ast.stmt]:
+    name = names.new(f"{variable}s")
     if isinstance(loop.target, ast.Name) and loop.target.id == "_":
+        turn = ast.Name(names.new("turn"), ast.Load())
         loop = copy.copy(loop)
-        loop.target = ast.Name("turn", ast.Store())
+        loop.target, loop.body = _stored(turn), [renamed(each, {"_": turn}) for each in loop.body]
     bounds = _bounds(loop)
     assert bounds is not None
     before, after, length = bounds
     array = np.asarray(value)
     shape = f"({ast.unparse(length)},) + {variable}.shape, {variable}.dtype" if array.ndim else ast.unparse(length)
     kind = ", np.int64" if not array.ndim and array.dtype.kind != "f" else ""
-    temporary = (ast.Name(f"{name}_{number}", ast.Load()) for number in itertools.count(1))
+    temporary = (ast.Name(names.new(f"{name}_{number}"), ast.Load()) for number in itertools.count(1))
     body = _turn(loop.body, variable, _element(name, before), _element(name, after), temporary)
     made = [*ast.parse(f"{name} = np.empty({shape}{kind})\n{name}[0] = {variable}").body]
     made.append(ast.For(loop.target, loop.iter, body, []))

@@ -272,6 +272,17 @@ for _ in range(20):
 """,
         "u[:, None] * k * v",
     ),
+    "names that are taken, and a loop that reads _": (
+        "x",
+        [array(3)],
+        """\
+turn, us, u = 3, x * 2, x
+for _ in range(4):
+    u = np.sin(u) * (_ + turn)
+    u = u + us
+""",
+        "u * us",
+    ),
     "states backwards": (
         "x",
         [array(6)],
