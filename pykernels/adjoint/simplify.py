@@ -80,6 +80,9 @@ def _multiply(read: Read, a: Node, b: Node) -> Node | None:
             return read("-(a * b)", a=minus if one is a else a, b=minus if one is b else b)
         if _is_quotient(other) and other.operands[0].number == 1:
             return read("a / b", a=one, b=other.operands[1])
+        whole = _whole(read, one, other)
+        if whole is not None:
+            return whole
         factor, numerator = _factor(one), other.operands[0].number if _is_quotient(other) else None
         if factor is not None and numerator is not None:
             return read("n * a / b", n=read(repr(factor * numerator)), a=one.operands[1], b=other.operands[1])
@@ -96,6 +99,24 @@ def _multiply(read: Read, a: Node, b: Node) -> Node | None:
     if a.number is not None and b.op == "multiply":
         return read("n * a * b", n=a, a=b.operands[0], b=b.operands[1])
     return None
+
+
+def _whole(read: Read, node: Node, divisor: Node) -> Node | None:
+    """Return what a node divides by `divisor`: ``a`` for ``a / divisor``, and ``a * b`` for ``a / divisor * b``.
+
+    That is finite where the divisor is 0 or infinite.
+    """
+    whole = None
+    if _is_quotient(node) and node.operands[1] is divisor:
+        whole = node.operands[0]
+    elif node.op == "multiply":
+        for at in (0, 1):
+            factor = _whole(read, node.operands[at], divisor)
+            if factor is not None:
+                left, right = (factor, node.operands[1]) if at == 0 else (node.operands[0], factor)
+                whole = read("a * b", a=left, b=right)
+                break
+    return whole if whole is not None and (whole.shapes, whole.dtypes) == (node.shapes, node.dtypes) else None
 
 
 def _coefficient(read: Read, node: Node) -> tuple[Node, Node] | None:

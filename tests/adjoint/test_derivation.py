@@ -230,6 +230,12 @@ def written_out(args):  # type: ignore[no-untyped-def]
     return x
 
 
+def normal_loss(args):  # type: ignore[no-untyped-def]
+    x, t = args
+    v = np.exp(t)
+    return t + x * x / v
+
+
 def two_results(args):  # type: ignore[no-untyped-def]
     (x,) = args
     y = x * x
@@ -257,6 +263,13 @@ CODE = [
     ),
     (log_softmax, ["x"], ANY, "y, dy = args\nreturn dy - np.exp(y) * np.sum(dy, axis=-1, keepdims=True)"),
     (log_sum_exp, ["x"], ANY, "x, y, dy = args\nreturn dy[..., None] * np.exp(x - y[..., None])"),
+    # Not `x * x / v / v * v`, which is NaN where exp overflows.
+    (
+        normal_loss,
+        ["x", "t"],
+        [([array(3), array(3)], {})],
+        "x, t, dy = args\nv = np.exp(t)\ndx = 2 * (dy / v) * x\ndt = dy - dy * (x * x / v)\nreturn dx, dt",
+    ),
     # Elements are compared with the extreme one of those that are computed, since `y` may be rounded differently.
     (
         peak,
