@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,12 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_program_is_run_as_it_is(tmp_path: Path) -> None:
     done = python("-m", "pykernels", "run", "sh", "-c", 'echo "$0 $1"; exit 3', "--help", "-v", cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (3, "--help -v\n", "")
+
+
+@pytest.mark.parametrize("name", [sys.executable, "python"])
+def test_a_python_runs_scripts_as_this_one_does(tmp_path: Path, name: str) -> None:
+    (tmp_path / "script.py").write_text("import sys, popxl\nprint(popxl.__name__, sys.argv)\n")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    done = python("-m", "pykernels", "run", name, "script.py", "--x", cwd=tmp_path, PATH=path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "pykernels.vendors.popxl ['script.py', '--x']\n"

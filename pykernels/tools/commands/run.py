@@ -9,6 +9,7 @@ import importlib.machinery
 import importlib.util
 import io
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -28,10 +29,16 @@ _PROVIDED = {
     "poprt": "pykernels.vendors.poprt",
     "popxl": "pykernels.vendors.popxl",
     "torch_neuronx": "pykernels.vendors.neuron",
+    "torch_xla": "pykernels.vendors.neuron.torch_xla",
 }
 
 #: The programs that scripts can run even if they are not installed, and our module in place of each.
 _PROGRAMS = {"poprt": "poprt.cli"}
+# Commands that compile, or may do so.
+_COMPILERS = re.compile(
+    r"(?:^|[\s/;&|'\"])(?:make|cmake|ninja|cc|gcc|c\+\+|g\+\+|clang|clang\+\+|bash|[\w.-]+\.sh)(?:-\d+)?(?=$|[\s;&|'\"])"
+)
+_PYTHON = re.compile(r"python[\d.]*")
 
 
 def add(commands: Any) -> None:
@@ -70,8 +77,9 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if options.module:
         _set_first_path(os.getcwd())
         _check_hidden(arguments[0])
-    elif not os.path.isfile(arguments[0]):
+    elif not _is_script(arguments[0]):
         return _run_program(arguments)
+    sys.addaudithook(_CompilerHook())
     sys.argv = arguments
     try:
         (_run_module if options.module else _run_script)(arguments[0])
@@ -94,15 +102,27 @@ def _run_script(script: str) -> None:
     exec(code, vars(main))
 
 
+def _is_script(path: str) -> bool:
+    """Whether a path is a file of Python code: neither machine code nor a script for another interpreter."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        first = file.readline(256)
+    return not first.startswith(b"\x7fELF") and (not first.startswith(b"#!") or b"python" in first)
+
+
 def _run_program(arguments: list[str]) -> int:
     if shutil.which(arguments[0]) is None:
         raise LoadError(f"{arguments[0]} is neither a script nor a program")
+    program, *rest = arguments
+    if _PYTHON.fullmatch(os.path.basename(program)) and rest and (rest[0] == "-m" or _is_script(rest[0])):
+        arguments = [program, "-m", "pykernels", "run", *rest]
     code = subprocess.call(arguments, env={**os.environ, **_compiler_environment(arguments[0])})
     return 128 - code if code < 0 else code  # shells encode signals in this way
 
 
 def _compiler_environment(program: str) -> dict[str, str]:
-    """Return the variables by which compilers that a program calls find pykernels' PopART."""
+    """Return the variables by which compilers that a program or a command calls find pykernels' PopART."""
     if program in _PROGRAMS:
         return {}
     from pykernels.vendors.popart import build  # imported here: few scripts need it
@@ -112,6 +132,24 @@ def _compiler_environment(program: str) -> dict[str, str]:
     except (BuildError, CacheError) as error:
         complain(f"{program} runs without PopART's headers and library: {error}")
         return {}
+
+
+class _CompilerHook:
+    """An audit hook that lets compilers which a script calls find pykernels' PopART, from the first one on."""
+
+    def __init__(self) -> None:
+        self._is_done = False
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Set the variables if the event is the start of a compiler, or of a tool that may call one."""
+        if self._is_done or event not in ("os.system", "subprocess.Popen"):
+            return
+        # The arguments of subprocess.Popen are the program, its arguments, the folder and the environment.
+        command, environment = (arguments[0], None) if event == "os.system" else (arguments[1], arguments[3])
+        words = [command] if isinstance(command, (str, bytes, os.PathLike)) else command
+        if environment is None and _COMPILERS.search(" ".join(map(os.fsdecode, words))):
+            self._is_done = True  # before a compiler of our own is called
+            os.environ.update(_compiler_environment(" ".join(map(os.fsdecode, words))))
 
 
 def _run_module(name: str) -> None:

@@ -20,6 +20,7 @@ import oneflow as flow
 from oneflow.framework import function_util, id_util
 
 from pykernels.base.errors import CallError
+from pykernels.base.refusals import MissingName
 from pykernels.call.builder import user_op_builder
 from pykernels.load.module import custom_op_module
 from pykernels.vendors.oneflow_legacy import checkpoint, layers, math, nn, optimizer, regularizers, scope, typing
@@ -27,13 +28,32 @@ from pykernels.vendors.oneflow_legacy.config import Config, enable_eager_executi
 from pykernels.vendors.oneflow_legacy.job import clear_default_session, global_function
 from pykernels.vendors.oneflow_legacy.variables import get_variable
 from pykernels.vendors.oneflow_legacy.watch import watch, watch_diff
-from pykernels.vendors.providing import public
+from pykernels.vendors.providing import missing, public
 
 
 def _add(owner: Any, **names: Any) -> None:
     for name, value in names.items():
         if not hasattr(owner, name):
             setattr(owner, name, value)
+
+
+def _name_old(owner: types.ModuleType, place: str, *names: str) -> None:
+    """Let a module of OneFlow say which old names there are, if it lacks one."""
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise MissingName(
+            f"OneFlow {flow.__version__} has no {place}.{name}, and {__name__} adds only {', '.join(sorted(names))}"
+        )
+
+    _add(owner, __getattr__=__getattr__)
+
+
+def _namespace(place: str, **names: Any) -> types.ModuleType:
+    made = types.ModuleType(place)
+    vars(made).update(names, __getattr__=missing(place, names, __name__))
+    return made
 
 
 #: The kinds of initializers, which OneFlow lacks since version 0.9.
@@ -69,32 +89,34 @@ with warnings.catch_warnings():
 
 _add(flow.experimental, custom_op_module=custom_op_module)
 _add(flow.nn, **public(nn))
+_name_old(flow.nn, "flow.nn", *public(nn))
 _add(flow, **{f"{kind}_initializer": functools.partial(_refuse_initializer, kind) for kind in _INITIALIZERS})
-_add(
-    flow,
-    FixedTensorDef=typing.Numpy.Placeholder,
-    MirroredTensorDef=typing.ListNumpy.Placeholder,
-    checkpoint=types.SimpleNamespace(get=checkpoint.get, save=checkpoint.save),
-    clear_default_session=clear_default_session,
-    config=Config(),
-    enable_eager_execution=enable_eager_execution,
-    get_all_variables=checkpoint.get_all_variables,
-    get_variable=get_variable,
-    global_function=global_function,
-    layers=layers,
-    load_variables=checkpoint.load_variables,
-    math=math,
-    optimizer=optimizer,
-    regularizers=regularizers,
-    scope=scope,
-    train=types.SimpleNamespace(CheckPoint=checkpoint.CheckPoint),
-    truncated_normal=_truncated_normal,
-    typing=typing,
-    user_op_builder=user_op_builder,
-    util=types.SimpleNamespace(unique_str=id_util.UniqueStr),
-    watch=watch,
-    watch_diff=watch_diff,
-)
+_NAMES = {
+    "FixedTensorDef": typing.Numpy.Placeholder,
+    "MirroredTensorDef": typing.ListNumpy.Placeholder,
+    "checkpoint": _namespace("flow.checkpoint", get=checkpoint.get, save=checkpoint.save),
+    "clear_default_session": clear_default_session,
+    "config": Config(),
+    "enable_eager_execution": enable_eager_execution,
+    "get_all_variables": checkpoint.get_all_variables,
+    "get_variable": get_variable,
+    "global_function": global_function,
+    "layers": layers,
+    "load_variables": checkpoint.load_variables,
+    "math": math,
+    "optimizer": optimizer,
+    "regularizers": regularizers,
+    "scope": scope,
+    "train": _namespace("flow.train", CheckPoint=checkpoint.CheckPoint),
+    "truncated_normal": _truncated_normal,
+    "typing": typing,
+    "user_op_builder": user_op_builder,
+    "util": _namespace("flow.util", unique_str=id_util.UniqueStr),
+    "watch": watch,
+    "watch_diff": watch_diff,
+}
+_add(flow, **_NAMES)
+_name_old(flow, "flow", *_NAMES)
 # The setters of flow.FunctionConfig need a name that their module lacks, and one old setter is missing.
 _add(function_util, distribute_ctx=types.SimpleNamespace(DistributeStrategy=scope.View))
 if not hasattr(flow.FunctionConfig, "default_placement_scope"):

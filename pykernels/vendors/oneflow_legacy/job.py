@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import itertools
 import os
 import threading
 import weakref
@@ -18,7 +19,7 @@ from pykernels.base.errors import CallError
 from pykernels.base.refusals import RefusedCall
 from pykernels.vendors.oneflow_legacy import results, variables
 from pykernels.vendors.oneflow_legacy.graph import JobGraph, is_building
-from pykernels.vendors.oneflow_legacy.typing import Placeholder
+from pykernels.vendors.oneflow_legacy.typing import Placeholder, arranged, convert, placeholders
 
 # A forked child process lacks the threads that run graphs.
 _process = os.getpid()
@@ -43,7 +44,8 @@ def global_function(
     Returns
     -------
     callable
-        The decorator. Each parameter of the decorated function must have a placeholder as its annotation or default.
+        The decorator. Each parameter of the decorated function must have a placeholder, or a tuple of placeholders, as
+        its annotation or default.
         The annotation of the function's result determines what a call of the job returns. ``tp.Numpy`` and
         ``tp.ListNumpy``, or a tuple, list, dict or ``tp.Bundle`` of them, give the results in this structure. With
         ``tp.Callback``, the job returns a function that takes a callback and calls it with the results. Without an
@@ -131,7 +133,7 @@ class _Job:
         signature = inspect.signature(function, eval_str=True)
         parameters = [self._read_parameter(each) for each in signature.parameters.values()]
         self._signature = signature.replace(parameters=parameters)
-        self._placeholders: dict[str, Placeholder] = {each.name: each.annotation for each in parameters}
+        self._inputs: dict[str, Any] = {each.name: each.annotation for each in parameters}
         self._annotation = signature.return_annotation
         try:
             results.check(self._annotation)
@@ -152,7 +154,9 @@ class _Job:
         try:
             given = self._signature.bind(*args, **kwargs)
             given.apply_defaults()
-            arrays = [each.convert(given.arguments[name], name) for name, each in self._placeholders.items()]
+            arrays = [
+                array for name, each in self._inputs.items() for array in convert(each, given.arguments[name], name)
+            ]
         except (TypeError, CallError) as error:
             raise CallError(f"{self._name}: {error}") from None
         tensors = [flow.tensor(array) for array in arrays]
@@ -165,7 +169,8 @@ class _Job:
     def make(self) -> None:
         """Build the graph for the largest possible inputs, unless there is a graph already."""
         if not self._graphs:
-            self._graph([flow.tensor(np.zeros(each.shape, each.dtype)) for each in self._placeholders.values()])
+            found = itertools.chain.from_iterable(map(placeholders, self._inputs.values()))
+            self._graph([flow.tensor(np.zeros(each.shape, each.dtype)) for each in found])
 
     def clear(self) -> None:
         """Discard the graphs."""
@@ -176,13 +181,15 @@ class _Job:
         """Return the parameter with its placeholder as the annotation."""
         if isinstance(parameter.default, Placeholder):
             parameter = parameter.replace(annotation=parameter.default, default=parameter.empty)
-        if not isinstance(parameter.annotation, Placeholder) or parameter.kind in (
-            parameter.VAR_POSITIONAL,
-            parameter.VAR_KEYWORD,
-        ):
+        try:
+            is_wrong = not [*placeholders(parameter.annotation)]
+        except CallError:
+            is_wrong = True
+        if is_wrong or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise CallError(
                 f"{self._name}: parameter '{parameter.name}' has to be annotated with a placeholder, as in "
-                f"{parameter.name}: tp.Numpy.Placeholder((5,), dtype=flow.float32)"
+                f"{parameter.name}: tp.Numpy.Placeholder((5,), dtype=flow.float32), or with a Tuple that has one for "
+                f"each of its items"
             )
         return parameter
 
@@ -199,10 +206,11 @@ class _Job:
                 f"state of its optimizer is; a job that trains takes inputs of one shape"
             )
 
-        function, names = self._function, list(self._placeholders)
+        function, annotations = self._function, self._inputs
 
         def compute(*inputs: flow.Tensor) -> Any:
-            return function(**dict(zip(names, inputs)))
+            values = iter(inputs)
+            return function(**{name: arranged(each, values) for name, each in annotations.items()})
 
         graph = JobGraph(self._name, compute, self._annotation, training=self._training, settings=self._settings)
         try:

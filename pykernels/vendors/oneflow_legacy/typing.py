@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import typing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 import oneflow as flow
@@ -25,6 +26,10 @@ class Placeholder:
     dtype: np.dtype
     #: Whether the parameter takes a list of one array of at most this shape, instead of an array of this shape.
     listed: bool
+
+    def __call__(self) -> NoReturn:
+        """Raise CallError. The module `typing` takes nothing into a tuple that cannot be called."""
+        raise CallError("a placeholder is an annotation, as in x: tp.Numpy.Placeholder((5,)), and is not called")
 
     def convert(self, value: Any, name: str) -> np.ndarray:
         """Return a copy of the array passed as the argument `name`, converted to the dtype of the placeholder.
@@ -68,6 +73,37 @@ class Placeholder:
             raise CallError(
                 f"argument '{name}' has shape {shape}, but its placeholder takes non-empty ones up to {self.shape}"
             )
+
+
+def placeholders(annotation: Any) -> Iterator[Placeholder]:
+    """Yield the placeholders of a parameter's annotation, which is one or a tuple; raise CallError for others."""
+    if isinstance(annotation, Placeholder):
+        yield annotation
+    elif typing.get_origin(annotation) is tuple:
+        for item in typing.get_args(annotation):
+            yield from placeholders(item)
+    else:
+        raise CallError(f"{annotation!r} is no placeholder")
+
+
+def convert(annotation: Any, value: Any, name: str) -> Iterator[np.ndarray]:
+    """Yield the arrays of an argument, as its placeholders convert them; raises what they raise."""
+    if isinstance(annotation, Placeholder):
+        yield annotation.convert(value, name)
+        return
+    items = typing.get_args(annotation)
+    if not isinstance(value, (tuple, list)) or len(value) != len(items):
+        given = f"one of {len(value)}" if isinstance(value, (tuple, list)) else f"a {type(value).__name__}"
+        raise CallError(f"argument '{name}' must be a tuple of {len(items)} arrays, not {given}")
+    for at, (item, each) in enumerate(zip(items, value)):
+        yield from convert(item, each, f"{name}[{at}]")
+
+
+def arranged(annotation: Any, values: Iterator[T]) -> Any:
+    """Return the next of the values, or a tuple of several, as an annotation has placeholders."""
+    if isinstance(annotation, Placeholder):
+        return next(values)
+    return tuple([arranged(item, values) for item in typing.get_args(annotation)])
 
 
 class Numpy:

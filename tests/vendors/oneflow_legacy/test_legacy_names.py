@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from pykernels.vendors import oneflow_legacy
 from pykernels.vendors.oneflow_legacy import typing as tp
 
 X = np.array([-1.0, 0.0, 2.0], np.float32)
+PLACE = tp.Numpy.Placeholder((3,))
 FAILING = """
 def forward(args):
     (x,) = args
@@ -62,11 +65,11 @@ def test_names_are_added_and_none_is_replaced(tmp_path: Path) -> None:
     """
     done = process.program(text, cwd=tmp_path)
     assert done.stdout.splitlines() == [
-        "oneflow FixedTensorDef MirroredTensorDef checkpoint clear_default_session config data "
+        "oneflow FixedTensorDef MirroredTensorDef __getattr__ checkpoint clear_default_session config data "
         "enable_eager_execution get_all_variables get_variable global_function layers load_variables math optimizer "
         "regularizers scope sysconfig train truncated_normal typing unittest user_op_builder util watch watch_diff",
         "oneflow.experimental custom_op_module load_mnist",
-        "oneflow.nn avg_pool2d bias_add conv2d dropout elu leaky_relu logsoftmax max_pool2d relu softmax "
+        "oneflow.nn __getattr__ avg_pool2d bias_add conv2d dropout elu leaky_relu logsoftmax max_pool2d relu softmax "
         "softmax_cross_entropy_with_logits sparse_softmax_cross_entropy_with_logits",
         "FunctionConfig __getattribute__ default_placement_scope",
     ]
@@ -355,3 +358,36 @@ def test_a_job_in_a_forked_child_is_refused(tmp_path: Path) -> None:
     assert first == "[1.0, 1.0, 1.0]"
     assert "job same cannot run in process" in second
     assert "start workers with the multiprocessing method 'spawn'" in second
+
+
+def test_tuples_of_placeholders() -> None:
+    @flow.global_function()
+    def combined(x: tuple[PLACE, tuple[PLACE, PLACE]], y: typing.Tuple[PLACE]) -> tp.Numpy:  # noqa: UP006
+        return x[0] + x[1][0] * x[1][1] - y[0]
+
+    np.testing.assert_array_equal(combined((X, (X * 2, X)), [X]), 2 * X * X)
+    for argument, message in (
+        (X, "argument 'x' must be a tuple of 2 arrays, not a ndarray"),
+        ((X,), "argument 'x' must be a tuple of 2 arrays, not one of 1"),
+        ((X, (X, X[:2])), r"argument 'x\[1\]\[1\]' has shape \(2,\), but its placeholder has \(3,\)"),
+    ):
+        with pytest.raises(CallError, match=message):
+            combined(argument, (X,))
+    with pytest.raises(CallError, match="with a Tuple that has one for each of its items"):
+        job(typing.Tuple[PLACE, ...])  # noqa: UP006
+    with pytest.raises(CallError, match="a placeholder is an annotation"):
+        PLACE()
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("losses", "OneFlow .* has no flow.losses, and pykernels.vendors.oneflow_legacy adds only FixedTensorDef, "),
+        ("nn.conv9d", "OneFlow .* has no flow.nn.conv9d, and .* adds only .*bias_add, conv2d"),
+        ("train.Saver", "flow.train.Saver is not provided by .*: flow.train has CheckPoint"),
+    ],
+)
+def test_old_names_that_are_not_provided(place: str, message: str) -> None:
+    with pytest.raises(AttributeError, match=message):
+        operator.attrgetter(place)(flow)
+    assert not hasattr(flow, "losses")

@@ -56,3 +56,16 @@ def test_the_guide(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     done = python("-m", "pykernels", "run", "python", "create_onnx_with_custom_op.py", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Bs: 8\nLatency: ")
+
+
+def test_compilers_that_a_script_calls_find_the_headers(tmp_path: Path) -> None:
+    (tmp_path / "op.cpp").write_text("#include <popart/op.hpp>\n")
+    (tmp_path / "script.py").write_text("""
+import os, subprocess
+print(os.system("echo nothing to do"), "CPLUS_INCLUDE_PATH" in os.environ)
+print(subprocess.call(["g++", "-std=c++17", "-fPIC", "-shared", "op.cpp", "-o", "op.so", "-lpopart"]))
+print(os.system("cd . && g++ -std=c++17 -c op.cpp"))
+""")
+    done = python("-m", "pykernels", "run", "script.py", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split("\n")[:3] == ["nothing to do", "0 False", "0"] and done.stdout.endswith("0\n")

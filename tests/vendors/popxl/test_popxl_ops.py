@@ -137,6 +137,7 @@ SMOOTH: dict[str, Case] = {
         lambda p, labels: nll(p, labels).sum(),
         (PROBABILITIES, LABELS),
     ),
+    "transposed scalar": (lambda x: ops.transpose(x) * x, lambda x: x * x, (np.array(X[0, 0]),)),
     "scaled_add": (lambda x, y: ops.scaled_add(x, y, 2, -0.5), lambda x, y: 2 * x - 0.5 * y, (X, Y)),
 }
 

@@ -27,7 +27,8 @@ def transpose(t: Tensor, permutation: Iterable[int] | None = None) -> Tensor:
     order = [*reversed(range(t.rank))] if permutation is None else [handle_negative_axis(t, at) for at in permutation]
     if sorted(order) != list(range(t.rank)):
         raise CallError(f"transpose: {permutation!r} is not a permutation of the axes of {t!r}")
-    return node("Transpose", t, perm=order)
+    # ONNX has no empty attributes.
+    return node("Transpose", t, perm=order) if order else node("Identity", t)
 
 
 @op_debug_context
