@@ -133,9 +133,9 @@ void MultiplyRows(Index m, Index n, Index k, T alpha, Matrix<T> a, Matrix<T> b, 
 
 // Computes a product of op(A)[rows, inner] and op(B)[inner, columns] in Fortran's layout, with contiguous columns.
 template <typename T>
-void Gemm(const char* a_form, const char* b_form, const pk_integer* rows, const pk_integer* columns, const pk_integer* inner,
-          const void* alpha, const void* a, const pk_integer* a_step, const void* b, const pk_integer* b_step, const void* beta,
-          void* c, const pk_integer* c_step) {
+void Gemm(const char* a_form, const char* b_form, const pk_integer* rows, const pk_integer* columns,
+          const pk_integer* inner, const void* alpha, const void* a, const pk_integer* a_step, const void* b,
+          const pk_integer* b_step, const void* beta, void* c, const pk_integer* c_step) {
   const auto transposed = [](const char* form) { return *form != 'n' && *form != 'N'; };
   // The rows of the product are not contiguous, but those of its transpose are, so compute the transpose.
   const auto matrix = [](const void* data, Index step, bool is_transposed) {
@@ -163,8 +163,9 @@ T Dot(Index n, const T* x, Index x_step, const T* y, Index y_step) {
 }
 
 template <typename T>
-void Gemv(const char* form, const pk_integer* rows, const pk_integer* columns, const void* alpha, const void* a, const pk_integer* a_step,
-          const void* x, const pk_integer* x_step, const void* beta, void* y, const pk_integer* y_step) {
+void Gemv(const char* form, const pk_integer* rows, const pk_integer* columns, const void* alpha, const void* a,
+          const pk_integer* a_step, const void* x, const pk_integer* x_step, const void* beta, void* y,
+          const pk_integer* y_step) {
   const T *matrix = static_cast<const T*>(a), *from = static_cast<const T*>(x);
   const T factor = *static_cast<const T*>(alpha), kept = *static_cast<const T*>(beta);
   T* to = static_cast<T*>(y);
@@ -187,14 +188,15 @@ T DotProduct(const pk_integer* n, const void* x, const pk_integer* x_step, const
 
 // Computes the product of a matrix and its transpose, of which callers need a triangle.
 template <typename T>
-void Syrk(const char* /*triangle*/, const char* form, const pk_integer* n, const pk_integer* inner, const void* alpha, const void* a,
-          const pk_integer* a_step, const void* beta, void* c, const pk_integer* c_step) {
+void Syrk(const char* /*triangle*/, const char* form, const pk_integer* n, const pk_integer* inner, const void* alpha,
+          const void* a, const pk_integer* a_step, const void* beta, void* c, const pk_integer* c_step) {
   const bool is_plain = *form == 'n' || *form == 'N';
   Gemm<T>(is_plain ? "n" : "t", is_plain ? "t" : "n", n, n, inner, alpha, a, a_step, a, a_step, beta, c, c_step);
 }
 
 // Factors a matrix with contiguous columns, and notes by which row each one was replaced, counted from 1.
-void Getrf(const pk_integer* rows, const pk_integer* columns, void* a, const pk_integer* a_step, void* pivots, pk_integer* info) {
+void Getrf(const pk_integer* rows, const pk_integer* columns, void* a, const pk_integer* a_step, void* pivots,
+           pk_integer* info) {
   *info = 0;
   const auto column = [&](Index j) { return static_cast<double*>(a) + j * *a_step; };
   for (Index k = 0; k < std::min(*rows, *columns); ++k) {

@@ -35,9 +35,7 @@ _PROVIDED = {
 #: The programs that scripts can run even if they are not installed, and our module in place of each.
 _PROGRAMS = {"poprt": "poprt.cli"}
 # Commands that compile, or may do so.
-_COMPILERS = re.compile(
-    r"(?:^|[\s/;&|'\"])(?:make|cmake|ninja|cc|gcc|c\+\+|g\+\+|clang|clang\+\+|bash|[\w.-]+\.sh)(?:-\d+)?(?=$|[\s;&|'\"])"
-)
+_COMPILERS = re.compile(r"\b(?:make|cmake|ninja|cc|gcc|clang|bash)\b|[cg]\+\+|\.sh\b")
 _PYTHON = re.compile(r"python[\d.]*")
 
 
