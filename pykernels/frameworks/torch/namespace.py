@@ -46,7 +46,8 @@ class Namespace(torch._ops._OpNamespace):
     def __getattr__(self, op_name: str) -> Any:
         if not op_name.startswith("_"):
             self._enter(op_name)
-        found = super().__getattr__(op_name)
+        # Rules may have looked it up meanwhile, and are kept with what they found.
+        found = self.__dict__.get(op_name) or super().__getattr__(op_name)
         if isinstance(found, torch._ops.OpOverloadPacket):
             text = self._describe(op_name)
             if text is not None:

@@ -15,9 +15,10 @@ import torch
 
 from pykernels.base import fork, locks
 from pykernels.base.errors import BuildError, KernelError, LoadError, PykernelsError, PykernelsWarning
+from pykernels.base.importing import after_import, is_imported
 from pykernels.base.refusals import MissingName, RefusedCall
 from pykernels.frameworks.registrar_libraries import build_library
-from pykernels.frameworks.torch import fake, python, registrar, tracing, vmap
+from pykernels.frameworks.torch import fake, python, refused_tensors, registrar, tracing, vmap
 from pykernels.frameworks.torch.layout import Layout
 from pykernels.frameworks.torch.namespace import Namespace
 from pykernels.frameworks.training import mode_of_module
@@ -27,6 +28,7 @@ from pykernels.load.module import OpModule
 
 #: The library that has all ops, ``torch.ops.pykernels``.
 LIBRARY = "pykernels"
+_DISTRIBUTED = "torch.distributed.tensor"
 
 
 class TorchOps:
@@ -54,6 +56,7 @@ class TorchOps:
         # Graphs keep using what is registered with PyTorch, even after the op is unloaded.
         self._kept: list[OpModule] = []
         self._lock = locks.Lock("entering ops into PyTorch")
+        after_import(_DISTRIBUTED, self._distribute_all)
 
     def add(self, module: OpModule) -> None:
         """Add an op, or replace the one of its name; the first access builds and registers it."""
@@ -176,14 +179,29 @@ class TorchOps:
         self._namespaces[library].forget(name)
         if defined is None:
             self._add_rules(f"{library}::{name}", layout)
+        if is_imported(_DISTRIBUTED):
+            self._distribute(f"{library}::{name}", layout.op.name)
+
+    def _current(self, op_type: str) -> Layout:
+        """Return the layout of the op type that is loaded now."""
+        with self._lock:
+            return self.layout(requests.module_of(op_type, self._modules), op_type)
+
+    def _distribute_all(self) -> None:
+        for (library, name), op_type in self._defined.items():
+            with contextlib.suppress(MissingName):  # of an op that was removed
+                self._distribute(f"{library}::{name}", op_type)
+
+    def _distribute(self, qualified: str, op_type: str) -> None:
+        """Register how an op is distributed over devices."""
+        from pykernels.frameworks.torch import distribution  # not above: few programs import what it needs
+
+        distribution.register(torch._library.utils.lookup_op(qualified), functools.partial(self._current, op_type))
 
     def _add_rules(self, qualified: str, layout: Layout) -> None:
         """Register the rules for compilers and vmap; they look up the op that the name stands for when they run."""
         op_type = layout.op.name
-
-        def current() -> Layout:
-            with self._lock:
-                return self.layout(requests.module_of(op_type, self._modules), op_type)
+        current = functools.partial(self._current, op_type)
 
         def infer(*args: Any, **kwargs: Any) -> Any:
             now = current()
@@ -206,12 +224,22 @@ class TorchOps:
             except PykernelsError as error:
                 raise RuntimeError(str(error)) from error
 
+        def refused(*args: Any, **kwargs: Any) -> Any:
+            error = refused_tensors.error_of(current(), args, kwargs)
+            raise RuntimeError(str(error)) from error
+
+        def refused_by_class(_: Any, __: Any, ___: Any, args: Any = (), kwargs: Any = None) -> Any:
+            refused(*args, **kwargs or {})
+
         namespace, _, name = qualified.partition("::")
         library = torch.library.Library(namespace, "FRAGMENT")
         self._rules += [library, self._backend().infer_with(qualified, infer)]
         torch.library.register_vmap(qualified, batched, lib=library)
         for device in tracing.DEVICES:
             library.impl(name, traced, device)
+        for key in refused_tensors.KEYS:
+            library.impl(name, refused, key)
+        torch.library.register_torch_dispatch(qualified, refused_tensors.CLASS, refused_by_class, lib=library)
 
     def _backend(self) -> Any:
         return self._make_backend()

@@ -162,6 +162,39 @@ def train(rank):
     on_two_ranks(train, tmp_path)
 
 
+@pytest.mark.thorough
+def test_two_ranks_have_parts_of_tensors(tmp_path: Path) -> None:
+    train = """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
+
+WHOLE, ROWS, COLUMNS = Replicate(), Shard(0), Shard(1)
+
+def train(rank):
+    mesh = init_device_mesh("cpu", (2,))
+    torch.manual_seed(0)
+    x, weight, dy = torch.randn(4, 6), torch.randn(8, 6), torch.randn(4, 8)
+    for of_x, of_weight, of_y in (
+        (ROWS, WHOLE, ROWS), (WHOLE, ROWS, COLUMNS), (COLUMNS, COLUMNS, Partial()), (WHOLE, WHOLE, WHOLE),
+    ):
+        given = [x.clone().requires_grad_(), weight.clone().requires_grad_()]
+        parts = [distribute_tensor(x, mesh, [of_x]).requires_grad_()]
+        parts += [distribute_tensor(weight, mesh, [of_weight]).requires_grad_()]
+        y = ops.dense(*parts, bias=0.0)
+        assert y.placements == (of_y,), (y.placements, of_y)
+        torch.testing.assert_close(y.full_tensor(), ops.dense(x, weight, bias=0.0))
+        ops.dense(*given, bias=0.0).backward(dy)
+        y.redistribute(mesh, [WHOLE]).backward(distribute_tensor(dy, mesh, [WHOLE]))
+        for one, other in zip(parts, given, strict=True):
+            torch.testing.assert_close(one.grad.full_tensor(), other.grad)
+    # Along the axis over which it adds up, an op needs the whole.
+    rows, columns = (ops.softmax(distribute_tensor(x, mesh, [place])) for place in (ROWS, COLUMNS))
+    assert (rows.placements, columns.placements) == ((ROWS,), (WHOLE,))
+    torch.testing.assert_close(columns.full_tensor(), torch.softmax(x, 1))
+"""
+    on_two_ranks(train, tmp_path)
+
+
 def test_many_threads_at_once(ops: Any) -> None:
     def work(seed: int) -> bool:
         x = torch.randn(100 + seed, requires_grad=True)
