@@ -18,7 +18,7 @@ from pykernels.base.errors import BuildError, KernelError, LoadError, PykernelsE
 from pykernels.base.importing import after_import, is_imported
 from pykernels.base.refusals import MissingName, RefusedCall
 from pykernels.frameworks.registrar_libraries import build_library
-from pykernels.frameworks.torch import fake, python, refused_tensors, registrar, tracing, vmap
+from pykernels.frameworks.torch import fake, packages, python, refused_tensors, registrar, tracing, vmap
 from pykernels.frameworks.torch.layout import Layout
 from pykernels.frameworks.torch.namespace import Namespace
 from pykernels.frameworks.training import mode_of_module
@@ -57,6 +57,7 @@ class TorchOps:
         self._kept: list[OpModule] = []
         self._lock = locks.Lock("entering ops into PyTorch")
         after_import(_DISTRIBUTED, self._distribute_all)
+        packages.register_before_loading(self._register_all)
 
     def add(self, module: OpModule) -> None:
         """Add an op, or replace the one of its name; the first access builds and registers it."""
@@ -186,6 +187,13 @@ class TorchOps:
         """Return the layout of the op type that is loaded now."""
         with self._lock:
             return self.layout(requests.module_of(op_type, self._modules), op_type)
+
+    def _register_all(self) -> None:
+        """Register all ops that can be loaded."""
+        for library, namespace in self._namespaces.items():
+            for name in self._names(library):
+                with contextlib.suppress(PykernelsError):
+                    getattr(namespace, name)
 
     def _distribute_all(self) -> None:
         for (library, name), op_type in self._defined.items():

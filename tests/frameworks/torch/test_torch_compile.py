@@ -226,3 +226,25 @@ def test_the_same_name_for_the_same_outputs(ops: Any) -> None:
     run = functools.partial(ops.leaky_relu, alpha=0.5)
     y = torch.compile(run, fullgraph=True, backend="aot_eager")(torch.tensor([-2.0]))
     assert outputs(y)[0].tolist() == [-1.0] and dtype_of(CASES[0]) == "float64"
+
+
+@pytest.mark.thorough
+def test_a_package_of_aotinductor_runs_after_load_ops(tmp_path: Path) -> None:
+    made = """
+import torch, pykernels
+pykernels.load_ops()
+
+class Layer(torch.nn.Module):
+    def forward(self, x):
+        return torch.ops.pykernels.leaky_relu(x, alpha=0.5) + 1
+
+program = torch.export.export(Layer(), (torch.ones(2, 3),))
+torch._inductor.aoti_compile_and_package(program, package_path="layer.pt2")
+"""
+    loaded = """
+import torch, pykernels
+pykernels.load_ops()
+print(torch._inductor.aoti_load_package("layer.pt2")(torch.full((2, 3), -2.0)).unique().tolist())
+"""
+    program(made, cwd=tmp_path)
+    assert program(loaded, cwd=tmp_path).stdout == "[0.0]\n"
