@@ -1,4 +1,4 @@
-"""The wheel: what is in it, and that it works installed outside the checkout."""
+"""The source distribution and the wheel made of it: what it has, and that it works outside the checkout."""
 
 from __future__ import annotations
 
@@ -30,8 +30,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(CHECKOUT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(CHECKOUT / name, source / name)
-    pip("wheel", ".", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", cwd=source)
+    build = "import setuptools.build_meta as backend; backend.build_sdist('.')"
+    done = run([sys.executable, "-c", build], cwd=source)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (archive,) = source.glob("*.tar.gz")
+    pip("wheel", archive, "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", cwd=source)
     (path,) = (source / "dist").iterdir()
+    assert path.name.endswith("-py3-none-any.whl")
     return path
 
 
