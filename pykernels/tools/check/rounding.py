@@ -46,6 +46,11 @@ class _Inexact(np.ndarray):
     def __array_finalize__(self, other: Any) -> None:
         self.real_, self.rng_ = getattr(other, "real_", None), getattr(other, "rng_", None)
 
+    def __getitem__(self, key: Any) -> Any:
+        """Return elements; a single number is an array, too, since operations of it have errors."""
+        found = super().__getitem__(key)
+        return self.like(found) if isinstance(found, np.inexact) else found
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
         source = next((each for each in (*inputs, *out) if isinstance(each, _Inexact) and each.rng_ is not None), self)
         return source.called(ufunc, method, inputs, out, options)
