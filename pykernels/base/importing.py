@@ -17,7 +17,7 @@ _callbacks: dict[str, list[Callable[[], object]]] = {}
 
 
 def after_import(package: str, callback: Callable[[], object]) -> None:
-    """Call `callback` at the end of every import of a top-level package from now on, which raises what it raises."""
+    """Call `callback` at the end of every import of a package from now on, which raises what it raises."""
     _callbacks.setdefault(package, []).append(callback)
     if _watcher not in sys.meta_path:
         sys.meta_path.insert(0, _watcher)

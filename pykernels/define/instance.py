@@ -107,6 +107,11 @@ def grouped(flat: Iterable[_T], counts: Iterable[int]) -> list[list[_T]]:
     return [list(itertools.islice(rest, count)) for count in counts]
 
 
+def places(arguments: Iterable[Argument], counts: Iterable[int]) -> list[tuple[str, int]]:
+    """Return the (argument, index) of each tensor."""
+    return [(argument.name, index) for argument, count in zip(arguments, counts) for index in range(count)]
+
+
 def described(arguments: Iterable[Argument], groups: Iterable[Iterable[TensorSpec]]) -> str:
     """Return the names, dtypes and shapes of the tensors of each argument, for messages."""
     return ", ".join(f"{argument.name} {spec}" for argument, group in zip(arguments, groups) for spec in group)

@@ -14,9 +14,10 @@ from pykernels.base.abi import OpFlag
 from pykernels.base.errors import DefinitionError, KernelError
 from pykernels.base.refusals import NoGradient, NotProvided
 from pykernels.define.definition import OpDef
+from pykernels.define.instance import places
 from pykernels.define.tangent_plan import TangentPlan, plan_tangent
 from pykernels.frameworks.jax import table, tracing
-from pykernels.frameworks.jax.use import Use, places, spec_of, use_of
+from pykernels.frameworks.jax.use import Use, spec_of, use_of
 from pykernels.frameworks.jax.vmap import is_elementwise
 
 #: Calls an op on its inputs.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pykernels.frameworks.jax.use import Use, places
+from pykernels.define.instance import places
+from pykernels.frameworks.jax.use import Use
 
 #: For each input, or each result, the axis along which it is split; None for a copy of the whole.
 Axes = tuple["int | None", ...]

@@ -13,7 +13,6 @@ from jax.dtypes import canonicalize_dtype
 
 from pykernels.base.attributes import format_value
 from pykernels.base.refusals import RefusedCall
-from pykernels.define.declared import Argument
 from pykernels.define.definition import OpDef
 from pykernels.define.instance import TensorSpec, grouped
 from pykernels.frameworks.jax import table
@@ -109,11 +108,6 @@ def spec_of(array: Any, op_type: str) -> TensorSpec:
 def array_type(spec: TensorSpec) -> jax.ShapeDtypeStruct:
     """Return JAX's type for an output: without `jax_enable_x64`, JAX has 32-bit numbers where others have 64."""
     return jax.ShapeDtypeStruct(spec.shape, canonicalize_dtype(spec.dtype))
-
-
-def places(arguments: Sequence[Argument], counts: Sequence[int]) -> list[tuple[str, int]]:
-    """Return the (argument, index) of each tensor."""
-    return [(argument.name, index) for argument, count in zip(arguments, counts) for index in range(count)]
 
 
 @functools.lru_cache(maxsize=4096)

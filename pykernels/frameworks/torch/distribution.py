@@ -9,9 +9,8 @@ import torch
 from torch.distributed.tensor import Partial, Replicate, Shard
 from torch.distributed.tensor.experimental import register_sharding
 
-from pykernels.define.declared import Argument
 from pykernels.define.definition import Sbp
-from pykernels.define.instance import TensorSpec
+from pykernels.define.instance import places
 from pykernels.frameworks.torch.fake import specs_of
 from pykernels.frameworks.torch.layout import Layout
 
@@ -41,7 +40,7 @@ def _placements(layout: Layout, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     op, call = layout.op, layout.read({**dict(zip(layout.names, args)), **kwargs})
     inputs = specs_of(layout, call)
     outputs = op.infer(inputs, call.attributes, counts=call.counts)
-    sides = [_places(op.inputs, inputs), _places(op.outputs, outputs)]
+    sides = [places(op.inputs, map(len, inputs)), places(op.outputs, map(len, outputs))]
     ways = [[[Replicate()] * len(side) for side in sides]]
     # On each device, an op would change its own copy of an input.
     if not any(argument.mutable for argument in op.inputs):
@@ -53,10 +52,6 @@ def _placements(layout: Layout, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         tensors = iter(of_inputs)
         found.append((of_outputs, [next(tensors) if isinstance(value, torch.Tensor) else None for value in args]))
     return found
-
-
-def _places(arguments: Sequence[Argument], groups: Sequence[Sequence[TensorSpec]]) -> list[tuple[str, int]]:
-    return [(argument.name, at) for argument, group in zip(arguments, groups) for at in range(len(group))]
 
 
 def _placement(sbp: Sbp) -> Any:

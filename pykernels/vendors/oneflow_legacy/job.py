@@ -44,12 +44,11 @@ def global_function(
     Returns
     -------
     callable
-        The decorator. Each parameter of the decorated function must have a placeholder, or a tuple of placeholders, as
-        its annotation or default.
-        The annotation of the function's result determines what a call of the job returns. ``tp.Numpy`` and
-        ``tp.ListNumpy``, or a tuple, list, dict or ``tp.Bundle`` of them, give the results in this structure. With
-        ``tp.Callback``, the job returns a function that takes a callback and calls it with the results. Without an
-        annotation, the job returns an object whose ``get()`` returns the results.
+        The decorator. Each parameter of the decorated function must have a placeholder as its annotation or default, or
+        a tuple of placeholders as its annotation. The annotation of the function's result determines what a call of the
+        job returns. ``tp.Numpy`` and ``tp.ListNumpy``, or a tuple, list, dict or ``tp.Bundle`` of them, give the
+        results in this structure. With ``tp.Callback``, the job returns a function that takes a callback and calls it
+        with the results. Without an annotation, the job returns an object whose ``get()`` returns the results.
 
     Raises
     ------

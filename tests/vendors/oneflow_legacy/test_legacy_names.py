@@ -361,6 +361,7 @@ def test_a_job_in_a_forked_child_is_refused(tmp_path: Path) -> None:
 
 
 def test_tuples_of_placeholders() -> None:
+    # Old scripts write typing.Tuple, which checks what it is given.
     @flow.global_function()
     def combined(x: tuple[PLACE, tuple[PLACE, PLACE]], y: typing.Tuple[PLACE]) -> tp.Numpy:  # noqa: UP006
         return x[0] + x[1][0] * x[1][1] - y[0]
