@@ -2,7 +2,7 @@
 
 PYTHON ?= python3.10
 VENV := .venv
-# PyTorch and JAX have an environment of their own, since OneFlow needs a NumPy that is too old for them.
+# PyTorch, JAX, ONNX Runtime and MXNet together; OneFlow needs a NumPy that is too old for PyTorch and JAX.
 PYTHON_TORCH ?= python3.11
 VENV_TORCH := .venv-torch
 # The version to test, one of those that setup.cfg allows.
@@ -15,7 +15,8 @@ FIND_NEWEST = for minor in 15 14 13 12 11 10; do \
 	"$$python" -c "import ensurepip, sys, venv; sys.exit(sys.version_info[1] != $$minor)" 2>/dev/null && \
 	echo "$$python" && exit; done; done
 
-TESTS_TORCH := tests/frameworks/torch tests/frameworks/jax tests/vendors/neuron tests/call/test_builder.py tests/load/test_loader.py \
+TESTS_TORCH := $(addprefix tests/frameworks/,torch jax test_together.py) tests/vendors/neuron \
+	tests/call/test_builder.py tests/load/test_loader.py \
 	tests/docs/test_docstring_examples.py tests/docs/test_documentation.py \
 	$(addprefix tests/tools/,test_cli_doctor.py ship/test_shipped_registrars.py) \
 	tests/kernel/test_campaign.py::test_kernels_by_chance_in_frameworks
@@ -154,9 +155,11 @@ $(VENV_TORCH)/.created: | tools-torch tools
 	@$(PYTHON_TORCH) -m venv $(VENV_TORCH)
 	@touch $@
 
+# MXNet runs with more than its metadata allows: docs/mxnet.md.
 $(VENV_TORCH)/.installed-test: $(METADATA) $(VENV_TORCH)/.created
 	@echo "installing what the tests for PyTorch and JAX need"
-	@$(PIP) --editable '.[torchonnx,jax,test]' 'torch == $(TORCH).*'
+	@$(PIP) --editable '.[torchonnx,jax,test]' 'torch == $(TORCH).*' requests
+	@$(PIP) --no-deps 'mxnet == 1.9.1'
 	@touch $@
 
 $(VENV_NEWEST)/.created: | tools-newest tools
@@ -165,7 +168,6 @@ $(VENV_NEWEST)/.created: | tools-newest tools
 	@'$(PYTHON_NEWEST)' -m venv $(VENV_NEWEST)
 	@touch $@
 
-# MXNet runs with more than its metadata allows: docs/mxnet.md.
 $(VENV_NEWEST)/.installed-test: $(METADATA) $(VENV_NEWEST)/.created
 	@echo "installing what the tests on the newest Python need"
 	@$(PIP) --editable '.[onnx,test]' requests

@@ -15,7 +15,7 @@ from process import CHECKOUT, python, run
 from quick import thorough
 
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
-# The pages whose examples need another environment than that of MXNet and OneFlow.
+# The pages whose examples need the environment of PyTorch and JAX; the others run in that of OneFlow.
 _NEEDED = {"jax": "jax", "neuron": "torch", "pytorch": "torch"}
 # Those that users begin with.
 FIRST = PAGES[:1]
@@ -33,7 +33,7 @@ def test_there_are_pages() -> None:
     ids=lambda page: page.name,
 )
 def test_examples_do_what_the_page_says(page: Path, tmp_path: Path) -> None:
-    needed = _NEEDED.get(page.stem, "mxnet")
+    needed = _NEEDED.get(page.stem, "oneflow")
     spec = importlib.util.find_spec(needed)
     # A folder of tests is found, too, but has no origin.
     if spec is None or spec.origin is None:
