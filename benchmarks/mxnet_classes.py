@@ -1,14 +1,21 @@
-"""Measure a class in MXNet over many passes of a hybridized net: time, memory and threads, stretch by stretch.
+"""Compare what a class costs with `pykernels.register` and with MXNet's own register: time, memory and threads.
 
-Run it with ``python benchmarks/mxnet_classes.py``, and with ``--register mxnet.operator`` for MXNet's own register.
-Nothing waits within a stretch, so that passes are in flight as in training. Memory and threads must not grow after the
-first stretch.
+Run it with ``python benchmarks/mxnet_classes.py``. Each class stands between two operators of a hybridized net; a pass
+is forward and backward. Two processes, one for each register, take turns, stretch by stretch: of passes
+that are in flight together, as in training, or of passes one at a time. Processor time includes that of MXNet's
+threads. Memory and the number of threads must not grow after the first stretch.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
+import json
 import os
+import statistics
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -17,17 +24,18 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 warnings.filterwarnings("ignore", category=DeprecationWarning, module="mxnet")
 
 import mxnet as mx
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import pykernels
 
-REGISTER = {"pykernels": pykernels.register, "mxnet.operator": mx.operator.register}
+REGISTERS = {"pykernels": pykernels.register, "MXNet": mx.operator.register}
 STRETCHES = 10
 
 
 class Double(mx.operator.CustomOp):
-    """A minimal class."""
+    """Computes with MXNet's arrays."""
 
     def forward(self, is_train, req, in_data, out_data, aux):
         self.assign(out_data[0], req[0], in_data[0] * 2)
@@ -36,62 +44,111 @@ class Double(mx.operator.CustomOp):
         self.assign(in_grad[0], req[0], out_grad[0] * 2)
 
 
-class DoubleProp(mx.operator.CustomOpProp):
-    """The properties of `Double`."""
+class Sigmoid(mx.operator.CustomOp):
+    """Computes with NumPy's arrays, as in MXNet's guide."""
 
-    def create_operator(self, ctx, in_shapes, in_dtypes):
-        return Double()
+    def forward(self, is_train, req, in_data, out_data, aux):
+        y = 1.0 / (1.0 + np.exp(-in_data[0].asnumpy()))
+        self.assign(out_data[0], req[0], mx.nd.array(y))
 
-
-class Net(mx.gluon.HybridBlock):
-    """The class between two operators of MXNet."""
-
-    def hybrid_forward(self, F, x):  # noqa: N803
-        return F.Custom(x + 1, op_type="benchmark_double") + 1
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        y = out_data[0].asnumpy()
+        self.assign(in_grad[0], req[0], mx.nd.array(out_grad[0].asnumpy() * y * (1.0 - y)))
 
 
-def run(net: Net, passes: int) -> float:
-    """Return the microseconds for a forward and a backward pass."""
+CLASSES = {"Double": Double, "Sigmoid": Sigmoid}
+WAYS = ("in flight", "one at a time")
+
+
+def net_of(operator: type[mx.operator.CustomOp], register: str) -> mx.gluon.HybridBlock:
+    """Return a hybridized net with the class between two operators of MXNet."""
+
+    class Prop(mx.operator.CustomOpProp):
+        def create_operator(self, ctx, in_shapes, in_dtypes):
+            return operator()
+
+    class Net(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x):  # noqa: N803
+            return F.Custom(x + 1, op_type=name) + 1
+
+    name = f"benchmark_{operator.__name__}_{register}".lower()
+    REGISTERS[register](name)(Prop)
+    net = Net()
+    net.hybridize()
+    return net
+
+
+def run(net: mx.gluon.HybridBlock, passes: int, *, is_waiting: bool) -> tuple[float, float]:
+    """Return the microseconds of a pass: of all processors, and of the clock."""
     x = mx.nd.ones((4, 8))
     x.attach_grad()
-    start = time.perf_counter()
+    begin = time.process_time(), time.perf_counter()
     for _ in range(passes):
         with mx.autograd.record():
             y = net(x)
         y.backward()
+        if is_waiting:
+            mx.nd.waitall()
     mx.nd.waitall()
-    return (time.perf_counter() - start) / passes * 1e6
+    return (time.process_time() - begin[0]) / passes * 1e6, (time.perf_counter() - begin[1]) / passes * 1e6
 
 
-def resident_mebibytes() -> float:
-    """Return the memory of this process."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+def measure_stretches(operator: str, register: str, way: str) -> None:
+    """Run a stretch of passes for each line of standard input, and print a line with what it took."""
+    net = net_of(CLASSES[operator], register)
+    for line in sys.stdin:
+        processors, clock = run(net, int(line), is_waiting=way != WAYS[0])
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        mebibytes = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+        print(json.dumps([processors, clock, mebibytes, len(os.listdir("/proc/self/task"))]), flush=True)
+
+
+def stretches(operator: str, way: str, passes: int) -> dict[str, list[list[float]]]:
+    """Return what each stretch took, by register: microseconds of processors and clock, memory in MiB, threads."""
+    taken: dict[str, list[list[float]]] = {register: [] for register in REGISTERS}
+    with contextlib.ExitStack() as stack:
+        children = {
+            register: stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, __file__, "--child", operator, register, way],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for register in REGISTERS
+        }
+        for _ in range(STRETCHES):
+            for register, child in children.items():
+                child.stdin.write(f"{passes}\n")
+                child.stdin.flush()
+                taken[register].append(json.loads(child.stdout.readline()))
+    return taken
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--register",
-        choices=REGISTER,
-        default="pykernels",
-        help="the package whose register is used (default: pykernels)",
-    )
-    parser.add_argument("--passes", type=int, default=100_000, help="forward and backward passes (default: 100000)")
+    parser.add_argument("--passes", type=int, default=50_000, help="passes of each class and register (default: 50000)")
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    REGISTER[options.register]("benchmark_double")(DoubleProp)
-    net = Net()
-    net.hybridize()
-
-    table = Table(title=f"a class of {options.register}.register, {options.passes:,} passes of a hybridized net")
-    for column in ("passes", "us", "memory, MiB", "threads"):
+    if options.child:
+        measure_stretches(*options.child)
+        return
+    passes = max(1, options.passes // STRETCHES)
+    table = Table(title=f"a pass of a class, medians of {STRETCHES} times {passes:,} passes")
+    for column in ("class", "passes", "register"):
+        table.add_column(column)
+    for column in ("processors, us", "clock, us", "÷ MXNet", "MiB", "threads"):
         table.add_column(column, justify="right")
-    table.add_row("0", "", f"{resident_mebibytes():.1f}", str(len(os.listdir("/proc/self/task"))))
-    stretch = max(1, options.passes // STRETCHES)
-    for i in range(1, STRETCHES + 1):
-        microseconds = run(net, stretch)
-        threads = len(os.listdir("/proc/self/task"))
-        table.add_row(f"{i * stretch:,}", f"{microseconds:.1f}", f"{resident_mebibytes():.1f}", str(threads))
+    for operator, way in itertools.product(CLASSES, WAYS):
+        taken = stretches(operator, way, passes)
+        processors = {register: statistics.median(each[0] for each in rows) for register, rows in taken.items()}
+        for register, rows in taken.items():
+            clock = statistics.median(each[1] for each in rows)
+            (*_, before, _), (*_, after, threads) = rows[0], rows[-1]
+            ratio = processors[register] / processors["MXNet"]
+            times = (f"{processors[register]:.0f}", f"{clock:.0f}", f"{ratio:.2f}")
+            table.add_row(operator, way, register, *times, f"{before:.0f} to {after:.0f}", str(threads))
     Console().print(table)
 
 

@@ -55,12 +55,12 @@ bool HasOnlyFill(const Array& array) {
   return true;
 }
 
-// Returns the number of completed operations that wrote the array; none may be running. Empty unless the layout of
-// arrays is known. Writes through a raw pointer are not counted.
+// Returns the number of completed operations that wrote the array. Empty unless the layout of arrays is known. Writes
+// through a raw pointer are not counted.
 std::optional<size_t> CountWrites(NDArrayHandle handle) {
   if (!kIsSameLayout || !is_known_build) return std::nullopt;
   // Variables of the engine without threads begin with the same members.
-  return (*static_cast<const ArrayChunk* const*>(handle))->variable->n_writes;
+  return __atomic_load_n(&(*static_cast<const ArrayChunk* const*>(handle))->variable->n_writes, __ATOMIC_ACQUIRE);
 }
 
 // Returns whether MXNet uses its debugging engine, which runs everything immediately.
@@ -114,6 +114,16 @@ bool Results::IsUnassigned(size_t i) const {
   return result.is_filled && FillOf(result.array).size() > 1;
 }
 
+bool Results::AreAssigned() const {
+  if (pass_ == Pass::kBackward) return true;  // a gradient that is not assigned is zero
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const Result& result = results_[i];
+    const bool has_written = result.n_writes && CountWrites(shares_[i].get()) != result.n_writes;
+    if (result.request != kReqNull && !has_written) return false;
+  }
+  return true;
+}
+
 std::vector<const void*> Results::Requested() const {
   std::vector<const void*> data;
   for (const Result& result : results_) {
@@ -147,6 +157,7 @@ void Results::CheckAndFill() const {
 
 void Results::Conclude(std::unique_ptr<Results> results, const std::string& failure, const std::string& unassigned,
                        const std::vector<std::string>& names) {
+  if (failure.empty() && results->AreAssigned()) return;
   results->failure_ = failure;
   results->unassigned_ = unassigned;
   results->names_ = names;

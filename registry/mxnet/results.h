@@ -39,6 +39,8 @@ class Results {
 
   void CheckAndFill() const;
   bool IsUnassigned(size_t i) const;
+  // Returns whether no result is left to check, although assignments may still be running.
+  bool AreAssigned() const;
   void FillAll() const;
   bool Overlaps(const Array& array) const;
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import importlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
@@ -69,18 +70,24 @@ class ClassOperator:
             raise KernelError(f"{error}. declare_backward_dependency leaves out {', '.join(absent)}") from None
 
     def _wrap(self, handle: int, name: str, writable: bool) -> Any:
-        base = importlib.import_module("mxnet.base")
+        base, make_array = _mxnet(self._registered.is_np)
         owned = base.NDArrayHandle(handle)
         storage = ctypes.c_int()
         base.check_call(base._LIB.MXNDArrayGetStorageType(owned, ctypes.byref(storage)))
         if storage.value < 0:
             base.check_call(base._LIB.MXNDArrayFree(owned))
             return NotKept(name)
-        if self._registered.is_np:
-            make_array = importlib.import_module("mxnet.numpy.multiarray")._np_ndarray_cls
-        else:
-            make_array = importlib.import_module("mxnet.ndarray.sparse")._ndarray_cls
         return make_array(owned, writable=writable, stype=storage.value)
+
+
+@functools.cache
+def _mxnet(is_np: bool) -> tuple[Any, Any]:
+    """Return MXNet's base module, and the function that makes an array of a handle."""
+    if is_np:
+        make_array = importlib.import_module("mxnet.numpy.multiarray")._np_ndarray_cls
+    else:
+        make_array = importlib.import_module("mxnet.ndarray.sparse")._ndarray_cls
+    return importlib.import_module("mxnet.base"), make_array
 
 
 @contextlib.contextmanager

@@ -186,10 +186,15 @@ def _infer_backward_storage_type(number: int, n: int, storages: Any, tags: Any) 
 def _create_operator(number: int, text: bytes, n: int, shapes: Any, ndims: Any, types: Any, made: Any) -> None:
     prop = _live[number]
     device, _, device_id = text.decode().rstrip(")").partition("(")
-    context = importlib.import_module("mxnet.context").Context(device, int(device_id))
+    context = _context_class()(device, int(device_id))
     in_shapes = [[shapes[i][axis] for axis in range(ndims[i])] for i in range(n)]
     op = ClassOperator(prop, prop.create_operator(context, in_shapes, types[:n]), context)
     made[0] = _Operator(_keep(op), op.unassigned)
+
+
+@functools.cache
+def _context_class() -> Any:
+    return importlib.import_module("mxnet.context").Context
 
 
 def _run(number: int, backward: int, n: int, handles: Any, tags: Any, requests: Any, is_train: int, taken: Any) -> None:

@@ -43,8 +43,9 @@ def is_dependency(module: str) -> bool:
     return module.partition(".")[0] in _DEPENDENCIES
 
 
+@functools.lru_cache(maxsize=1024)
 def is_foreign(file: str) -> bool:
-    """Whether a file belongs to Python, pykernels, or a dependency or framework that has been imported."""
+    """Whether a file whose code has run belongs to Python, pykernels, a dependency or a framework."""
     modules = (sys.modules.get(name) for name in (*_DEPENDENCIES, *_FRAMEWORKS))
     folders = (Path(str(module.__file__)).parent for module in modules if module is not None)
     return is_standard(file) or any(Path(file).is_relative_to(folder) for folder in folders)
