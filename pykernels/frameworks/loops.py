@@ -23,7 +23,7 @@ def refuse_loops(kernel: KernelFunction) -> None:
             if isinstance(node, ast.While) or (isinstance(node, ast.For) and _is_long(node.iter, kernel.keywords)):
                 line = code.co_firstlineno + node.lineno - 1
                 raise KernelError(
-                    f"{code.co_filename}:{line}: a loop over elements runs on the CPU alone; for other devices, write "
+                    f"{code.co_filename}:{line}: a loop over elements runs on the CPU alone and is not traced; write "
                     f"it with operations on whole arrays"
                 )
 

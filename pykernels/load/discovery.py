@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Ops = TypeVar("Ops", bound=Collection[str], default=Mapping[str, OpModule])
 
 
-def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[type-var]
+def load_ops(*paths: str | Path, watch: bool = False, fuse: bool | None = None) -> Ops:  # type: ignore[type-var]
     """Load op folders: their ops become available in every supported framework that is, or will be, imported.
 
     This registers only names; an op's files are compiled when it is first used.
@@ -34,6 +34,10 @@ def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[ty
     watch : bool
         Whether to reload an op whenever its folder changes, for a notebook next to an editor. If a folder cannot be
         loaded, a message on standard error says why, and the op stays as it was.
+    fuse : bool, optional
+        Whether ``torch.compile`` and AOTInductor see through these ops: they compile a kernel's NumPy code together
+        with what surrounds the call. Other calls run the compiled kernel. By default, ops that are loaded already stay
+        as they are, and others are not fused.
 
     Returns
     -------
@@ -59,7 +63,8 @@ def load_ops(*paths: str | Path, watch: bool = False) -> Ops:  # type: ignore[ty
             loaded.check_clash(module)
         for name, module in modules.items():
             known = loaded.modules.get(name)
-            if known is not None and not loaded.has_changed(known):
+            module.fuse = fuse if fuse is not None else known is not None and known.fuse
+            if known is not None and known.fuse == module.fuse and not loaded.has_changed(known):
                 modules[name] = known
             else:
                 loaded.install(module)
@@ -111,6 +116,7 @@ def reload(*names: str) -> Mapping[str, OpModule]:
 
 def _read_again(old: OpModule) -> OpModule:
     new = open_folder(old.path)
+    new.fuse = old.fuse
     new.check_files()
     if "api" in vars(old):
         _ = new.api

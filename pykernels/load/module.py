@@ -43,11 +43,14 @@ class OpModule(Generic[ApiT]):
         The folder's name, by which users call the op.
     path : Path
         The folder.
+    fuse : bool
+        Whether compilers of frameworks see through calls of the op.
     """
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
         self.path = path
+        self.fuse = False
         self._parts: list[str] = []
 
     def __repr__(self) -> str:
@@ -88,8 +91,13 @@ class OpModule(Generic[ApiT]):
         """Use ``<op>_py_kernel.py``."""
         return self._use(PY_KERNEL)
 
-    def build_load(self) -> OpModule:
+    def build_load(self, *, fuse: bool = False) -> OpModule:
         """Build the chosen parts and register the op in every framework that is in use.
+
+        Parameters
+        ----------
+        fuse : bool
+            As for `load_ops`.
 
         Raises
         ------
@@ -103,6 +111,7 @@ class OpModule(Generic[ApiT]):
             _ = self.source
         if CPP_DEF in self._parts:
             _ = self.kernel_ids if PY_KERNEL in self._parts else self.definition
+            self.fuse = fuse
             loaded.install(self)
         return self
 

@@ -18,7 +18,7 @@ from pykernels.base.errors import BuildError, KernelError, LoadError, PykernelsE
 from pykernels.base.importing import after_import, is_imported
 from pykernels.base.refusals import MissingName, RefusedCall
 from pykernels.frameworks.registrar_libraries import build_library
-from pykernels.frameworks.torch import fake, packages, python, refused_tensors, registrar, tracing, vmap
+from pykernels.frameworks.torch import fake, fusing, packages, python, refused_tensors, registrar, tracing, vmap
 from pykernels.frameworks.torch.layout import Layout
 from pykernels.frameworks.torch.namespace import Namespace
 from pykernels.frameworks.training import mode_of_module
@@ -232,6 +232,9 @@ class TorchOps:
             except PykernelsError as error:
                 raise RuntimeError(str(error)) from error
 
+        def fusible() -> tuple[OpModule, Layout]:
+            return requests.module_of(op_type, self._modules), current()
+
         def refused(*args: Any, **kwargs: Any) -> Any:
             error = refused_tensors.error_of(current(), args, kwargs)
             raise RuntimeError(str(error)) from error
@@ -248,6 +251,9 @@ class TorchOps:
         for key in refused_tensors.KEYS:
             library.impl(name, refused, key)
         torch.library.register_torch_dispatch(qualified, refused_tensors.CLASS, refused_by_class, lib=library)
+        torch.library.register_torch_dispatch(qualified, fusing.MODE, fusing.rule_of(fusible), lib=library)
+        marking = fusing.marking_rule(lambda: list(self._modules.values()))
+        torch.library.register_torch_dispatch(qualified, fusing.MARKING_MODE, marking, lib=library)
 
     def _backend(self) -> Any:
         return self._make_backend()

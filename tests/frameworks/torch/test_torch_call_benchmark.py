@@ -1,4 +1,4 @@
-"""The benchmark of calls in PyTorch runs and shows what it measures; what it measures is no matter for a test."""
+"""The benchmarks of calls in PyTorch run and show what they measure; what they measure is no matter for a test."""
 
 from __future__ import annotations
 
@@ -18,3 +18,12 @@ def test_torch_call(tmp_path: Path) -> None:
         assert shown in done.stdout
     for peer in ("NumPy custom_op", "torch custom_op"):
         assert re.search(rf"{peer} ÷ ours \d+\.\d \(÷ torch.sigmoid \d+\.\d\) >= 5: (yes|no)", done.stdout)
+
+
+@pytest.mark.thorough
+def test_torch_fuse(tmp_path: Path) -> None:
+    options = ("--rounds", "1", "--threads", "1", "--sizes", "1e4")
+    done = python(CHECKOUT / "benchmarks" / "torch_fuse.py", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for shown in ("fused ÷ call", "mish", "hard_swish", "forward + backward", "10,000"):
+        assert shown in done.stdout
