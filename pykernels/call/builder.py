@@ -112,9 +112,9 @@ class UserOpBuilder:
         Returns
         -------
         callable
-            Takes the tensors in the order of the names, and further attributes as keywords. It returns the output, or a
-            tuple of several. It raises the errors of `Build` and `InferAndTryRun`, and `TypeError` for a wrong number
-            of tensors.
+            Takes the tensors in the order of the names, and further attributes as keywords. It returns the output, a
+            tuple of several, or None if the op has none. It raises the errors of `Build` and `InferAndTryRun`, and
+            `TypeError` for a wrong number of tensors.
 
         Examples
         --------
@@ -152,7 +152,7 @@ class UserOpBuilder:
             if len(results) == 1:
                 return results[0]
             blobs = UserOp(called, tensors, results).RemoteBlobList()
-            return blobs[0] if len(blobs) == 1 else blobs
+            return blobs[0] if len(blobs) == 1 else blobs or None
 
         function.__name__ = function.__qualname__ = op_type
         function.__doc__ = f"Call the op type {op_type} on {', '.join(input_names) or 'nothing'}."

@@ -53,14 +53,15 @@ class PropOps:
         self.states = _names(described.list_auxiliary_states(), "list_auxiliary_states")
         self.inputs = arguments + self.states
         self.outputs = _names(described.list_outputs(), "list_outputs")
-        if not self.outputs:
-            raise DefinitionError("list_outputs names no output")
+        if not self.outputs and not self.states:
+            raise DefinitionError("list_outputs names no output, nor list_auxiliary_states an input to write into")
         words_of(described)
         # As in MXNet, the gradient receives every state, and states have no gradients.
         states = [Dependency(name, "I", name) for name in self.states]
         self.dependencies = self._dependencies(described, arguments) + states
         self.differentiable = self._differentiable(described)
-        self.gradients = [f"d{name}" for name in self.differentiable]
+        # Gradients come from those of outputs.
+        self.gradients = [f"d{name}" for name in self.differentiable if self.outputs]
         # The backward op receives the types of inputs that it does not depend on as attributes.
         given = {d.argument for d in self.dependencies if d.kind == "I"}
         self.types = {f"type_of_{name}": name for name in arguments if name not in given}

@@ -86,7 +86,7 @@ class _PythonDefinition:
         flags = abi.OpFlag.INFERS_SHAPE | abi.OpFlag.INFERS_DTYPE
         if ops.split_for_each_axis:
             flags |= abi.OpFlag.HAS_SBP
-        is_constant = bool(ops.arguments) and not ops.gradients
+        is_constant = bool(ops.arguments) and not ops.differentiable
         forward_flags = flags | abi.OpFlag.INFERS_INPUTS | (abi.OpFlag.NO_GRADIENT if is_constant else 0)
         forward = self._op("forward", ops.inputs, ops.outputs, forward_flags)
         for at in range(len(ops.inputs) - len(ops.states), len(ops.inputs)):

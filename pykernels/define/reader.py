@@ -67,15 +67,18 @@ def _read_op(raw: abi.Op, index: int, gradients: dict[str, int], definition: Def
         gradient=gradients.get(raw.name.decode()),
         definition=definition,
     )
-    if not op.outputs:
-        raise DefinitionError(f"{_at(definition, raw)}: op {op.name} has no output; give it one with .Output(name)")
+    if not op.outputs and not any(argument.mutable for argument in op.inputs):
+        raise DefinitionError(
+            f"{_at(definition, raw)}: op {op.name} has no output; give it one with .Output(name), or an input that the "
+            "kernel writes into, which SetInputArgModifyFn declares"
+        )
     for state, following in pairwise(op.inputs):
         if state.mutable and not following.mutable:
             raise DefinitionError(
                 f"{_at(definition, raw)}: op {op.name} changes its input '{state.name}' in place, so "
                 f"'{following.name}' must come before it: inputs that the kernel changes must come last"
             )
-    if abi.OpFlag.INFERS_SHAPE not in op.flags:
+    if op.outputs and abi.OpFlag.INFERS_SHAPE not in op.flags:
         raise DefinitionError(
             f"{_at(definition, raw)}: op {op.name} has no function that infers the shapes of its outputs "
             f"({', '.join(argument.name for argument in op.outputs)}); give it one with SetTensorDescInferFn or "
@@ -105,6 +108,11 @@ def _check_gradients(raw: abi.Definition, definition: Definition) -> None:
             raise DefinitionError(
                 f"{_at(definition, gradient)}: the gradient is for op {name}, which this file does not register; "
                 f"it registers: {', '.join(definition.ops)}"
+            )
+        if not op.outputs:
+            raise DefinitionError(
+                f"{_at(definition, gradient)}: a gradient is registered for op {name}, which has no output that could "
+                "have one"
             )
         if abi.OpFlag.NO_GRADIENT in op.flags:
             raise DefinitionError(

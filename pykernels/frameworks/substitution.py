@@ -52,6 +52,8 @@ def run(
         function(args, tuple(map(_operand, op.outputs, outs)), **keywords)
         return [out for group in outs for out in group]
     found = function(args, **keywords)
+    if found is None and not op.outputs:
+        return []
     return list(found) if isinstance(found, (tuple, list)) else [found]
 
 

@@ -102,6 +102,13 @@ def wrong_shape_text(
 
 def _store(kernel: KernelFunction, op_name: str, result: Any, outs: Sequence[np.ndarray], names: Sequence[str]) -> None:
     where = f"op {op_name!r}: {kernel.where}: {kernel.name}"
+    if not outs:
+        if result is not None:
+            raise KernelError(
+                f"{where} returned a {type(result).__name__}, but the op has no outputs: write into the inputs that it "
+                "changes, and return nothing"
+            )
+        return
     if result is None:
         raise KernelError(f"{where} returned None. Return the output array, or a tuple of them")
     if len(outs) == 1 and not isinstance(result, (tuple, list)):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from pykernels.base import callbacks
 from pykernels.base.errors import LoadError
+from pykernels.define.definition import OpDef
 from pykernels.load.module import OpModule
 
 #: ``LoadFunction`` of ``registry/host/op.h``.
@@ -34,3 +35,13 @@ def module_of(name: str, modules: Mapping[str, OpModule]) -> OpModule:
             return modules[known]
     loaded = ", ".join(sorted(modules)) or "none"
     raise LoadError(f"op {name!r} is not loaded; the loaded ops are: {loaded}. Call pykernels.load_ops()")
+
+
+def require_outputs(op: OpDef, where: str) -> None:
+    """Raise `LoadError` if an op has no outputs, for the sake of which alone frameworks such as `where` run an op."""
+    if not op.outputs:
+        changed = next(argument.name for argument in op.inputs if argument.mutable)
+        raise LoadError(
+            f"op {op.name!r} has no outputs, so {where} cannot run it. Return what it writes into '{changed}' as an "
+            "output, or call it in PyTorch, in JAX or on NumPy's arrays"
+        )

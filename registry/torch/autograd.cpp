@@ -189,6 +189,10 @@ void RunAutograd(const TorchOp& op, const c10::OperatorHandle& handle, c10::Disp
   const Tensors inputs = layout.Inputs(arguments);
   const std::shared_ptr<const Use> use = loaded.FindUse(arguments);
   const Instance& instance = use->instance();
+  if (is_recorded && !layout.n_results()) {
+    Fail(kCallError, "op '", instance.label(), "': it has no outputs and so no gradient, but an input requires one; ",
+         "detach() the input, or call the op under torch.no_grad()");
+  }
   if (is_recorded) RefuseGradientOfStates(instance, inputs);
   const bool is_train = layout.IsTrain(arguments);
   std::optional<TangentCall> tangents;

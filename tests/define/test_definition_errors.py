@@ -158,7 +158,18 @@ def _at(path: Path, text: str) -> list[str]:
     ("name", "text", "expected"),
     [
         ("empty", "", "registers no op"),
-        ("no_output", f'REGISTER_USER_OP("op").Input("x"){UNCHANGED}', "op op has no output"),
+        (
+            "no_output",
+            f'REGISTER_USER_OP("op").Input("x"){UNCHANGED}',
+            "op op has no output; give it one with .Output(name), or an",
+        ),
+        (
+            "gradient_without_output",
+            'REGISTER_USER_OP("op").Input("x").SetInputArgModifyFn([](user_op::GetInputArgModifier get, '
+            'const user_op::UserOpConfWrapper&) { get("x", 0)->set_is_mutable(true); });'
+            'REGISTER_USER_OP_GRAD("op").SetBackwardOpConfGenFn([](user_op::BackwardOpConfContext*) {});',
+            "a gradient is registered for op op, which has no output that could have one",
+        ),
         (
             "no_inference",
             'REGISTER_USER_OP("op").Output("y").Output("z").SetDataTypeInferFn([](user_op::InferContext*) {});',

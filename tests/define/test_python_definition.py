@@ -439,7 +439,7 @@ _VARIABLES = "class P(pykernels.CustomOpProp):\n    arguments, outputs = ['x', '
         (_VARIABLES + "a: int = 'x'", "the default of attribute 'a', 'x', is no int64"),
         (
             "class P(pykernels.CustomOpProp):\n    def list_outputs(self): return []",
-            "list_outputs names no output",
+            "list_outputs names no output, nor list_auxiliary_states an input to write into",
         ),
         (
             "class P(pykernels.CustomOpProp):\n    def list_arguments(self): return 'data'",

@@ -65,7 +65,8 @@ def _call(case: Case, arrays: dict[str, list[Any]]) -> list[Any]:
         return call(case, arrays)
     forward = discovery.find_op(case.op_type).forward
     inputs = [arrays[each.name] if each.repeated else (arrays[each.name] or [None])[0] for each in forward.inputs]
-    return list(function(case.op_type)(*inputs, **case.attributes))
+    results = function(case.op_type)(*inputs, **case.attributes)
+    return list(results) if isinstance(results, tuple) else [results]
 
 
 def _cotangent(result: Any, seed: Any, is_seeded: bool) -> Any:

@@ -199,6 +199,7 @@ def _load(name: str) -> None:
         input_errors.explain(*_entered[module.name])
         for entry in _entered[module.name]:
             op = ops.get(entry) or module.forward
+            requests.require_outputs(op, "MXNet")
             registrar.register(entry)
             registrar.add(entry, module.definition.address, op.index, op.gradient, module.kernel_id(op.name))
 

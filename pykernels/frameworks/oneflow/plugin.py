@@ -119,4 +119,5 @@ def _load(name: str) -> None:
             raise LoadError(f"there is no op {name!r}: {module.definition.path} defines {', '.join(ops)}")
         _entered[module.name] = tuple(ops)
         for op in ops.values():
+            requests.require_outputs(op, "OneFlow")
             _registrar().add(op.name, module.definition.address, op.index, op.gradient, module.kernel_id(op.name))

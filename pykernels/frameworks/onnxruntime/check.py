@@ -16,8 +16,8 @@ from pykernels.load import discovery
 
 
 def takes(case: Case) -> bool:
-    """Whether a case has input values and tests more than the other frameworks do."""
-    return not case.function and not any(array.dtype.kind == "c" for array in case.arrays)
+    """Whether a case has input values and outputs, and tests more than the other frameworks do."""
+    return bool(case.counts) and not case.function and not any(array.dtype.kind == "c" for array in case.arrays)
 
 
 def ways(case: Case) -> dict[str, Way]:

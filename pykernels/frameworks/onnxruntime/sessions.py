@@ -13,7 +13,7 @@ from pykernels.frameworks.onnxruntime.nodes import NodeName, node_names
 from pykernels.frameworks.onnxruntime.registrar import Registrar
 from pykernels.frameworks.registrar_libraries import build_library
 from pykernels.kernel import service
-from pykernels.load import discovery
+from pykernels.load import discovery, requests
 from pykernels.load.module import OpModule
 
 if TYPE_CHECKING:
@@ -66,11 +66,13 @@ def register(options: onnxruntime.SessionOptions, *ops: str) -> None:
     CallError
         An op is not loaded.
     LoadError
-        Two ops have the same name in ONNX, or ONNX Runtime does not accept the library.
+        Two ops have the same name in ONNX, a named op has no outputs, or ONNX Runtime does not accept the library.
     DefinitionError, KernelError, BuildError, CacheError
         A folder has an error, as at its first use anywhere else.
     """
     modules = [discovery.find_op(name) for name in ops] if ops else list(discovery.list_ops().values())
+    for module in modules if ops else ():
+        requests.require_outputs(module.forward, "ONNX Runtime")
     with _lock:
         registrar = _registrar()
         registrar.offer(list(_numbers(modules).values()))
@@ -101,6 +103,7 @@ def _enter(module: OpModule) -> dict[NodeName, int]:
         _entered[module] = {
             name: _registrar().add(name.domain, name.op_type, op, module.kernel_id(op.name), rows[op.name])
             for name, op in node_names(module)
+            if op.outputs
         }
     return _entered[module]
 

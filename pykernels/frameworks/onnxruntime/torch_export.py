@@ -15,6 +15,7 @@ from pykernels.base.errors import BuildError, CallError, PykernelsWarning
 from pykernels.define.declared import Argument
 from pykernels.frameworks.onnxruntime.arguments import group, onnx_value
 from pykernels.frameworks.onnxruntime.nodes import NodeName, node_names
+from pykernels.load import requests
 from pykernels.load.module import OpModule
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def _translations(program: Any) -> dict[Any, Callable[..., Any]]:
         for node in list(module.graph.nodes):
             found = find(node.target) if isinstance(node.target, torch._ops.OpOverload) else None
             if found is not None:
+                requests.require_outputs(found[1].op, "ONNX Runtime")
                 _use_twin(node, found[1])
                 table[node.target] = _translation(*found)
         module.recompile()

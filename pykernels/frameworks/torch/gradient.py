@@ -44,6 +44,11 @@ def recorded(layout: Layout, call: Call, name: str, run: Callable[[], Any], find
             f"op '{name}' has no forward-mode derivative (jvp): its definition has no Tangent, which `python -m "
             "pykernels derive --forward-mode` writes. Gradients, as of backward(), vjp and grad, need none"
         )
+    if is_recorded and not layout.op.outputs:
+        raise RefusedCall(
+            f"op '{layout.op.name}': it has no outputs and so no gradient, but an input requires one; detach() "
+            "the input, or call the op under torch.no_grad()"
+        )
     for state_name, state in _states(layout, call):
         if is_recorded and state.requires_grad:
             raise RefusedCall(

@@ -134,11 +134,11 @@ class Layout:
         for argument, count in zip(self.op.outputs, counts):
             group = [next(rest) for _ in range(count)]
             results.append(group if argument.repeated or argument.optional else group[0])
-        return results[0] if len(results) == 1 else tuple(results)
+        return results[0] if len(results) == 1 else tuple(results) or None
 
     def unpack(self, result: Any) -> list[Any]:
         """Return the tensors in the result of a call."""
-        results = result if len(self.op.outputs) != 1 else (result,)
+        results = (result,) if len(self.op.outputs) == 1 else result or ()
         return [tensor for group in results for tensor in _tensors(group)]
 
 

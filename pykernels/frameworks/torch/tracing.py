@@ -72,10 +72,13 @@ class Tracer:
         if prepared is None:
             call = layout.read(dict(zip(layout.names, args)) | dict(kwargs))
             prepared = self._prepare(layout, call)
-        given = [_plain(tensor) for tensor in _tensors_in((*args, *kwargs.values()))]
+        tensors = list(_tensors_in((*args, *kwargs.values())))
+        given = list(map(_plain, tensors))
         try:
             with torch.no_grad():
                 results = prepared.run(given)
+                for at in prepared.halves:
+                    tensors[at].copy_(given[at])
         except Exception as error:
             raise _refusal(self._kernel, error) from error
         if is_new:
@@ -103,7 +106,9 @@ class Tracer:
             refuse_loops(self._kernel)
             self._compiled[key] = self._compile(keywords, inputs, outputs, len(call.tensors))
         device = call.tensors[0].device if call.tensors else torch.device("cpu")
-        return _Prepared(self._compiled[key], types, call.counts, device, self._kernel.takes_outs)
+        changed = [a.mutable for a, group in zip(layout.op.inputs, call.inputs) for _ in group]
+        halves = [at for at, tensor in enumerate(call.tensors) if changed[at] and tensor.dtype in HALVES]
+        return _Prepared(self._compiled[key], types, call.counts, device, self._kernel.takes_outs, halves)
 
     def _compile(
         self, keywords: dict[str, Any], inputs: Sequence[int | None], outputs: Sequence[int | None], n_inputs: int
@@ -117,6 +122,8 @@ class Tracer:
                 function(args, _grouped(outputs, arrays[n_inputs:]), **keywords)
                 return ()
             results = function(args, **keywords)
+            if results is None and not outputs:
+                return ()
             return tuple([torch.as_tensor(each) for each in (results if isinstance(results, tuple) else (results,))])
 
         # PyTorch keeps what it compiles with the code object.
@@ -169,6 +176,8 @@ class _Prepared:
     counts: Sequence[int]
     device: Any
     takes_outs: bool
+    #: The positions of inputs that the kernel changes, in a copy of another dtype.
+    halves: Sequence[int]
 
     def run(self, given: Sequence[Any]) -> Sequence[Any]:
         """Return the outputs, before they are cast to their dtypes."""

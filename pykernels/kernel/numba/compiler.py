@@ -73,7 +73,7 @@ def compile_kernel(
             )
     else:
         results, is_widened = check_results(kernel, signature, output_names, returned)
-    in_pieces = is_in_pieces(kernel)
+    in_pieces = is_in_pieces(kernel, signature)
     try:
         module = adapter.link(
             typed,

@@ -48,7 +48,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> Any:
     for helper in kernel.helpers:
         intrinsics.make_callable(helper)
     single_calls.declare()
-    in_pieces = is_in_pieces(kernel)
+    in_pieces = is_in_pieces(kernel, signature)
     outs = [_group_type(signature.outputs, writable=True)] if kernel.takes_outs else []
     keywords = [_keyword_type(keyword, signature) for keyword in kernel.keywords]
     pieces = [nb.UniTuple(nb.int64, 3)] if in_pieces else []
@@ -101,12 +101,17 @@ def _check_length(function: Any) -> None:
         )
 
 
-def is_in_pieces(kernel: KernelFunction) -> bool:
+def is_in_pieces(kernel: KernelFunction, signature: Signature) -> bool:
     """Whether a host may run the kernel in pieces; raise `KernelError` if the kernel claims so wrongly."""
     definition = promotion.definition_of(kernel.function)
     namespace = kernel.function.__globals__
     if definition is None or not iterations.is_declared(definition, namespace):
         return False
+    if len(signature.tensors) == signature.n_inputs:
+        raise KernelError(
+            f"{kernel.where}: {kernel.name} loops over prange, where threads share the elements of the first output, "
+            "but the op has no outputs. Write range"
+        )
     iterations.check(definition, namespace, str(kernel.path), takes_outs=kernel.takes_outs)
     return True
 
@@ -139,6 +144,8 @@ def check_results(
 ) -> tuple[list[Result], bool]:
     """Check what the kernel returns, as far as its type shows; each call checks the rest."""
     outputs = signature.tensors[signature.n_inputs :]
+    if not outputs and isinstance(returned, nb.NoneType):
+        return [], False
     if isinstance(returned, (nb.NoneType, nb.Optional)):
         always = "" if isinstance(returned, nb.NoneType) else " in some cases"
         raise KernelError(

@@ -142,7 +142,7 @@ _SCALARS = {abi.AttrType.INT32, abi.AttrType.INT64, abi.AttrType.BOOL, *_REALS}
 
 def signature_of(op: OpDef, kernel: KernelFunction, instance: abi.Instance) -> Signature:
     """Return the signature under which `instance` runs `kernel`; raise `KernelError` if no kernel can serve it."""
-    if not instance.n_outputs:
+    if op.outputs and not instance.n_outputs:
         names = ", ".join(repr(output.name) for output in op.outputs)
         raise KernelError(f"op {op.name!r} has nothing to compute: the call asks for none of its outputs, {names}")
     types = {attribute.name: (at, attribute.type) for at, attribute in enumerate(op.attributes)}

@@ -3,8 +3,8 @@
 Each framework has a process of its own: ``python -m pykernels.tools.check.frameworks FRAMEWORK FOLDER``. After loading
 both, it receives the cases. It sends a message before it tries each way to call the op, and one for the first error.
 
-The module `check` of a framework's package has two functions. ``takes(case)`` returns whether the framework has tensors
-for the inputs. ``ways(case)`` returns a function for each way to call the op, by its name; the function returns a
+The module `check` of a framework's package has two functions. ``takes(case)`` returns whether the framework can run
+the call. ``ways(case)`` returns a function for each way to call the op, by its name; the function returns a
 `frameworks.case.Outcome`.
 """
 
@@ -113,7 +113,7 @@ def _on_arrays(trials: Sequence[Trial]) -> str:
 def _describe(ways: Sequence[str], trials: Sequence[Trial]) -> str:
     """Describe what was tried."""
     if not trials:
-        return "has no tensors for these inputs"
+        return "does not take these calls"
     plain = dict.fromkeys(way.removesuffix(BY_FUNCTION) for way in ways)
     is_called = any(way.endswith(BY_FUNCTION) for way in ways)
     dtypes = dict.fromkeys(str(trial.dtype) for trial in trials)

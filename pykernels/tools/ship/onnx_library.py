@@ -9,6 +9,7 @@ from pykernels.base.errors import BuildError
 from pykernels.build.output import replacing
 from pykernels.frameworks.onnxruntime.node_dtypes import dtype_rows
 from pykernels.frameworks.onnxruntime.nodes import NodeName, node_names
+from pykernels.load import requests
 from pykernels.load.module import OpModule
 from pykernels.tools.ship.assembly import assemble
 from pykernels.tools.ship.kernels import Kernels
@@ -33,6 +34,7 @@ def build_onnx_library(output: Path, kernels: Kernels, *, domain: str | None = N
         for name, op in node_names(module, domain=domain):
             if op not in compiled:
                 continue
+            requests.require_outputs(op, "ONNX Runtime")
             if name in owners:
                 raise BuildError(f"two folders define the ONNX op {name}: {owners[name].path} and {module.path}")
             owners[name] = module
