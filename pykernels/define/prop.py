@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from pykernels.base.abi import AttrType
 from pykernels.base.attributes import parse_value, type_name
 from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.declared import Attribute
+from pykernels.define.prop_derivatives import names_of
 
 Shape = Sequence[int]
 
@@ -43,6 +44,10 @@ class CustomOpProp:
         What the gradient is computed from, and the gradients that it gives, as in a C++ definition: ``"y, dy -> dx"``.
         None if the op has no gradient. By default, the gradient is computed from the gradients of the outputs, the
         inputs and the outputs, and all inputs have one.
+    backward_backward, tangent, backward_tangent : str or None
+        The same for the functions of these names: the gradient of ``backward``, as in ``"y, dy, gdx -> gy, gdy"``, and
+        the forward-mode derivatives of ``forward`` and ``backward``, as in ``"y, tx -> ty"`` and
+        ``"y, dy, ty, tdy -> tdx"``. None if there is no such function.
     dtypes : str or mapping of str
         The dtypes of all inputs and outputs, or of those named: "floating", "integer", "number" or "any", each of which
         is one dtype in a call, or the name of a dtype. Without it, all have the dtype of the first input.
@@ -55,6 +60,9 @@ class CustomOpProp:
     outputs: Sequence[str] = ("output",)
     auxiliary_states: Sequence[str] = ()
     backward: str | None = ""
+    backward_backward: str | None = None
+    tangent: str | None = None
+    backward_tangent: str | None = None
     dtypes: str | Mapping[str, str] = "any"
     split_for_each_axis = False
 
@@ -113,7 +121,7 @@ class CustomOpProp:
         outputs = self.list_outputs()
         known = dict(zip([f"d{name}" for name in outputs], out_grad))
         known |= dict(zip([*self.list_arguments(), *outputs], [*in_data, *out_data]))
-        return [known[name] for name in _known(self.backward, 0, known)]
+        return [known[name] for name in names_of("backward", self.backward, 0, known)]
 
     def list_gradients(self) -> Sequence[str]:
         """Return the names of the inputs that have a gradient; by default all of them.
@@ -125,7 +133,7 @@ class CustomOpProp:
         if not self.backward:
             return [] if self.backward is None else self.list_arguments()
         names = {f"d{name}": name for name in self.list_arguments()}
-        given = _known(self.backward, 1, names)
+        given = names_of("backward", self.backward, 1, names)
         if given != [name for name in names if name in given]:
             raise DefinitionError(f"backward = {self.backward!r}: write the gradients in the order of the inputs")
         return [names[name] for name in given]
@@ -157,19 +165,6 @@ def words_of(prop: CustomOpProp) -> dict[str, str]:
             raise DefinitionError(f"dtypes: {word!r}, of {name!r}, is neither a dtype of ops nor {kinds}") from None
     first = given.get(names[0], "any")
     return {name: given.get(name, first) for name in names}
-
-
-def _known(backward: str, side: int, known: Collection[str]) -> list[str]:
-    """Return the names on one side of the arrow; raise `DefinitionError` if they are not all known."""
-    sides = backward.split("->")
-    if len(sides) != 2:
-        raise DefinitionError(f'backward = {backward!r}: write "y, dy -> dx", or None for no gradient')
-    names = [name.strip() for name in sides[side].split(",")]
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        what = "gives no" if side else "cannot be computed from"
-        raise DefinitionError(f"backward = {backward!r}: the gradient {what} {unknown[0]!r}, only {', '.join(known)}")
-    return names
 
 
 _SCALARS: dict[Any, AttrType] = {

@@ -1,10 +1,9 @@
-"""Infer shapes and dtypes of the forward and backward ops that a `CustomOpProp` describes."""
+"""Infer shapes and dtypes of the ops that a `CustomOpProp` describes: forward, backward and other derivatives."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.declared import Attribute
 from pykernels.define.instance import UNKNOWN, TensorSpec
 from pykernels.define.prop import CustomOpProp, attributes_of, has_constructor, words_of
+from pykernels.define.prop_derivatives import DERIVATIVES, PropOp, Tensor, derivative
 
 #: In place of a dtype number: the dtype of the first tensor that the gradient depends on.
 AS_THE_FIRST = 0
@@ -24,17 +24,8 @@ AS_THE_FIRST = 0
 _PROBES = [TensorSpec((2, 3, 5, 7)[:ndim], np.dtype(np.float32)) for ndim in range(5)]
 
 
-@dataclass(frozen=True)
-class Dependency:
-    """An input of the backward op: its name, the kind of its blob (D, I or O), and its forward argument."""
-
-    name: str
-    kind: str
-    argument: str
-
-
 class PropOps:
-    """The forward and backward ops that a `CustomOpProp` class describes.
+    """The ops that a `CustomOpProp` class describes.
 
     Raises
     ------
@@ -56,17 +47,34 @@ class PropOps:
         if not self.outputs and not self.states:
             raise DefinitionError("list_outputs names no output, nor list_auxiliary_states an input to write into")
         words_of(described)
+        self.forward = PropOp(
+            "forward", *([Tensor(name, name) for name in group] for group in (self.inputs, self.outputs))
+        )
         # As in MXNet, the gradient receives every state, and states have no gradients.
-        states = [Dependency(name, "I", name) for name in self.states]
-        self.dependencies = self._dependencies(described, arguments) + states
-        self.differentiable = self._differentiable(described)
+        states = [Tensor(name, name, "I", name) for name in self.states]
+        differentiable = self._differentiable(described)
+        self.backward = PropOp(
+            "backward",
+            self._dependencies(described, arguments) + states,
+            [Tensor(f"d{name}", name, "D", name) for name in differentiable],
+        )
+        #: The ops that compute gradients, by the names of the ops whose gradients these are.
+        self.gradients: dict[str, PropOp] = {}
+        self.tangents: list[PropOp] = []
         # Gradients come from those of outputs.
-        self.gradients = [f"d{name}" for name in self.differentiable if self.outputs]
-        # The backward op receives the types of inputs that it does not depend on as attributes.
-        given = {d.argument for d in self.dependencies if d.kind == "I"}
+        if differentiable and self.outputs:
+            self.gradients["forward"] = self.backward
+        self._add_derivatives(described)
+        # Gradients receive the types of inputs that the backward op does not depend on as attributes.
+        given = {each.argument for each in self.backward.inputs if each.kind == "I"}
         self.types = {f"type_of_{name}": name for name in arguments if name not in given}
         self.split_for_each_axis = bool(prop.split_for_each_axis)
         self._check_names()
+
+    @property
+    def ops(self) -> list[PropOp]:
+        """All ops."""
+        return [self.forward, *self.gradients.values(), *self.tangents]
 
     def _describe(self) -> CustomOpProp:
         """Return an instance that lists names, which cannot depend on the values of attributes."""
@@ -88,10 +96,10 @@ class PropOps:
         vars(made).update(given)
         return made
 
-    def _dependencies(self, described: CustomOpProp, arguments: Sequence[str]) -> list[Dependency]:
-        blobs = [Dependency(f"d{name}", "D", name) for name in self.outputs]
-        blobs += [Dependency(name, "I", name) for name in arguments]
-        blobs += [Dependency(name, "O", name) for name in self.outputs]
+    def _dependencies(self, described: CustomOpProp, arguments: Sequence[str]) -> list[Tensor]:
+        blobs = [Tensor(f"d{name}", name, "D", name) for name in self.outputs]
+        blobs += [Tensor(name, name, "I", name) for name in arguments]
+        blobs += [Tensor(name, name, "O", name) for name in self.outputs]
         numbers = list(range(len(blobs)))
         n_out, n_in = len(self.outputs), len(arguments)
         chosen = described.declare_backward_dependency(
@@ -114,12 +122,26 @@ class PropOps:
             )
         return [name for name in self.arguments if name in chosen]
 
+    def _add_derivatives(self, described: CustomOpProp) -> None:
+        """Add the ops of second derivatives and of tangents, as the variables of their names plan them."""
+        for name in DERIVATIVES:
+            planned = getattr(described, name)
+            if name == "backward" or planned is None:
+                continue
+            if not self.gradients:
+                raise DefinitionError(f"{name} = {planned!r}: the op has no gradient")
+            of = self.backward if name.startswith("backward") else self.forward
+            made = derivative(of, name, planned)
+            if name.endswith("tangent"):
+                self.tangents.append(made)
+            else:
+                self.gradients[of.name] = made
+
     def _check_names(self) -> None:
         attributes = [attribute.name for attribute in self.attributes]
-        for what, names in (
-            ("the op", [*self.inputs, *self.outputs, *attributes]),
-            ("its gradient", [*(d.name for d in self.dependencies), *self.gradients, *self.types, *attributes]),
-        ):
+        for op in self.ops:
+            what = {"forward": "the op", "backward": "its gradient"}.get(op.name, op.name)
+            names = [*(each.name for each in (*op.inputs, *op.outputs)), *self.types_of(op), *attributes]
             repeated = sorted({name for name in names if names.count(name) > 1})
             if repeated:
                 raise DefinitionError(
@@ -141,64 +163,80 @@ class PropOps:
         in_types, out_types = self._infer_types(prop, [spec.dtype for spec in inputs])
         return list(map(TensorSpec, in_shapes, in_types)), list(map(TensorSpec, out_shapes, out_types))
 
-    def infer_backward(self, given: Sequence[TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
-        """Infer the gradients of the arguments from the tensors that the gradient depends on."""
-        known = {(d.kind, d.argument): spec for d, spec in zip(self.dependencies, given, strict=True)}
-        for attribute, name in self.types.items():
-            if type_ := attributes[attribute]:
-                dtype = given[0].dtype if type_[0] == AS_THE_FIRST else dtypes.from_number(type_[0])
-                known["I", name] = TensorSpec(tuple(type_[1:]), dtype)
-        inputs = [known.get(("I", name), UNKNOWN) for name in self.inputs]
+    def types_of(self, op: PropOp) -> dict[str, str]:
+        """Return the attributes by which an op receives types of forward inputs, with the names of the inputs."""
+        return self.types if op.name.startswith("backward") else {}
+
+    def infer_derivative(
+        self, op: PropOp, given: Sequence[TensorSpec], attributes: Mapping[str, Any]
+    ) -> list[TensorSpec]:
+        """Infer the outputs of an op that computes a derivative from its inputs."""
+        known = self._known(op, given)
+        for attribute, name in self.types_of(op).items():
+            if (type_ := attributes[attribute]) and name not in known:
+                first = known.get(self.backward.inputs[0].like, given[0])
+                dtype = first.dtype if type_[0] == AS_THE_FIRST else dtypes.from_number(type_[0])
+                known[name] = TensorSpec(tuple(type_[1:]), dtype)
+        inputs = [known.get(name, UNKNOWN) for name in self.inputs]
         if UNKNOWN in inputs:
-            if not self._can_recover(attributes):
-                missing = self.inputs[inputs.index(UNKNOWN)]
-                raise DefinitionError(
-                    f"the shape of the gradient of '{missing}' cannot be inferred from what the gradient depends on "
-                    f"({', '.join(d.name for d in self.dependencies)}); return the input, too, from "
-                    "declare_backward_dependency"
-                )
+            if not self._can_recover(op, attributes):
+                raise DefinitionError(self._not_inferred(op, self.inputs[inputs.index(UNKNOWN)]))
             inputs = self._recover(known, attributes)
         outputs = self.infer_forward(inputs, attributes)[1]
-        for name, output in zip(self.outputs, outputs, strict=True):
-            for kind, shown in (("D", f"d{name}"), ("O", name)):
-                shape = known.get((kind, name), UNKNOWN).shape
-                if shape is not None and output.shape is not None and shape != output.shape:
-                    raise CallError(f"'{shown}' has shape {shape}, but the output '{name}' has shape {output.shape}")
-        return [spec for name, spec in zip(self.inputs, inputs, strict=True) if name in self.differentiable]
+        inferred = dict(zip((*self.inputs, *self.outputs), (*inputs, *outputs), strict=True))
+        for each, spec in zip(op.inputs, given, strict=True):
+            shape = inferred[each.like].shape
+            if spec.shape is not None and shape is not None and spec.shape != shape:
+                what = "output" if each.like in self.outputs else "input"
+                raise CallError(f"'{each.name}' has shape {spec.shape}, but the {what} '{each.like}' has shape {shape}")
+        return [inferred[each.like] for each in op.outputs]
+
+    def _not_inferred(self, op: PropOp, name: str) -> str:
+        is_backward = op is self.backward
+        what = f"the gradient of '{name}'" if is_backward else f"'{name}'"
+        of = "the gradient" if is_backward else op.name
+        cure = "return the input, too, from declare_backward_dependency" if is_backward else f"add {name} before '->'"
+        names = ", ".join(each.name for each in op.inputs)
+        return f"the shape of {what} cannot be inferred from what {of} depends on ({names}); {cure}"
+
+    @staticmethod
+    def _known(op: PropOp, given: Sequence[TensorSpec]) -> dict[str, TensorSpec]:
+        """Return the types of inputs and outputs of the forward op that the inputs of an op show."""
+        known: dict[str, TensorSpec] = {}
+        for each, spec in zip(op.inputs, given, strict=True):
+            if known.get(each.like, UNKNOWN) == UNKNOWN:
+                known[each.like] = spec
+        return known
 
     def missing_types(self, attributes: Mapping[str, Any]) -> dict[str, str]:
-        """Return the attributes that pass types of inputs to the gradient, with the names of the inputs."""
-        return {} if not self.types or self._can_recover(attributes) else self.types
+        """Return the attributes that pass types of inputs to the backward op, with the names of the inputs."""
+        return {} if not self.types or self._can_recover(self.backward, attributes) else self.types
 
-    def _can_recover(self, attributes: Mapping[str, Any]) -> bool:
-        """Return whether the gradient's dependencies determine all input types, for each probe that the class takes."""
-        recovered = [self._recovers(probe, attributes) for probe in _PROBES]
+    def _can_recover(self, op: PropOp, attributes: Mapping[str, Any]) -> bool:
+        """Return whether the inputs of an op determine all types of inputs, for each probe that the class takes."""
+        recovered = [self._recovers(op, probe, attributes) for probe in _PROBES]
         return True in recovered and False not in recovered
 
-    def _recovers(self, first: TensorSpec, attributes: Mapping[str, Any]) -> bool | None:
+    def _recovers(self, op: PropOp, first: TensorSpec, attributes: Mapping[str, Any]) -> bool | None:
         """Return the same for a given first input; None if the class rejects it or needs the other inputs."""
         try:
             inputs, outputs = self.infer_forward([first] + [UNKNOWN] * (len(self.inputs) - 1), attributes)
         except Exception:  # whatever the class raises
             return None
-        of = {("I", name): spec for name, spec in zip(self.inputs, inputs, strict=True)}
-        of |= {(kind, name): spec for name, spec in zip(self.outputs, outputs, strict=True) for kind in "OD"}
+        of = dict(zip((*self.inputs, *self.outputs), (*inputs, *outputs), strict=True))
         try:
-            return (
-                self._recover({(d.kind, d.argument): of[d.kind, d.argument] for d in self.dependencies}, attributes)
-                == inputs
-            )
+            return self._recover({each.like: of[each.like] for each in op.inputs}, attributes) == inputs
         except Exception:
             return False
 
-    def _recover(self, known: Mapping[tuple[str, str], TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
-        """Return the types of all forward inputs, including those that the gradient does not depend on.
+    def _recover(self, known: Mapping[str, TensorSpec], attributes: Mapping[str, Any]) -> list[TensorSpec]:
+        """Return the types of all forward inputs, including those that are not known.
 
         Either infer_shape fills them in from the others, or there is only one, which is like an output.
         """
-        inputs = [known.get(("I", name), UNKNOWN) for name in self.inputs]
+        inputs = [known.get(name, UNKNOWN) for name in self.inputs]
         if inputs == [UNKNOWN]:
-            return [next(spec for (kind, _), spec in known.items() if kind != "I")]
+            return [next(iter(known.values()))]
         return self.infer_forward(inputs, attributes)[0]
 
     def _infer_shapes(

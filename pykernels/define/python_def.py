@@ -21,15 +21,15 @@ from pykernels.define.declared import Attribute
 from pykernels.define.definition import NOT_KNOWN_YET, Definition
 from pykernels.define.instance import TensorSpec, read_tensor
 from pykernels.define.prop import CustomOpProp
+from pykernels.define.prop_derivatives import PropOp, Tensor
 from pykernels.define.prop_inference import AS_THE_FIRST, PropOps
 from pykernels.define.reader import read_definition
 
-_FORWARD, _BACKWARD = 0, 1
 _WRONGLY_USED, _WRONG = 1, 2
 
 
 def load_python_def(path: Path, name: str) -> Definition:
-    """Read the Python definition at `path`, whose op types are ``<name>_forward`` and ``<name>_backward``.
+    """Read the Python definition at `path`, whose op types are ``<name>_forward``, ``<name>_backward`` and so on.
 
     This raises `LoadError` if the file is missing, does not parse, or raises, and `DefinitionError` if it does not
     define exactly one subclass of `CustomOpProp`, or the class is invalid.
@@ -82,50 +82,40 @@ class _PythonDefinition:
         self._path = path
         self._at = f"{path}:{line}"
         self._name = name
-        file = str(path).encode()
         flags = abi.OpFlag.INFERS_SHAPE | abi.OpFlag.INFERS_DTYPE
         if ops.split_for_each_axis:
             flags |= abi.OpFlag.HAS_SBP
-        is_constant = bool(ops.arguments) and not ops.differentiable
-        forward_flags = flags | abi.OpFlag.INFERS_INPUTS | (abi.OpFlag.NO_GRADIENT if is_constant else 0)
-        forward = self._op("forward", ops.inputs, ops.outputs, forward_flags)
+        is_constant = bool(ops.arguments) and not ops.backward.outputs
+        forward = flags | abi.OpFlag.INFERS_INPUTS | (abi.OpFlag.NO_GRADIENT if is_constant else 0)
+        made = [self._op(op, forward if op is ops.forward else flags) for op in ops.ops]
+        gradients = [abi.Gradient(op=f"{name}_{each}".encode()) for each in ops.gradients]
+        for registered in (*made, *gradients):
+            registered.file, registered.line = str(path).encode(), line
         for at in range(len(ops.inputs) - len(ops.states), len(ops.inputs)):
-            forward.inputs[at].is_mutable = 1
-        types = [Attribute(name, AttrType.LIST_INT64, ()) for name in ops.types]
-        backward = self._op("backward", [d.name for d in ops.dependencies], ops.gradients, flags, types)
-        for op in (forward, backward):
-            op.file, op.line = file, line
-        has_gradient = bool(ops.gradients)
-        gradient = abi.Gradient(op=forward.name, file=file, line=line)
+            made[0].inputs[at].is_mutable = 1
         self.definition = abi.Definition(
             abi=abi.DEFINITION_ABI,
-            n_ops=2 if has_gradient else 1,
-            n_gradients=int(has_gradient),
-            ops=(abi.Op * 2)(forward, backward),
-            gradients=(abi.Gradient * 1)(gradient),
+            n_ops=len(made),
+            n_gradients=len(gradients),
+            ops=(abi.Op * len(made))(*made),
+            gradients=(abi.Gradient * max(1, len(gradients)))(*gradients),
             infer=abi.InferFn(self._guarded(self._infer)),
             gradient=abi.GradientFn(self._guarded(self._gradient)),
             sbp=abi.SbpFn(self._guarded(self._sbp)),
         )
 
-    def _op(
-        self,
-        kind: str,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        flags: abi.OpFlag,
-        more_attributes: Sequence[Attribute] = (),
-    ) -> abi.Op:
-        attributes = [_attribute(attribute) for attribute in (*self._ops.attributes, *more_attributes)]
+    def _op(self, op: PropOp, flags: abi.OpFlag) -> abi.Op:
+        types = [Attribute(each, AttrType.LIST_INT64, ()) for each in self._ops.types_of(op)]
+        attributes = [*self._ops.attributes, *types]
         return abi.Op(
-            name=f"{self._name}_{kind}".encode(),
+            name=f"{self._name}_{op.name}".encode(),
             flags=flags,
-            n_inputs=len(inputs),
-            n_outputs=len(outputs),
+            n_inputs=len(op.inputs),
+            n_outputs=len(op.outputs),
             n_attributes=len(attributes),
-            inputs=_arguments(inputs),
-            outputs=_arguments(outputs),
-            attributes=(abi.Attribute * max(1, len(attributes)))(*attributes),
+            inputs=_arguments(op.inputs),
+            outputs=_arguments(op.outputs),
+            attributes=(abi.Attribute * max(1, len(attributes)))(*map(_attribute, attributes)),
         )
 
     # ---- The functions of pk_definition, whose last arguments are a buffer for the text of an error, and its size
@@ -142,19 +132,18 @@ class _PythonDefinition:
 
         return call
 
-    def _infer(self, op: int, pointer: Any) -> None:
-        instance = pointer.contents
+    def _infer(self, index: int, pointer: Any) -> None:
+        op, instance = self._ops.ops[index], pointer.contents
         inputs = instance.inputs[: instance.n_inputs]
         outputs = instance.outputs[: instance.n_outputs]
-        wanted = self._ops.inputs if op == _FORWARD else self._ops.dependencies
-        if len(inputs) != len(wanted):
-            raise CallError(f"the op takes {len(wanted)} inputs, but {len(inputs)} were given")
+        if len(inputs) != len(op.inputs):
+            raise CallError(f"the op takes {len(op.inputs)} inputs, but {len(inputs)} were given")
         given = [read_tensor(tensor) for tensor in inputs]
-        if op == _FORWARD:
+        if op is self._ops.forward:
             completed, inferred = self._ops.infer_forward(given, _attributes(instance))
             _write(inputs, completed)
         else:
-            inferred = self._ops.infer_backward(given, _attributes(instance))
+            inferred = self._ops.infer_derivative(op, given, _attributes(instance))
         _write(outputs, inferred)
 
     def _sbp(self, _: int, pointer: Any, sink: Any, user: Any) -> None:
@@ -173,27 +162,29 @@ class _PythonDefinition:
             for tensor in tensors:
                 sink(user, axis, tensor.argument, tensor.index, ord("S"), axis)
 
-    def _gradient(self, _: int, pointer: Any, to: Any) -> None:
+    def _gradient(self, index: int, pointer: Any, to: Any) -> None:
+        of, gradient = list(self._ops.gradients.items())[index]
         forward, sink = pointer.contents, to.contents
-        name = b"%s_grad" % (forward.name or f"{self._name}_forward".encode())
-        sink.op(sink.user, name, f"{self._name}_backward".encode())
-        for dependency in self._ops.dependencies:
-            blob = f"{dependency.kind}/{dependency.argument}/0"
-            sink.input(sink.user, dependency.name.encode(), blob.encode())
-        for gradient in self._ops.gradients:
-            sink.output(sink.user, gradient.encode(), 1)
+        name = b"%s_grad" % (forward.name or f"{self._name}_{of}".encode())
+        sink.op(sink.user, name, f"{self._name}_{gradient.name}".encode())
+        for each in gradient.inputs:
+            sink.input(sink.user, each.name.encode(), f"{each.kind}/{each.argument}/0".encode())
+        for each in gradient.outputs:
+            sink.output(sink.user, each.name.encode(), 1)
         for i in range(forward.n_attrs):
             sink.attribute(sink.user, ctypes.byref(forward.attrs[i]))
-        for attribute, value in self._types(forward).items():
-            sink.attribute(sink.user, ctypes.byref(abi.encode_attr(attribute, AttrType.LIST_INT64, value)))
-        for argument, gradient in zip(self._ops.differentiable, self._ops.gradients, strict=True):
-            sink.bind(sink.user, argument.encode(), 0, b"%s/%s_0" % (name, gradient.encode()))
+        if gradient is self._ops.backward:
+            for attribute, value in self._types(forward).items():
+                sink.attribute(sink.user, ctypes.byref(abi.encode_attr(attribute, AttrType.LIST_INT64, value)))
+        for each in gradient.outputs:
+            sink.bind(sink.user, each.argument.encode(), 0, b"%s/%s_0" % (name, each.name.encode()))
 
     def _types(self, forward: abi.Instance) -> dict[str, tuple[int, ...]]:
         """Return the types of forward inputs that the gradient does not depend on, by their attributes."""
         inputs = {tensor.argument.decode(): tensor for tensor in forward.inputs[: forward.n_inputs]}
         outputs = {tensor.argument.decode(): tensor for tensor in forward.outputs[: forward.n_outputs]}
-        alike = [(inputs if d.kind == "I" else outputs)[d.argument].dtype for d in self._ops.dependencies[:1] if inputs]
+        first = self._ops.backward.inputs[:1]
+        alike = [(inputs if each.kind == "I" else outputs)[each.argument].dtype for each in first if inputs]
         types = {}
         for attribute, name in self._ops.missing_types(_attributes(forward)).items():
             tensor = inputs.get(name)
@@ -205,8 +196,9 @@ class _PythonDefinition:
         return types
 
 
-def _arguments(names: Sequence[str]) -> ctypes.Array[abi.Argument]:
-    return (abi.Argument * max(1, len(names)))(*(abi.Argument(name=name.encode(), count=1) for name in names))
+def _arguments(tensors: Sequence[Tensor]) -> ctypes.Array[abi.Argument]:
+    arguments = [abi.Argument(name=each.name.encode(), count=1) for each in tensors]
+    return (abi.Argument * max(1, len(arguments)))(*arguments)
 
 
 def _attribute(attribute: Attribute) -> abi.Attribute:

@@ -20,6 +20,7 @@ from pykernels.adjoint.writing import Written
 from pykernels.base.errors import CallError, DefinitionError, KernelError
 from pykernels.define.definition import OpDef
 from pykernels.define.instance import new_outputs, specs_of
+from pykernels.define.prop_derivatives import DERIVATIVES
 from pykernels.kernel import reference
 from pykernels.kernel.read.source import IS_TRAIN, KernelFunction
 from pykernels.load.folders import CPP_DEF, PY_KERNEL
@@ -34,8 +35,10 @@ _TYPED = re.compile(r'\.Input\(\s*"\w+",\s*"')
 # The functions of which each computes the gradient of the one before it, and how to have them.
 _CHAIN = ("forward", "backward", "backward_backward")
 _CURES = {"backward": "; derive it first", "backward_backward": "; derive --second it first"}
-# The variable of a Python definition.
-_BACKWARD = re.compile(r"""^( +backward = )(?:"[^"]*"|'[^']*'|None)""", re.M)
+# A line of a Python definition that plans a derivative.
+_VARIABLE = re.compile(r"""^(?P<indent> +)(?P<name>\w+) = (?:"[^"]*"|'[^']*'|None)(?=\s*(?:#|$))""", re.M)
+# Those of derivatives of the gradient.
+_OF_BACKWARD = re.compile(r"^ +backward_\w+ = .*\n", re.M)
 _PLANS = {each: re.compile(rf'\.{each}\(\s*(?:"[^"]*"\s*)+\)') for each in ("Backward", "Tangent")}
 
 
@@ -122,11 +125,16 @@ def derive_op(
 def calls_of(module: OpModule) -> list[Call]:
     """Return calls of the forward function, with every number of axes that the inputs may have."""
     op = module.forward
-    repeated = [argument.name for argument in (*op.inputs, *op.outputs) if argument.repeated or argument.optional]
-    if repeated:
-        raise KernelError(
-            f"{module.source.path}: no gradient is derived for repeated or optional tensors: {', '.join(repeated)}"
-        )
+    path = module.source.path
+    for what, names in (
+        (
+            "repeated or optional tensors",
+            [each.name for each in (*op.inputs, *op.outputs) if each.repeated or each.optional],
+        ),
+        ("auxiliary states", [each.name for each in op.inputs if each.mutable]),
+    ):
+        if names:
+            raise KernelError(f"{path}: no gradient is derived for {what}: {', '.join(names)}; write backward by hand")
     found = samples(module, np.dtype(np.float64), shapes={}, attributes={})
     training = {IS_TRAIN: True} if IS_TRAIN in module.source.functions["forward"].keywords else {}
     calls = [_call(op, [array for (array,) in each.inputs], {**each.attributes, **training}) for each in found]
@@ -169,10 +177,14 @@ def _calls_of_gradient(module: OpModule, name: str, calls: Sequence[Call]) -> li
     made = []
     for call in calls:
         _run(kernel, of, call)
+        specs, outputs = (specs_of([[array] for array in arrays]) for arrays in (call.arrays, call.outs))
+        planned = of.plan_gradient(specs, call.attributes, outputs=outputs).ops
+        given = next(each.attributes for each in planned if each.type == op.name)
         tensors = dict(zip((argument.name for argument in of.inputs), call.arrays))
         for argument, output in zip(of.outputs, call.outs):
             tensors |= {argument.name: output, f"{prefix}{argument.name}": draw(output.shape, output.dtype)}
-        made.append(_call(op, [tensors[argument.name] for argument in op.inputs], call.attributes))
+        attributes = {**call.attributes, **op.parse_attributes(given)}
+        made.append(_call(op, [tensors[argument.name] for argument in op.inputs], attributes))
     return made
 
 
@@ -259,13 +271,15 @@ def _with_plan(definition: str, depends: str, path: Path, op: str, target: Targe
     is_planned = bool(plans["Backward"]) or target.source == "forward"
     if registered is None or not _TYPED.search(chain) or not is_planned:
         raise DefinitionError(
-            f"{path}: only a definition with tensor types is written; let this one plan the "
-            f"{'tangent' if target.method == 'Tangent' else 'gradient'} {depends}"
+            f"{path}: only a definition with tensor types is written; let this one plan the {_kind(target)} {depends}"
         )
     if target.is_second and not plans[target.method]:
         raise DefinitionError(f"{path}: the first Tangent is that of the op itself: run derive --forward-mode before")
     at = int(target.is_second)
+    before = plans[target.method][at : at + 1]
     plans[target.method][at : at + 1] = [f'.{target.method}("{depends}")']
+    if not all(_still_fit(each, depends, target) for each in before):
+        plans = {method: lines[:1] for method, lines in plans.items()}
     for pattern in _PLANS.values():
         chain = pattern.sub("", chain)
     chain = chain.replace(".NoGrad()", "").rstrip()
@@ -276,9 +290,26 @@ def _with_plan(definition: str, depends: str, path: Path, op: str, target: Targe
 
 
 def _with_python_plan(definition: str, depends: str, path: Path, target: Target) -> str:
-    if target != TARGETS[False, False]:
-        raise DefinitionError(f"{path}: a Python definition plans no derivative but the gradient; write it in C++")
-    planned, count = _BACKWARD.subn(lambda found: f'{found[1]}"{depends}"', definition)
-    if count != 1:
-        raise DefinitionError(f'{path}: write backward = "{depends}" in its class, which is what the gradient takes')
-    return planned
+    planned = {each["name"]: each for each in _VARIABLE.finditer(definition) if each["name"] in DERIVATIVES}
+    if not planned:
+        raise DefinitionError(
+            f'{path}: write {target.name} = "{depends}" in its class, which is what the {_kind(target)} takes'
+        )
+    last = [*planned.values()][-1]
+    line = f'{last["indent"]}{target.name} = "{depends}"'
+    before = planned.get(target.name)
+    if before is None:
+        at = definition.find("\n", last.end())
+        return f"{definition[:at]}\n{line}{definition[at:]}"
+    changed = definition[: before.start()] + line + definition[before.end() :]
+    return changed if _still_fit(before[0], depends, target) else _OF_BACKWARD.sub("", changed)
+
+
+def _still_fit(before: str, depends: str, target: Target) -> bool:
+    """Whether plans of derivatives of the gradient fit a new plan of the gradient: whether it takes what it took."""
+    words = re.findall(r"\w+", before.partition("->")[0])[1:]
+    return target.name != "backward" or set(words) <= set(re.findall(r"\w+", depends))
+
+
+def _kind(target: Target) -> str:
+    return "tangent" if target.method == "Tangent" else "gradient"

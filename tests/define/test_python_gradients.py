@@ -6,10 +6,10 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from definitions import F64, infer, spec
+from definitions import F64, I32, infer, spec
 
 from pykernels.base.abi import OpFlag
-from pykernels.base.errors import DefinitionError
+from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.definition import NOT_KNOWN_YET, Definition
 from pykernels.define.python_def import load_python_def
 
@@ -134,3 +134,53 @@ def test_a_gradient_of_what_is_no_input(tmp_path: Path) -> None:
     with pytest.raises(DefinitionError) as error:
         _load(tmp_path, _with_gradients(["data", "dta"]))
     assert "returned ['data', 'dta'], but 'dta' is not an input; the inputs are data, index, weight" in str(error.value)
+
+
+SCALED_ROWS = """
+    class ScaledRows(pykernels.CustomOpProp):
+        arguments = ["x", "w", "rows"]
+        outputs = ["y"]
+        dtypes = {"x": "floating", "w": "floating", "rows": "integer"}
+        backward = "w, dy -> dx, dw"
+        backward_backward = "w, dy, gdx, gdw -> gw, gdy"
+        tangent = "x, w, tx, tw, rows -> ty"
+        backward_tangent = "w, dy, tw, tdy -> tdx, tdw"
+        def infer_shape(self, in_shape):
+            x, w, (n,) = in_shape
+            return [x, x[1:], [n]], [[n, *x[1:]]]
+"""
+
+
+def test_derivatives_of_derivatives(tmp_path: Path) -> None:
+    ops = _load(tmp_path, SCALED_ROWS).ops
+    assert [each.removeprefix("op_") for each in ops] == [
+        "forward",
+        "backward",
+        "backward_backward",
+        "tangent",
+        "backward_tangent",
+    ]
+    forward, backward, second, tangent, along = ops.values()
+    x, w, rows, y = [spec(5, 3)], [spec(3)], [spec(2, dtype=I32)], [spec(2, 3)]
+    planned = forward.plan_gradient([x, w, rows], {}, outputs=[y])
+    attributes = backward.parse_attributes(planned.ops[0].attributes)
+    assert set(attributes) == {"type_of_x", "type_of_rows"}
+    assert backward.infer([w, y], attributes) == [x, w]
+    # The gradient of the gradient receives the same types.
+    plan = backward.plan_gradient([w, y], attributes, outputs=[x, w], name="here")
+    assert plan.bindings == {("w", 0): "here_grad/gw_0", ("dy", 0): "here_grad/gdy_0"}
+    assert plan.ops[0].type == "op_backward_backward" and plan.ops[0].attributes == attributes
+    assert plan.ops[0].inputs == (("w", "I/w/0"), ("dy", "I/dy/0"), ("gdx", "D/dx/0"), ("gdw", "D/dw/0"))
+    assert second.infer([w, y, x, w], attributes) == [w, y]
+    assert second.gradient is tangent.gradient is along.gradient is None
+    assert tangent.infer([x, w, x, w, rows], {}) == [y]
+    assert along.infer([w, y, w, y], attributes) == [x, w]
+    with pytest.raises(CallError, match=r"'tx' has shape \(4, 3\), but the input 'x' has shape \(5, 3\)"):
+        tangent.infer([x, w, [spec(4, 3)], w, rows], {})
+
+
+def test_a_tangent_whose_shape_cannot_be_inferred(tmp_path: Path) -> None:
+    tangent = _load(tmp_path, SCALED_ROWS.replace("tx, tw, rows ->", "tx, tw ->")).ops["op_tangent"]
+    message = r"'rows' cannot be inferred from what tangent depends on \(x, w, tx, tw\); add rows before '->'"
+    with pytest.raises(DefinitionError, match=message):
+        tangent.infer([[spec(5, 3)], [spec(3)], [spec(5, 3)], [spec(3)]], {})

@@ -44,3 +44,57 @@ def write_op(parent: Path, name: str, kernel: str, definition: str = PROP) -> Pa
     for ending, text in (("py_api", API.format(name=name)), ("py_kernel", kernel), ("py_def", definition)):
         (folder / f"{name}_{ending}.py").write_text(textwrap.dedent(text))
     return folder
+
+
+#: An op with all derivatives, ``scale * (w * x * x).sum(axis=-1)``.
+SQUARES_PROP = """
+    import pykernels
+
+
+    class Squares(pykernels.CustomOpProp):
+        arguments = ["x", "w"]
+        outputs = ["y"]
+        dtypes = "floating"
+        backward = "x, w, dy -> dx, dw"
+        backward_backward = "x, w, dy, gdx, gdw -> gx, gw, gdy"
+        tangent = "x, w, tx, tw -> ty"
+        backward_tangent = "x, w, dy, tx, tw, tdy -> tdx, tdw"
+        scale: float
+
+        def infer_shape(self, in_shape):
+            *lead, n = in_shape[0]
+            return [[*lead, n], [n]], [lead], []
+"""
+SQUARES = """
+    import numpy as np
+
+
+    def forward(args, *, scale):
+        x, w = args
+        return scale * (w * x * x).sum(axis=-1)
+
+
+    def backward(args, *, scale):
+        x, w, dy = args
+        row = scale * dy[..., None]
+        return 2 * row * w * x, np.sum(row * x * x, axis=tuple(range(x.ndim - 1)))
+
+
+    def backward_backward(args, *, scale):
+        x, w, dy, gdx, gdw = args
+        row = scale * dy[..., None]
+        gw = np.sum(2 * row * x * gdx, axis=tuple(range(x.ndim - 1)))
+        return 2 * row * (w * gdx + x * gdw), gw, scale * (2 * w * x * gdx + gdw * x * x).sum(axis=-1)
+
+
+    def tangent(args, *, scale):
+        x, w, tx, tw = args
+        return scale * (tw * x * x + 2 * w * x * tx).sum(axis=-1)
+
+
+    def backward_tangent(args, *, scale):
+        x, w, dy, tx, tw, tdy = args
+        row, trow = scale * dy[..., None], scale * tdy[..., None]
+        tdw = np.sum(trow * x * x + 2 * row * x * tx, axis=tuple(range(x.ndim - 1)))
+        return 2 * (trow * w * x + row * (tw * x + w * tx)), tdw
+"""

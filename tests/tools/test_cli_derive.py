@@ -95,6 +95,18 @@ def test_second_derivatives(op: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert outdated(kernel.read_text()) == [] and definition.read_text().count(".Backward(") == 2
 
 
+def test_plans_that_do_not_fit_a_new_gradient_are_left_out(op: Path) -> None:
+    kernel, definition = op / "bell_py_kernel.py", op / "bell_cpp_def.cpp"
+    for each in ([], ["--forward-mode"], ["--second"]):
+        assert cli.main(["derive", str(op), *each]) == 0
+    kernel.write_text(kernel.read_text().replace("np.exp(scale * x)", "np.sin(scale * x)"))
+    assert cli.main(["derive", str(op)]) == 0
+    assert '.Backward("x, dy -> dx")\n    .Tangent("y, tx -> ty");' in definition.read_text()
+    for each in (["--forward-mode"], ["--second"]):
+        assert cli.main(["derive", str(op), *each]) == 0
+    assert '.Backward("x, dy, gdx -> gx, gdy")\n    .Tangent("x, tx -> ty");' in definition.read_text()
+
+
 def test_forward_mode(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("hypothesis")
     kernel, definition = op / "bell_py_kernel.py", op / "bell_cpp_def.cpp"
@@ -122,6 +134,43 @@ def test_forward_mode(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]
     functions = [line.partition("(")[0] for line in kernel.read_text().splitlines() if line.startswith("def ")]
     assert functions == [line.partition("(")[0] for line in before.splitlines() if line.startswith("def ")]
+
+
+def test_all_derivatives_of_an_op_that_is_defined_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("hypothesis")
+    assert cli.main(["new", "bell", "--python-def", "--path", str(tmp_path)]) == 0
+    op = tmp_path / "bell"
+    kernel, definition = op / "bell_py_kernel.py", op / "bell_py_def.py"
+    kernel.write_text(FORWARD)
+    options: list[list[str]] = [[], ["--second"], ["--forward-mode"], ["--second", "--forward-mode"]]
+    for each in options:
+        assert cli.main(["derive", str(op), *each]) == 0
+    planned = """\
+    backward = "y, dy -> dx"
+    backward_backward = "y, dy, gdx -> gy, gdy"
+    tangent = "y, tx -> ty"
+    backward_tangent = "y, dy, ty, tdy -> tdx"
+"""
+    text = definition.read_text()
+    assert planned in text
+    assert cli.main(["check", str(op), "--only", "definition", "gradient", "second-derivative", "forward-mode"]) == 0
+    # A gradient that is computed from other tensors makes those of its derivatives unknown.
+    before = kernel.read_text()
+    kernel.write_text(before.replace("np.exp(scale * x)", "np.sin(scale * x)"))
+    assert cli.main(["derive", str(op)]) == 0
+    assert 'backward = "x, dy -> dx"\n    tangent' in definition.read_text()
+    kernel.write_text(before)
+    for each in options:
+        assert cli.main(["derive", str(op), *each]) == 0
+    assert outdated(kernel.read_text()) == []
+    assert sorted(definition.read_text().splitlines()) == sorted(text.splitlines())
+    method = "    def declare_backward_dependency(self, g, i, o):\n        return [o[0], g[0]]\n"
+    definition.write_text(text.replace(planned, method))
+    capsys.readouterr()
+    assert cli.main(["derive", str(op), "--forward-mode"]) == 1
+    assert 'bell_py_def.py: write tangent = "y, tx -> ty" in its class, which is what the tangent takes' in (
+        capsys.readouterr().err
+    )
 
 
 def test_what_is_not_linear_in_the_gradient_has_no_tangent(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,6 +207,15 @@ def test_gradients_hold_for_unequal_lengths(tmp_path: Path) -> None:
     kernel.write_text(kernel.read_text().replace("x[t] + w", "2 * x[t] + w"))
     assert cli.main(["derive", str(tmp_path / "recurrence")]) == 0
     assert "dw = np.zeros_like(w)" in kernel.read_text()
+
+
+def test_auxiliary_states_are_refused(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (op / "bell_cpp_def.cpp").unlink()
+    prop = "import pykernels\n\nclass Bell(pykernels.CustomOpProp):\n    arguments, outputs = ['x'], ['y']\n"
+    shapes = "    def infer_shape(self, shapes):\n        return shapes, shapes, shapes\n"
+    (op / "bell_py_def.py").write_text(f"{prop}    auxiliary_states = ['mean']\n    scale: float = 1.0\n{shapes}")
+    assert cli.main(["derive", str(op)]) == 1
+    assert "no gradient is derived for auxiliary states: mean; write backward by hand" in capsys.readouterr().err
 
 
 def test_what_is_written_by_hand_stays(op: Path, capsys: pytest.CaptureFixture[str]) -> None:

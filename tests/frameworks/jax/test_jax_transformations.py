@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from folders import SQUARES, SQUARES_PROP, write_op
 from jax import export
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from process import program
@@ -50,6 +51,24 @@ def test_forward_mode_and_second_derivatives() -> None:
     close(jax.hessian(lambda x: ours(x).sum())(X[0]), jax.hessian(lambda x: theirs(x).sum())(X[0]))
     layer_norm = jax.jvp(lambda x: api("layer_norm")(x, jnp.ones(6), jnp.zeros(6), eps=0.0), (X,), (X[::-1],))[1]
     close(layer_norm, jax.jvp(lambda x: jax.nn.standardize(x, epsilon=0), (X,), (X[::-1],))[1])
+
+
+def test_all_derivatives_of_an_op_that_is_defined_in_python(tmp_path: Path) -> None:
+    pykernels.load_ops(write_op(tmp_path, "squares", SQUARES, SQUARES_PROP))
+    try:
+        ours, theirs = (
+            lambda x, w: pykernels.jax.squares(x, w, scale=1.5),
+            lambda x, w: 1.5 * (w * x * x).sum(axis=-1),
+        )
+        inputs, both = (X[:2], X[2]), (0, 1)
+        for derivative in (
+            lambda f: jax.jvp(f, inputs, inputs)[1],
+            lambda f: jax.jacfwd(jax.jacrev(f, both), both)(*inputs),
+            lambda f: jax.jacrev(jax.jacrev(f, both), both)(*inputs),
+        ):
+            jax.tree.map(close, derivative(ours), derivative(theirs))
+    finally:
+        pykernels.unload_ops("squares")
 
 
 def _layer_norm(x: Any, gamma: Any, beta: Any) -> Any:

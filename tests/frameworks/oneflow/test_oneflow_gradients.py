@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import oneflow as flow
 import pytest
+from folders import SQUARES, SQUARES_PROP, write_op
 
 import pykernels
 
@@ -103,6 +104,21 @@ def derivatives(function: Any, order: int) -> list[np.ndarray]:
 def test_higher_derivatives() -> None:
     for derivative in derivatives(exp, 4):
         np.testing.assert_allclose(derivative, np.exp(VALUES), rtol=1e-12)
+
+
+def test_second_derivatives_of_an_op_that_is_defined_in_python(tmp_path: Path) -> None:
+    pykernels.load_ops(write_op(tmp_path, "squares", SQUARES, SQUARES_PROP))
+    try:
+        x, w = np.arange(6.0).reshape(2, 3), VALUES
+        tensors = [flow.tensor(each, requires_grad=True) for each in (x, w)]
+        builder = pykernels.user_op_builder("squares").Op("squares_forward").Output("y").Attr("scale", 1.5)
+        y = builder.Input("x", tensors[:1]).Input("w", tensors[1:]).Build().InferAndTryRun().SoleOutputBlob()
+        dx, dw = flow.autograd.grad(y.sum(), tensors, create_graph=True)
+        gx, gw = flow.autograd.grad((dx * dx).sum() + dw.sum(), tensors)
+        np.testing.assert_allclose(gx.numpy(), 18 * w * w * x + 3 * x, rtol=1e-12)
+        np.testing.assert_allclose(gw.numpy(), (18 * w * x * x).sum(axis=0), rtol=1e-12)
+    finally:
+        pykernels.unload_ops("squares")
 
 
 def test_derivatives_of_what_nobody_keeps() -> None:

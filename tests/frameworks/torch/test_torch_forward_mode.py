@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from cases import Case
+from folders import SQUARES, SQUARES_PROP, write_op
 from messages import code_of
 from shipped import DIFFERENTIABLE, ONE_EACH, function_of, tensors_of
 from torch.autograd import forward_ad
@@ -16,7 +17,7 @@ from torch.autograd import forward_ad
 import pykernels
 from pykernels.base.errors import DefinitionError
 
-# Its definition in Python plans gradients alone.
+# Its gradient is written by hand, and nothing is derived for auxiliary states.
 WITHOUT_TANGENTS = {"batch_norm"}
 WITH_TANGENTS = [case for case in DIFFERENTIABLE if case.op not in WITHOUT_TANGENTS and "float64" in case.dtypes]
 
@@ -135,6 +136,21 @@ def test_hessians_of_an_op_whose_gradient_has_tangents(tmp_path: Path, enter: Ca
         torch.testing.assert_close(hessian, torch.diag(6 * X))
     finally:
         pykernels.unload_ops("cubed")
+
+
+def test_all_derivatives_of_an_op_that_is_defined_in_python(tmp_path: Path, enter: Callable[[str], Any]) -> None:
+    pykernels.load_ops(write_op(tmp_path, "squares", SQUARES, SQUARES_PROP))
+    try:
+        squares = enter("squares")
+        inputs = torch.randn(2, 3, dtype=torch.float64, requires_grad=True), X.clone().requires_grad_()
+
+        def run(x: Any, w: Any) -> Any:
+            return squares(x, w, scale=1.5)
+
+        assert torch.autograd.gradcheck(run, inputs, check_forward_ad=True)
+        assert torch.autograd.gradgradcheck(run, inputs, check_fwd_over_rev=True)
+    finally:
+        pykernels.unload_ops("squares")
 
 
 @pytest.mark.thorough
