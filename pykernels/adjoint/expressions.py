@@ -10,6 +10,8 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from pykernels.adjoint.moves import RULES
 from pykernels.adjoint.nodes import LIKE, Graph, Node, makes_array, placeholder
 from pykernels.adjoint.recognition import recognised
@@ -168,6 +170,8 @@ class ExpressionReader:
             return self.inlined(function, operands, named)
         found = operations.find(function)
         name = found.name if found else getattr(function, "__name__", "")
+        if isinstance(getattr(function, "__self__", None), np.ufunc):
+            name = f"{function.__self__.__name__}.{name}"
         if function in _OF_NUMBERS and len(operands) > 2:
             first = ast.copy_location(ast.Call(tree.func, tree.args[:-1], tree.keywords), tree)
             return self._call(ast.copy_location(ast.Call(tree.func, [first, tree.args[-1]], []), tree))

@@ -82,9 +82,36 @@ def _broadcast_to(read: Read, node: Node, g: Node) -> Terms:
 # ---- along an axis
 
 
-@rule("cumsum", "a", "axis")
+@rule("cumsum add.accumulate", "a", "axis")
 def _cumsum(read: Read, node: Node, g: Node) -> Terms:
-    yield node.arguments["a"], read("np.flip(np.cumsum(np.flip(g, axis), axis), axis)", g=g, axis=axis_of(node))
+    yield node.arguments["a"], _sums_behind(read, g, axis_of(read, node))
+
+
+def _sums_behind(read: Read, g: Node, axis: Node) -> Node:
+    """Return for each element the sum of it and those behind it."""
+    return read("np.flip(np.cumsum(np.flip(g, axis), axis), axis)", g=g, axis=axis)
+
+
+@rule("cumprod multiply.accumulate", "a", "axis")
+def _cumprod(read: Read, node: Node, g: Node) -> Terms:
+    """Divide the products behind an element by it; the first 0 is left out of them instead."""
+    a, axis = node.arguments["a"], axis_of(read, node)
+    is_zero = read("a == 0", a=a)
+    is_first = read("is_zero & (np.cumsum(is_zero, axis) == 1)", is_zero=is_zero, axis=axis)
+    others = read("np.cumprod(np.where(is_first, 1, a), axis)", is_first=is_first, a=a, axis=axis)
+    for name, each in (("is_zero", is_zero), ("is_first", is_first)):
+        each.name = each.name or name
+    yield (
+        a,
+        read(
+            "np.where(is_first, by_others, behind / np.where(is_zero, 1, a))",
+            is_first=is_first,
+            is_zero=is_zero,
+            a=a,
+            behind=_sums_behind(read, read("g * y", g=g, y=node), axis),
+            by_others=_sums_behind(read, read("g * others", g=g, others=others), axis),
+        ),
+    )
 
 
 @rule("diff", "a", "n", "axis")
@@ -155,11 +182,29 @@ def _take(read: Read, node: Node, g: Node) -> Terms:
 @rule("take_along_axis", "a", "indices", "axis")
 def _take_along_axis(read: Read, node: Node, g: Node) -> Terms:
     a, indices = node.arguments["a"], node.arguments["indices"]
-    if axis_of(node).number != -1 or any(shape[-1] != 1 for shape in indices.shapes):
+    if axis_of(read, node).number != -1 or any(shape[-1] != 1 for shape in indices.shapes):
         raise KernelError(
             "np.take_along_axis has a derived gradient along an axis that is written in place, for one number of axes"
         )
     yield a, read("np.where(np.arange(a.shape[-1]) == indices % a.shape[-1], g, 0)", a=a, indices=indices, g=g)
+
+
+@rule("sliding_window_view", "a", "window_shape", "axis")
+def _sliding_window_view(read: Read, node: Node, g: Node) -> Terms:
+    """Add up what each element has in all of its windows."""
+    a = node.arguments["a"]
+    names = {name: each for name, each in node.arguments.items() if name != "a"}
+    parameters = ", ".join(["np.arange(a.size).reshape(a.shape)", *names])
+    places = read(f"np.lib.stride_tricks.sliding_window_view({parameters})", a=a, **names)
+    places.name = places.name or "places"
+    sums = "np.bincount(places.ravel(), g.ravel(), a.size)"
+    yield a, read(f"{sums}.reshape(a.shape).astype(a.dtype)", a=a, g=g, places=places)
+
+
+@rule("bincount", "places", "weights", "minlength")
+def _bincount(read: Read, node: Node, g: Node) -> Terms:
+    if "weights" in node.arguments:
+        yield node.arguments["weights"], read("g[places]", g=g, places=node.arguments["places"])
 
 
 @rule("sort", "a", "axis")

@@ -110,11 +110,13 @@ def _are_first(axes: Any, a: Any) -> bool:
     return sorted(axis % np.ndim(a) for axis in given) == list(range(len(given)))
 
 
-def axis_of(node: Node) -> Node:
+def axis_of(read: Read, node: Node) -> Node:
     """Return the axis that a call names."""
-    if "axis" not in node.arguments:
-        raise KernelError(f"{node.op} without an axis has no derived gradient")
-    return node.arguments["axis"]
+    if "axis" in node.arguments:
+        return node.arguments["axis"]
+    if node.op.endswith(".accumulate") or node.arguments["a"].ndims == {1}:
+        return read("0")
+    raise KernelError(f"{node.op} without an axis has no derived gradient")
 
 
 def beside(axis: int) -> tuple[str, str]:
@@ -219,13 +221,13 @@ def _logsumexp(read: Read, node: Node, g: Node) -> Terms:
 
 @rule("softmax", "a", "axis")
 def _softmax(read: Read, node: Node, g: Node) -> Terms:
-    names = {"g": g, "y": node, "axis": axis_of(node)}
+    names = {"g": g, "y": node, "axis": axis_of(read, node)}
     yield node.arguments["a"], read("y * (g - np.sum(g * y, axis=axis, keepdims=True))", **names)
 
 
 @rule("log_softmax", "a", "axis")
 def _log_softmax(read: Read, node: Node, g: Node) -> Terms:
-    names = {"g": g, "y": node, "axis": axis_of(node)}
+    names = {"g": g, "y": node, "axis": axis_of(read, node)}
     yield node.arguments["a"], read("g - np.exp(y) * np.sum(g, axis=axis, keepdims=True)", **names)
 
 
@@ -266,6 +268,14 @@ def _by_slopes(read: Read, node: Node, g: Node) -> Terms:
 
 
 RULES.update({name: Rule(tuple(slopes), _by_slopes, is_elementwise=True) for name, slopes in _SLOPES.items()})
+
+
+@rule("polygamma", "n", "a", is_elementwise=True)
+def _polygamma(read: Read, node: Node, g: Node) -> Terms:
+    n, a = node.arguments["n"], node.arguments["a"]
+    if n.active:
+        raise KernelError("scipy.special.polygamma has a derived gradient by its second argument alone")
+    yield a, read("g * scipy.special.polygamma(n + 1, a)", g=g, n=n, a=a)
 
 
 @rule("clip", "a", "a_min", "a_max", is_elementwise=True)

@@ -41,7 +41,7 @@ def test_all_operations_but_those_of_bits_have_slopes() -> None:
     without = {name for name, row in OPERATIONS.items() if row.module and not row.slopes}
     names = "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift logical_and logical_or logical_xor"
     more = "logical_not equal not_equal less less_equal greater greater_equal isnan isinf isfinite signbit"
-    assert without == {*names.split(), *more.split(), "floor_divide", "digamma"}
+    assert without == {*names.split(), *more.split(), "floor_divide"}
 
 
 # ---- functions of arrays
@@ -82,6 +82,18 @@ EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
     "roll": ("np.roll(x, 2, axis=1) * w + np.roll(x, 1)", [array(3, 4), array(3, 4)]),
     "broadcast_to": ("np.broadcast_to(x, (3, 4)) * w", [array(4), array(3, 4)]),
     "cumsum": ("np.cumsum(x * x, axis=1)", [array(3, 4)]),
+    "cumsum without an axis": ("np.cumsum(x) * w + np.add.accumulate(w * w)", [array(4), array(4)]),
+    "cumprod": ("np.cumprod(x * x, axis=1) * w + x.cumprod(axis=0)", [array(3, 4), array(4)]),
+    "cumprod of zeros": (
+        "np.cumprod(x, axis=-1) * w + np.multiply.accumulate(x * w)",
+        [array(3, 5) * [[1, 0, 1, 0, 1], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0]], array(3, 5)],
+    ),
+    "windows": (
+        "(np.lib.stride_tricks.sliding_window_view(x, 3, axis=-1) * w).sum(axis=-1) ** 2", [array(2, 5), array(3)]
+    ),
+    "windows of two axes": ("np.lib.stride_tricks.sliding_window_view(x, (2, 3)) ** 2 * w", [array(4, 5), array(2, 3)]),
+    "bincount": ("np.bincount(np.array([2, 0, 2, 5]), x * x, minlength=7) * w", [array(4), array(7)]),
+    "polygamma": ("scipy.special.polygamma(1, x) * w + scipy.special.polygamma(2, x * w)", [array(2, 3), array(3)]),
     "triangles": ("np.tril(x) @ np.triu(w, 1)", [array(3, 3), array(3, 3)]),
     "concatenate": ("np.concatenate((x * w, x, w ** 2), axis=0) ** 2", [array(3, 4), array(3, 4)]),
     "concatenate last": ("np.concatenate([x, w], axis=-1) ** 2", [array(3, 4), array(3, 2)]),
@@ -328,7 +340,9 @@ REFUSED = {
     "x = x + np.take(x, 1, axis=int(x.ndim) - 1)": "np.take has a derived gradient along an axis that is written in",
     "x = np.pad(x, 1, mode='mean')": "np.pad has a derived gradient with a pair of widths for every axis",
     "x = x + np.diag(np.outer(x, x), 1).sum()": "np.diag has a derived gradient for vectors and square matrices",
-    "x = np.cumsum(x)": "cumsum without an axis has no derived gradient",
+    "x = np.cumsum(x[None] * x)": "cumsum without an axis has no derived gradient",
+    "x = scipy.special.polygamma(x, 1.0)": "polygamma has a derived gradient by its second argument alone",
+    "x = np.maximum.accumulate(x)": "np.maximum.accumulate has no derived gradient",
     "x = x + np.stack([x[at] for at in range(3)])": "3: a comprehension over arrays has no derived gradient",
     "x = x.real": "3: the attribute real of an array has no derived gradient",
     "x = np.reshape(x, 7)": "3: np.reshape(x, 7) raises ValueError: cannot reshape array of size 3 into shape",
