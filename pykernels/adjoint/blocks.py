@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.adjoint.syntax import assignments, base_of, is_stored, is_text, loaded, only_raises, stored
+from pykernels.adjoint.syntax import (
+    PARTS,
+    assignments,
+    at_place,
+    base_of,
+    is_stored,
+    is_text,
+    loaded,
+    only_raises,
+    stored,
+)
 
 # The name of what is called before each assignment, with its place among them and the variables.
 _WATCH = "_watch"
@@ -88,13 +98,13 @@ def _normalised(statement: ast.stmt) -> Iterator[ast.stmt]:
             branch = copy.copy(statement)
             branch.value = value
             branches.append(normalised([branch]))
-        yield ast.copy_location(ast.If(statement.value.test, *branches), statement)
+        yield at_place(ast.If(statement.value.test, *branches), statement)
     elif isinstance(statement, ast.For) and not statement.orelse:
-        yield ast.copy_location(ast.For(statement.target, statement.iter, normalised(statement.body), []), statement)
+        yield at_place(ast.For(statement.target, statement.iter, normalised(statement.body), []), statement)
     elif isinstance(statement, ast.If):
         if not only_raises(statement):
             branches = [normalised(statement.body), normalised(statement.orelse)]
-            yield ast.copy_location(ast.If(statement.test, *branches), statement)
+            yield at_place(ast.If(statement.test, *branches), statement)
     elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, (ast.Name, ast.Subscript)):
         yield statement
     elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
@@ -116,6 +126,9 @@ def _single(target: ast.expr, value: ast.expr, place: ast.stmt) -> Iterator[ast.
     values: list[ast.expr] = [ast.Subscript(value, ast.Constant(at), ast.Load()) for at in range(len(target.elts))]
     if isinstance(value, (ast.Tuple, ast.List)):
         values = value.elts
+    else:
+        for each in values:
+            setattr(each, PARTS, len(values))
     if len(values) != len(target.elts):
         raise Unknown(place, "this assignment")
     if stored([place]) & loaded(values[1:]):
@@ -130,7 +143,7 @@ def _single(target: ast.expr, value: ast.expr, place: ast.stmt) -> Iterator[ast.
 
 
 def _assign(target: ast.expr, value: ast.expr, place: ast.stmt) -> ast.Assign:
-    return ast.copy_location(ast.Assign([target], value), place)
+    return at_place(ast.Assign([target], value), place)
 
 
 def _watched(statements: Sequence[ast.stmt], numbers: Iterator[int]) -> list[ast.stmt]:

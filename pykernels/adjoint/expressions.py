@@ -17,7 +17,7 @@ from pykernels.adjoint.nodes import LIKE, Graph, Node, makes_array, placeholder
 from pykernels.adjoint.recognition import recognised
 from pykernels.adjoint.rules import beside
 from pykernels.adjoint.simplify import simplified
-from pykernels.adjoint.syntax import renamed
+from pykernels.adjoint.syntax import PLACE, renamed
 from pykernels.base.errors import KernelError
 from pykernels.kernel.expression import operations
 from pykernels.kernel.read.ownership import is_users
@@ -266,6 +266,8 @@ class ExpressionReader:
     def _place(self, tree: ast.AST) -> str:
         if self._function is None:
             return ""
+        if hasattr(tree, PLACE):
+            return str(getattr(tree, PLACE))
         return f"{self._function.__code__.co_filename}:{self._first + getattr(tree, 'lineno', 1) - 1}"
 
 

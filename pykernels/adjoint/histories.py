@@ -31,6 +31,8 @@ from pykernels.base.errors import KernelError
 
 T = TypeVar("T")
 
+#: In the place of a variable: the call at a line of a function becomes the statements of the function that is called.
+CALL = "()"
 #: The variables whose values loops keep, by function and line of the loop, each with an array or number that it holds.
 Histories = Mapping[tuple[types.FunctionType | None, int, str], Any]
 
@@ -75,10 +77,15 @@ def with_histories(
     """
     made = list(statements)
     for (of, line, variable), value in histories.items():
-        if of is function:
+        if of is function and variable != CALL:
             names = _Names({*taken, *stored(made), *loaded(made)})
             made = list(_kept(made, line, variable, value, names, later))
     return made
+
+
+def _assigned_in_turn(loop: ast.For) -> set[str]:
+    """Return the variables that a loop assigns outside of the loops within it."""
+    return assigned(loop.body) - {name for one in loops_of(loop.body) for name in assigned(one.body)}
 
 
 def may_keep(loop: ast.For, variable: str, value: Any) -> bool:
@@ -114,7 +121,9 @@ def _kept(
 ) -> Iterator[ast.stmt]:
     for statement in statements:
         others = [*(each for each in statements if each is not statement), *later]
-        if isinstance(statement, ast.For) and statement.lineno == line:
+        # The loops of a helper are all at the line of its call.
+        is_at_line = isinstance(statement, ast.For) and statement.lineno == line
+        if isinstance(statement, ast.For) and is_at_line and variable in _assigned_in_turn(statement):
             yield from _with_history(statement, variable, value, names, is_read=variable in loaded(others))
         elif isinstance(statement, (ast.For, ast.If)):
             made = copy.copy(statement)

@@ -16,8 +16,8 @@ import numpy as np
 
 from pykernels.adjoint.blocks import Block
 from pykernels.adjoint.expressions import read
-from pykernels.adjoint.histories import NeedsHistory, may_keep
-from pykernels.adjoint.nodes import Graph, Node, is_floating
+from pykernels.adjoint.histories import CALL, NeedsHistory, may_keep
+from pykernels.adjoint.nodes import BLOCK, Graph, Node, in_order, is_floating
 from pykernels.adjoint.reading import Reader
 from pykernels.adjoint.syntax import (
     Assignment,
@@ -148,7 +148,9 @@ class _Adjoint:
         """Return the graph of an assignment, the node of its value, and those of the variables and elements in it."""
         states = self._seen[assignment]
         if not states:
-            raise self._refuse(assignment, "no sample reaches this line, so that it has no derived gradient")
+            raise self._refuse(
+                assignment, "no sample reaches this line, so that it has no derived gradient; write np.where"
+            )
         graph = Graph(self._graph.namespace, len(states))
         own = ast.unparse(target_of(assignment))
         reader = _ReaderOfElements(graph, self._of.function, states, frozenset(active), own)
@@ -234,6 +236,9 @@ class _Adjoint:
         if base_of(target) not in self._active:
             return []
         graph, value, leaves = self._read(assignment, self._active)
+        if any(node.op == BLOCK for node in in_order([value])):
+            error = self._refuse(assignment, "a call has loops or assigns to elements: assign its result to a variable")
+            raise NeedsHistory(error.args[0], {(self._of.function, assignment.lineno, CALL): None})
         own, slope = ast.unparse(target), ast.unparse(gradient_of(target))
         terms: dict[str, Node] = {}
         seed = graph.leaf("input", slope, list(map(np.ones_like, value.values)))

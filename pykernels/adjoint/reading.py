@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import itertools
-import textwrap
 import types
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +16,7 @@ import numpy as np
 from pykernels.adjoint import blocks, syntax
 from pykernels.adjoint.expressions import ExpressionReader, read
 from pykernels.adjoint.histories import with_histories
+from pykernels.adjoint.inlining import syntax_of, with_helpers
 from pykernels.adjoint.nodes import Graph, Node, in_order
 from pykernels.base.errors import KernelError
 
@@ -34,7 +35,7 @@ def read_function(
 
     This raises `KernelError`, with the line, if the function has statements of which no gradient is derived.
     """
-    tree = _syntax(function)
+    tree = syntax_of(function)
     try:
         bound = inspect.signature(function).bind(*arguments, **named)
     except TypeError as error:
@@ -45,25 +46,37 @@ def read_function(
     reader = Reader(graph, function, outs.operands if isinstance(outs, Node) else (), passed)
     for name, value in bound.arguments.items():
         reader.names[name] = value if isinstance(value, Node) else reader.constant(value)
-    return reader.body(tree)
+    statements = with_helpers(tree, function, graph.histories)
+    result = reader.body(tree, statements)
+    if list(map(ast.dump, statements)) != list(map(ast.dump, tree.body)):
+        _check_helpers(function, bound.arguments, result)
+    return result
 
 
-def _syntax(function: types.FunctionType) -> ast.FunctionDef:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    except (OSError, SyntaxError):
-        tree = None
-    if not isinstance(tree, ast.FunctionDef):
-        raise KernelError(
-            f"{function.__name__} has no source to read: define it with `def`, in a file or a cell of a notebook"
-        )
-    return tree
+def _check_helpers(function: types.FunctionType, arguments: Mapping[str, Any], result: Node) -> None:
+    """Raise `KernelError` if a function gives other results than its statements with those of its helpers."""
+    for sample, expected in enumerate(result.values):
+        given = {
+            name: copy.deepcopy(each.values[sample]) if isinstance(each, Node) else each
+            for name, each in arguments.items()
+        }
+        with np.errstate(all="ignore"):
+            found = function(**given)
+        found = given.get("outs", ()) if found is None else found
+        pairs = zip(found, expected) if isinstance(expected, tuple) else [(found, expected)]
+        if not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
+            place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+            raise KernelError(
+                f"{place}: {function.__name__} has no derived gradient: its helpers change what their arguments are "
+                "computed from; write their statements in it"
+            )
 
 
-def _within(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Return statements, and those within them, without texts."""
-    found = (node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.stmt))
-    return [each for each in found if not syntax.is_text(each)]
+def _has_no_effect(statement: ast.stmt) -> bool:
+    """Whether a statement only documents or refuses arguments."""
+    if isinstance(statement, ast.If):
+        return syntax.only_raises(statement)
+    return syntax.is_text(statement) or isinstance(statement, (ast.Pass, ast.Assert))
 
 
 def _share(a: Sequence[Any], b: Sequence[Any]) -> bool:
@@ -86,9 +99,9 @@ class Reader(ExpressionReader):
         self._outs = list(outs)
         self._passed = passed
 
-    def body(self, tree: ast.FunctionDef) -> Node:
-        """Return the result of a function."""
-        rest = list(tree.body)
+    def body(self, tree: ast.FunctionDef, statements: Sequence[ast.stmt]) -> Node:
+        """Return the result of a function with these statements."""
+        rest = list(statements)
         while rest:
             if isinstance(rest[0], ast.Return):
                 if rest[0].value is None:
@@ -195,7 +208,7 @@ class Reader(ExpressionReader):
                 self._assign(statement.target, item)
                 for each in statement.body:
                     self._statement(each)
-        elif not self._has_no_effect(statement):
+        elif not _has_no_effect(statement):
             what, cure = _REFUSED.get(type(statement), ("this statement", "use expressions"))
             raise self.refuse(statement, f"{what} has no derived gradient; {cure}")
 
@@ -211,17 +224,6 @@ class Reader(ExpressionReader):
                 return ()
             items = [self._graph.node("number", ast.Constant(n)) for n in given.values[0][: _MOST_TURNS + 1]]
         return items if len(items) <= _MOST_TURNS else ()
-
-    def _has_no_effect(self, statement: ast.stmt) -> bool:
-        """Whether a statement only documents or refuses arguments."""
-        if isinstance(statement, ast.If):
-            return syntax.only_raises(statement)
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            function = self._globals.get(ast.unparse(statement.value.func))
-            body = _syntax(function).body if isinstance(function, types.FunctionType) else [statement]
-            changes = (ast.Return, ast.Expr, ast.Delete)
-            return not any(isinstance(each, changes) or syntax.assigns_elements(each) for each in _within(body))
-        return syntax.is_text(statement) or isinstance(statement, (ast.Pass, ast.Assert))
 
     def _assign(self, target: ast.expr, value: Node) -> None:
         if isinstance(target, ast.Name):

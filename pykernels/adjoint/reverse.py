@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from pykernels.base.errors import KernelError
 from pykernels.kernel.expression.operations import OPERATIONS
 
 _NAMES = "abc"
+# What the text of a method's form begins with.
+_PLACEHOLDER = r"^_\d+\."
 # The operations that pass the gradient of equal operands to one of them.
 _EXTREMA = {"maximum": "np.heaviside(a, 0.5)", "minimum": "np.heaviside(-a, 0.5)", "fmax": "", "fmin": ""}
 
@@ -94,8 +97,7 @@ def _terms(graph: Graph, reads: Read, node: Node, g: Node, absolute: Collection[
     operation = OPERATIONS.get(node.op)
     if operation is None or not operation.slopes:
         what = node.form.func if isinstance(node.form, ast.Call) else node.expression()
-        text = ast.unparse(what)
-        raise KernelError(f"{text[text.startswith('_') and 3 :]} has no derived gradient")
+        raise KernelError(f"{re.sub(_PLACEHOLDER, '', ast.unparse(what))} has no derived gradient")
     operands, slopes = node.operands, operation.slopes
     if node.op in _EXTREMA and not operands[0].active:
         operands = operands[::-1]

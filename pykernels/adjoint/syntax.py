@@ -10,6 +10,18 @@ from typing import TypeVar
 Assignment = ast.Assign | ast.AugAssign
 Target = ast.Name | ast.Subscript
 Tree = TypeVar("Tree", ast.stmt, ast.expr)
+Statement = TypeVar("Statement", bound=ast.stmt)
+#: The attribute of statements and expressions of helpers that says where they stand: ``file:line``.
+PLACE = "place"
+#: The attribute of an element of a tuple that says how many are unpacked.
+PARTS = "parts"
+
+
+def at_place(new: Statement, old: ast.stmt) -> Statement:
+    """Return a statement, which stands where another one does."""
+    if hasattr(old, PLACE):
+        setattr(new, PLACE, getattr(old, PLACE))
+    return ast.copy_location(new, old)
 
 
 def assignments(statements: Iterable[ast.stmt]) -> Iterator[Assignment]:
@@ -90,7 +102,7 @@ def renamed(tree: Tree, names: Mapping[str, ast.expr]) -> Tree:
     class Renamer(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             new = names.get(node.id, node)
-            return ast.Name(new.id, node.ctx) if isinstance(new, ast.Name) else new
+            return ast.Name(new.id, node.ctx) if isinstance(new, ast.Name) else copy.deepcopy(new)
 
     return Renamer().visit(copy.deepcopy(tree))  # type: ignore[no-any-return]
 
@@ -157,6 +169,39 @@ def _slice(statement: ast.stmt, names: set[str]) -> Iterator[ast.stmt]:
     if made.body or made.orelse:
         made.body = made.body or [ast.Pass()]
         yield made
+
+
+def with_unpacking(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return statements in which assignments of all elements of a tuple, one by one, unpack it."""
+    found: list[ast.stmt] = []
+    at = 0
+    while at < len(statements):
+        first = statements[at]
+        if isinstance(first, (ast.For, ast.If)):
+            first = copy.copy(first)
+            first.body, first.orelse = with_unpacking(first.body), with_unpacking(first.orelse)
+        count = getattr(first.value, PARTS, 1) if isinstance(first, ast.Assign) else 1
+        group = statements[at : at + count]
+        whole = _unpacked(group) if count > 1 else None
+        found.append(whole or first)
+        at += count if whole else 1
+    return found
+
+
+def _unpacked(group: Sequence[ast.stmt]) -> ast.stmt | None:
+    """Return the assignment that unpacks a tuple, of those of its elements; None if some of these are missing."""
+    targets, wholes = [], set()
+    for at, each in enumerate(group):
+        if not isinstance(each, ast.Assign) or getattr(each.value, PARTS, 0) != len(group):
+            return None
+        assert isinstance(each.value, ast.Subscript)
+        if ast.unparse(each.value.slice) != str(at):
+            return None
+        targets.append(each.targets[0])
+        wholes.add(ast.unparse(each.value.value))
+    first = group[0]
+    assert isinstance(first, ast.Assign) and isinstance(first.value, ast.Subscript)
+    return ast.Assign([ast.Tuple(targets, ast.Store())], first.value.value) if len(wholes) == 1 else None
 
 
 def shifted(tree: ast.expr, number: int) -> ast.expr:

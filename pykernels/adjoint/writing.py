@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ import numpy as np
 
 from pykernels.adjoint.blocks import Block
 from pykernels.adjoint.nodes import BLOCK, LEAVES, LEFT, LIKE, Node, filled, makes_array
-from pykernels.adjoint.syntax import loaded, needed, renamed, stored, without_dead
+from pykernels.adjoint.syntax import loaded, needed, renamed, stored, with_unpacking, without_dead
 from pykernels.kernel.expression.operations import OPERATIONS
 
 # Parts of an expression that is longer get names of their own, unless they are shorter than this themselves.
 _LONG, _WORTH_A_NAME = 88, 12
 _STATEMENTS = frozenset({"scatter", "scatter_more"})
+# Python 3.10 writes ``(a, b) = c``.
+_UNPACKING = re.compile(r"^( *)\(([\w, ]+)\) =")
 # The operations that read no more than the shape and dtype of their first operand.
 _SHAPED = frozenset({"scatter", *LIKE})
 # Names for what the kernel does not name, by operation.
@@ -273,8 +276,9 @@ class _Writer:
             names[name] = ast.Name(self._new_name(node, shown.get(name, name)), ast.Load())
         self._taken = taken | {ast.unparse(names[each.variable]) for each in left}  # the others are not read later
         self._names.update((each, ast.unparse(names[each.variable])) for each in left)
-        for statement in statements:
-            yield from ast.unparse(ast.fix_missing_locations(renamed(statement, names))).splitlines()
+        for statement in with_unpacking(statements):
+            text = ast.unparse(ast.fix_missing_locations(renamed(statement, names)))
+            yield from (_UNPACKING.sub(r"\1\2 =", line) for line in text.splitlines())
 
     def _new_name(self, node: Node, wanted: str) -> str:
         wanted = wanted or _NAMES.get(node.op, "term")

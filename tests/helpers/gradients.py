@@ -29,7 +29,7 @@ def check(function: Callable[..., Any], inputs: Sequence[str], *calls: tuple[Seq
     gradient = derive_gradient(
         function, inputs, outputs, [Call([np.asarray(a) for a in call], kw) for call, kw in calls]
     )
-    namespace: dict[str, Any] = {"np": np, "math": math, "scipy": scipy}
+    namespace: dict[str, Any] = {**function.__globals__, "np": np, "math": math, "scipy": scipy}
     exec(gradient.written.source, namespace)
     for arrays, attributes in calls:
         values = dict(zip(inputs, arrays))
