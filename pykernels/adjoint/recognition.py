@@ -57,12 +57,14 @@ def _add(a: Node, b: Node) -> Found | None:
             terms, axis = other.operands[0].arguments["a"], other.operands[0].arguments.get("axis")
             is_whole = axis is not None and axis is top.kept and other.operands[0].kept is None
             if is_whole and terms.op == "exp" and _without_top(terms.operands[0], top.kept) is top.arguments["a"]:
-                return "logsumexp", {"a": top.arguments["a"], "axis": top.arguments["axis"]}
+                parts = {"e": terms, "total": other.operands[0]}
+                return "logsumexp", {"a": top.arguments["a"], "axis": top.arguments["axis"], **parts}
         if other.op == "log" and other.operands[0].op == "sum" and one.op in ("max", "amax"):
             # m + log(exp(x - m).sum(axis, keepdims=True)), m = x.max(axis, keepdims=True)
             terms, axis = other.operands[0].arguments["a"], other.operands[0].kept
             if axis is not None and terms.op == "exp" and _without_top(terms.operands[0], axis) is one.arguments["a"]:
-                return "logsumexp", {"a": one.arguments["a"], "axis": axis, "keepdims": one.arguments["keepdims"]}
+                parts = {"e": terms, "total": other.operands[0], "keepdims": one.arguments["keepdims"]}
+                return "logsumexp", {"a": one.arguments["a"], "axis": axis, **parts}
     return None
 
 
@@ -71,9 +73,9 @@ def _subtract(a: Node, b: Node) -> Found | None:
     if b.op == "log" and b.operands[0].op == "sum" and b.operands[0].kept is not None:
         terms, axis = b.operands[0].arguments["a"], b.operands[0].kept
         if terms.op == "exp" and terms.operands[0] is a:
-            return "log_softmax", {"a": _without_top(a, axis), "axis": axis}
+            return "log_softmax", {"a": _without_top(a, axis), "axis": axis, "e": terms, "total": b.operands[0]}
     if b.op == "logsumexp" and b.arguments["a"] is a and b.kept is not None:
-        return "log_softmax", {"a": a, "axis": b.kept}
+        return "log_softmax", {**b.arguments, "axis": b.kept}
     return None
 
 

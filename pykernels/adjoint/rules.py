@@ -216,7 +216,19 @@ def _norm(read: Read, node: Node, g: Node) -> Terms:
 @rule("logsumexp", "a", "axis", "keepdims")
 def _logsumexp(read: Read, node: Node, g: Node) -> Terms:
     a = node.arguments["a"]
-    yield a, read("g * np.exp(a - y)", g=_restored(read, node, g), a=a, y=_restored(read, node, node))
+    softmax = _softmax_of(read, node, read("np.exp(a - y)", a=a, y=_restored(read, node, node)))
+    yield a, read("g * softmax", g=_restored(read, node, g), softmax=softmax)
+
+
+def _softmax_of(read: Read, node: Node, of_result: Node) -> Node:
+    """Return the softmax of the operand of a logarithm: `of_result`, or another form where that computes more."""
+    axis = node.arguments.get("axis")
+    if node.is_result or of_result.is_result or axis is None or not isinstance(axis.values[0], int):
+        return of_result
+    if "total" not in node.arguments:
+        return read("scipy.special.softmax(a, axis=axis)", a=node.arguments["a"], axis=axis)
+    e, total = node.arguments["e"], node.arguments["total"]
+    return read("e / total", e=e, total=_restored(read, node, total) if total.kept is None else total)
 
 
 @rule("softmax", "a", "axis")
@@ -227,8 +239,9 @@ def _softmax(read: Read, node: Node, g: Node) -> Terms:
 
 @rule("log_softmax", "a", "axis")
 def _log_softmax(read: Read, node: Node, g: Node) -> Terms:
-    names = {"g": g, "y": node, "axis": axis_of(read, node)}
-    yield node.arguments["a"], read("g - np.exp(y) * np.sum(g, axis=axis, keepdims=True)", **names)
+    softmax = _softmax_of(read, node, read("np.exp(y)", y=node))
+    names = {"g": g, "softmax": softmax, "axis": axis_of(read, node)}
+    yield node.arguments["a"], read("g - softmax * np.sum(g, axis=axis, keepdims=True)", **names)
 
 
 # ---- functions of elements that have no row in the operations table

@@ -190,6 +190,12 @@ def peak(args):  # type: ignore[no-untyped-def]
     return t.max(axis=-1)
 
 
+def first_log_probability(args):  # type: ignore[no-untyped-def]
+    (x,) = args
+    z = x - x.max(axis=-1, keepdims=True)
+    return (z - np.log(np.exp(z).sum(axis=-1, keepdims=True)))[..., 0]
+
+
 def dense(args, *, bias):  # type: ignore[no-untyped-def]
     data, weight = args
     return data @ weight.T + bias
@@ -291,6 +297,15 @@ CODE = [
         "product = (1 - t * t) * (dy[..., None] / np.sum(condition, axis=-1, keepdims=True, dtype=t.dtype))\n"
         "return np.where(condition, product, 0)",
     ),
+    # Not `np.exp(z - np.log(total))`, which computes two more functions of each element.
+    (
+        first_log_probability,
+        ["x"],
+        [([array(2, 3)], {})],
+        "x, dy = args\ngradient = np.zeros_like(x)\ngradient[..., 0] = dy\n"
+        "z = x - x.max(axis=-1, keepdims=True)\ne = np.exp(z)\n"
+        "return gradient - e / e.sum(axis=-1, keepdims=True) * np.sum(gradient, axis=-1, keepdims=True)",
+    ),
     (
         dense,
         ["data", "weight"],
@@ -305,6 +320,18 @@ def test_code_is_as_a_person_writes_it(function: Any, inputs: list[str], calls: 
     head, *lines = check(function, inputs, *calls).splitlines()
     assert head.startswith("def backward(args")
     assert "\n".join(line.strip() for line in lines) == code
+
+
+def test_softmax_is_computed_where_its_logarithm_is_no_result() -> None:
+    source = "def forward(args):\n    (x,) = args\n    return {}\n"
+    for expression, expected in (
+        ("scipy.special.logsumexp(x, axis=-1)", "np.exp(x - y[..., None])"),
+        ("scipy.special.logsumexp(x, axis=1) ** 2", "scipy.special.softmax(x, axis=1)"),
+        ("scipy.special.log_softmax(x, axis=0)", "np.exp(y)"),
+        ("scipy.special.log_softmax(x, axis=0) * x", "scipy.special.softmax(x, axis=0)"),
+        ("np.exp(x - scipy.special.logsumexp(x, axis=0, keepdims=True))", "product - y * np.sum(product, axis=0"),
+    ):
+        assert expected in check(defined(source.format(expression)), ["x"], ([array(3, 4)], {}))
 
 
 def test_gradients_of_functions_with_helpers_slices_and_several_results() -> None:
