@@ -21,7 +21,7 @@ def backward_backward(args, *, scalar):
     product = scalar * scalar
     product2 = product * x
     term = np.maximum(product2, -1)
-    gx = np.where(product2 > -1, np.where(term < 1, product * (gdx * dy), 0), 0)
+    gx = np.where(product2 > -1, np.where(term <= 1, product * (gdx * dy), 0), 0)
     gdy = gdx * np.minimum(term, 1)
     return gx, gdy
 
