@@ -81,8 +81,8 @@ def find_objcopy() -> str | None:
     return shutil.which("objcopy")
 
 
-def isolate(source: Path, target: Path, symbol: str, name: str) -> Path:
-    """Copy an object file; rename `symbol` to `name`, and make all other symbols local; return the copy.
+def isolate(sources: Sequence[Path], target: Path, symbol: str, name: str) -> Path:
+    """Merge object files; rename `symbol` to `name`, and make all other symbols local; return the merged file.
 
     Raises
     ------
@@ -95,9 +95,10 @@ def isolate(source: Path, target: Path, symbol: str, name: str) -> Path:
     # Symbols distinguish groups of sections, but they become local.
     merged = target.with_suffix(".merged.o")
     flags = ["-r", "-nostdlib", "-Wl,--force-group-allocation"]
-    toolchain.run([*toolchain.compiler(), *flags, str(source), "-o", str(merged)], what=str(source))
+    what = str(sources[0])
+    toolchain.run([*toolchain.compiler(), *flags, *map(str, sources), "-o", str(merged)], what=what)
     renamed = [f"--redefine-sym={symbol}={name}", f"--keep-global-symbol={name}"]
-    toolchain.run([objcopy, *renamed, str(merged), str(target)], what=str(source))
+    toolchain.run([objcopy, *renamed, str(merged), str(target)], what=what)
     merged.unlink()
     return target
 

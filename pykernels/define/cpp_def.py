@@ -20,10 +20,12 @@ from pykernels.define.reader import read_definition
 
 # A compiled definition serves only a few calls, so compile time matters, and so does size, because every process
 # loads it: -Og compiles as fast as -O0 and makes code of less than half the size. With -Bsymbolic, a definition never
-# uses the standard library's templates of a framework that another compiler built.
-_FLAGS = ("-Og", "-w", "-s", "-fvisibility-inlines-hidden", "-Wl,-Bsymbolic")
-# Compiled to a separate object, which all definitions share.
-_BOUNDARY = paths.CPP_DEFS / "runtime" / "definition_boundary.cpp"
+# uses the standard library's templates of a framework that another compiler built. Symbols must be able to become
+# local, so that one library can contain several definitions.
+_FLAGS = ("-Og", "-w", "-fvisibility-inlines-hidden", "-fno-gnu-unique")
+_LINKED = (*_FLAGS, "-s", "-Wl,-Bsymbolic")
+# The code that all definitions share, which is compiled once, to an object; its parts lie in a folder of that name.
+_SHARED = paths.CPP_DEFS / "runtime" / "definition.cpp"
 # What a definition that only declares is a copy of.
 _DECLARED = paths.CPP_DEFS / "runtime" / "declared.cpp"
 _INCLUDE = [paths.CPP_DEFS / "include"]
@@ -76,10 +78,10 @@ def _compile(path: Path) -> Path:
             path.stem,
             [path],
             kind="definitions",
-            flags=(*_FLAGS, "-DPYKERNELS_BOUNDARY_APART"),
+            flags=_LINKED,
             include=_INCLUDE,
-            objects=[_build_boundary],
-            key=(_BOUNDARY.read_text(),),
+            objects=[_build_shared],
+            key=_shared_parts(),
             is_movable=True,
             shows_progress=False,
         )
@@ -87,8 +89,13 @@ def _compile(path: Path) -> Path:
         raise DefinitionError(first_error(error.output, path)) from error
 
 
-def _build_boundary() -> Path:
-    return toolchain.build_object(_BOUNDARY.stem, _BOUNDARY, kind="definitions", flags=_FLAGS, include=_INCLUDE)
+def _build_shared() -> Path:
+    key = _shared_parts()
+    return toolchain.build_object(_SHARED.stem, _SHARED, kind="definitions", flags=_FLAGS, include=_INCLUDE, key=key)
+
+
+def _shared_parts() -> list[str]:
+    return [_SHARED.read_text(), toolchain.headers(_SHARED.with_suffix(""))]
 
 
 def definition_parts(path: Path) -> list[str | bytes]:
@@ -96,17 +103,10 @@ def definition_parts(path: Path) -> list[str | bytes]:
     return [str(abi.DEFINITION_ABI), path.read_bytes(), *_files_beside(path)]
 
 
-def compile_object(path: Path) -> Path:
-    """Compile the C++ definition at `path`, which `load_cpp_def` has accepted, to a relocatable object in the cache."""
-    return toolchain.build_object(
-        path.stem,
-        path,
-        kind="definitions",
-        # Symbols must be able to become local, so that one library can contain several definitions.
-        flags=("-Og", "-w", "-fvisibility-inlines-hidden", "-fno-gnu-unique"),
-        include=_INCLUDE,
-        is_movable=True,
-    )
+def compile_objects(path: Path) -> list[Path]:
+    """Compile the C++ definition at `path`, which `load_cpp_def` has accepted, to relocatable objects in the cache."""
+    own = toolchain.build_object(path.stem, path, kind="definitions", flags=_FLAGS, include=_INCLUDE, is_movable=True)
+    return [own, _build_shared()]
 
 
 def _files_beside(path: Path) -> list[str | bytes]:

@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 from pykernels.base import paths
 from pykernels.base.errors import BuildError
 from pykernels.build import cache, linking, processor, toolchain
-from pykernels.define.cpp_def import compile_object
+from pykernels.define.cpp_def import compile_objects
 from pykernels.kernel.emit import vector_math
 from pykernels.load.folders import CPP_DEF
 from pykernels.load.module import OpModule
@@ -52,11 +52,11 @@ def assemble(
 
     def definition(number: int, module: OpModule) -> Path:
         symbol = source.definition_symbol(number)
-        return linking.isolate(compile_object(module.files[CPP_DEF]), folder / f"{symbol}.o", _DEFINITION, symbol)
+        return linking.isolate(compile_objects(module.files[CPP_DEF]), folder / f"{symbol}.o", _DEFINITION, symbol)
 
     def kernel(number: int, made: LibraryKernel) -> Path:
         symbol = source.kernel_symbol(number)
-        return linking.isolate(made.path, folder / f"{symbol}.o", linking.ENTRY, symbol)
+        return linking.isolate([made.path], folder / f"{symbol}.o", linking.ENTRY, symbol)
 
     products = [_matrix_product()] if any(made.facts.blas for made in flat) else []
     # The slowest go first.

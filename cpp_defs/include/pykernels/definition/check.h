@@ -48,9 +48,11 @@
 
 namespace pykernels {
 
+[[noreturn]] void RaiseNull(Where where, const char* text);
+
 template<typename T>
 T NotNull(Where where, const char* text, T&& pointer) {
-  if (pointer == nullptr) { throw Failure(where, std::string("check failed: ") + text + " is not null"); }
+  if (pointer == nullptr) { RaiseNull(where, text); }
   return std::forward<T>(pointer);
 }
 

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 #include <cstring>
-#include <sstream>
+#include <iosfwd>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -19,10 +20,7 @@ struct Where {
 
   static constexpr Where Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
 
-  std::string Text() const {
-    const char* slash = std::strrchr(file, '/');
-    return std::string(slash ? slash + 1 : file) + ":" + std::to_string(line);
-  }
+  std::string Text() const;
 };
 
 /* The exception that every failing check throws. It never leaves the shared object: the C boundary turns it into a
@@ -30,7 +28,7 @@ struct Where {
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-  Failure(Where where, const std::string& text) : std::runtime_error(where.Text() + ": " + text) {}
+  Failure(Where where, const std::string& text);
 };
 
 /* A failure caused by the definition itself, not by the use of the op. */
@@ -40,71 +38,93 @@ class Fault : public Failure {
 };
 
 template<typename T, typename = void>
+struct HasToString : std::false_type {};
+template<typename T>
+struct HasToString<T, std::void_t<decltype(std::declval<std::string&>() = std::declval<const T&>().ToString())>>
+    : std::true_type {};
+
+// <ostream> takes longer to compile than most definitions. A type with an operator<< of its own needs only its name.
+template<typename T, typename = void>
 struct IsPrintable : std::false_type {};
 template<typename T>
 struct IsPrintable<T, std::void_t<decltype(std::declval<std::ostream&>() << std::declval<const T&>())>>
     : std::true_type {};
 
+/* Append what a std::ostream prints. */
+void AppendInteger(std::string* to, int64_t value);
+void AppendUnsigned(std::string* to, uint64_t value);
+void AppendReal(std::string* to, long double value);
+void AppendText(std::string* to, const char* text);
+void AppendAddress(std::string* to, const void* address);
+void AppendPrinted(std::string* to, const void* value, void (*print)(std::ostream& out, const void* value));
+
 template<typename T>
-void Print(std::ostream& out, const T& value) {
-  if constexpr (std::is_same_v<T, int8_t> || std::is_same_v<T, uint8_t>) {
-    out << static_cast<int>(value);
-  } else if constexpr (IsPrintable<T>::value) {
-    out << value;
+void Append(std::string* to, const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    *to += value ? "true" : "false";
+  } else if constexpr (std::is_same_v<T, char>) {
+    *to += value;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    AppendReal(to, value);
+  } else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>) {
+    AppendUnsigned(to, value);
+  } else if constexpr (std::is_convertible_v<const T&, const char*>) {
+    AppendText(to, value);
+  } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    *to += std::string_view(value);
+  } else if constexpr (HasToString<T>::value) {
+    *to += value.ToString();
+  } else if constexpr (IsPrintable<T>::value && !std::is_integral_v<T>) {
+    AppendPrinted(to, &value, [](std::ostream& out, const void* each) { out << *static_cast<const T*>(each); });
+  } else if constexpr (std::is_convertible_v<const T&, int64_t>) {
+    AppendInteger(to, value);
+  } else if constexpr (std::is_convertible_v<const T&, const void*>) {
+    AppendAddress(to, value);
   } else {
-    out << "?";
+    *to += "?";
   }
 }
 
 template<typename T>
-void Print(std::ostream& out, const std::vector<T>& values) {
+void Append(std::string* to, const std::vector<T>& values) {
   const char* separator = "[";
   for (const auto& value : values) {
-    out << separator;
-    Print<T>(out, value);
+    *to += separator;
+    Append<T>(to, value);
     separator = ", ";
   }
-  out << (values.empty() ? "[]" : "]");
+  *to += values.empty() ? "[]" : "]";
 }
 
 /* A message assembled with <<. */
 class Message {
  public:
   /* `instead`: text appended with << replaces `subject` instead of following it. */
-  Message(Where where, std::string subject, bool instead = false)
-      : where_(where.Text()), subject_(std::move(subject)), instead_(instead) {}
+  Message(Where where, const char* subject, bool instead = false);
 
   /* A message that already contains its location. */
-  explicit Message(const Failure& failure) : subject_(failure.what()), instead_(false) {}
+  explicit Message(const Failure& failure);
 
   /* The message of a failed comparison, with both values. */
   template<typename A, typename B>
-  Message(Where where, std::string subject, const A& a, const B& b) : Message(where, std::move(subject)) {
-    std::ostringstream values;
-    values << std::boolalpha << " (";
-    Print(values, a);
-    values << " vs ";
-    Print(values, b);
-    values << ")";
-    subject_ += values.str();
+  Message(Where where, const char* subject, const A& a, const B& b) : Message(where, subject) {
+    subject_ += " (";
+    Append(&subject_, a);
+    subject_ += " vs ";
+    Append(&subject_, b);
+    subject_ += ")";
   }
+
+  Message(const Message&);
+  ~Message();
 
   template<typename T>
   Message& operator<<(const T& value) {
-    std::ostringstream text;
-    text << std::boolalpha;
-    Print(text, value);
-    body_ += text.str();
+    Append(&body_, value);
     return *this;
   }
 
-  std::string Text() const {
-    const size_t first = body_.find_first_not_of(' ');
-    const std::string body = first == std::string::npos ? "" : body_.substr(first);
-    const std::string start = where_.empty() ? "" : where_ + ": ";
-    if (body.empty()) { return start + subject_; }
-    return start + (instead_ || subject_.empty() ? body : subject_ + ": " + body);
-  }
+  std::string Text() const;
 
  private:
   std::string where_;
@@ -115,7 +135,7 @@ class Message {
 
 /* `Raise() & message << text << ...` throws; & binds more loosely than <<. */
 struct Raise {
-  [[noreturn]] void operator&(const Message& message) const { throw Failure(message.Text()); }
+  [[noreturn]] void operator&(const Message& message) const;
 };
 
 /* Discards log output: a definition has no log. */

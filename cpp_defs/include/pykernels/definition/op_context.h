@@ -40,6 +40,9 @@ class ParallelContext {
 
 namespace pykernels {
 
+using ::oneflow::user_op::TensorDesc;
+class Instance;
+
 class OpContext : private ::oneflow::user_op::UserOpConfWrapper {
  public:
   using Where = pykernels::Where;
@@ -47,15 +50,12 @@ class OpContext : private ::oneflow::user_op::UserOpConfWrapper {
   using UserOpConfWrapper::has_input, UserOpConfWrapper::input, UserOpConfWrapper::input_size;
   using UserOpConfWrapper::has_output, UserOpConfWrapper::output, UserOpConfWrapper::output_size;
 
-  explicit OpContext(Instance* instance)
-      : UserOpConfWrapper(std::shared_ptr<const OpUse>(std::shared_ptr<void>(), &instance->use())),
-        instance_(instance),
-        parallel_ctx_(instance->parallel_num()) {}
+  explicit OpContext(Instance* instance);
   OpContext(const OpContext&) = delete;
   OpContext& operator=(const OpContext&) = delete;
 
-  const std::vector<TensorKey>& inputs() const { return instance_->inputs(); }
-  const std::vector<TensorKey>& outputs() const { return instance_->outputs(); }
+  const std::vector<TensorKey>& inputs() const;
+  const std::vector<TensorKey>& outputs() const;
 
   template<typename T>
   const T& Attr(const std::string& name, Where at = Where::Here()) const {
@@ -65,18 +65,16 @@ class OpContext : private ::oneflow::user_op::UserOpConfWrapper {
   const std::string& op_loc() const { return op_name(); }
   const ::oneflow::user_op::UserOpConfWrapper& user_op_conf() const { return *this; }
   ::oneflow::DeviceType device_type() const { return ::oneflow::kCPU; }
-  int64_t parallel_num() const { return instance_->parallel_num(); }
+  int64_t parallel_num() const { return parallel_ctx_.parallel_num(); }
   /* The line that registers the op. */
-  Where where() const { return instance_->declaration().where; }
+  Where where() const;
   const ::oneflow::ParallelContext& parallel_ctx() const { return parallel_ctx_; }
   Instance* instance() const { return instance_; }
 
  protected:
-  TensorDesc& Tensor(const std::string& name, int32_t index, Where at) const {
-    return instance_->Tensor(name, index, at);
-  }
-  TensorDesc* FindTensor(const std::string& name, int32_t index) const { return instance_->FindTensor(name, index); }
-  bool MayLack(const std::string& name) const { return instance_->MayLack(name); }
+  TensorDesc& Tensor(const std::string& name, int32_t index, Where at) const;
+  TensorDesc* FindTensor(const std::string& name, int32_t index) const;
+  bool MayLack(const std::string& name) const;
 
  private:
   Instance* instance_;

@@ -37,7 +37,7 @@ def compile_parts(names: Sequence[str], folder: Path, where: str, *, fast_math: 
     for name in names:
         path = folder / linking.RELOCATABLE
         facts.append(fused_code.compile_kernel(PARTS[name], path, where, fast_math=fast_math))
-        objects.append(linking.isolate(path, folder / f"{name}.o", linking.ENTRY, name))
+        objects.append(linking.isolate([path], folder / f"{name}.o", linking.ENTRY, name))
     return objects, facts
 
 

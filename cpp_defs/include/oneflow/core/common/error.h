@@ -7,7 +7,7 @@ namespace oneflow {
 
 class Error final {
  public:
-  explicit Error(pykernels::Message message) : message_(std::move(message)) {}
+  explicit Error(const pykernels::Message& message) : message_(message) {}
 
 #define PK_ERROR_KIND(name, subject)                                     \
   static Error name(pykernels::Where where = pykernels::Where::Here()) { \

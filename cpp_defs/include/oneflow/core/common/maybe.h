@@ -9,20 +9,17 @@ namespace oneflow {
 
 class MaybeBase {
  public:
+  MaybeBase(const MaybeBase&);
+  MaybeBase& operator=(const MaybeBase&);
+  ~MaybeBase();
+
   bool IsOk() const { return error_ == nullptr; }
-
-  const Error& error() const {
-    CHECK(error_ != nullptr) << "this Maybe holds a value, not an error";
-    return *error_;
-  }
-
-  void ThrowIfError() const {
-    if (error_ != nullptr) { throw pykernels::Failure(error_->msg()); }
-  }
+  const Error& error() const;
+  void ThrowIfError() const;
 
  protected:
   MaybeBase() = default;
-  explicit MaybeBase(const Error& error) : error_(std::make_shared<const Error>(error)) {}
+  explicit MaybeBase(const Error& error);
 
  private:
   std::shared_ptr<const Error> error_;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <ostream>
 
 #include "oneflow/core/common/maybe.h"
 #include "oneflow/core/common/util.h"
@@ -31,122 +30,63 @@ class DimVector : public std::vector<int64_t> {
   const int64_t& back() const { return (*this)[size() - 1]; }
 
   /* The text of a Python tuple. */
-  std::string ToString() const {
-    std::string text = "(";
-    for (size_t i = 0; i < size(); ++i) { text += (i ? ", " : "") + std::to_string(Base::operator[](i)); }
-    return text + (size() == 1 ? ",)" : ")");
-  }
+  std::string ToString() const;
 
  private:
-  size_t Checked(size_t index) const {
-    if (index < size()) { return index; }
-    throw pykernels::Failure(OutOfRange(index));
-  }
-  size_t Checked(size_t index, pykernels::Where where) const {
-    if (index < size()) { return index; }
-    throw pykernels::Failure(where, OutOfRange(index));
-  }
-  std::string OutOfRange(size_t index) const {
-    return "axis " + std::to_string(static_cast<int64_t>(index)) + " is out of range for the shape " + ToString();
-  }
+  size_t Checked(size_t index) const;
+  size_t Checked(size_t index, pykernels::Where where) const;
+  std::string OutOfRange(size_t index) const;
 };
 
 using AxisVector = DimVector;
 using Stride = DimVector;
-inline std::ostream& operator<<(std::ostream& out, const DimVector& dims) { return out << dims.ToString(); }
+std::ostream& operator<<(std::ostream& out, const DimVector& dims);
 
 class Shape final : public DimVector {
  public:
   using DimVector::DimVector;
   Shape() = default;
-  Shape(std::initializer_list<int64_t> dims) : DimVector(dims) {}
-  explicit Shape(const DimVector& dims) : DimVector(dims) {}
+  Shape(std::initializer_list<int64_t> dims);
+  explicit Shape(const DimVector& dims);
+  Shape(const Shape&);
+  Shape& operator=(const Shape&);
+  ~Shape();
 
   /* The shape of an output that has not been set yet. */
-  static Shape Unset() {
-    Shape shape;
-    shape.is_initialized_ = false;
-    return shape;
-  }
+  static Shape Unset();
   bool is_initialized() const { return is_initialized_ || !empty(); }
 
-  int64_t NumAxes(pykernels::Where where = pykernels::Where::Here()) const {
-    CheckKnown(where);
-    return static_cast<int64_t>(size());
-  }
-  int64_t At(int64_t axis, pykernels::Where where = pykernels::Where::Here()) const {
-    CheckKnown(where);
-    return at(static_cast<size_t>(axis), where);
-  }
-  void Set(int64_t axis, int64_t dim, pykernels::Where where = pykernels::Where::Here()) {
-    CheckKnown(where);
-    at(static_cast<size_t>(axis), where) = dim;
-  }
-  int64_t Count(int64_t begin, int64_t end, pykernels::Where where = pykernels::Where::Here()) const {
-    int64_t count = 1;
-    for (int64_t axis = begin; axis < end; ++axis) { count *= At(axis, where); }
-    return count;
-  }
-  int64_t Count(int64_t begin, pykernels::Where where = pykernels::Where::Here()) const {
-    return Count(begin, NumAxes(where), where);
-  }
-  int64_t elem_cnt(pykernels::Where where = pykernels::Where::Here()) const { return Count(0, where); }
+  int64_t NumAxes(pykernels::Where where = pykernels::Where::Here()) const;
+  int64_t At(int64_t axis, pykernels::Where where = pykernels::Where::Here()) const;
+  void Set(int64_t axis, int64_t dim, pykernels::Where where = pykernels::Where::Here());
+  int64_t Count(int64_t begin, int64_t end, pykernels::Where where = pykernels::Where::Here()) const;
+  int64_t Count(int64_t begin, pykernels::Where where = pykernels::Where::Here()) const;
+  int64_t elem_cnt(pykernels::Where where = pykernels::Where::Here()) const;
 
   const DimVector& dim_vec() const { return *this; }
   DimVector& dim_vec() { return *this; }
-  std::string DebugStr() const { return ToString(); }
+  std::string DebugStr() const;
 
-  static Shape Ones(int64_t num_axes) { return Shape(DimVector(static_cast<size_t>(num_axes), 1)); }
+  static Shape Ones(int64_t num_axes);
 
   /* The shape without the axes of length 1 that are in `axes`. */
-  Shape RemoveOnes(const AxisVector& axes, pykernels::Where where = pykernels::Where::Here()) const {
-    Shape result;
-    for (int64_t axis = 0; axis < NumAxes(where); ++axis) {
-      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) { result.push_back(At(axis, where)); }
-    }
-    return result;
-  }
+  Shape RemoveOnes(const AxisVector& axes, pykernels::Where where = pykernels::Where::Here()) const;
 
   /* The axes along which this shape, padded on the left, is broadcast to `target`. */
-  AxisVector Axes4BroadcastTo(const Shape& target, pykernels::Where where = pykernels::Where::Here()) const {
-    const int64_t added = target.NumAxes(where) - NumAxes(where);
-    AxisVector axes;
-    for (int64_t axis = 0; axis < target.NumAxes(where); ++axis) {
-      if (axis < added || At(axis - added, where) != target.At(axis, where)) { axes.push_back(axis); }
-    }
-    return axes;
-  }
+  AxisVector Axes4BroadcastTo(const Shape& target, pykernels::Where where = pykernels::Where::Here()) const;
 
  private:
-  void CheckKnown(pykernels::Where where) const {
-    if (!is_initialized()) { throw pykernels::Failure(where, "the shape of an output is read before it is set"); }
-  }
+  void CheckKnown(pykernels::Where where) const;
 
   bool is_initialized_ = true;
 };
 
 using ShapeView = Shape;
 
-inline int64_t ShiftNegativeAxis(int64_t axis, int64_t num_axes, pykernels::Where where = pykernels::Where::Here()) {
-  const int64_t shifted = axis < 0 ? axis + num_axes : axis;
-  if (shifted < 0 || shifted >= num_axes) {
-    throw pykernels::Failure(where, "axis " + std::to_string(axis) + " is out of range for "
-                             + std::to_string(num_axes) + " axes");
-  }
-  return shifted;
-}
+int64_t ShiftNegativeAxis(int64_t axis, int64_t num_axes, pykernels::Where where = pykernels::Where::Here());
 
 /* Returns `shape` with length 1 in place of every reduced axis. */
-inline Shape CreateReducedShape(const Shape& shape, const AxisVector& axes) {
-  Shape result = shape;
-  for (int64_t axis : axes) { result.Set(ShiftNegativeAxis(axis, shape.NumAxes()), 1); }
-  return result;
-}
-inline Shape CreateLeftExtendedShape(const Shape& shape, int num_axes) {
-  CHECK_GE(num_axes, shape.NumAxes());
-  Shape result = Shape::Ones(num_axes - shape.NumAxes());
-  result.insert(result.end(), shape.begin(), shape.end());
-  return result;
-}
+Shape CreateReducedShape(const Shape& shape, const AxisVector& axes);
+Shape CreateLeftExtendedShape(const Shape& shape, int num_axes);
 
 }  // namespace oneflow

@@ -10,9 +10,6 @@
 #include "oneflow/core/common/shape.h"
 #include "oneflow/core/common/util.h"
 #include "oneflow/core/framework/user_op_registry_manager.h"
-#ifndef PYKERNELS_BOUNDARY_APART  // The boundary is the same for all definitions, and slow to compile.
-#include "pykernels/definition/boundary.h"
-#endif
 
 // A definition may leave out `namespace oneflow`.
 using namespace oneflow;  // NOLINT

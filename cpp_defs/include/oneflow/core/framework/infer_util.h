@@ -45,21 +45,11 @@ class InferContext : public pykernels::OpContext {
       : OpContext(instance), leaves_data_types_(leaves_data_types) {}
 
   /* Returns nullptr if an optional or repeated argument has no such tensor in this use of the op. */
-  TensorDesc* TensorDesc4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return MayLack(name) ? FindTensor(name, index) : &Tensor(name, index, at);
-  }
-  const TensorDesc* LogicalTensorDesc4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return TensorDesc4ArgNameAndIndex(name, index, at);
-  }
-  const TensorDesc& InputTensorDesc(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at);
-  }
-  TensorDesc* OutputTensorDesc(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return TensorDesc4ArgNameAndIndex(name, index, at);
-  }
-  TensorDesc* MutOutputTensorDesc(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return TensorDesc4ArgNameAndIndex(name, index, at);
-  }
+  TensorDesc* TensorDesc4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const;
+  const TensorDesc* LogicalTensorDesc4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const;
+  const TensorDesc& InputTensorDesc(const Name& name, int32_t index, Where at = Where::Here()) const;
+  TensorDesc* OutputTensorDesc(const Name& name, int32_t index, Where at = Where::Here()) const;
+  TensorDesc* MutOutputTensorDesc(const Name& name, int32_t index, Where at = Where::Here()) const;
 
   /* Each property, in the spellings of all versions. */
 #define PK_PROPERTY(Old, New, Type, Slot, property)                                                           \
@@ -84,25 +74,13 @@ class InferContext : public pykernels::OpContext {
   PK_PROPERTY(IsDynamic, IsDynamic, bool, Slot<bool>, is_dynamic)
 #undef PK_PROPERTY
 
-  const Shape& InputShape(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).shape(at);
-  }
-  DataType InputDType(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).data_type();
-  }
-  bool InputIsDynamic(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).is_dynamic();
-  }
+  const Shape& InputShape(const Name& name, int32_t index, Where at = Where::Here()) const;
+  DataType InputDType(const Name& name, int32_t index, Where at = Where::Here()) const;
+  bool InputIsDynamic(const Name& name, int32_t index, Where at = Where::Here()) const;
 
-  const Stride& InputStride(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return Tensor(name, index, at).stride(at);
-  }
-  pykernels::Slot<Stride> OutputStride(const Name& name, int32_t index, Where at = Where::Here()) const {
-    return pykernels::Slot<Stride>(Tensor(name, index, at).mut_stride());
-  }
-  void SetOutputStride(const Name& name, int32_t index, const Stride& stride, Where at = Where::Here()) const {
-    Tensor(name, index, at).set_stride(stride);
-  }
+  const Stride& InputStride(const Name& name, int32_t index, Where at = Where::Here()) const;
+  pykernels::Slot<Stride> OutputStride(const Name& name, int32_t index, Where at = Where::Here()) const;
+  void SetOutputStride(const Name& name, int32_t index, const Stride& stride, Where at = Where::Here()) const;
 
   SbpParallel SbpParallel4ArgNameAndIndex(const Name& name, int32_t index, Where at = Where::Here()) const {
     Tensor(name, index, at);
@@ -119,55 +97,10 @@ class InferContext : public pykernels::OpContext {
 /* Ready-made functions for SetTensorDescInferFn and SetDataTypeInferFn. */
 struct TensorDescInferFnUtil {
   /* Every output has the shape and data type of the first input; all inputs must agree. */
-  static Maybe<void> Unchanged(InferContext* ctx) {
-    const TensorDesc& first = FirstInput(ctx);
-    if (!ctx->LeavesDataTypes()) { JUST(UnchangedDataType(ctx)); }
-    for (const auto& key : ctx->inputs()) {
-      const TensorDesc& other = ctx->InputTensorDesc(key.first, key.second);
-      if (other.shape() != first.shape()) { return Differ(ctx, "shape", other, other.shape(), first, first.shape()); }
-    }
-    for (const auto& key : ctx->outputs()) {
-      ctx->SetOutputShape(key.first, key.second, first.shape());
-      ctx->SetOutputIsDynamic(key.first, key.second, first.is_dynamic());
-    }
-    return Maybe<void>::Ok();
-  }
-  static Maybe<void> UnchangedDataType(InferContext* ctx) {
-    const TensorDesc& first = FirstInput(ctx);
-    for (const auto& key : ctx->inputs()) {
-      const TensorDesc& other = ctx->InputTensorDesc(key.first, key.second);
-      if (other.data_type() != first.data_type()) {
-        return Differ(ctx, "dtype", other, other.data_type(), first, first.data_type());
-      }
-    }
-    for (const auto& key : ctx->outputs()) { ctx->SetOutputDType(key.first, key.second, first.data_type()); }
-    return Maybe<void>::Ok();
-  }
+  static Maybe<void> Unchanged(InferContext* ctx);
+  static Maybe<void> UnchangedDataType(InferContext* ctx);
   /* Each output has the shape and data type of the input at the same position. */
-  static Maybe<void> InOutCorrespond(InferContext* ctx) {
-    CHECK_EQ_OR_RETURN(ctx->inputs().size(), ctx->outputs().size());
-    for (size_t i = 0; i < ctx->inputs().size(); ++i) {
-      const auto& from = ctx->inputs()[i];
-      const auto& to = ctx->outputs()[i];
-      *ctx->OutputTensorDesc(to.first, to.second) = ctx->InputTensorDesc(from.first, from.second);
-    }
-    return Maybe<void>::Ok();
-  }
-
- private:
-  template<typename T>
-  static Error Differ(InferContext* ctx, const char* what, const TensorDesc& other, const T& is,
-                      const TensorDesc& first, const T& wanted) {
-    return Error(pykernels::Message(ctx->where(), "")
-                 << other.label() << " must have the " << what << " of " << first.label() << ", " << wanted
-                 << ", but has " << is);
-  }
-  static const TensorDesc& FirstInput(InferContext* ctx) {
-    if (ctx->inputs().empty()) {
-      throw pykernels::Fault(ctx->where(), "op " + ctx->op_type_name() + " has no input to take a shape or dtype from");
-    }
-    return ctx->InputTensorDesc(ctx->inputs()[0].first, ctx->inputs()[0].second);
-  }
+  static Maybe<void> InOutCorrespond(InferContext* ctx);
 };
 
 }  // namespace user_op

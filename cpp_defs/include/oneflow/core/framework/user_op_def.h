@@ -1,7 +1,11 @@
 /* user_op::UserOpDefWrapper: the declaration of an op, as SetCheckAttrFn functions receive it. */
 #pragma once
 
-#include "pykernels/definition/declaration.h"
+#include <string>
+
+namespace pykernels {
+struct Declaration;
+}  // namespace pykernels
 
 namespace oneflow {
 namespace user_op {
@@ -10,16 +14,10 @@ class UserOpDefWrapper final {
  public:
   explicit UserOpDefWrapper(const pykernels::Declaration& declaration) : declaration_(declaration) {}
 
-  const std::string& name() const { return declaration_.name; }
-  bool IsInputArgName(const std::string& name) const {
-    return pykernels::FindNamed(declaration_.inputs, name) != nullptr;
-  }
-  bool IsOutputArgName(const std::string& name) const {
-    return pykernels::FindNamed(declaration_.outputs, name) != nullptr;
-  }
-  bool IsAttrName(const std::string& name) const {
-    return pykernels::FindNamed(declaration_.attributes, name) != nullptr;
-  }
+  const std::string& name() const;
+  bool IsInputArgName(const std::string& name) const;
+  bool IsOutputArgName(const std::string& name) const;
+  bool IsAttrName(const std::string& name) const;
 
  private:
   const pykernels::Declaration& declaration_;

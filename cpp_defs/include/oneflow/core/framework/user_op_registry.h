@@ -11,6 +11,10 @@
 #include "oneflow/core/framework/user_op_def.h"
 #include "pykernels/definition/callback.h"
 
+namespace pykernels {
+struct OpRecord;
+}  // namespace pykernels
+
 namespace oneflow {
 namespace user_op {
 
@@ -39,108 +43,66 @@ using GetSbpFn = pykernels::Callback<SbpContext*>;
 using CheckAttrFn = pykernels::Callback<const UserOpDefWrapper&, const UserOpConfWrapper&>;
 using InputArgModifyFn = pykernels::Callback<const GetInputArgModifier&, const UserOpConfWrapper&>;
 
+/* Writes what a definition registers to a record. */
 class OpRegistry final {
  public:
   using Where = pykernels::Where;
 
-  OpRegistry(const std::string& op_type_name, Where at) {
-    declaration_.name = op_type_name;
-    declaration_.where = at;
-  }
-  OpRegistry(const OpRegistry&) = delete;
-  OpRegistry& operator=(const OpRegistry&) = delete;
+  explicit OpRegistry(pykernels::OpRecord* record) : record_(record) {}
 
   /* With a type, such as "floating[rows, columns]", shapes and dtypes are inferred from it (docs/definitions.md). */
-#define PK_ARGUMENT(prefix, list, optional)                                                              \
-  OpRegistry& prefix(const std::string& name, int32_t count = 1, Where at = Where::Here()) {             \
-    return prefix(name, "", count, at);                                                                  \
-  }                                                                                                      \
-  OpRegistry& prefix(const std::string& name, const char* type, int32_t count = 1,                       \
-                     Where at = Where::Here()) {                                                         \
-    return Argument(&declaration_.list, {name, count, /*variadic=*/false, optional, false, type, at});   \
-  }                                                                                                      \
-  OpRegistry& prefix##WithMinimum(const std::string& name, int32_t least, Where at = Where::Here()) {    \
-    return prefix##WithMinimum(name, "", least, at);                                                     \
-  }                                                                                                      \
-  OpRegistry& prefix##WithMinimum(const std::string& name, const char* type, int32_t least,              \
-                                  Where at = Where::Here()) {                                            \
-    return Argument(&declaration_.list, {name, least, /*variadic=*/true, optional, false, type, at});    \
-  }
-  PK_ARGUMENT(Input, inputs, false)
-  PK_ARGUMENT(OptionalInput, inputs, true)
-  PK_ARGUMENT(Output, outputs, false)
-  PK_ARGUMENT(OptionalOutput, outputs, true)
+#define PK_ARGUMENT(prefix)                                                                                   \
+  OpRegistry& prefix(const std::string& name, int32_t count = 1, Where at = Where::Here());                   \
+  OpRegistry& prefix(const std::string& name, const char* type, int32_t count = 1, Where at = Where::Here()); \
+  OpRegistry& prefix##WithMinimum(const std::string& name, int32_t least, Where at = Where::Here());          \
+  OpRegistry& prefix##WithMinimum(const std::string& name, const char* type, int32_t least,                   \
+                                  Where at = Where::Here());
+  PK_ARGUMENT(Input)
+  PK_ARGUMENT(OptionalInput)
+  PK_ARGUMENT(Output)
+  PK_ARGUMENT(OptionalOutput)
 #undef PK_ARGUMENT
 
   template<typename T>
   OpRegistry& Attr(const std::string& name) {
-    return Attribute({name, AttrVal(AttrTraits<T>::kType), /*has_default=*/false});
+    return Attribute(name, AttrTypeOf<T>::value);
   }
   template<typename T>
   OpRegistry& Attr(const std::string& name, const T& initial) {
-    return Attribute({name, MakeAttrVal(initial), /*has_default=*/true});
+    return Attr(name, AttrTypeOf<AttrOf<T>>::value, initial);
   }
   /* The form used by OneFlow 0.1, where the type is a value. */
-  OpRegistry& Attr(const std::string& name, AttrType type) {
-    return Attribute({name, AttrVal(type), /*has_default=*/false});
-  }
+  OpRegistry& Attr(const std::string& name, AttrType type) { return Attribute(name, type); }
   template<typename T>
   OpRegistry& Attr(const std::string& name, AttrType type, const T& initial) {
-    AttrVal value = MakeAttrVal(initial);
-    const AttrType given = value.type;
-    if (!ConvertAttrVal(&value, type)) {
-      Problem("the default of attribute '" + name + "' must be " + AttrTypeName(type) + ", but is of type "
-              + AttrTypeName(given));
-    }
-    return Attribute({name, value, /*has_default=*/true});
+    const AttrOf<T>& value = initial;
+    return Attribute(name, type, AttrTypeOf<AttrOf<T>>::value, &value);
   }
 
   /* Refuses a call unless `condition`, such as "0 <= p < 1", holds for its attributes and axes. */
-  OpRegistry& Require(const std::string& condition, Where at = Where::Here()) {
-    requirements_.push_back({condition, at});
-    return *this;
-  }
+  OpRegistry& Require(const std::string& condition, Where at = Where::Here());
   /* Lets the op be split over several devices along an axis that its types name, if `condition` holds. */
-  OpRegistry& Split(const std::string& axis, const std::string& condition = "", Where at = Where::Here()) {
-    split_.push_back({axis, at, condition});
-    return *this;
-  }
+  OpRegistry& Split(const std::string& axis, const std::string& condition = "", Where at = Where::Here());
   /* Adds the backward op: its inputs and its gradients, as in "x, dy -> dx". A further call adds that of the backward
    * op, in which the gradient of dx is gdx: "x, dy, gdx -> gx, gdy". */
-  OpRegistry& Backward(const std::string& gradient, Where at = Where::Here()) {
-    backward_.push_back({gradient, at});
-    return *this;
-  }
+  OpRegistry& Backward(const std::string& gradient, Where at = Where::Here());
   /* Adds the op that computes the forward-mode derivative: the tangents of outputs, as in "x, y, tx -> ty". A further
    * call adds that of the backward op: "x, dy, tx, tdy -> tdx". */
-  OpRegistry& Tangent(const std::string& tangent, Where at = Where::Here()) {
-    tangent_.push_back({tangent, at});
-    return *this;
-  }
+  OpRegistry& Tangent(const std::string& tangent, Where at = Where::Here());
 
-  OpRegistry& SupportCpuOnly() {
-    flags_ |= PK_OP_CPU_ONLY;
-    return *this;
-  }
-  OpRegistry& NoGrad() {
-    flags_ |= PK_OP_NO_GRADIENT;
-    return *this;
-  }
+  OpRegistry& SupportCpuOnly();
+  OpRegistry& NoGrad();
   OpRegistry& SetOutputBufferNum(int32_t) { return *this; }
   OpRegistry& SupportNonContiguous() { return *this; }
 
   /* If an op has both a logical and a physical function, the logical one is used: there is only one device here. */
-  OpRegistry& SetTensorDescInferFn(TensorDescInferFn fn) { return SetLogicalTensorDescInferFn(std::move(fn)); }
-  OpRegistry& SetLogicalTensorDescInferFn(TensorDescInferFn fn) {
-    return Set(&logical_fn_, std::move(fn), PK_OP_INFERS_SHAPE);
-  }
-  OpRegistry& SetPhysicalTensorDescInferFn(TensorDescInferFn fn) {
-    return Set(&physical_fn_, std::move(fn), PK_OP_INFERS_SHAPE);
-  }
-  OpRegistry& SetDataTypeInferFn(DataTypeInferFn fn) { return Set(&data_type_fn_, std::move(fn), PK_OP_INFERS_DTYPE); }
-  OpRegistry& SetGetSbpFn(GetSbpFn fn) { return Set(&sbp_fn_, std::move(fn), PK_OP_HAS_SBP); }
-  OpRegistry& SetCheckAttrFn(CheckAttrFn fn) { return Set(&check_attr_fn_, std::move(fn), 0); }
-  OpRegistry& SetInputArgModifyFn(InputArgModifyFn fn) { return Set(&input_modify_fn_, std::move(fn), 0); }
+  OpRegistry& SetTensorDescInferFn(const TensorDescInferFn& fn);
+  OpRegistry& SetLogicalTensorDescInferFn(const TensorDescInferFn& fn);
+  OpRegistry& SetPhysicalTensorDescInferFn(const TensorDescInferFn& fn);
+  OpRegistry& SetDataTypeInferFn(const DataTypeInferFn& fn);
+  OpRegistry& SetGetSbpFn(const GetSbpFn& fn);
+  OpRegistry& SetCheckAttrFn(const CheckAttrFn& fn);
+  OpRegistry& SetInputArgModifyFn(const InputArgModifyFn& fn);
 
   /* Accepted but not used here. */
 #define PK_NOT_READ(name)        \
@@ -162,131 +124,11 @@ class OpRegistry final {
   PK_NOT_READ(SetGetNdSbpSignatureListFn)
 #undef PK_NOT_READ
 
-  const pykernels::Declaration& declaration() const { return declaration_; }
-  pykernels::Declaration* mut_declaration() { return &declaration_; }
-  uint32_t flags() const { return flags_; }
-  const std::vector<std::string>& problems() const { return problems_; }
-  const std::list<pykernels::Line>& requirements() const { return requirements_; }
-  const std::list<pykernels::Line>& split() const { return split_; }
-  const std::list<pykernels::Line>& backward() const { return backward_; }
-  const std::list<pykernels::Line>& tangent() const { return tangent_; }
-
-  /* Whether an argument has a type, or something is said that only types give a meaning. */
-  bool IsTyped() const {
-    bool is_typed = !requirements_.empty() || !split_.empty();
-    for (const auto* arguments : {&declaration_.inputs, &declaration_.outputs}) {
-      for (const auto& argument : *arguments) { is_typed = is_typed || !argument.type.empty(); }
-    }
-    return is_typed;
-  }
-
-  /* For what completes ops. */
-  OpRegistry& AddInput(pykernels::ArgumentDecl input) { return Argument(&declaration_.inputs, std::move(input)); }
-  OpRegistry& AddOutput(pykernels::ArgumentDecl output) { return Argument(&declaration_.outputs, std::move(output)); }
-  OpRegistry& AddAttribute(pykernels::AttributeDecl attribute) { return Attribute(std::move(attribute)); }
-  void AddProblem(const std::string& problem) { problems_.push_back(problem); }
-
-  /* Infers the outputs of `instance`. Without `with_shapes`, infers only data types, if a separate function does so. */
-  void Infer(pykernels::Instance* instance, bool with_shapes, bool with_data_types) const {
-    instance->UnsetOutputs();
-    InferContext context(instance, static_cast<bool>(data_type_fn_));
-    if (check_attr_fn_) { check_attr_fn_(UserOpDefWrapper(declaration_), context.user_op_conf()); }
-    if (with_shapes) { (logical_fn_ ? logical_fn_ : physical_fn_)(&context); }
-    if (with_data_types && data_type_fn_) { data_type_fn_(&context); }
-  }
-
-  void GetSbp(SbpContext* context) const {
-    if (sbp_fn_) { sbp_fn_(context); }
-  }
-
-  /* Marks the inputs that the kernel changes, according to the SetInputArgModifyFn function. The function is called
-   * with all inputs present and every attribute at its default. */
-  void MarkMutableInputs() {
-    if (!input_modify_fn_) { return; }
-    const auto use = std::make_shared<pykernels::OpUse>();
-    use->name = use->type = declaration_.name;
-    use->where = declaration_.where;
-    for (const auto& argument : declaration_.inputs) {
-      use->inputs.push_back({argument.name, std::vector<std::string>(argument.count, argument.name)});
-    }
-    for (const auto& attribute : declaration_.attributes) {
-      use->attributes.push_back({attribute.name, attribute.initial});
-    }
-    for (const auto& modifier : Modifiers(UserOpConfWrapper(use))) {
-      for (auto& argument : declaration_.inputs) {
-        if (argument.name == modifier.first.first) { argument.is_mutable |= modifier.second.is_mutable(); }
-      }
-    }
-  }
-
-  /* Returns the inputs that need no gradient in a use of the op, according to the SetInputArgModifyFn function. */
-  std::vector<pykernels::TensorKey> ConstantInputs(const UserOpConfWrapper& conf) const {
-    std::vector<pykernels::TensorKey> constant;
-    for (const auto& modifier : Modifiers(conf)) {
-      if (!modifier.second.requires_grad() || modifier.second.is_mutable()) { constant.push_back(modifier.first); }
-    }
-    return constant;
-  }
-
  private:
-  template<typename Function>
-  OpRegistry& Set(Function* function, Function value, uint32_t flag) {
-    *function = std::move(value);
-    flags_ |= flag;
-    return *this;
-  }
+  /* `given`: the type of `value`; without a value, the attribute has no default. */
+  OpRegistry& Attribute(const std::string& name, AttrType type, AttrType given = kAtInt32, const void* value = nullptr);
 
-  /* Returns what the SetInputArgModifyFn function requests, and sets, for a use of the op. */
-  std::list<std::pair<pykernels::TensorKey, InputArgModifier>> Modifiers(const UserOpConfWrapper& conf) const {
-    std::list<std::pair<pykernels::TensorKey, InputArgModifier>> modifiers;
-    const auto get = [&](const std::string& name, int32_t index) -> InputArgModifier* {
-      if (!conf.has_input(name, index)) { return nullptr; }
-      modifiers.emplace_back(pykernels::TensorKey(name, index), InputArgModifier());
-      return &modifiers.back().second;
-    };
-    if (input_modify_fn_) { input_modify_fn_(get, conf); }
-    return modifiers;
-  }
-
-  OpRegistry& Argument(std::list<pykernels::ArgumentDecl>* list, pykernels::ArgumentDecl argument) {
-    CheckName(argument.name);
-    if (argument.count < 1) {
-      Problem("argument '" + argument.name + "' stands for " + std::to_string(argument.count)
-              + " tensors; the minimum is 1 (OptionalInput may be left out)");
-    }
-    list->push_back(std::move(argument));
-    return *this;
-  }
-
-  OpRegistry& Attribute(pykernels::AttributeDecl attribute) {
-    CheckName(attribute.name);
-    declaration_.attributes.push_back(std::move(attribute));
-    return *this;
-  }
-
-  /* Arguments and attributes share one namespace. */
-  void CheckName(const std::string& name) {
-    if (name.empty()) { Problem("an argument or attribute has no name"); }
-    if (pykernels::Contains(names_, name)) { Problem("the name '" + name + "' is declared twice"); }
-    names_.push_back(name);
-  }
-
-  void Problem(const std::string& text) {
-    problems_.push_back(declaration_.where.Text() + ": op " + declaration_.name + ": " + text);
-  }
-
-  pykernels::Declaration declaration_;
-  uint32_t flags_ = 0;
-  std::vector<std::string> names_;
-  std::vector<std::string> problems_;
-  std::list<pykernels::Line> requirements_, split_;
-  std::list<pykernels::Line> backward_, tangent_;
-  TensorDescInferFn logical_fn_;
-  TensorDescInferFn physical_fn_;
-  DataTypeInferFn data_type_fn_;
-  GetSbpFn sbp_fn_;
-  CheckAttrFn check_attr_fn_;
-  InputArgModifyFn input_modify_fn_;
+  pykernels::OpRecord* record_;
 };
 
 }  // namespace user_op

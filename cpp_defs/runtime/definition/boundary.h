@@ -1,8 +1,8 @@
 /* The C boundary of a definition: pykernels_definition() and the functions that it exposes. None of them throws. */
 #pragma once
 
-#include "oneflow/core/framework/user_op_registry_manager.h"
-#include "pykernels/definition/typed_ops.h"
+#include "gradient_plan.h"
+#include "typed_ops.h"
 
 namespace pykernels {
 
@@ -36,12 +36,12 @@ const T& NumberAmong(const std::list<T>& items, int32_t number, const char* what
 }
 
 /* Checks what was inferred for one output and copies it to `output`. */
-inline void WriteOutput(const OpRegistry& op, const TensorDesc& inferred, ::oneflow::DataType otherwise,
+inline void WriteOutput(const OpRecord& op, const TensorDesc& inferred, ::oneflow::DataType otherwise,
                         pk_tensor* output) {
-  const Where where = op.declaration().where;
-  const std::string what = "op " + op.declaration().name + " infers for " + inferred.label() + " ";
+  const Where where = op.declaration.where;
+  const std::string what = "op " + op.declaration.name + " infers for " + inferred.label() + " ";
   if (!inferred.has_shape()) {
-    throw Fault(where, "op " + op.declaration().name + " leaves the shape of " + inferred.label() + " unset");
+    throw Fault(where, "op " + op.declaration.name + " leaves the shape of " + inferred.label() + " unset");
   }
   const ::oneflow::Shape& shape = inferred.shape();
   if (shape.size() > PK_MAX_NDIM) {
@@ -57,11 +57,11 @@ inline void WriteOutput(const OpRegistry& op, const TensorDesc& inferred, ::onef
 }
 
 inline void InferInstance(int32_t number, pk_instance* instance) {
-  const OpRegistry& op = NumberAmong(Registry::Get().ops(), number, "op");
-  if ((op.flags() & PK_OP_INFERS_SHAPE) == 0) {
-    throw Fault(op.declaration().where, "op " + op.declaration().name + " has no function that infers shapes");
+  const OpRecord& op = NumberAmong(Registry::Get().ops(), number, "op");
+  if ((op.flags & PK_OP_INFERS_SHAPE) == 0) {
+    throw Fault(op.declaration.where, "op " + op.declaration.name + " has no function that infers shapes");
   }
-  Instance local(op.declaration(), *instance);
+  Instance local(op.declaration, *instance);
   local.CheckCounts();
   bool has_data_types = true;
   const TensorDesc* without_shape = nullptr;
@@ -70,8 +70,8 @@ inline void InferInstance(int32_t number, pk_instance* instance) {
     has_data_types = has_data_types && input->data_type() != ::oneflow::kInvalidDataType;
     if (without_shape == nullptr && !input->has_shape()) { without_shape = input; }
   }
-  const bool apart = (op.flags() & PK_OP_INFERS_DTYPE) != 0 && has_data_types;
-  if (without_shape != nullptr && !apart) { without_shape->shape(op.declaration().where); }
+  const bool apart = (op.flags & PK_OP_INFERS_DTYPE) != 0 && has_data_types;
+  if (without_shape != nullptr && !apart) { without_shape->shape(op.declaration.where); }
   op.Infer(&local, without_shape == nullptr, has_data_types);
   const auto first = instance->n_inputs > 0 ? static_cast<::oneflow::DataType>(instance->inputs[0].dtype)
                                             : ::oneflow::kInvalidDataType;
@@ -85,7 +85,7 @@ inline void InferInstance(int32_t number, pk_instance* instance) {
     }
     WriteOutput(op, inferred, first, output);
     if (output->dtype == ::oneflow::kInvalidDataType && has_data_types) {
-      throw Fault(op.declaration().where, "op " + op.declaration().name + " leaves the data type of "
+      throw Fault(op.declaration.where, "op " + op.declaration.name + " leaves the data type of "
                   + inferred.label() + " unset, and has no input to take it from");
     }
   }
@@ -93,11 +93,11 @@ inline void InferInstance(int32_t number, pk_instance* instance) {
 
 inline void SendGradient(int32_t number, const pk_instance& forward, const pk_plan_sink& sink) {
   const OpGradRegistry& gradient = NumberAmong(Registry::Get().gradients(), number, "gradient");
-  const OpRegistry* op = Registry::Get().FindOp(gradient.name);
+  const OpRecord* op = Registry::Get().FindOp(gradient.name);
   if (op == nullptr) {
     throw Fault(gradient.where, "the gradient is for op " + gradient.name + ", which this file does not register");
   }
-  Instance instance(op->declaration(), forward);
+  Instance instance(op->declaration, forward);
   GradientPlan plan(instance);
   const ::oneflow::user_op::UserOpConfWrapper conf(
       std::shared_ptr<const OpUse>(std::shared_ptr<void>(), &instance.use()));
@@ -107,11 +107,11 @@ inline void SendGradient(int32_t number, const pk_instance& forward, const pk_pl
 }
 
 inline void SendSbp(int32_t number, const pk_instance& instance, pk_sbp_sink sink, void* user) {
-  const OpRegistry& op = NumberAmong(Registry::Get().ops(), number, "op");
-  Instance local(op.declaration(), instance);
+  const OpRecord& op = NumberAmong(Registry::Get().ops(), number, "op");
+  Instance local(op.declaration, instance);
   ::oneflow::user_op::SbpContext context(&local);
   op.GetSbp(&context);
-  for (const SbpEntry& entry : context.Entries(op.declaration().where)) {
+  for (const SbpEntry& entry : context.Entries(op.declaration.where)) {
     sink(user, entry.signature, entry.tensor.first.c_str(), entry.tensor.second, entry.kind, entry.axis);
   }
 }
@@ -145,14 +145,14 @@ inline pk_argument* ExportArguments(const std::list<ArgumentDecl>& arguments) {
   });
 }
 
-inline pk_op ExportOp(OpRegistry& op) {
+inline pk_op ExportOp(OpRecord& op) {
   op.MarkMutableInputs();
-  Declaration* declaration = op.mut_declaration();
+  Declaration* declaration = &op.declaration;
   const auto count = [](const auto& items) { return static_cast<int32_t>(items.size()); };
   return pk_op{declaration->name.c_str(),
                declaration->where.file,
                declaration->where.line,
-               op.flags(),
+               op.flags,
                count(declaration->inputs),
                count(declaration->outputs),
                count(declaration->attributes),
@@ -190,9 +190,7 @@ inline const pk_definition* Export() {
 
 }  // namespace pykernels
 
-// Weak, so that several definitions can be linked into one shared object that contains the ops of all of them.
-extern "C" __attribute__((visibility("default"), weak)) const pk_definition* pykernels_definition(
-    char* error, size_t size) {
+extern "C" __attribute__((visibility("default"))) const pk_definition* pykernels_definition(char* error, size_t size) {
   const pk_definition* definition = nullptr;
   pykernels::Guarded(error, size, [&] { definition = pykernels::Export(); });
   return definition;

@@ -3,7 +3,7 @@
 
 #include <list>
 
-#include "oneflow/core/framework/attr_value.h"
+#include "attr_value.h"
 
 // std::list throughout, instead of vectors and maps: the lists are short, and at -O0 they compile fastest.
 

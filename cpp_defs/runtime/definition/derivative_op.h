@@ -1,16 +1,16 @@
 /* What the ops that `.Backward` and `.Tangent` add have in common. */
 #pragma once
 
-#include "oneflow/core/framework/user_op_registry_manager.h"
-#include "pykernels/definition/typed_op.h"
+#include "registry.h"
+#include "typed_op.h"
 
 namespace pykernels {
 
 /* An op that computes a derivative of another one, as a line such as "x, dy -> dx" says. */
 class DerivativeOp {
  protected:
-  DerivativeOp(const char* method, const OpRegistry& of, const Line& line)
-      : of_(of.declaration()), method_(method), line_(line) {
+  DerivativeOp(const char* method, const OpRecord& of, const Line& line)
+      : of_(of.declaration), method_(method), line_(line) {
     const size_t arrow = line.text.find("->");
     if (arrow == std::string::npos) { throw Wrong("'" + line.text + "' lacks '->', as in \"x, dy -> dx\""); }
     wanted_ = Items(line.text.substr(0, arrow));
@@ -44,12 +44,12 @@ class DerivativeOp {
   }
 
   /* Gives the op the attributes of the other one, and its ways to be split. */
-  void Complete(OpRegistry* op, const OpRegistry& of) const {
-    for (const AttributeDecl& attribute : of_.attributes) { op->AddAttribute(attribute); }
-    for (const Line& line : of.split()) {
-      for (const ArgumentDecl& input : op->declaration().inputs) {
+  void Complete(OpRecord* op, const OpRecord& of) const {
+    for (const AttributeDecl& attribute : of_.attributes) { op->Add(attribute); }
+    for (const Line& line : of.split) {
+      for (const ArgumentDecl& input : op->declaration.inputs) {
         if (!TensorType(input.type).Names(line.text)) { continue; }
-        op->Split(line.text, line.condition, line.at);
+        op->split.push_back(line);
         break;
       }
     }

@@ -1,8 +1,8 @@
 /* Tensor types, which declare the dtype and the shape of an argument in one string: "floating[rows, columns]". */
 #pragma once
 
-#include "oneflow/core/common/data_type.h"
-#include "pykernels/definition/formula.h"
+#include "data_type.h"
+#include "formula.h"
 
 namespace pykernels {
 

@@ -1,24 +1,24 @@
 /* The backward op and the gradient that `.Backward` stands for. */
 #pragma once
 
-#include "pykernels/definition/derivative_op.h"
+#include "derivative_op.h"
 
 namespace pykernels {
 
 /* Adds the backward op and the gradient that `.Backward("x, dy -> dx")` of a forward op stands for. */
 class TypedBackward : DerivativeOp {
  public:
-  TypedBackward(Registry* registry, OpRegistry* forward)
-      : DerivativeOp("Backward", *forward, forward->backward().front()) {
+  TypedBackward(Registry* registry, OpRecord* forward)
+      : DerivativeOp("Backward", *forward, forward->backward.front()) {
     type_ = NameBefore("_backward");
     prefix_ = IsOfBackward() ? 'g' : 'd';
-    OpRegistry& op = registry->AddOp(type_, line_.at);
+    OpRecord& op = registry->AddOp(type_, line_.at);
     for (const std::string& name : wanted_) { AddInput(&op, name); }
     for (const std::string& name : computed_) { AddOutput(&op, name); }
     Complete(&op, *forward);
     // Further lines are those of the backward op.
-    ForRest(forward->backward(), [&op](const Line& line) { op.Backward(line.text, line.at); });
-    ForRest(forward->tangent(), [&op](const Line& line) { op.Tangent(line.text, line.at); });
+    ForRest(forward->backward, [&op](const Line& line) { op.backward.push_back(line); });
+    ForRest(forward->tangent, [&op](const Line& line) { op.tangent.push_back(line); });
     OpGradRegistry& gradient = registry->AddGradient(of_.name, line_.at);
     gradient.plan = [plan = *this](::oneflow::user_op::UserOpWrapper* op, GradientPlan* to) { plan.Send(op, to); };
   }
@@ -35,7 +35,7 @@ class TypedBackward : DerivativeOp {
     }
   }
 
-  void AddInput(OpRegistry* op, const std::string& name) {
+  void AddInput(OpRecord* op, const std::string& name) {
     const ArgumentDecl* output = FindNamed(of_.outputs, name);
     const ArgumentDecl* input = FindNamed(of_.inputs, name);
     const ArgumentDecl* gradient = FindBehind(prefix_, of_.outputs, name);
@@ -46,10 +46,10 @@ class TypedBackward : DerivativeOp {
                     + Names(of_.outputs));
     }
     inputs_.push_back({name, source->name, input != nullptr ? 'I' : output != nullptr ? 'O' : 'D'});
-    op->AddInput(Renamed(*source, name));
+    op->Add(&op->declaration.inputs, Renamed(*source, name));
   }
 
-  void AddOutput(OpRegistry* op, const std::string& name) {
+  void AddOutput(OpRecord* op, const std::string& name) {
     const ArgumentDecl* input = FindBehind(prefix_, of_.inputs, name);
     if (input == nullptr) {
       throw Wrong("'" + name + "' is not the gradient of an input of op " + of_.name
@@ -58,7 +58,7 @@ class TypedBackward : DerivativeOp {
     ArgumentDecl output = Renamed(*input, name);
     output.like = input->name;
     outputs_.push_back({name, input->name, 'I'});
-    op->AddOutput(output);
+    op->Add(&op->declaration.outputs, output);
   }
 
   void Send(UserOpWrapper* forward, GradientPlan* plan) const {

@@ -1,12 +1,10 @@
 /* Ops whose arguments have tensor types: shapes, dtypes and distribution follow from the types. */
 #pragma once
 
-#include "oneflow/core/framework/user_op_registry.h"
-#include "pykernels/definition/lengths.h"
+#include "lengths.h"
+#include "op_record.h"
 
 namespace pykernels {
-
-using ::oneflow::user_op::OpRegistry;
 
 /* An argument of a typed op. */
 struct TypedArgument {
@@ -41,22 +39,22 @@ inline std::string NameOf(const TensorKey& key) {
 class TypedOp {
  public:
   /* Throws a Failure for the first type, formula or name that is wrong. */
-  explicit TypedOp(const OpRegistry& op) : op_(op) {
-    Parse(op.declaration().inputs, &inputs_);
-    Parse(op.declaration().outputs, &outputs_);
+  explicit TypedOp(const OpRecord& op) : op_(op) {
+    Parse(op.declaration.inputs, &inputs_);
+    Parse(op.declaration.outputs, &outputs_);
     for (const TypedArgument& input : inputs_) { CheckNames(input); }
     for (const TypedArgument& output : outputs_) { CheckOutput(output); }
-    for (const Line& line : op.requirements()) {
+    for (const Line& line : op.requirements) {
       At(line.at, [&] { CheckFormula(line.text); });
     }
-    for (const Line& line : op.split()) {
+    for (const Line& line : op.split) {
       At(line.at, [&] { CheckSplit(line); });
     }
   }
 
   void InferShapes(Instance* instance) const {
     const Lengths lengths = ReadLengths(instance);
-    for (const Line& line : op_.requirements()) { Require(line, lengths); }
+    for (const Line& line : op_.requirements) { Require(line, lengths); }
     for (const TensorKey& key : instance->inputs()) { CheckShape(key, instance, lengths); }
     for (const TensorKey& key : instance->outputs()) {
       At(ArgumentNamed(outputs_, key.first).declared->at, [&] {
@@ -84,7 +82,7 @@ class TypedOp {
   void ListSbp(::oneflow::user_op::SbpContext* ctx) const {
     Instance* instance = ctx->instance();
     const Lengths lengths = ReadLengths(instance);
-    for (const Line& line : op_.split()) {
+    for (const Line& line : op_.split) {
       if (!line.condition.empty() && lengths.Evaluate(line.condition) == 0) { continue; }
       if (line.text == TensorType::kSame) {
         for (size_t i = 0; i < lengths.same().size(); ++i) {
@@ -133,7 +131,7 @@ class TypedOp {
         if (item != TensorType::kSame && item != TensorType::kBroadcast) { CheckFormula(item); }
       }
       if (type.axis.empty()) { return; }
-      const AttributeDecl* attribute = FindNamed(op_.declaration().attributes, type.axis);
+      const AttributeDecl* attribute = FindNamed(op_.declaration.attributes, type.axis);
       if (attribute == nullptr || !IsInteger(attribute->initial)) {
         throw Failure("'" + type.axis + "' in '" + argument.declared->type + "' must be an attribute of integer type");
       }
@@ -171,8 +169,8 @@ class TypedOp {
     for (const std::string& name : Formula::Names(formula)) {
       const size_t dot = name.find('.'), open = name.find('[');
       const std::string base = name.substr(0, std::min(dot, open));
-      const AttributeDecl* attribute = FindNamed(op_.declaration().attributes, base);
-      const bool is_input = FindNamed(op_.declaration().inputs, base) != nullptr;
+      const AttributeDecl* attribute = FindNamed(op_.declaration.attributes, base);
+      const bool is_input = FindNamed(op_.declaration.inputs, base) != nullptr;
       if (dot != std::string::npos ? is_input : IsLength(name)) { continue; }
       if (attribute != nullptr
           && (open != std::string::npos ? IsListOfIntegers(attribute->initial) : IsNumber(attribute->initial))) {
@@ -214,15 +212,11 @@ class TypedOp {
       for (const std::string& name : Formula::Names(line.text)) {
         if (Contains(named, name)) { continue; }
         named.push_back(name);
-        values += (values.empty() ? "" : " and ") + name + " is " + Decimal(lengths.Value(name));
+        values += (values.empty() ? "" : " and ") + name + " is ";
+        AppendReal(&values, lengths.Value(name));
       }
       throw Failure("the op requires " + line.text + ", but " + values);
     });
-  }
-  static std::string Decimal(double value) {
-    std::ostringstream text;
-    text << value;
-    return text.str();
   }
 
   void CheckShape(const TensorKey& key, Instance* instance, const Lengths& lengths) const {
@@ -333,7 +327,7 @@ class TypedOp {
     return -1;
   }
 
-  const OpRegistry& op_;
+  const OpRecord& op_;
   std::list<TypedArgument> inputs_, outputs_;
   std::string axis_;  // the attribute that selects an axis of "..."
 };

@@ -1,8 +1,8 @@
 /* The lengths of named axes in one use of an op whose arguments have tensor types. */
 #pragma once
 
-#include "pykernels/definition/instance.h"
-#include "pykernels/definition/tensor_type.h"
+#include "instance.h"
+#include "tensor_type.h"
 
 namespace pykernels {
 

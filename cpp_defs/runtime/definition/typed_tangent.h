@@ -1,7 +1,7 @@
 /* The op that `.Tangent` stands for. */
 #pragma once
 
-#include "pykernels/definition/derivative_op.h"
+#include "derivative_op.h"
 
 namespace pykernels {
 
@@ -9,12 +9,12 @@ namespace pykernels {
  * the names of its arguments what they are: `tx` is the tangent of `x`. */
 class TypedTangent : DerivativeOp {
  public:
-  TypedTangent(Registry* registry, const OpRegistry& of) : DerivativeOp("Tangent", of, of.tangent().front()) {
-    if (of.tangent().size() > 1 && of.backward().empty()) {
+  TypedTangent(Registry* registry, const OpRecord& of) : DerivativeOp("Tangent", of, of.tangent.front()) {
+    if (of.tangent.size() > 1 && of.backward.empty()) {
       throw Wrong("the second line is that of the backward op, and op " + of_.name + " has no Backward");
     }
-    OpRegistry& op = registry->AddOp(NameBefore("_tangent"), line_.at);
-    for (const std::string& name : wanted_) { op.AddInput(Renamed(*Find(name), name)); }
+    OpRecord& op = registry->AddOp(NameBefore("_tangent"), line_.at);
+    for (const std::string& name : wanted_) { op.Add(&op.declaration.inputs, Renamed(*Find(name), name)); }
     for (const std::string& name : computed_) {
       const ArgumentDecl* output = FindBehind('t', of_.outputs, name);
       if (output == nullptr) {
@@ -23,7 +23,7 @@ class TypedTangent : DerivativeOp {
       }
       ArgumentDecl tangent = Renamed(*output, name);
       tangent.like = output->name;
-      op.AddOutput(tangent);
+      op.Add(&op.declaration.outputs, tangent);
     }
     Complete(&op, of);
   }

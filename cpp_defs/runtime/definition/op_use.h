@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "oneflow/core/framework/tensor_desc.h"
-#include "pykernels/definition/declaration.h"
+#include "declaration.h"
+#include "tensor_desc.h"
 
 namespace pykernels {
 
@@ -57,29 +57,30 @@ struct OpUse {
 
   bool HasAttribute(const std::string& attribute) const { return FindNamed(attributes, attribute) != nullptr; }
 
-  /* The value of an attribute. The reference is valid as long as this object. */
-  template<typename T>
-  const T& Attribute(const std::string& attribute, Where at) const {
-    using Traits = ::oneflow::user_op::AttrTraits<T>;
-    const BoundAttribute& found = Find(attribute, at);
-    if (found.value.type != Traits::kType) {
-      throw Fault(at, "attribute '" + attribute + "' of op " + type + " is of type "
-                  + ::oneflow::AttrTypeName(found.value.type) + ", but is read as "
-                  + ::oneflow::AttrTypeName(Traits::kType));
-    }
-    if (found.typed == nullptr) { found.typed = std::make_shared<T>(Traits::Read(found.value)); }
-    return *static_cast<const T*>(found.typed.get());
-  }
-
- private:
-  const BoundAttribute& Find(const std::string& attribute, Where at) const {
+  /* The value of an attribute as its C++ type. The pointer is valid as long as this object. */
+  const void* Attribute(const std::string& attribute, ::oneflow::AttrType as, Where at) const {
     const BoundAttribute* found = FindNamed(attributes, attribute);
     if (found == nullptr) {
       throw Fault(at, "op " + type + " has no attribute '" + attribute + "'; it has: " + Names(attributes));
     }
-    return *found;
+    if (found->value.type != as) {
+      throw Fault(at, "attribute '" + attribute + "' of op " + type + " is of type "
+                  + ::oneflow::AttrTypeName(found->value.type) + ", but is read as " + ::oneflow::AttrTypeName(as));
+    }
+    if (found->typed == nullptr) { found->typed = ReadAttrVal(found->value); }
+    return found->typed.get();
   }
 
+  /* The blobs of an argument, which is added if it is new. */
+  static std::vector<std::string>* Blobs(std::list<BoundArgument>* arguments, const std::string& name) {
+    for (BoundArgument& argument : *arguments) {
+      if (argument.name == name) { return &argument.blobs; }
+    }
+    arguments->push_back({name, {}});
+    return &arguments->back().blobs;
+  }
+
+ private:
   void CheckKnown(const BoundArgument& argument, Where at) const {
     if (!argument.known) {
       throw Failure(at, "how many tensors '" + argument.name + "' of op " + type + " stands for " + kNotKnownYet);

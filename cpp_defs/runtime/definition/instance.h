@@ -1,13 +1,12 @@
 /* The view of a pk_instance that definitions use. */
 #pragma once
 
-#include "pykernels/definition/op_use.h"
+#include "op_use.h"
+#include "oneflow/core/framework/user_op_conf.h"
 
 namespace pykernels {
 
 using ::oneflow::user_op::TensorDesc;
-/* The name of an argument, and the index of one of its tensors. */
-using TensorKey = std::pair<std::string, int32_t>;
 
 class Instance {
  public:

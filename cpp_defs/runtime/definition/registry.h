@@ -1,0 +1,70 @@
+/* All ops and gradients that a definition registers. */
+#pragma once
+
+#include "op_record.h"
+#include "oneflow/core/framework/user_op_registry_manager.h"
+#include "user_op_grad_registry.h"
+
+namespace pykernels {
+
+using ::oneflow::user_op::OpGradRegistry;
+using ::oneflow::user_op::OpRegistry;
+
+/* All ops and gradients that this shared object registers. */
+class Registry {
+ public:
+  static Registry& Get() {
+    static Registry registry;
+    return registry;
+  }
+
+  OpRecord& AddOp(const std::string& name, Where at) { return ops_.emplace_back(name, at); }
+  OpGradRegistry& AddGradient(const std::string& op, Where at) { return gradients_.emplace_back(op, at); }
+
+  std::list<OpRecord>& ops() { return ops_; }
+  std::list<OpGradRegistry>& gradients() { return gradients_; }
+
+  const OpRecord* FindOp(const std::string& name) const {
+    for (const OpRecord& op : ops_) {
+      if (op.declaration.name == name) { return &op; }
+    }
+    return nullptr;
+  }
+
+  /* The problems of the registrations, each with its location. */
+  std::vector<std::string> Problems() const {
+    std::vector<std::string> problems;
+    for (const OpRecord& op : ops_) {
+      const Declaration& declaration = op.declaration;
+      if (declaration.name.empty()) { problems.push_back(declaration.where.Text() + ": an op has no name"); }
+      problems.insert(problems.end(), op.problems.begin(), op.problems.end());
+      CheckFirst("op " + declaration.name, declaration.where, FindOp(declaration.name)->declaration.where, &problems);
+    }
+    for (const OpGradRegistry& gradient : gradients_) {
+      const std::string what = "the gradient of op " + gradient.name;
+      if (!gradient.plan) { problems.push_back(gradient.where.Text() + ": " + what + " has no function"); }
+      CheckFirst(what, gradient.where, FindNamed(gradients_, gradient.name)->where, &problems);
+    }
+    return problems;
+  }
+
+ private:
+  static void CheckFirst(const std::string& what, Where where, Where first, std::vector<std::string>* problems) {
+    if (where.line != first.line || std::strcmp(where.file, first.file) != 0) {
+      problems->push_back(where.Text() + ": " + what + " is registered twice; the first time is at " + first.Text());
+    }
+  }
+
+  std::list<OpRecord> ops_;
+  std::list<OpGradRegistry> gradients_;
+};
+
+inline const Declaration* FindDeclaration(const std::string& op_type) {
+  const OpRecord* op = Registry::Get().FindOp(op_type);
+  return op == nullptr ? nullptr : &op->declaration;
+}
+
+OpRegistry AddOp(const std::string& name, Where at) { return OpRegistry(&Registry::Get().AddOp(name, at)); }
+OpGradRegistry& AddGradient(const std::string& op, Where at) { return Registry::Get().AddGradient(op, at); }
+
+}  // namespace pykernels

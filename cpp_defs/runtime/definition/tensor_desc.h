@@ -1,0 +1,51 @@
+/* Bodies of oneflow/core/framework/tensor_desc.h. */
+#pragma once
+
+#include "oneflow/core/framework/tensor_desc.h"
+
+namespace pykernels {
+
+/* Part of every message about a shape or a number of tensors that is used before it is known. Readers search for it. */
+inline const char* const kNotKnownYet = "is not known yet";
+
+}  // namespace pykernels
+
+namespace oneflow {
+namespace user_op {
+
+TensorDesc::TensorDesc() = default;
+TensorDesc::TensorDesc(const std::string& label, const Shape& shape, DataType data_type, bool is_dynamic)
+    : label_(label), shape_(shape), data_type_(data_type), is_dynamic_(is_dynamic) {}
+TensorDesc::TensorDesc(const TensorDesc&) = default;
+TensorDesc::~TensorDesc() = default;
+
+TensorDesc& TensorDesc::operator=(const TensorDesc& other) {
+  shape_ = other.shape_;
+  data_type_ = other.data_type_;
+  is_dynamic_ = other.is_dynamic_;
+  return *this;
+}
+bool TensorDesc::operator==(const TensorDesc& other) const {
+  return shape_ == other.shape_ && data_type_ == other.data_type_ && is_dynamic_ == other.is_dynamic_;
+}
+
+const Shape& TensorDesc::shape(pykernels::Where where) const {
+  if (shape_.is_initialized()) { return shape_; }
+  const std::string why = forgotten_ ? pykernels::kNotKnownYet : "is read before it is set";
+  throw pykernels::Failure(where, "the shape of " + label_ + " " + why);
+}
+
+const Stride& TensorDesc::stride(pykernels::Where where) const {
+  stride_.assign(shape(where).size(), 1);
+  for (size_t axis = stride_.size(); axis-- > 1;) { stride_[axis - 1] = stride_[axis] * shape_[axis]; }
+  return stride_;
+}
+void TensorDesc::set_stride(const Stride& stride) { stride_ = stride; }
+
+void TensorDesc::ForgetShape() {
+  shape_ = Shape::Unset();
+  forgotten_ = true;
+}
+
+}  // namespace user_op
+}  // namespace oneflow
