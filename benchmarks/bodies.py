@@ -73,6 +73,11 @@ BODIES: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("einsum diagonal", "np.einsum('bii->bi', x)", "x: n 8 8"),
         ("einsum row products", "np.einsum('bi,bi->b', x, y)", _PAIR),
         ("solve", "np.linalg.solve(x @ x.T + 9 * np.eye(16, dtype=x.dtype), y) * 2", "x: 16 16; y: 16 n"),
+        ("inverse", "np.linalg.inv(x)", "x: n 8 8"),
+        ("inverse of one", "np.linalg.inv(x)", _MATRIX),
+        ("determinant", "np.linalg.det(x)", "x: n 4 4"),
+        ("log determinant", "np.linalg.slogdet(x)[1]", "x: n 8 8"),
+        ("cholesky", "np.linalg.cholesky(x @ x.swapaxes(-1, -2) + np.eye(8, dtype=x.dtype))", _CUBE),
     ),
     "joining": (
         ("stack", "np.stack((x, y))", _PAIR),

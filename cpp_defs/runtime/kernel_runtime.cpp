@@ -325,6 +325,15 @@ pk_integer pk_getrf_of(std::int64_t n, double* a, std::int64_t* pivots) {
   return info;
 }
 
+// Replaces the upper triangle of a symmetric matrix of float64, whose columns are contiguous, by its Cholesky factor, and
+// returns 0; another number if the matrix is not positive definite.
+pk_integer pk_potrf_of(std::int64_t n, double* a) {
+  const pk_integer stride = AtLeastOne(n);
+  pk_integer info = 0;
+  blas->dpotrf("U", &n, a, &stride, &info);
+  return info;
+}
+
 // Compiled code calls these only to report errors: of a function above, which has none to report, or a failure to pass
 // an exception's details to Python. The status shows that there was an exception; the plain NumPy run gives details.
 void* PyExc_RuntimeError;

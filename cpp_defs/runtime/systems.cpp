@@ -1,9 +1,11 @@
-// Solves systems of linear equations. LAPACK factors the matrices, as in NumPy; the solutions follow from the factors
-// row by row, for all right-hand sides at once.
+// Solves systems of linear equations, and computes determinants and Cholesky factors. LAPACK factors the matrices, as in
+// NumPy; the solutions follow from the factors row by row, for all right-hand sides at once.
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -12,6 +14,7 @@ int numba_xxgemm(char kind, char transa, char transb, std::intptr_t m, std::intp
                  const void* alpha, const void* a, std::intptr_t lda, const void* b, std::intptr_t ldb,
                  const void* beta, void* c, std::intptr_t ldc);
 std::int64_t pk_getrf_of(std::int64_t n, double* a, std::int64_t* pivots);
+std::int64_t pk_potrf_of(std::int64_t n, double* a);
 }
 
 namespace {
@@ -112,6 +115,41 @@ extern "C" int pk_solve(double* matrices, double* sides, int64_t* pivots, bool* 
     }
     Solve<true>({matrices, n}, sides, k, n);
     Solve<false>({matrices, n}, sides, k, n);
+  }
+  return 1;
+}
+
+// Computes the signs of the determinants of `count` matrices, and the logarithms of their absolute values. The matrices
+// become their factors. Returns 0 if they are too large.
+extern "C" int pk_determinants(double* matrices, int64_t* pivots, double* signs, double* logarithms, int64_t count,
+                               int64_t n) {
+  if (n > INT_MAX) return 0;
+  for (int64_t i = 0; i < count; ++i, matrices += n * n) {
+    if (pk_getrf_of(n, matrices, pivots) != 0) {
+      signs[i] = 0;
+      logarithms[i] = -std::numeric_limits<double>::infinity();
+      continue;
+    }
+    bool is_negative = false;
+    double sum = 0;
+    for (int64_t row = 0; row < n; ++row) {
+      const double value = matrices[row * (n + 1)];
+      is_negative ^= (pivots[row] - 1 != row) ^ (value < 0);
+      sum += std::log(std::abs(value));
+    }
+    signs[i] = is_negative ? -1 : 1;
+    logarithms[i] = sum;
+  }
+  return 1;
+}
+
+// Replaces `count` symmetric matrices, of which the lower triangles are read, by their lower Cholesky factors; rows are
+// contiguous. Notes whether a matrix is not positive definite. Returns 0 if they are too large.
+extern "C" int pk_cholesky(double* matrices, bool* is_indefinite, int64_t count, int64_t n) {
+  if (n > INT_MAX) return 0;
+  for (int64_t i = 0; i < count; ++i, matrices += n * n) {
+    *is_indefinite |= pk_potrf_of(n, matrices) != 0;
+    for (int64_t row = 0; row < n; ++row) std::fill(matrices + row * n + row + 1, matrices + (row + 1) * n, 0.0);
   }
   return 1;
 }

@@ -217,8 +217,27 @@ void Getrf(const pk_integer* rows, const pk_integer* columns, void* a, const pk_
   }
 }
 
+// Replaces the upper triangle of a symmetric matrix with contiguous columns by its Cholesky factor.
+void Potrf(const char* /*triangle*/, const pk_integer* n, void* a, const pk_integer* a_step, pk_integer* info) {
+  *info = 0;
+  const auto column = [&](Index j) { return static_cast<double*>(a) + j * *a_step; };
+  for (Index j = 0; j < *n; ++j) {
+    for (Index i = 0; i <= j; ++i) {
+      const double rest = column(j)[i] - Dot<double>(i, column(i), 1, column(j), 1);
+      if (i < j) {
+        column(j)[i] = rest / column(i)[i];
+      } else if (rest > 0) {
+        column(j)[j] = std::sqrt(rest);
+      } else {
+        *info = j + 1;
+        return;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" const pk_blas pk_library_blas = {
     Gemm<float>,      Gemm<double>, Gemv<float>,  Gemv<double>, DotProduct<float>,
-    DotProduct<double>, Syrk<float>, Syrk<double>, Getrf, sizeof(pk_integer)};
+    DotProduct<double>, Syrk<float>, Syrk<double>, Getrf, Potrf, sizeof(pk_integer)};

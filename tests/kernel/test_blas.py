@@ -13,6 +13,7 @@ from pykernels.kernel import blas
 
 RNG = np.random.default_rng(0)
 BODIES = ["x @ y", "y.T @ y", "x[0] @ y", "np.dot(y[:, 0], y[:, 1])", "np.linalg.solve(z, y) * 2"]
+BODIES += ["np.linalg.cholesky(z @ z.T) + np.linalg.slogdet(z)[1]"]
 
 
 @pytest.fixture

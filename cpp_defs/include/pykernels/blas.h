@@ -15,6 +15,7 @@ typedef void (*pk_gemv)(const char*, const pk_integer*, const pk_integer*, const
 typedef void (*pk_syrk)(const char*, const char*, const pk_integer*, const pk_integer*, const void*, const void*,
                         const pk_integer*, const void*, void*, const pk_integer*);
 typedef void (*pk_getrf)(const pk_integer*, const pk_integer*, void*, const pk_integer*, void*, pk_integer*);
+typedef void (*pk_potrf)(const char*, const pk_integer*, void*, const pk_integer*, pk_integer*);
 
 struct pk_blas {
   pk_gemm sgemm, dgemm;
@@ -23,6 +24,7 @@ struct pk_blas {
   double (*ddot)(const pk_integer*, const void*, const pk_integer*, const void*, const pk_integer*);
   pk_syrk ssyrk, dsyrk;
   pk_getrf dgetrf;
+  pk_potrf dpotrf;
   pk_integer integer_bytes;  // of the library's integers: dgetrf writes several
 };
 

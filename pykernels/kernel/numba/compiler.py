@@ -101,7 +101,7 @@ def compile_kernel(
         linking.link(code, sorted(runtime), libraries, output, kernel.where, objects)
     form = LOOPS if any(map(_has_loop, (kernel.function, *kernel.helpers))) else WHOLE_ARRAY
     slower = _find_slower(kernel) if form == WHOLE_ARRAY else ""
-    uses_blas = any(name.startswith(("numba_xx", "pk_contract_float", "pk_solve")) for name in undefined)
+    uses_blas = "systems" in runtime or any(name.startswith(("numba_xx", "pk_contract_float")) for name in undefined)
     return (
         Facts(
             form,

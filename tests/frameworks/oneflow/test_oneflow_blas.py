@@ -39,6 +39,7 @@ void ddot_() {}
 void ssyrk_() {}
 void dsyrk_() {}
 void dgetrf_() {}
+void dpotrf_() {}
 }
 """
 PROGRAM = """

@@ -23,7 +23,7 @@ def test_products_with_the_transpose_and_factors(tmp_path: Path) -> None:
     addresses = (ctypes.c_void_p * len(blas._NAMES)).in_dll(ctypes.CDLL(str(library)), "table")
     functions = {
         name: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(addresses[blas._NAMES.index(name)])
-        for name, count in (("dsyrk", 10), ("dgetrf", 6))
+        for name, count in (("dsyrk", 10), ("dgetrf", 6), ("dpotrf", 5))
     }
     a, product = RNG.standard_normal((5, 3)), np.zeros((5, 5))
     one, zero, n, k = (
@@ -40,3 +40,9 @@ def test_products_with_the_transpose_and_factors(tmp_path: Path) -> None:
         lower, upper = np.tril(factors.T, -1) + np.eye(5), np.triu(factors.T)
         np.testing.assert_allclose(lower @ upper, matrix[rows])
         assert info.value == singular and np.abs(lower).max() == 1
+    for matrix, indefinite in ((a @ a.T + np.eye(5), 0), (np.diag([1.0, 2, 0, 4, 5]), 3)):
+        factor, info = matrix.T.copy(), ctypes.c_int64(-1)
+        functions["dpotrf"](b"U", n, factor.ctypes.data, n, ctypes.byref(info))
+        assert info.value == indefinite
+        if not indefinite:
+            np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(matrix))
