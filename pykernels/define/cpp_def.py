@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import signal
 import subprocess
@@ -19,13 +20,14 @@ from pykernels.define.definition import Definition
 from pykernels.define.reader import read_definition
 
 # A compiled definition serves only a few calls, so compile time matters, and so does size, because every process
-# loads it: -Og compiles as fast as -O0 and makes code of less than half the size. With -Bsymbolic, a definition never
-# uses the standard library's templates of a framework that another compiler built. Symbols must be able to become
-# local, so that one library can contain several definitions.
-_FLAGS = ("-Og", "-w", "-fvisibility-inlines-hidden", "-fno-gnu-unique")
-_LINKED = (*_FLAGS, "-s", "-Wl,-Bsymbolic")
-# The code that all definitions share, which is compiled once, to an object; its parts lie in a folder of that name.
-_SHARED = paths.CPP_DEFS / "runtime" / "definition.cpp"
+# loads it: -Og compiles as fast as -O0 and makes code of less than half the size, and most definitions need only a part
+# of what they share.
+_FLAGS = ("-Og", "-w", "-fvisibility-inlines-hidden", "-ffunction-sections")
+# With -Bsymbolic, a definition never uses the standard library's templates of a framework that another compiler built.
+_LINKED = (*_FLAGS, "-s", "-Wl,-Bsymbolic", "-Wl,--gc-sections")
+# The code that all definitions share, which is compiled once, to two objects at the same time; its parts lie apart.
+_SHARED = [paths.CPP_DEFS / "runtime" / f"definition_{part}.cpp" for part in ("boundary", "language")]
+_SHARED_PARTS = paths.CPP_DEFS / "runtime" / "definition"
 # What a definition that only declares is a copy of.
 _DECLARED = paths.CPP_DEFS / "runtime" / "declared.cpp"
 _INCLUDE = [paths.CPP_DEFS / "include"]
@@ -80,8 +82,8 @@ def _compile(path: Path) -> Path:
             kind="definitions",
             flags=_LINKED,
             include=_INCLUDE,
-            objects=[_build_shared],
-            key=_shared_parts(),
+            objects=[functools.partial(_build_object, source) for source in _SHARED],
+            key=_shared_key(),
             is_movable=True,
             shows_progress=False,
         )
@@ -89,13 +91,20 @@ def _compile(path: Path) -> Path:
         raise DefinitionError(first_error(error.output, path)) from error
 
 
-def _build_shared() -> Path:
-    key = _shared_parts()
-    return toolchain.build_object(_SHARED.stem, _SHARED, kind="definitions", flags=_FLAGS, include=_INCLUDE, key=key)
+def _build_object(source: Path, *flags: str) -> Path:
+    return toolchain.build_object(
+        source.stem,
+        source,
+        kind="definitions",
+        flags=(*_FLAGS, *flags),
+        include=_INCLUDE,
+        key=_shared_key(),
+        is_movable=True,
+    )
 
 
-def _shared_parts() -> list[str]:
-    return [_SHARED.read_text(), toolchain.headers(_SHARED.with_suffix(""))]
+def _shared_key() -> list[str]:
+    return [*(source.read_text() for source in _SHARED), toolchain.headers(_SHARED_PARTS)]
 
 
 def definition_parts(path: Path) -> list[str | bytes]:
@@ -105,8 +114,9 @@ def definition_parts(path: Path) -> list[str | bytes]:
 
 def compile_objects(path: Path) -> list[Path]:
     """Compile the C++ definition at `path`, which `load_cpp_def` has accepted, to relocatable objects in the cache."""
-    own = toolchain.build_object(path.stem, path, kind="definitions", flags=_FLAGS, include=_INCLUDE, is_movable=True)
-    return [own, _build_shared()]
+    # With this flag, all symbols can become local, so that one library can contain several definitions.
+    flag = "-fno-gnu-unique"
+    return toolchain.in_parallel([functools.partial(_build_object, source, flag) for source in (path, *_SHARED)])
 
 
 def _files_beside(path: Path) -> list[str | bytes]:

@@ -306,6 +306,9 @@ def test_the_gradient_that_the_wrong_ones_are_made_of_is_right(monkeypatch: pyte
 # ---- what is found when the op is used
 
 UNUSABLE = """
+struct Point { int x; };
+std::ostream& operator<<(std::ostream& out, const Point& point) { return out << "point " << point.x; }
+struct Opaque {};
 #define OP(name, body) REGISTER_USER_OP(name).Input("x").OptionalInput("z").Output("y").Attr<int64_t>("n", 0) \\
     .SetTensorDescInferFn([](user_op::InferContext* ctx) -> Maybe<void> { body; return Maybe<void>::Ok(); })
 OP("unset", );
@@ -322,6 +325,8 @@ OP("numbered", ctx->SetOutputShape("y", 0, ctx->InputShape("x", 2)));
 OP("huge", std::vector<int64_t>(ctx->Attr<int64_t>("n")); ctx->SetOutputShape("y", 0, Shape({1})));
 OP("fatal", LOG(FATAL) << "no way");
 OP("todo", TODO());
+OP("prints", LOG(FATAL) << true << ' ' << 0.1f << ' ' << 1e300 << ' ' << int8_t{-3} << ' ' << uint64_t{1} << 63 << " t"
+    << std::string("s ") << std::vector<Shape>(2) << kFloat << kAtShape << ' ' << Point{2} << Opaque());
 OP("plain_error", return Error::TypeError());
 OP("throws_int", throw 3);
 OP("no_null", CHECK_NOTNULL(ctx->TensorDesc4ArgNameAndIndex("z", 0)));
@@ -337,7 +342,8 @@ REGISTER_USER_OP("exotic").Output("y").SetTensorDescInferFn([](user_op::InferCon
 
 @pytest.fixture(scope="module")
 def unusable() -> Definition:
-    return load("unusable", UNUSABLE)
+    before = INCLUDE + "#include <ostream>\nnamespace oneflow {\nnamespace {\n"
+    return load_cpp_def(write("unusable", UNUSABLE, before=before))
 
 
 @pytest.mark.parametrize(
@@ -369,6 +375,7 @@ def test_a_definition_that_is_wrong_in_use(unusable: Definition, name: str, text
         ("dim_vec", r"unusable_cpp_def.cpp:\d+: axis 7 is out of range for the shape \(2, 3\)"),
         ("fatal", "fatal: no way"),
         ("todo", "not implemented yet"),
+        ("prints", r"fatal: true 0.1 1e\+300 -3 163 ts \[\(\), \(\)\]float327 point 2\?"),
         ("plain_error", r"unusable_cpp_def.cpp:\d+: type error"),
         ("throws_int", "threw something that is not a std::exception"),
         ("no_null", r"check failed: ctx->TensorDesc4ArgNameAndIndex\(.*\) is not null"),

@@ -2,9 +2,7 @@
 #pragma once
 
 #include "instance.h"
-#include "oneflow/core/framework/infer_util.h"
-#include "oneflow/core/framework/sbp_context.h"
-#include "oneflow/core/framework/user_op_def.h"
+#include "op_record.h"
 
 namespace pykernels {
 
@@ -24,14 +22,6 @@ TensorDesc* OpContext::FindTensor(const std::string& name, int32_t index) const 
   return instance_->FindTensor(name, index);
 }
 bool OpContext::MayLack(const std::string& name) const { return instance_->MayLack(name); }
-
-/* How one signature distributes one tensor. */
-struct SbpEntry {
-  int32_t signature;
-  TensorKey tensor;
-  char kind;  // 'S', 'B' or 'P'
-  int64_t axis;
-};
 
 }  // namespace pykernels
 

@@ -1,9 +1,9 @@
-/* Bodies of oneflow/core/common/data_type.h. */
+/* Bodies of oneflow/core/common/data_type.h, and what tensor types ask of data types. */
 #pragma once
 
 #include <ostream>
 
-#include "oneflow/core/common/data_type.h"
+#include "tensor_type.h"
 
 namespace oneflow {
 
@@ -47,3 +47,15 @@ size_t GetSizeOfDataType(DataType type) {
 }
 
 }  // namespace oneflow
+
+namespace pykernels {
+
+::oneflow::DataType DataTypeNamed(const std::string& name) {
+  for (int number = ::oneflow::kFloat; number <= ::oneflow::kComplex128; ++number) {
+    const auto type = static_cast<::oneflow::DataType>(number);
+    if (::oneflow::FactsOf(type).size > 0 && name == ::oneflow::DataTypeName(type)) { return type; }
+  }
+  return ::oneflow::kInvalidDataType;
+}
+
+}  // namespace pykernels

@@ -1,7 +1,6 @@
 /* The plan of a backward pass: its ops, and the blob that is the gradient of each forward input. */
 #pragma once
 
-#include "user_op_conf.h"
 #include "instance.h"
 
 namespace pykernels {

@@ -1,8 +1,8 @@
 /* The view of a pk_instance that definitions use. */
 #pragma once
 
-#include "op_use.h"
 #include "oneflow/core/framework/user_op_conf.h"
+#include "op_use.h"
 
 namespace pykernels {
 

@@ -1,7 +1,7 @@
 /* What the registration of one op type has recorded. */
 #pragma once
 
-#include "contexts.h"
+#include "instance.h"
 #include "oneflow/core/framework/user_op_registry.h"
 
 namespace pykernels {
@@ -16,6 +16,14 @@ using ::oneflow::user_op::SbpContext;
 using ::oneflow::user_op::TensorDescInferFn;
 using ::oneflow::user_op::UserOpConfWrapper;
 using ::oneflow::user_op::UserOpDefWrapper;
+
+/* How one signature distributes one tensor. */
+struct SbpEntry {
+  int32_t signature;
+  TensorKey tensor;
+  char kind;  // 'S', 'B' or 'P'
+  int64_t axis;
+};
 
 struct OpRecord {
   Declaration declaration;

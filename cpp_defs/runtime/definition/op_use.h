@@ -4,11 +4,13 @@
 #include <memory>
 
 #include "declaration.h"
-#include "tensor_desc.h"
 
 namespace pykernels {
 
 using ::oneflow::user_op::AttrVal;
+
+/* Part of every message about a shape or a number of tensors that is used before it is known. Readers search for it. */
+inline const char* const kNotKnownYet = "is not known yet";
 
 /* An argument and the blobs bound to it. */
 struct BoundArgument {

@@ -3,7 +3,6 @@
 
 #include "op_record.h"
 #include "oneflow/core/framework/user_op_registry_manager.h"
-#include "user_op_grad_registry.h"
 
 namespace pykernels {
 
@@ -58,13 +57,5 @@ class Registry {
   std::list<OpRecord> ops_;
   std::list<OpGradRegistry> gradients_;
 };
-
-inline const Declaration* FindDeclaration(const std::string& op_type) {
-  const OpRecord* op = Registry::Get().FindOp(op_type);
-  return op == nullptr ? nullptr : &op->declaration;
-}
-
-OpRegistry AddOp(const std::string& name, Where at) { return OpRegistry(&Registry::Get().AddOp(name, at)); }
-OpGradRegistry& AddGradient(const std::string& op, Where at) { return Registry::Get().AddGradient(op, at); }
 
 }  // namespace pykernels

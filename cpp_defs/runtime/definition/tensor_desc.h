@@ -2,13 +2,7 @@
 #pragma once
 
 #include "oneflow/core/framework/tensor_desc.h"
-
-namespace pykernels {
-
-/* Part of every message about a shape or a number of tensors that is used before it is known. Readers search for it. */
-inline const char* const kNotKnownYet = "is not known yet";
-
-}  // namespace pykernels
+#include "op_use.h"
 
 namespace oneflow {
 namespace user_op {

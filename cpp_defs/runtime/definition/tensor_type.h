@@ -1,8 +1,8 @@
 /* Tensor types, which declare the dtype and the shape of an argument in one string: "floating[rows, columns]". */
 #pragma once
 
-#include "data_type.h"
 #include "formula.h"
+#include "oneflow/core/common/data_type.h"
 
 namespace pykernels {
 
@@ -28,13 +28,7 @@ inline const DataTypeClass* FindDataTypeClass(const std::string& word) {
 }
 
 /* The data type with a name of NumPy's, such as float32; kInvalidDataType if there is none. */
-inline ::oneflow::DataType DataTypeNamed(const std::string& name) {
-  for (int number = ::oneflow::kFloat; number <= ::oneflow::kComplex128; ++number) {
-    const auto type = static_cast<::oneflow::DataType>(number);
-    if (::oneflow::FactsOf(type).size > 0 && name == ::oneflow::DataTypeName(type)) { return type; }
-  }
-  return ::oneflow::kInvalidDataType;
-}
+::oneflow::DataType DataTypeNamed(const std::string& name);
 
 struct TensorType {
   /* An item of `axes` that stands for any number of axes: the same in all arguments, or broadcast together. */

@@ -1,7 +1,19 @@
-/* Bodies of oneflow/core/framework/user_op_registry.h. */
+/* Bodies of user_op_registry.h and user_op_registry_manager.h in oneflow/core/framework/. */
 #pragma once
 
-#include "op_record.h"
+#include "registry.h"
+
+namespace pykernels {
+
+const Declaration* FindDeclaration(const std::string& op_type) {
+  const OpRecord* op = Registry::Get().FindOp(op_type);
+  return op == nullptr ? nullptr : &op->declaration;
+}
+
+OpRegistry AddOp(const std::string& name, Where at) { return OpRegistry(&Registry::Get().AddOp(name, at)); }
+OpGradRegistry& AddGradient(const std::string& op, Where at) { return Registry::Get().AddGradient(op, at); }
+
+}  // namespace pykernels
 
 namespace oneflow {
 namespace user_op {

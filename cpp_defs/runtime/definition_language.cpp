@@ -1,6 +1,4 @@
-/* What all definitions share: the bodies of the language's headers, which only declare, and the C boundary. It is
- * compiled once and linked into every definition. */
-#include "definition/boundary.h"
+/* The bodies of the language's headers, which only declare, linked into every definition. */
 #include "definition/contexts.h"
 #include "definition/data_type.h"
 #include "definition/declared.h"
