@@ -269,13 +269,19 @@ __attribute__((visibility("default"))) void pk_kernel_set_blas(const pk_blas* fu
 
 static pk_integer AtLeastOne(std::int64_t n) { return n > 0 ? n : 1; }
 
+// Products of complex vectors are computed as those of matrices.
+static bool IsComplex(char kind) { return kind == 'c' || kind == 'z'; }
+
 int numba_xxgemm(char kind, char transa, char transb, std::intptr_t m, std::intptr_t n, std::intptr_t k,
                  const void* alpha, const void* a, std::intptr_t lda, const void* b, std::intptr_t ldb,
                  const void* beta, void* c, std::intptr_t ldc) {
   if (m == 0 || n == 0) return 0;
   const pk_integer rows = m, columns = n, inner = k;
   const pk_integer stride_a = AtLeastOne(lda), stride_b = AtLeastOne(ldb), stride_c = AtLeastOne(ldc);
-  const pk_gemm gemm = kind == 's' ? blas->sgemm : blas->dgemm;
+  const pk_gemm gemm = kind == 's'   ? blas->sgemm
+                       : kind == 'd' ? blas->dgemm
+                       : kind == 'c' ? blas->cgemm
+                                     : blas->zgemm;
   gemm(&transa, &transb, &rows, &columns, &inner, alpha, a, &stride_a, b, &stride_b, beta, c, &stride_c);
   return 0;
 }
@@ -285,8 +291,13 @@ int numba_xxgemv(char kind, char trans, std::intptr_t m, std::intptr_t n, const 
   const std::intptr_t length = trans == 'n' ? m : n;
   if (length == 0) return 0;
   if (m == 0 || n == 0) {  // an empty sum, which gemv does not write
-    std::memset(y, 0, static_cast<std::size_t>(length) * (kind == 's' ? sizeof(float) : sizeof(double)));
+    const std::size_t item = kind == 's' ? 4 : kind == 'z' ? 16 : 8;
+    std::memset(y, 0, static_cast<std::size_t>(length) * item);
     return 0;
+  }
+  if (IsComplex(kind)) {
+    const std::intptr_t inner = trans == 'n' ? n : m;
+    return numba_xxgemm(kind, trans, 'n', length, 1, inner, alpha, a, lda, x, inner, beta, y, length);
   }
   const pk_integer rows = m, columns = n, stride = AtLeastOne(lda), one = 1;
   const pk_gemv gemv = kind == 's' ? blas->sgemv : blas->dgemv;
@@ -294,7 +305,14 @@ int numba_xxgemv(char kind, char trans, std::intptr_t m, std::intptr_t n, const 
   return 0;
 }
 
-int numba_xxdot(char kind, char /*conjugate*/, std::intptr_t n, const void* x, const void* y, void* result) {
+int numba_xxdot(char kind, char conjugate, std::intptr_t n, const void* x, const void* y, void* result) {
+  if (IsComplex(kind)) {
+    const float one[] = {1, 0}, zero[] = {0, 0};
+    const double wide_one[] = {1, 0}, wide_zero[] = {0, 0};
+    const void *factor = kind == 'c' ? static_cast<const void*>(one) : wide_one,
+               *kept = kind == 'c' ? static_cast<const void*>(zero) : wide_zero;
+    return numba_xxgemm(kind, conjugate ? 'c' : 't', 'n', 1, 1, n, factor, x, n, y, n, kept, result, 1);
+  }
   const pk_integer length = n, one = 1;
   if (kind == 's') {
     *static_cast<float*>(result) = blas->sdot(&length, x, &one, y, &one);
@@ -302,6 +320,33 @@ int numba_xxdot(char kind, char /*conjugate*/, std::intptr_t n, const void* x, c
     *static_cast<double*>(result) = blas->ddot(&length, x, &one, y, &one);
   }
   return 0;
+}
+
+// Powers of complex numbers, as NumPy computes them: whole exponents by products, which keep zeros exact.
+void numba_cpow(const double _Complex* base, const double _Complex* exponent, double _Complex* result) {
+  const double power = __real__ *exponent, most = 100;
+  const bool is_whole = __imag__ *exponent == 0 && power >= -most && power <= most && power == __builtin_trunc(power);
+  if (*base == 0.0 && power != 0) {
+    const double value = power > 0 && __imag__ *exponent == 0 ? 0 : __builtin_nan("");
+    __real__ *result = __imag__ *result = value;
+    return;
+  }
+  if (!is_whole) {
+    *result = __builtin_cpow(*base, *exponent);
+    return;
+  }
+  double _Complex product = 1, factor = *base;
+  for (int rest = std::abs(static_cast<int>(power)); rest; rest >>= 1, factor *= factor) {
+    if (rest & 1) product *= factor;
+  }
+  *result = power < 0 ? 1.0 / product : product;
+}
+
+void numba_cpowf(const float _Complex* base, const float _Complex* exponent, float _Complex* result) {
+  const double _Complex wide_base = *base, wide_exponent = *exponent;
+  double _Complex wide;
+  numba_cpow(&wide_base, &wide_exponent, &wide);
+  *result = wide;
 }
 
 // Computes a triangle of the product of a matrix and its transpose.

@@ -55,14 +55,21 @@ def computed_in(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if dtype == np.float16 else seen_as(dtype)
 
 
+def real(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of the parts of complex numbers; any other dtype as it is."""
+    return np.finfo(dtype).dtype if dtype.kind == "c" else dtype
+
+
+def complex_of(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of complex numbers whose parts have a dtype; raise `ValueError` if there is none."""
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"there are no complex numbers with the precision of {dtype}")
+    return np.result_type(dtype, np.complex64)
+
+
 def known() -> list[np.dtype]:
-    """Return every dtype that ops can take."""
+    """Return every dtype that ops can take, as `SupportedDtypes` of the registrars does."""
     return [bfloat16(), *_NUMBERS]
-
-
-def computed() -> list[np.dtype]:
-    """Return the dtypes that kernels compute with in frameworks, as `SupportedDtypes` of the registrars does."""
-    return [dtype for dtype in known() if dtype.kind != "c"]
 
 
 def find(dtype: np.dtype | type | str) -> np.dtype:

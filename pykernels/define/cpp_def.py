@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from pykernels.define.reader import read_definition
 _FLAGS = ("-Og", "-w", "-fvisibility-inlines-hidden", "-ffunction-sections")
 # With -Bsymbolic, a definition never uses the standard library's templates of a framework that another compiler built.
 _LINKED = (*_FLAGS, "-s", "-Wl,-Bsymbolic", "-Wl,--gc-sections")
+# What a definition asks for or compares with if it looks at data types so that it may take complex ones.
+_COMPLEX = re.compile(r"\b(kComplex64|kComplex128|IsComplexDataType)\b")
 # The code that all definitions share, which is compiled once, to two objects at the same time; its parts lie apart.
 _SHARED = [paths.CPP_DEFS / "runtime" / f"definition_{part}.cpp" for part in ("boundary", "language")]
 _SHARED_PARTS = paths.CPP_DEFS / "runtime" / "definition"
@@ -80,7 +83,7 @@ def _compile(path: Path) -> Path:
             path.stem,
             [path],
             kind="definitions",
-            flags=_LINKED,
+            flags=(*_LINKED, *_complex_flags(path)),
             include=_INCLUDE,
             objects=[functools.partial(_build_object, source) for source in _SHARED],
             key=_shared_key(),
@@ -96,7 +99,7 @@ def _build_object(source: Path, *flags: str) -> Path:
         source.stem,
         source,
         kind="definitions",
-        flags=(*_FLAGS, *flags),
+        flags=(*_FLAGS, *_complex_flags(source), *flags),
         include=_INCLUDE,
         key=_shared_key(),
         is_movable=True,
@@ -117,6 +120,11 @@ def compile_objects(path: Path) -> list[Path]:
     # With this flag, all symbols can become local, so that one library can contain several definitions.
     flag = "-fno-gnu-unique"
     return toolchain.in_parallel([functools.partial(_build_object, source, flag) for source in (path, *_SHARED)])
+
+
+def _complex_flags(path: Path) -> list[str]:
+    """Return the flag of a definition that names complex data types."""
+    return ["-DPYKERNELS_NAMES_COMPLEX=true"] if _COMPLEX.search(path.read_text(errors="replace")) else []
 
 
 def _files_beside(path: Path) -> list[str | bytes]:

@@ -49,8 +49,9 @@ class CustomOpProp:
         the forward-mode derivatives of ``forward`` and ``backward``, as in ``"y, tx -> ty"`` and
         ``"y, dy, ty, tdy -> tdx"``. None if there is no such function.
     dtypes : str or mapping of str
-        The dtypes of all inputs and outputs, or of those named: "floating", "integer", "number" or "any", each of which
-        is one dtype in a call, or the name of a dtype. Without it, all have the dtype of the first input.
+        The dtypes of all inputs and outputs, or of those named: "floating", "complex", "inexact", "integer", "number"
+        or "any", each of which is one dtype in a call, or the name of a dtype. Without it, all have the dtype of the
+        first input, which is not complex.
     split_for_each_axis : bool
         Set it to True in the class of an elementwise op, so that OneFlow may split all tensors along any axis to
         distribute them over several devices. Otherwise every device has the whole tensors.
@@ -104,7 +105,8 @@ class CustomOpProp:
             if dtype is not None and words[name] in _KINDS:
                 if not _is(np.dtype(dtype), words[name]):
                     raise ValueError(f"'{name}' has dtype {np.dtype(dtype)}, but must be {words[name]}")
-                found.setdefault(words[name], dtype)
+                found.setdefault(words[name], np.dtype(dtype))
+        _share_precision(found, set(words.values()))
         types = {name: found.get(word) if word in _KINDS else dtypes.find(word) for name, word in words.items()}
         groups = self.list_arguments(), self.list_outputs(), self.list_auxiliary_states()
         return tuple([types[name] for name in names] for names in groups)
@@ -140,11 +142,31 @@ class CustomOpProp:
 
 
 # The kinds of NumPy's dtypes for each word.
-_KINDS = {"floating": "f", "integer": "iu", "number": "fiu", "any": "fiubc"}
+_KINDS = {"floating": "f", "complex": "c", "inexact": "fc", "integer": "iu", "number": "fiu", "any": "fiub"}
 
 
 def _is(dtype: np.dtype, word: str) -> bool:
-    return dtype.kind in _KINDS[word] or (word != "integer" and dtypes.is_bfloat16(dtype))
+    return dtype.kind in _KINDS[word] or (word not in ("complex", "integer") and dtypes.is_bfloat16(dtype))
+
+
+def _share_precision(found: dict[str, np.dtype], words: Collection[str]) -> None:
+    """Give floating-point and complex numbers the precision of the first of them, as far as an op has both."""
+    precision = next((dtypes.real(found[word]) for word in found if word in ("floating", "complex", "inexact")), None)
+    if precision is None:
+        return
+    if "floating" in words:
+        found["floating"] = precision
+    if "complex" in words:
+        found["complex"] = dtypes.complex_of(precision)
+    if "inexact" in found:
+        is_complex = found["inexact"].kind == "c"
+        found["inexact"] = dtypes.complex_of(precision) if is_complex else precision
+
+
+def names_complex(prop: CustomOpProp) -> bool:
+    """Whether a definition names complex dtypes, and so takes complex numbers."""
+    kinds = (_KINDS.get(word) or dtypes.find(word).kind for word in words_of(prop).values())
+    return any("c" in kind for kind in kinds)
 
 
 def words_of(prop: CustomOpProp) -> dict[str, str]:

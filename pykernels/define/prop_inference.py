@@ -14,7 +14,7 @@ from pykernels.base.attributes import sample_value
 from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.declared import Attribute
 from pykernels.define.instance import UNKNOWN, TensorSpec
-from pykernels.define.prop import CustomOpProp, attributes_of, has_constructor, words_of
+from pykernels.define.prop import CustomOpProp, attributes_of, has_constructor, names_complex, words_of
 from pykernels.define.prop_derivatives import DERIVATIVES, PropOp, Tensor, derivative
 
 #: In place of a dtype number: the dtype of the first tensor that the gradient depends on.
@@ -258,6 +258,12 @@ class PropOps:
         arguments = types[: len(self.arguments)]
         if arguments and all(dtype is None for dtype in arguments):
             return list(types), [None] * len(self.outputs)
+        for name, dtype in zip(self.arguments, arguments):
+            if dtype is not None and dtype.kind == "c" and not names_complex(prop):
+                raise CallError(
+                    f"'{name}' has dtype {dtype}, and the definition does not name complex dtypes. If the op and its "
+                    f'gradient are right for complex numbers, set dtypes = "complex" or "inexact" in its class'
+                )
         result = prop.infer_type([None if dtype is None else dtype.type for dtype in arguments])
         ins, outs = self._two_lists(result, "infer_type", _dtype)
         _compare(self.inputs, types, ins, "dtype", "infer_type")

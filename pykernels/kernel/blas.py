@@ -23,7 +23,10 @@ from pykernels.base import locks
 from pykernels.kernel.c_interfaces import address_in, numpy_extension
 
 #: The functions among the members of ``pk_blas`` (pykernels/blas.h).
-_NAMES = ("sgemm", "dgemm", "sgemv", "dgemv", "sdot", "ddot", "ssyrk", "dsyrk", "dgetrf", "dpotrf")
+_NAMES = (
+    *("sgemm", "dgemm", "cgemm", "zgemm", "sgemv", "dgemv", "sdot", "ddot", "ssyrk", "dsyrk"),
+    *("dgetrf", "dpotrf"),
+)
 # How Fortran's functions are named, and the bytes of their integers.
 _SPELLINGS = (("scipy_{}_64_", 8), ("{}_64_", 8), ("scipy_{}_", 4), ("{}_", 4))
 

@@ -182,13 +182,19 @@ def _hint(module: OpModule, given: Mapping[str, Any]) -> str:
 
 
 def draw(shape: Sequence[int], dtype: np.dtype, seed: int = 0) -> np.ndarray:
-    """Draw numbers of any dtype: floats between -2 and 2 but not near 0, integers from 1 to 3."""
+    """Draw numbers of any dtype: floats between -2 and 2 but not near 0, integers from 1 to 3.
+
+    Both parts of complex numbers are such floats.
+    """
     rng = np.random.default_rng(seed)
     if dtype.kind not in "fc":
         return rng.integers(1, 4, shape).astype(dtype)
-    values = rng.uniform(0.05, 2, shape)
-    np.negative(values, out=values, where=rng.random(shape) < 0.5)
-    return values.astype(dtype)
+    parts = []
+    for _ in range(2 if dtype.kind == "c" else 1):
+        values = rng.uniform(0.05, 2, shape)
+        np.negative(values, out=values, where=rng.random(shape) < 0.5)
+        parts.append(values)
+    return (parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]).astype(dtype)
 
 
 def _of_shapes(op: OpDef, shapes: Mapping[str, tuple[int, ...]], dtype: np.dtype, given: dict[str, Any]) -> Sample:

@@ -18,12 +18,12 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {PK_BFLOAT16, "bfloat16", 2},   {PK_FLOAT16, "float16", 2}, {PK_FLOAT32, "float32", 4},
-    {PK_FLOAT64, "float64", 8},     {PK_INT8, "int8", 1},       {PK_INT16, "int16", 2},
-    {PK_INT32, "int32", 4},         {PK_INT64, "int64", 8},     {PK_UINT8, "uint8", 1},
-    {PK_UINT16, "uint16", 2},       {PK_UINT32, "uint32", 4},   {PK_UINT64, "uint64", 8},
-    {PK_BOOL, "bool", 1},           {PK_CHAR, "char", 0},       {PK_COMPLEX64, "complex64", 0},
-    {PK_COMPLEX128, "complex128", 0},
+    {PK_BFLOAT16, "bfloat16", 2}, {PK_FLOAT16, "float16", 2},     {PK_FLOAT32, "float32", 4},
+    {PK_FLOAT64, "float64", 8},   {PK_INT8, "int8", 1},           {PK_INT16, "int16", 2},
+    {PK_INT32, "int32", 4},       {PK_INT64, "int64", 8},         {PK_UINT8, "uint8", 1},
+    {PK_UINT16, "uint16", 2},     {PK_UINT32, "uint32", 4},       {PK_UINT64, "uint64", 8},
+    {PK_BOOL, "bool", 1},         {PK_COMPLEX64, "complex64", 8}, {PK_COMPLEX128, "complex128", 16},
+    {PK_CHAR, "char", 0},
 };
 
 const Row* Find(int32_t dtype) {
@@ -105,6 +105,8 @@ void Accumulate(int32_t dtype, void* target, const void* source, size_t count) {
     case PK_BFLOAT16: return AddHalf<BfloatToFloat, FloatToBfloat>(target, source, count);
     case PK_FLOAT32: return Add<float>(target, source, count);
     case PK_FLOAT64: return Add<double>(target, source, count);
+    case PK_COMPLEX64: return Add<float>(target, source, 2 * count);
+    case PK_COMPLEX128: return Add<double>(target, source, 2 * count);
     case PK_INT8:
     case PK_UINT8: return Add<uint8_t>(target, source, count);
     case PK_INT16:
@@ -124,6 +126,8 @@ void FillFailed(int32_t dtype, void* target, size_t count) {
     case PK_BFLOAT16: return Fill<uint16_t>(target, count, 0x7fc0u);
     case PK_FLOAT32: return Fill(target, count, std::numeric_limits<float>::quiet_NaN());
     case PK_FLOAT64: return Fill(target, count, std::numeric_limits<double>::quiet_NaN());
+    case PK_COMPLEX64: return Fill(target, 2 * count, std::numeric_limits<float>::quiet_NaN());
+    case PK_COMPLEX128: return Fill(target, 2 * count, std::numeric_limits<double>::quiet_NaN());
     default: std::memset(target, 0, count * ItemSize(dtype));
   }
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstddef>
 #include <cstdlib>
 
@@ -181,6 +182,28 @@ void Gemv(const char* form, const pk_integer* rows, const pk_integer* columns, c
   }
 }
 
+// Computes a product of complex matrices, element by element, for products that are rare.
+template <typename T>
+void ComplexGemm(const char* form_a, const char* form_b, const pk_integer* rows, const pk_integer* columns,
+                 const pk_integer* inner, const void* alpha, const void* a, const pk_integer* a_step, const void* b,
+                 const pk_integer* b_step, const void* beta, void* c, const pk_integer* c_step) {
+  using Number = std::complex<T>;
+  const auto element = [](const char* form, const void* matrix, Index step, Index i, Index j) {
+    const bool is_plain = *form == 'n' || *form == 'N', is_conjugate = *form == 'c' || *form == 'C';
+    const Number value = static_cast<const Number*>(matrix)[is_plain ? i + j * step : j + i * step];
+    return is_conjugate ? std::conj(value) : value;
+  };
+  const Number factor = *static_cast<const Number*>(alpha), kept = *static_cast<const Number*>(beta);
+  for (Index i = 0; i < *rows; ++i) {
+    for (Index j = 0; j < *columns; ++j) {
+      Number sum = 0;
+      for (Index k = 0; k < *inner; ++k) sum += element(form_a, a, *a_step, i, k) * element(form_b, b, *b_step, k, j);
+      Number& result = static_cast<Number*>(c)[i + j * *c_step];
+      result = factor * sum + (kept == Number(0) ? Number(0) : kept * result);
+    }
+  }
+}
+
 template <typename T>
 T DotProduct(const pk_integer* n, const void* x, const pk_integer* x_step, const void* y, const pk_integer* y_step) {
   return Dot<T>(*n, static_cast<const T*>(x), *x_step, static_cast<const T*>(y), *y_step);
@@ -239,5 +262,6 @@ void Potrf(const char* /*triangle*/, const pk_integer* n, void* a, const pk_inte
 }  // namespace
 
 extern "C" const pk_blas pk_library_blas = {
-    Gemm<float>,      Gemm<double>, Gemv<float>,  Gemv<double>, DotProduct<float>,
-    DotProduct<double>, Syrk<float>, Syrk<double>, Getrf, Potrf, sizeof(pk_integer)};
+    Gemm<float>,       Gemm<double>,       ComplexGemm<float>, ComplexGemm<double>, Gemv<float>, Gemv<double>,
+    DotProduct<float>, DotProduct<double>, Syrk<float>,        Syrk<double>,        Getrf,       Potrf,
+    sizeof(pk_integer)};

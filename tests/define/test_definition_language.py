@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 import sbp
 from definitions import F32, F64, I32, infer, line_of, load, spec
@@ -179,6 +180,15 @@ REGISTER_NO_GRAD_USER_OP("ones")
       return user_op::InferNdSbp4SrcOp(ctx, whole);
     });
 """
+PARTS = """
+REGISTER_USER_OP("parts_forward").Input("x").Output("y")
+    .SetLogicalTensorDescInferFn(user_op::TensorDescInferFnUtil::Unchanged)
+    .SetDataTypeInferFn([](user_op::InferContext* ctx) -> Maybe<void> {
+      CHECK_OR_RETURN(IsComplexDataType(ctx->InputDType("x", 0)));
+      ctx->SetOutputDType("y", 0, ctx->InputDType("x", 0) == kComplex64 ? kFloat : kDouble);
+      return Maybe<void>::Ok();
+    });
+"""
 
 
 @pytest.fixture(scope="module")
@@ -240,6 +250,18 @@ def test_failed_checks_carry_the_definitions_own_words(spellings: Definition) ->
         infer(pool, spec())
     with pytest.raises(CallError, match=r"check failed: IsFloatingDataType\(.*\): x is int32 \[PK400\]$"):
         infer(pool, spec(2, dtype=I32))
+
+
+def test_complex_numbers_are_for_definitions_that_name_them(spellings: Definition) -> None:
+    z = spec(4, dtype=np.dtype(np.complex64))
+    with pytest.raises(CallError, match="dy is complex64, and the definition does not name complex dtypes. If the op"):
+        infer(spellings.ops["pool_backward"], z, spec(4), z)
+    with pytest.raises(CallError, match=r"check failed: IsFloatingDataType\(.*\): x is complex64 \[PK400\]$"):
+        infer(spellings.ops["pool_forward"], z)
+    parts = load("parts", PARTS)
+    assert infer(parts.ops["parts_forward"], z) == [[spec(4)]]
+    with pytest.raises(CallError, match="check failed: IsComplexDataType"):
+        infer(parts.ops["parts_forward"], spec(4))
 
 
 def test_dtypes_are_inferred_without_shapes_where_they_have_a_function_of_their_own(spellings: Definition) -> None:

@@ -219,6 +219,41 @@ def test_words_for_dtypes(tmp_path: Path) -> None:
         infer(forward, spec(2), rows, spec(2, dtype=F64))
 
 
+def test_floating_and_complex_numbers_have_one_precision(tmp_path: Path) -> None:
+    text = """
+        class Turn(pykernels.CustomOpProp):
+            arguments = ["x", "angle"]
+            outputs = ["y", "same"]
+            dtypes = {"x": "inexact", "angle": "floating", "y": "complex", "same": "inexact"}
+            def infer_shape(self, in_shape):
+                return in_shape, [in_shape[0]] * 2, []
+    """
+    forward, backward = _load(tmp_path, text).ops.values()
+    for real, numbers in (("float32", "complex64"), ("float64", "complex128")):
+        x, z = spec(4, dtype=np.dtype(real)), spec(4, dtype=np.dtype(numbers))
+        for given in (x, z):
+            assert infer(forward, given, x) == [[z], [given]]
+            assert infer(backward, z, given, given, x, z, given) == [[given], [x]]
+    with pytest.raises(CallError, match="input 'angle' has dtype float64, but infer_type wants float32"):
+        infer(forward, spec(4, dtype=np.dtype(np.complex64)), spec(4, dtype=F64))
+    with pytest.raises(CallError, match="there are no complex numbers with the precision of float16"):
+        infer(forward, *[spec(4, dtype=np.dtype(np.float16))] * 2)
+
+
+def test_complex_numbers_are_for_definitions_that_name_them(tmp_path: Path) -> None:
+    # With `infer_type` or without, a definition that does not look at dtypes does not accept them.
+    z = spec(4, dtype=np.dtype(np.complex64))
+    own = "\n        def infer_type(self, types):\n            return types, types[:1], []\n"
+    for body in ("", own):
+        text = f"class Cast(pykernels.CustomOpProp):\n        x = 1{body}"
+        forward, _ = _load(tmp_path, text).ops.values()
+        with pytest.raises(CallError, match='dtype complex64, and the definition does not name .* dtypes = "complex"'):
+            infer(forward, z)
+        text = f"class Cast(pykernels.CustomOpProp):\n        dtypes = 'complex64'{body}"
+        forward, _ = _load(tmp_path, text).ops.values()
+        assert infer(forward, z) == [[z]]
+
+
 def test_one_word_for_all_dtypes(tmp_path: Path) -> None:
     (forward,) = _load(
         tmp_path, "class Cast(pykernels.CustomOpProp):\n        backward = None\n        dtypes = 'number'"
@@ -440,8 +475,14 @@ _VARIABLES = "class P(pykernels.CustomOpProp):\n    arguments, outputs = ['x', '
         (_VARIABLES + "backward = None; tangent = 'tx -> ty'", "tangent = 'tx -> ty': the op has no gradient"),
         (_VARIABLES + "tangent = 'tx, tx -> ty'", "'tx' names two things in tangent"),
         (_VARIABLES + "dtypes = {'z': 'any'}", "dtypes names 'z', which is none of x, w, y"),
-        (_VARIABLES + "dtypes = 'flaoting'", "'flaoting', of 'x', is neither a dtype of ops nor floating, integer"),
-        (_VARIABLES + "dtypes = {'w': 'S3'}", "dtypes: 'S3', of 'w', is neither a dtype of ops nor floating, integer"),
+        (
+            _VARIABLES + "dtypes = 'flaoting'",
+            "'flaoting', of 'x', is neither a dtype of ops nor floating, complex, inexact, integer",
+        ),
+        (
+            _VARIABLES + "dtypes = {'w': 'S3'}",
+            "dtypes: 'S3', of 'w', is neither a dtype of ops nor floating, complex, inexact, integer",
+        ),
         (_VARIABLES + "a: 'nope'", "an annotation of its variables cannot be read: name 'nope'"),
         (_VARIABLES + "a: set", "the type of attribute 'a'"),
         (_VARIABLES + "a: int = 'x'", "the default of attribute 'a', 'x', is no int64"),

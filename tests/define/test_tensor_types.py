@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sbp
-from definitions import F64, I32, INCLUDE, infer, line_of, load, spec, write
+from definitions import F32, F64, I32, INCLUDE, infer, line_of, load, spec, write
 
 from pykernels.base.abi import OpFlag
 from pykernels.base.errors import CallError, DefinitionError
@@ -16,7 +16,7 @@ from pykernels.define.cpp_def import load_cpp_def
 from pykernels.define.definition import Definition
 from pykernels.define.tangent_plan import plan_tangent
 
-BOOL = np.dtype("bool")
+BOOL, F16, C64, C128 = map(np.dtype, ("bool", "float16", "complex64", "complex128"))
 
 OPS = """
 REGISTER_USER_OP("pool_forward")
@@ -62,6 +62,17 @@ REGISTER_USER_OP("join_forward")
     .Split("...")
     .Backward("parts, scale, dy -> dparts");
 
+REGISTER_USER_OP("turn_forward")
+    .Input("x", "inexact[n]")
+    .Input("angle", "floating[n]")
+    .Output("y", "complex[n]")
+    .Output("same", "inexact[n]")
+    .Backward("x, angle, dy -> dx, dangle");
+
+REGISTER_USER_OP("size_forward")
+    .Input("z", "complex[n]")
+    .Output("y", "floating[n]");
+
 REGISTER_USER_OP("written_out_forward")
     .Input("x", "floating[n]")
     .Output("y", "floating[n]")
@@ -100,6 +111,16 @@ def test_an_attribute_selects_an_axis(ops: Definition, axis: int) -> None:
     op = ops.ops["sum_forward"]
     assert infer(op, spec(2, 6, 5), axis=axis) == [[spec(2, 5)], [spec(2, 3, 5)]]
     assert infer(ops.ops["sum_backward"], spec(2, 6, 5), spec(2, 5), axis=axis) == [[spec(2, 6, 5)]]
+
+
+def test_floating_and_complex_numbers_have_one_precision(ops: Definition) -> None:
+    turn, back, size = (ops.ops[name] for name in ("turn_forward", "turn_backward", "size_forward"))
+    for real, numbers in ((F32, C64), (F64, C128)):
+        x, z = spec(4, dtype=real), spec(4, dtype=numbers)
+        for given in (x, z):
+            assert infer(turn, given, x) == [[z], [given]]
+            assert infer(back, given, x, z) == [[given], [x]]
+        assert infer(size, z) == [[x]]
 
 
 def test_a_type_of_a_repeated_argument_holds_for_each_tensor(ops: Definition) -> None:
@@ -201,6 +222,12 @@ def test_axes_along_which_an_op_is_split(ops: Definition) -> None:
         ("sum_forward", [spec(2)], {}, "x must have one axis or more, but has none"),
         ("add_forward", [spec(3), spec(4)], {}, "b must have the shape of a, (3,), but has (4,)"),
         ("add_forward", [spec(3), spec(3, dtype=F64)], {}, "b must have the dtype of a, float32, but is float64"),
+        ("turn_forward", [spec(3, dtype=C64), spec(3, dtype=F64)], {},
+         "angle must have the precision of x, complex64, but is float64"),
+        ("turn_forward", [spec(3, dtype=F16)] * 2, {},
+         "'y' is complex, but there are no complex numbers with the precision of x, float16"),
+        ("size_forward", [spec(3)], {}, "z must be complex, but is float32"),
+        ("resize_forward", [spec(5, 6, dtype=C64)], {"size": (7, 2)}, "image must be of any dtype that is not"),
         ("add_forward", [spec(3, dtype=BOOL)] * 2, {}, "a must be of floating-point or integer numbers, but is bool"),
     ],
 )  # fmt: skip
@@ -217,7 +244,7 @@ def test_a_call_that_does_not_fit_is_refused(
 # Each line is an op of its own, with the problem that loading it names.
 WRONG = [
     ('.Input("x", "floating")', "'floating' is not a tensor type, such as floating[rows, columns]"),
-    ('.Input("x", "flaoting[n]")', "'flaoting' in 'flaoting[n]' is not a dtype: write floating, integer, number"),
+    ('.Input("x", "flaoting[n]")', "'flaoting' in 'flaoting[n]' is not a dtype: write floating, complex, inexact, integer"),
     ('.Input("x", "floating[n +]")', "'n +' lacks a number or a name at its end"),
     ('.Input("x", "floating[(n]")', "'(n' lacks a ')'"),
     ('.Input("x", "floating[n $ 2]")', "'n $ 2' cannot be read from '$ 2' on"),
@@ -227,6 +254,7 @@ WRONG = [
     ('.Input("x", "floating[n]").Input("z")', "'z' has no type, unlike other arguments"),
     ('.Input("x", "floating[n]").Output("y", "floating[m]")', "'m' in 'm' is neither an axis of an input nor"),
     ('.Input("x", "floating[n]").Output("y", "integer[n]")', "'y' is integer, which no input is: name its dtype"),
+    ('.Input("x", "complex[n]").Output("y", "inexact[n]")', "'y' is inexact, which no input is: name its dtype"),
     ('.Input("x", "floating[n]").Output("y", "floating[...]")', "'y': no input has '...'"),
     ('.Input("x", "floating[n]").Split("m")', "Split: no input has the axis 'm'"),
     ('.Input("x", "floating[n]").Require("k > 0")', "'k' in 'k > 0' is neither an axis of an input nor an attribute"),

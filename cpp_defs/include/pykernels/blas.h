@@ -18,7 +18,7 @@ typedef void (*pk_getrf)(const pk_integer*, const pk_integer*, void*, const pk_i
 typedef void (*pk_potrf)(const char*, const pk_integer*, void*, const pk_integer*, pk_integer*);
 
 struct pk_blas {
-  pk_gemm sgemm, dgemm;
+  pk_gemm sgemm, dgemm, cgemm, zgemm;
   pk_gemv sgemv, dgemv;
   float (*sdot)(const pk_integer*, const void*, const pk_integer*, const void*, const pk_integer*);
   double (*ddot)(const pk_integer*, const void*, const pk_integer*, const void*, const pk_integer*);

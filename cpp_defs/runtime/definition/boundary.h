@@ -56,6 +56,17 @@ inline void WriteOutput(const OpRecord& op, const TensorDesc& inferred, ::oneflo
   output->dtype = inferred.data_type() == ::oneflow::kInvalidDataType ? otherwise : inferred.data_type();
 }
 
+/* Functions that do not look at data types accept complex numbers, with which a gradient for real ones is wrong. */
+inline void RefuseComplex(Instance* instance) {
+  for (const TensorKey& key : instance->inputs()) {
+    const ::oneflow::DataType type = instance->FindTensor(key.first, key.second)->data_type();
+    if (!::oneflow::IsComplexDataType(type)) { continue; }
+    throw Failure(key.first + " is " + ::oneflow::DataTypeName(type) + ", and the definition does not name complex "
+                  "dtypes. If the op and its gradient are right for complex numbers, give its arguments types, such as "
+                  "\"complex[...]\", or ask for IsComplexDataType in a function");
+  }
+}
+
 inline void InferInstance(int32_t number, pk_instance* instance) {
   const OpRecord& op = NumberAmong(Registry::Get().ops(), number, "op");
   if ((op.flags & PK_OP_INFERS_SHAPE) == 0) {
@@ -73,6 +84,7 @@ inline void InferInstance(int32_t number, pk_instance* instance) {
   const bool apart = (op.flags & PK_OP_INFERS_DTYPE) != 0 && has_data_types;
   if (without_shape != nullptr && !apart) { without_shape->shape(op.declaration.where); }
   op.Infer(&local, without_shape == nullptr, has_data_types);
+  if (!op.takes_complex) { RefuseComplex(&local); }
   const auto first = instance->n_inputs > 0 ? static_cast<::oneflow::DataType>(instance->inputs[0].dtype)
                                             : ::oneflow::kInvalidDataType;
   for (int32_t i = 0; i < instance->n_outputs; ++i) {

@@ -39,6 +39,13 @@ bool IsIntegralDataType(DataType type) {
   return type == kInt8 || type == kInt16 || type == kInt32 || type == kInt64 || type == kInt128
          || IsUnsignedIntegralDataType(type);
 }
+DataType RealDataType(DataType type) {
+  if (type == kComplex64) { return kFloat; }
+  return type == kComplex128 ? kDouble : IsFloatingDataType(type) ? type : kInvalidDataType;
+}
+DataType ComplexDataType(DataType type) {
+  return type == kFloat ? kComplex64 : type == kDouble ? kComplex128 : kInvalidDataType;
+}
 bool IsIndexDataType(DataType type) { return type == kInt32 || type == kInt64; }
 
 size_t GetSizeOfDataType(DataType type) {

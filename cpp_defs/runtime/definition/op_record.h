@@ -28,6 +28,7 @@ struct SbpEntry {
 struct OpRecord {
   Declaration declaration;
   uint32_t flags = 0;  // of pk_op_flags
+  bool takes_complex = false;  // whether it looks at data types so that it can take complex numbers
   std::vector<std::string> names;
   std::vector<std::string> problems;
   std::list<Line> requirements, split;

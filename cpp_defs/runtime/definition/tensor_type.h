@@ -15,16 +15,24 @@ struct DataTypeClass {
 
 inline const DataTypeClass* FindDataTypeClass(const std::string& word) {
   using ::oneflow::DataType, ::oneflow::IsFloatingDataType, ::oneflow::IsIntegralDataType;
+  using ::oneflow::IsComplexDataType, ::oneflow::RealDataType;
   static const DataTypeClass kClasses[] = {
       {"floating", [](DataType type) { return IsFloatingDataType(type); }, "floating point"},
+      {"complex", [](DataType type) { return IsComplexDataType(type) && RealDataType(type) != 0; }, "complex"},
+      {"inexact", [](DataType type) { return RealDataType(type) != 0; }, "floating point or complex"},
       {"integer", [](DataType type) { return IsIntegralDataType(type); }, "of integers"},
       {"number", [](DataType type) { return IsFloatingDataType(type) || IsIntegralDataType(type); },
        "of floating-point or integer numbers"},
-      {"any", [](DataType) { return true; }, "of any dtype"}};
+      {"any", [](DataType type) { return !IsComplexDataType(type); }, "of any dtype that is not complex"}};
   for (const DataTypeClass& each : kClasses) {
     if (word == each.word) { return &each; }
   }
   return nullptr;
+}
+
+/* Whether a word is for floating-point or complex numbers. Those of one op have one precision. */
+inline bool HasPrecision(const std::string& word) {
+  return word == "floating" || word == "complex" || word == "inexact";
 }
 
 /* The data type with a name of NumPy's, such as float32; kInvalidDataType if there is none. */
@@ -52,7 +60,8 @@ struct TensorType {
     shape = Trimmed(text.substr(open + 1, text.size() - open - 2));
     if (FindDataTypeClass(dtype) == nullptr && DataTypeNamed(dtype) == ::oneflow::kInvalidDataType) {
       throw Failure("'" + dtype + "' in '" + text
-                    + "' is not a dtype: write floating, integer, number, any, or a name such as float32");
+                    + "' is not a dtype: write floating, complex, inexact, integer, number, any, or a name such as "
+                      "float32");
     }
     if (!shape.empty()) { Split(text); }
   }

@@ -70,10 +70,22 @@ class TypedOp {
       CheckDataType(argument, key, instance, &first);
     }
     for (const TensorKey& key : instance->outputs()) {
-      const std::string& word = ArgumentNamed(outputs_, key.first).type.dtype;
+      const TypedArgument& argument = ArgumentNamed(outputs_, key.first);
+      const std::string& word = argument.type.dtype;
       ::oneflow::DataType type = DataTypeNamed(word);
       for (const auto& each : first) {
-        if (each.first == word) { type = instance->FindTensor(each.second.first, each.second.second)->data_type(); }
+        const ::oneflow::DataType given = instance->FindTensor(each.second.first, each.second.second)->data_type();
+        if (each.first == word) {
+          type = given;
+          break;
+        }
+        if (!HasPrecision(word) || !HasPrecision(each.first)) { continue; }
+        type = ::oneflow::RealDataType(given);
+        if (word == "complex") { type = ::oneflow::ComplexDataType(type); }
+        if (type == ::oneflow::kInvalidDataType) {
+          throw Failure(argument.declared->at, "'" + key.first + "' is complex, but there are no complex numbers with "
+                        "the precision of " + NameOf(each.second) + ", " + ::oneflow::DataTypeName(given));
+        }
       }
       instance->FindTensor(key.first, key.second)->set_data_type(type);
     }
@@ -158,7 +170,10 @@ class TypedOp {
                       + output.declared->like + " before '->'");
       }
       bool is_known = FindDataTypeClass(type.dtype) == nullptr;
-      for (const TypedArgument& input : inputs_) { is_known = is_known || input.type.dtype == type.dtype; }
+      for (const TypedArgument& input : inputs_) {
+        is_known = is_known || input.type.dtype == type.dtype
+                   || (type.dtype != "inexact" && HasPrecision(type.dtype) && HasPrecision(input.type.dtype));
+      }
       if (!is_known) {
         throw Failure("'" + output.declared->name + "' is " + type.dtype + ", which no input is: name its dtype");
       }
@@ -266,12 +281,16 @@ class TypedOp {
                       + ::oneflow::DataTypeName(type));
       }
       for (const auto& each : *first) {
-        if (each.first != word) { continue; }
         const ::oneflow::DataType wanted =
             instance->FindTensor(each.second.first, each.second.second)->data_type();
-        if (type == wanted) { return; }
-        throw Failure(NameOf(key) + " must have the dtype of " + NameOf(each.second) + ", "
-                      + ::oneflow::DataTypeName(wanted) + ", but is " + ::oneflow::DataTypeName(type));
+        const bool is_alike = each.first == word;
+        if (is_alike && type == wanted) { return; }
+        const bool is_as_precise = !HasPrecision(word) || !HasPrecision(each.first)
+                                   || ::oneflow::RealDataType(type) == ::oneflow::RealDataType(wanted);
+        if (!is_alike && is_as_precise) { continue; }
+        throw Failure(NameOf(key) + " must have the " + (is_alike ? "dtype" : "precision") + " of "
+                      + NameOf(each.second) + ", " + ::oneflow::DataTypeName(wanted) + ", but is "
+                      + ::oneflow::DataTypeName(type));
       }
       first->emplace_back(word, key);
     });

@@ -21,6 +21,7 @@ inline void CompleteTypedOps(Registry* registry) {
       }
       if ((op.flags & PK_OP_INFERS_DTYPE) == 0) {
         registration.SetDataTypeInferFn([typed](InferContext* ctx) { typed->InferDataTypes(ctx->instance()); });
+        op.takes_complex = true;
       }
       if ((op.flags & PK_OP_HAS_SBP) == 0 && !op.split.empty()) {
         registration.SetGetSbpFn([typed](SbpContext* ctx) { typed->ListSbp(ctx); });

@@ -10,7 +10,11 @@ const Declaration* FindDeclaration(const std::string& op_type) {
   return op == nullptr ? nullptr : &op->declaration;
 }
 
-OpRegistry AddOp(const std::string& name, Where at) { return OpRegistry(&Registry::Get().AddOp(name, at)); }
+OpRegistry AddOp(const std::string& name, Where at, bool takes_complex) {
+  OpRecord& op = Registry::Get().AddOp(name, at);
+  op.takes_complex = takes_complex;
+  return OpRegistry(&op);
+}
 OpGradRegistry& AddGradient(const std::string& op, Where at) { return Registry::Get().AddGradient(op, at); }
 
 }  // namespace pykernels

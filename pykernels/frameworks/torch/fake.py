@@ -18,7 +18,7 @@ from pykernels.frameworks.torch.symbolic_shapes import explore
 # Stand-ins for unknown sizes that have no example: numbers that no definition contains.
 _UNKNOWN = itertools.cycle(range(10007, 20000, 2))
 
-_SUPPORTED = dtypes.computed()
+_SUPPORTED = dtypes.known()
 
 
 def specs_of(layout: Layout, call: Call, sizes: Callable[[Any], Sequence[int]] = tuple) -> list[list[TensorSpec]]:

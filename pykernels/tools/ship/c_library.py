@@ -102,7 +102,7 @@ def build_c_library(output: Path, kernels: Kernels) -> list[LibraryOp]:
 
 def _header(ops: Sequence[LibraryOp], library: str) -> str:
     """Return the header of a library."""
-    lines = [f"  PYKERNELS_{str(dtype).upper()} = {dtypes.number_of(dtype)}," for dtype in dtypes.computed()]
+    lines = [f"  PYKERNELS_{str(dtype).upper()} = {dtypes.number_of(dtype)}," for dtype in dtypes.known()]
     body = "\n".join(line for op in ops for line in _declarations(op))
     return "\n".join(
         [

@@ -6,9 +6,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import complex_ops
 import numpy as np
 import pytest
 from folders import TIMES, write_op
@@ -54,6 +56,18 @@ def test_arrays_of_any_layout(tanh: Callable[..., np.ndarray], dtype: Any) -> No
                 wanted = np.tanh(given.astype(np.float64))
                 tolerance = {"float16": 2e-3, "bfloat16": 2**-8}.get(y.dtype.name, 1e-6)
                 np.testing.assert_allclose(y.astype(np.float64), wanted, rtol=tolerance)
+
+
+def test_complex_numbers(tmp_path: Path) -> None:
+    ops = pykernels.load_ops(complex_ops.write_ops(tmp_path))
+    for name, dtype in product(complex_ops.OPS, ("complex64", "complex128")):
+        arrays = complex_ops.arguments(name, dtype, 3, 4)
+        wanted = ops[name].kernel(f"{name}_forward").function(tuple(arrays))
+        found = getattr(ops[name].api, name)(*arrays)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    with pytest.raises(CallError, match="'x' has dtype complex.*, and the definition does not name complex dtypes"):
+        ops["unnamed"].api.unnamed(np.ones(2, complex))
 
 
 def test_more_shapes_than_are_remembered(tanh: Callable[..., np.ndarray]) -> None:

@@ -32,6 +32,8 @@ void sgemm_(const char* ta, const char* tb, const int* m, const int* n, const in
   }
 }
 void dgemm_() {}
+void cgemm_() {}
+void zgemm_() {}
 void sgemv_() {}
 void dgemv_() {}
 void sdot_() {}

@@ -116,7 +116,7 @@ _define_variance(np.nanvar, skips_nan=True)
 _define_variance(np.nanstd, is_root=True, skips_nan=True)
 
 
-@implements(np.average)
+@implements(np.average, is_alone=True)
 def _average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, keepdims: Any = False) -> Any:
     if not is_array(a) or returned is not False or keepdims is not False:
         return None

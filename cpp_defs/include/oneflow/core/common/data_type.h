@@ -24,6 +24,10 @@ bool IsFloatingDataType(DataType type);
 bool IsComplexDataType(DataType type);
 bool IsUnsignedIntegralDataType(DataType type);
 bool IsIntegralDataType(DataType type);
+/* The type of the parts of complex numbers, and of complex numbers with such parts; kInvalidDataType if there is none.
+ * That of the parts of a floating-point type is the type itself. */
+DataType RealDataType(DataType type);
+DataType ComplexDataType(DataType type);
 bool IsIndexDataType(DataType type);
 
 /* The size of an element in bytes. */
