@@ -77,6 +77,11 @@ class Case:
         return list(chain(*self.inputs.values()))
 
     @property
+    def dtypes(self) -> set[str]:
+        """The names of the dtypes of all inputs and outputs."""
+        return {str(array.dtype) for array in (*self.arrays, *self.expected[False].outputs)}
+
+    @property
     def has_training(self) -> bool:
         """Whether the result of the call in training is known."""
         return True in self.expected

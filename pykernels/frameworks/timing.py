@@ -110,7 +110,7 @@ def gradient_call(
 ) -> Callable[[], Any] | None:
     """Return a call of the gradient of `function` on tensors of PyTorch or OneFlow; None if `op` has no gradient."""
     leaves = [
-        tensor.clone().requires_grad_() if tensor.dtype.is_floating_point and not argument.mutable else tensor
+        tensor.clone().requires_grad_() if _has_gradients(tensor.dtype) and not argument.mutable else tensor
         for tensor, argument in zip(inputs, op.inputs)
     ]
     wanted = [tensor for tensor in leaves if tensor.requires_grad]
@@ -119,6 +119,11 @@ def gradient_call(
     result = function(library, *leaves, **attributes)
     head = library.ones_like(result)
     return lambda: library.autograd.grad(result, wanted, head, retain_graph=True)
+
+
+def _has_gradients(dtype: Any) -> bool:
+    # OneFlow has no complex tensors.
+    return bool(dtype.is_floating_point or getattr(dtype, "is_complex", False))
 
 
 def _calibrate(timer: Timer) -> tuple[int, float]:

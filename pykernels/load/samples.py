@@ -194,7 +194,7 @@ def draw(shape: Sequence[int], dtype: np.dtype, seed: int = 0) -> np.ndarray:
         values = rng.uniform(0.05, 2, shape)
         np.negative(values, out=values, where=rng.random(shape) < 0.5)
         parts.append(values)
-    return (parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]).astype(dtype)
+    return np.asarray(parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]).astype(dtype)
 
 
 def _of_shapes(op: OpDef, shapes: Mapping[str, tuple[int, ...]], dtype: np.dtype, given: dict[str, Any]) -> Sample:

@@ -228,6 +228,15 @@ void Instance::RequireSupportedDtypes(const Tensors& tensors, const std::vector<
   }
 }
 
+void Instance::RefuseComplex(const Tensors& outputs, const char* framework) const {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].dtype != PK_COMPLEX64 && outputs[i].dtype != PK_COMPLEX128) continue;
+    Fail(kCallError, "op '", label_, "': '", output_names_[i], "' has dtype ", DtypeName(outputs[i].dtype),
+         ", but ", framework, " has no tensors of complex numbers for ops; return their parts as two outputs, or call ",
+         "the op in PyTorch, JAX or on NumPy's arrays");
+  }
+}
+
 void Instance::RequireComplete(const Tensors& outputs) const {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].ndim > PK_MAX_NDIM || !IsKnown(outputs[i])) {

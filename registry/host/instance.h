@@ -55,6 +55,9 @@ class Instance {
   // otherwise that of the first input that has one; if none has, all stay unknown. Ignores shapes.
   void InferDtypes(Tensors* inputs, Tensors* outputs) const;
 
+  // Throws if an output has complex numbers, for a framework that has no tensors of them.
+  void RefuseComplex(const Tensors& outputs, const char* framework) const;
+
   // Returns the newest specialization whose inputs match, or null.
   template <typename Match>
   std::shared_ptr<const Specialization> FindRecent(const Match& match) const {

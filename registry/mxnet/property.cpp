@@ -161,6 +161,7 @@ class Property final : public CustomProperty {
       }
     });
     instance_->InferDtypes(&inputs, &outputs);
+    instance_->RefuseComplex(outputs, "MXNet");
     ForEachInferred(*instance_, &inputs, &outputs, [&](size_t at, const std::string&, pk_tensor* tensor, bool) {
       types[at] = ToMXNetType(tensor->dtype);
     });

@@ -69,6 +69,7 @@ of::Maybe<void> InferShapes(const OpType& type, user_op::InferContext* context) 
 of::Maybe<void> InferDtypes(const OpType& type, user_op::InferContext* context) {
   return Report([&] {
     const Prepared prepared = Prepare(type, *context);
+    prepared.instance->RefuseComplex(prepared.specialization->outputs(), "OneFlow");
     ForEachOutput(prepared, [&](const std::string& argument, const pk_tensor& output) {
       SetOutputDtype(context, argument, output.index, static_cast<of::DataType>(output.dtype));
     });

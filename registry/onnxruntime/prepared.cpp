@@ -117,6 +117,7 @@ std::shared_ptr<const PreparedTable::Entry> PreparedTable::Make(const Inputs& in
   }
   entry->checks = MakeChecks(inputs);
   prepared.specialization = prepared.instance->Specialize(types);
+  prepared.instance->RefuseComplex(prepared.specialization->outputs(), "ONNX Runtime");
   RequireTypes(*prepared.specialization, prepared.outputs);
   prepared.kernel = &prepared.specialization->Kernel();
   // ONNX Runtime does not train here.

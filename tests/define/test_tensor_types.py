@@ -244,7 +244,7 @@ def test_a_call_that_does_not_fit_is_refused(
 # Each line is an op of its own, with the problem that loading it names.
 WRONG = [
     ('.Input("x", "floating")', "'floating' is not a tensor type, such as floating[rows, columns]"),
-    ('.Input("x", "flaoting[n]")', "'flaoting' in 'flaoting[n]' is not a dtype: write floating, complex, inexact, integer"),
+    ('.Input("x", "flaoting[n]")', "'flaoting' in 'flaoting[n]' is not a dtype: write floating, complex"),
     ('.Input("x", "floating[n +]")', "'n +' lacks a number or a name at its end"),
     ('.Input("x", "floating[(n]")', "'(n' lacks a ')'"),
     ('.Input("x", "floating[n $ 2]")', "'n $ 2' cannot be read from '$ 2' on"),

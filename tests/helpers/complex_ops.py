@@ -19,6 +19,20 @@ def {name}(*arrays):
 """
 
 
+DEFINITION = """
+import pykernels
+
+
+class Op(pykernels.CustomOpProp):
+    arguments = {inputs}
+    outputs = ["y"]
+    {dtypes}
+
+    def infer_shape(self, in_shape):
+        return in_shape[:1] * len(in_shape), in_shape[:1], []
+"""
+
+
 class ComplexOp(NamedTuple):
     inputs: tuple[str, ...]
     dtypes: dict[str, str]
@@ -94,9 +108,8 @@ def write_ops(folder: Path) -> Path:
         made = folder / name
         made.mkdir(parents=True)
         (made / f"{name}_py_kernel.py").write_text("import numpy as np\n\n" + textwrap.dedent(op.kernel))
-        lines = ["import pykernels", "", "class Op(pykernels.CustomOpProp):", f"    arguments = {op.inputs}"]
-        lines += ['    outputs = ["y"]'] + [f"    dtypes = {op.dtypes}"] * bool(op.dtypes)
-        (made / f"{name}_py_def.py").write_text("\n".join(lines) + "\n")
+        dtypes = f"dtypes = {op.dtypes}" if op.dtypes else ""
+        (made / f"{name}_py_def.py").write_text(DEFINITION.format(inputs=op.inputs, dtypes=dtypes))
         inputs = ", ".join(f'"{each}"' for each in op.inputs)
         (made / f"{name}_py_api.py").write_text(API.format(name=name, inputs=inputs))
     return folder

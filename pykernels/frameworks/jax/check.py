@@ -18,8 +18,8 @@ jax.config.update("jax_enable_x64", True)
 
 
 def takes(case: Case) -> bool:
-    """Whether JAX has arrays for the inputs, kernels take them, and the function can return new states."""
-    return not any(array.dtype.kind == "c" for array in case.arrays) and not (case.function and case.states)
+    """Whether the function can return new states; JAX has arrays for all dtypes."""
+    return not (case.function and case.states)
 
 
 def ways(case: Case) -> dict[str, Way]:
@@ -49,7 +49,8 @@ def _run(case: Case, is_train: bool, compiled: Callable[[Any], Any]) -> Outcome:
         seeds = [jnp.asarray(seed) for seed in case.seeds]
         # The states come last, and no gradient reaches them.
         heads = [*seeds, *results[len(seeds) :]]
-        return results, pull([_cotangent(y, head, at < len(seeds)) for at, (y, head) in enumerate(zip(results, heads))])
+        given = [_cotangent(y, head, at < len(seeds)) for at, (y, head) in enumerate(zip(results, heads))]
+        return results, [_conjugate(gradient) for gradient in pull(given)]
 
     variables = [arrays[name][index] for name, index in places]
     results, gradients = compiled(with_gradients if places else lambda: (forward(), ()))(*variables)
@@ -72,4 +73,9 @@ def _call(case: Case, arrays: dict[str, list[Any]]) -> list[Any]:
 def _cotangent(result: Any, seed: Any, is_seeded: bool) -> Any:
     if not jnp.issubdtype(result.dtype, jnp.inexact):
         return np.zeros(result.shape, jax.dtypes.float0)
-    return seed if is_seeded else jnp.zeros_like(result)
+    return _conjugate(seed) if is_seeded else jnp.zeros_like(result)
+
+
+def _conjugate(array: Any) -> Any:
+    """Convert a gradient between JAX's convention for complex numbers and PyTorch's, which is that of kernels."""
+    return jnp.conj(array) if jnp.iscomplexobj(array) else array

@@ -49,8 +49,8 @@ def gradients(
 ) -> list[Any | None]:
     """Return the gradient of each input; None for those that have none.
 
-    The definition plans it. Where it registers none, as for most backward ops, the gradient is that of the kernel's
-    NumPy code, as JAX differentiates it.
+    The definition plans it, in PyTorch's convention for complex numbers, of which JAX's is the conjugate. Where it
+    registers none, as for most backward ops, the gradient is that of the kernel's NumPy code, as JAX differentiates it.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def gradients(
             return tensors[blob]
         _, name, index = blob.split("/")
         at = output_places.index((name, int(index)))
-        return jnp.zeros_like(results[at]) if seeds[at] is None else seeds[at]
+        return jnp.zeros_like(results[at]) if seeds[at] is None else _conjugate(seeds[at])
 
     def run(op: OpDef, groups: list[list[Any]], attributes: Mapping[str, Any], counts: list[int]) -> list[Any]:
         step = use_of(op, groups, attributes, counts, is_train=use.is_train)
@@ -99,7 +99,16 @@ def gradients(
                 f"{op.file}:{op.line}: the gradient of op '{op.name}' for its input '{place[0]}' is "
                 f"{gradient.dtype}{list(gradient.shape)}, and the input is {array.dtype}{list(array.shape)}"
             )
-    return [found.get(place) for place in input_places]
+    gradients = [found.get(place) for place in input_places]
+    return [None if gradient is None else _conjugate(gradient) for gradient in gradients]
+
+
+def _conjugate(array: Any) -> Any:
+    return jnp.conj(array) if _is_complex(array) else array
+
+
+def _is_complex(array: Any) -> bool:
+    return bool(jnp.issubdtype(array.dtype, jnp.complexfloating))
 
 
 def _traced_gradients(use: Use, inputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any | None]:
@@ -124,16 +133,17 @@ def tangents(
 ) -> list[Any]:
     """Return the derivatives of all real results along the tangents of some inputs, by position.
 
-    The definition may have an op for them. Otherwise, an elementwise op depends on each element by a factor, so its
-    gradient with the tangent in place of the seed is the derivative. That of others is the transpose of their gradient,
-    which needs the gradient of their backward op.
+    The definition may have an op for them. Otherwise, an elementwise op depends on each real element by a factor, so
+    its gradient with the tangent in place of the seed is the derivative. That of others is the transpose of their
+    gradient, which needs the gradient of their backward op.
     """
     plan = plan_tangent(use.op)
     if plan is not None:
         return _planned_tangents(plan, use, call, inputs, results, given)
     seeds = [jnp.zeros_like(result) if is_real(result) else None for result in results]
     real = [at for at, seed in enumerate(seeds) if seed is not None]
-    if is_elementwise(use, inputs):
+    # A complex number may move along its conjugate, too.
+    if is_elementwise(use, inputs) and not any(map(_is_complex, (*inputs, *results))):
         sums = []
         for at in real:
             terms = []

@@ -81,7 +81,7 @@ def _rows(op: OpDef, use: Use | None) -> list[Row]:
 
 
 def _accepted(use: Use) -> Iterator[tuple[Row, Row]]:
-    """Yield the input dtypes that the definition accepts, with the output dtypes that it infers."""
+    """Yield the input dtypes that the definition accepts, with the output dtypes that it infers, if those exist."""
     first = [group[0].dtype if group else None for group in use.inputs]
     varied = [{at for at, dtype in enumerate(first) if dtype == _BASE}, *({at} for at in range(len(first)))]
     for positions, dtype in itertools.product(varied, DTYPES):
@@ -91,7 +91,8 @@ def _accepted(use: Use) -> Iterator[tuple[Row, Row]]:
         ]
         with contextlib.suppress(PykernelsError):
             outputs = replace(use, inputs=inputs).infer()
-            yield tuple(map(_number, inputs)), tuple(map(_number, outputs))
+            if all(spec.dtype is None or spec.dtype in DTYPES for group in outputs for spec in group):
+                yield tuple(map(_number, inputs)), tuple(map(_number, outputs))
 
 
 def _number(group: Sequence[TensorSpec]) -> int:

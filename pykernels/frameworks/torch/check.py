@@ -14,8 +14,8 @@ from pykernels.load import discovery
 
 
 def takes(case: Case) -> bool:
-    """Whether PyTorch has tensors for the inputs, and kernels take them."""
-    return not any(array.dtype.kind == "c" for array in case.arrays)
+    """Whether PyTorch has tensors for the inputs and outputs, as it has for all dtypes."""
+    return True
 
 
 def ways(case: Case) -> dict[str, Way]:
@@ -66,8 +66,8 @@ def _run(case: Case, function: Any, is_train: bool) -> Outcome:
     if places and pairs:
         wanted = [tensors[name][index] for name, index in places]
         found = torch.autograd.grad([y for y, _ in pairs], wanted, [seed for _, seed in pairs])
-        gradients = {place: gradient.numpy() for place, gradient in zip(places, found)}
+        gradients = {place: gradient.numpy(force=True) for place, gradient in zip(places, found)}
     states = [tensor.detach().numpy() for name in case.states for tensor in tensors[name]]
     # Without differentiable inputs, a call of the API function is not part of a training pass.
     is_train = is_train and (bool(places) or not case.function)
-    return Outcome([y.detach().numpy() for y in results], gradients, is_train, states)
+    return Outcome([y.numpy(force=True) for y in results], gradients, is_train, states)

@@ -180,7 +180,8 @@ class _Recorded(torch.autograd.function._SingleLevelFunction):
             constants, ctx.outputs = task.without_tangents(outputs), outputs
         elif not any(tensor.requires_grad for tensor, name in zip(tensors, task.inputs) if name in bound):
             constants = outputs
-        ctx.mark_non_differentiable(*constants, *(o for o in outputs if not o.dtype.is_floating_point))
+        whole = (o for o in outputs if not (o.dtype.is_floating_point or o.dtype.is_complex))
+        ctx.mark_non_differentiable(*constants, *whole)
         return tuple(outputs)
 
     @staticmethod

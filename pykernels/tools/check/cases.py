@@ -148,7 +148,7 @@ def _expected(module: OpModule, sample: Sample, *, is_train: bool) -> tuple[Outc
     found = gradient(module, step)
     for each in found.steps:
         run_compiled(each)
-    gradients = {place: values.copy() for place, values in found.bound.items() if values.dtype.kind == "f"}
+    gradients = {place: values.copy() for place, values in found.bound.items() if values.dtype.kind in "fc"}
     return replace(outcome, gradients=gradients), list(chain(*found.seeds)), list(map(_node, (step, *found.steps)))
 
 

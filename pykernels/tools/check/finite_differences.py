@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pykernels.base.dtypes import real
 from pykernels.base.errors import KernelError
 from pykernels.call.steps import Step
 from pykernels.tools.check.execution import run_compiled
@@ -16,7 +17,8 @@ from pykernels.tools.check.execution import run_compiled
 Seeds = Sequence["np.ndarray | None"]
 _Arrays = Sequence[np.ndarray]
 
-F64 = np.dtype(np.float64)
+#: The dtypes in which finite differences are exact enough.
+WIDE = (np.dtype(np.float64), np.dtype(np.complex128))
 _STEP = 1e-6
 # The step grows with the moved number up to this factor, so that it does not skip a period of a sine.
 _WIDEST = 100.0
@@ -39,8 +41,11 @@ class WrongSlope(NamedTuple):
 
 
 def wrong_slope(step: Step, array: np.ndarray, values: np.ndarray, seeds: Seeds) -> WrongSlope | None:
-    """Move one element of an input after the other; return what is wrong with its gradient `values`, or None."""
-    flat, found = array.reshape(-1), values.reshape(-1)
+    """Move one number of an input after the other; return what is wrong with its gradient `values`, or None.
+
+    Both parts of complex numbers are moved: by PyTorch's convention, their slopes are the parts of the gradient.
+    """
+    flat, found = parts_of(array), parts_of(values)
     places = range(flat.size)
     if flat.size > _MOVED:
         places = np.random.default_rng(0).choice(flat.size, _MOVED, replace=False).tolist()
@@ -79,8 +84,10 @@ def wrong_slope(step: Step, array: np.ndarray, values: np.ndarray, seeds: Seeds)
         allowed += 2 * max(abs(closer[0] - low), abs(closer[1] - high))
         if low - allowed <= found[at] <= high + allowed:
             continue
-        place = ", ".join(map(str, map(int, np.unravel_index(at, array.shape))))
-        text = f"{f'[{place}]' if place else ''} is {found[at]:.9g}, but finite differences give {slope:.9g}"
+        of_each = flat.size // array.size
+        place = ", ".join(map(str, map(int, np.unravel_index(at // of_each, array.shape))))
+        part = "" if of_each == 1 else (".real", ".imag")[at % 2]
+        text = f"{f'[{place}]' if place else ''}{part} is {found[at]:.9g}, but finite differences give {slope:.9g}"
         return WrongSlope(text, float(found[at]))
     return None
 
@@ -91,7 +98,7 @@ def _value(step: Step, seeds: Seeds) -> tuple[float, float]:
     for output, seed in zip(run_compiled(step), seeds):
         if seed is not None:
             with np.errstate(all="ignore"):
-                terms = output.astype(np.float64) * seed
+                terms = parts_of(output.astype(seed.dtype, copy=False)) * parts_of(seed)
                 total, size = total + float(terms.sum()), size + float(np.abs(terms).sum())
     return total, size
 
@@ -146,7 +153,12 @@ def has_ties(step: Step) -> bool:
 
 
 def _moving(step: Step) -> list[np.ndarray]:
-    return [array for array in chain(*step.inputs) if array.dtype == F64]
+    return [parts_of(array) for array in chain(*step.inputs) if array.dtype in WIDE]
+
+
+def parts_of(array: np.ndarray) -> np.ndarray:
+    """Return the numbers of a contiguous array along one axis, both parts of complex ones, as a view."""
+    return array.reshape(-1).view(real(array.dtype))
 
 
 def _move(step: Step, values: _Arrays) -> None:

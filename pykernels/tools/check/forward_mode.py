@@ -12,7 +12,7 @@ from pykernels.define.tangent_plan import plan_tangent
 from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import run_compiled
 from pykernels.tools.check.findings import Skipped, Wrong
-from pykernels.tools.check.finite_differences import F64, TOLERANCE
+from pykernels.tools.check.finite_differences import TOLERANCE, WIDE
 from pykernels.tools.check.gradient import differentiable, in_float64
 from pykernels.tools.check.search import Subject, search
 from pykernels.tools.check.values import Kind
@@ -47,28 +47,35 @@ def _compare(forward: Step, along: Tangent) -> None:
     for at, argument, group in zip(along.outputs, along.step.op.outputs, along.step.outputs):
         for output, found in zip(forward.outputs[at], group):
             place = places[id(output)]
-            (low, high), (closer_low, closer_high) = ([side[place] for side in sides] for sides in slopes)
-            size = np.maximum(1, np.maximum(np.abs(found), np.abs(high)))
+            (low, high), (closer_low, closer_high) = ([_parts(side[place]) for side in sides] for sides in slopes)
+            parts = _parts(found)
+            size = np.maximum(1, np.maximum(np.abs(parts), np.abs(high)))
             with np.errstate(all="ignore"):
-                allowed = TOLERANCE * size + 4e-15 * np.abs(here[place]) / _STEPS[-1]
+                allowed = TOLERANCE * size + 4e-15 * np.abs(here[place])[..., None] / _STEPS[-1]
                 # For slopes that change within a step, and jumps.
                 allowed += 2 * np.maximum(np.abs(closer_low - low), np.abs(closer_high - high))
                 # At a kink, any slope between those of both sides is a derivative.
-                is_wrong = (found < np.minimum(low, high) - allowed) | (found > np.maximum(low, high) + allowed)
+                is_wrong = (parts < np.minimum(low, high) - allowed) | (parts > np.maximum(low, high) + allowed)
             is_wrong &= np.isfinite(low) & np.isfinite(high)
             if is_wrong.any():
                 index = tuple(map(int, np.argwhere(is_wrong)[0]))
-                shown = f"[{', '.join(map(str, index))}]" if index else ""
+                shown = f"[{', '.join(map(str, index[:-1]))}]" if index[:-1] else ""
+                part = (".real", ".imag")[index[-1]] if found.dtype.kind == "c" else ""
                 slope = (low[index] + high[index]) / 2
                 raise Wrong(
-                    f"{along.step.op.name}: {argument.name}{shown} is {found[index]:.9g}, but finite differences give "
-                    f"{slope:.9g}"
+                    f"{along.step.op.name}: {argument.name}{shown}{part} is {parts[index]:.9g}, but finite differences "
+                    f"give {slope:.9g}"
                 )
+
+
+def _parts(array: np.ndarray) -> np.ndarray:
+    """Return an array with one more axis, that of the parts of complex numbers."""
+    return np.stack((array.real, array.imag), axis=-1) if array.dtype.kind == "c" else array[..., None]
 
 
 def _slopes(step: Step, along: Tangent, here: list[np.ndarray], width: float) -> list[list[np.ndarray]]:
     """Return how fast each output changes along the tangents, before and after the inputs; NaN where it is refused."""
-    moving = [(a, t) for a, t in zip(chain(*step.inputs), chain(*along.seeds)) if a.dtype == F64]
+    moving = [(a, t) for a, t in zip(chain(*step.inputs), chain(*along.seeds)) if a.dtype in WIDE]
     before = [array.copy() for array, _ in moving]
     sides = []
     for distance in (-width, width):

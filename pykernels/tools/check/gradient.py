@@ -1,4 +1,4 @@
-"""Check gradients: compare them with finite differences in float64, and every other dtype with float64."""
+"""Check gradients: compare them with finite differences in double precision, and other dtypes with that."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from pykernels.base.dtypes import real
 from pykernels.base.errors import PykernelsError
 from pykernels.call.steps import Gradient, Step, forward_step, gradient
 from pykernels.frameworks.comparison import difference
@@ -15,8 +16,8 @@ from pykernels.load.samples import Sample
 from pykernels.tools.check.execution import move, rounding_errors, run_compiled, run_exact
 from pykernels.tools.check.findings import Skipped, Wrong
 from pykernels.tools.check.finite_differences import (
-    F64,
     TOLERANCE,
+    WIDE,
     Seeds,
     WrongSlope,
     has_ties,
@@ -28,7 +29,7 @@ from pykernels.tools.check.forms import Form
 from pykernels.tools.check.search import Subject, search, search_long
 from pykernels.tools.check.values import Kind
 
-# How much a gradient in another dtype may differ from the one in float64, by the bytes of a number.
+# How much a gradient in another dtype may differ from the one in double precision, by the bytes of a real number.
 _IN_DTYPE = {2: 5e-2, 4: 1e-3}
 # How many times the effect of a change in the inputs' last digits is allowed in addition.
 _MORE = 8
@@ -66,15 +67,15 @@ def described(beside: Counter[str]) -> str:
 
 
 def differentiable(subject: Subject) -> list[Form]:
-    """Return the forms whose first array has real numbers, if the op takes these in float64."""
-    forms = [form for form in subject.forms if form.dtype.kind == "f" and form.size]
-    if not any(_takes_float64(subject.module, form) for form in forms):
+    """Return the forms with floating-point or complex numbers, if the op takes these in double precision."""
+    forms = [form for form in subject.forms if form.dtype.kind in "fc" and form.size]
+    if not any(_takes_double(subject.module, form) for form in forms):
         raise Skipped("the definition does not take float64, in which finite differences are exact enough")
     return forms
 
 
-def _takes_float64(module: OpModule, form: Form) -> bool:
-    specs = [[t._replace(dtype=F64) if t.dtype and t.dtype.kind == "f" else t for t in group] for group in form.specs]
+def _takes_double(module: OpModule, form: Form) -> bool:
+    specs = [[t._replace(dtype=t.dtype and _double(t.dtype)) for t in group] for group in form.specs]
     try:
         module.forward.infer(specs, form.attributes)
     except PykernelsError:
@@ -83,13 +84,17 @@ def _takes_float64(module: OpModule, form: Form) -> bool:
 
 
 def in_float64(sample: Sample) -> Sample:
-    """Return the same call with floating-point numbers in float64."""
-    inputs = [[a.astype(F64) if a.dtype.kind == "f" else a.copy() for a in group] for group in sample.inputs]
+    """Return the same call with floating-point and complex numbers in double precision."""
+    inputs = [[a.astype(_double(a.dtype)) for a in group] for group in sample.inputs]
     return Sample(inputs, sample.attributes)
 
 
+def _double(dtype: np.dtype) -> np.dtype:
+    return np.result_type(dtype, np.float64) if dtype.kind in "fc" else dtype
+
+
 def compare(module: OpModule, step: Step, beside: Counter[str]) -> list[str]:
-    """Compare the gradient of a step in float64 with finite differences; raise `Wrong` if they differ.
+    """Compare the gradient of a step in double precision with finite differences; raise `Wrong` if they differ.
 
     Return the names of the inputs that have a gradient. At a tie or a kink, where several gradients are right, this
     moves the inputs aside, compares there, and counts it in `beside`.
@@ -115,8 +120,10 @@ def _compared(module: OpModule, step: Step) -> tuple[Seeds, list[str], WrongSlop
         if not any(seed is not None for seed in seeds):
             continue
         array = _input(step, name, index)
-        if array.dtype != F64 or values.shape != array.shape:
+        if array.dtype not in WIDE or values.shape != array.shape:
             continue
+        if values.dtype.kind != array.dtype.kind:
+            raise Wrong(f"{step.op.name}: the gradient of {name} is {values.dtype}, and the input is {array.dtype}")
         names.append(name)
         wrong = wrong_slope(step, array, values.copy(), seeds)
         if wrong:
@@ -140,7 +147,7 @@ class _EndOfNetwork:
         This raises `Wrong` if it is that of an output in other calls, but not in this one.
         """
         found = _gradients(module, step)
-        places = [place for place, values in found.bound.items() if _input(step, *place).dtype == values.dtype == F64]
+        places = [place for place, values in found.bound.items() if _input(step, *place).dtype == values.dtype in WIDE]
         if any(seed is not None for seed in _read_seeds(found)) or not places:
             return []
         gradients = {place: found.bound[place].copy() for place in places}
@@ -161,11 +168,11 @@ class _EndOfNetwork:
 
 
 def _compare_dtypes(module: OpModule, sample: Sample) -> None:
-    """Compare the gradient in the dtype of a call with that of the same numbers in float64.
+    """Compare the gradient in the dtype of a call with that of the same numbers in double precision.
 
     This raises `Wrong` if they differ by more than the precision of the dtype explains.
     """
-    if all(array.dtype == F64 or array.dtype.kind != "f" for array in chain(*sample.inputs)):
+    if all(array.dtype == _double(array.dtype) for array in chain(*sample.inputs)):
         return
     forward = forward_step(module, sample)
     narrow = _gradients(module, forward)
@@ -178,16 +185,16 @@ def _compare_dtypes(module: OpModule, sample: Sample) -> None:
     # Measure how much the last digit of each input matters.
     for name, index in exact:
         dtype = _input(forward, name, index).dtype
-        if dtype.kind == "f":
+        if dtype.kind in "fc":
             move(_input(step, name, index), dtype)
     _run(step, wide)
     for place, values in narrow.bound.items():
         wanted = exact[place]
-        if values.dtype.kind != "f" or wanted.shape != values.shape or not np.isfinite(wanted).all():
+        if values.dtype.kind not in "fc" or wanted.shape != values.shape or not np.isfinite(wanted).all():
             continue
         size = max(1.0, float(np.abs(wanted).max(initial=0)))
         moved = float(np.abs(wide.bound[place] - wanted).max(initial=0))
-        allowed = _IN_DTYPE.get(values.dtype.itemsize, TOLERANCE) * size + _MORE * moved
+        allowed = _IN_DTYPE.get(real(values.dtype).itemsize, TOLERANCE) * size + _MORE * moved
         # Another check reports overflow.
         wanted = np.where(np.isfinite(values), wanted, values).astype(values.dtype)
         problem = difference(f"the gradient of {place[0]}", values, wanted, allowed=allowed)
@@ -196,7 +203,7 @@ def _compare_dtypes(module: OpModule, sample: Sample) -> None:
             allowed += _MORE * _rounding(narrow, values)
             problem = difference(f"the gradient of {place[0]}", values, wanted, allowed=allowed)
         if problem:
-            raise Wrong(f"{step.op.name}: in {values.dtype}, {problem}, which float64 gives")
+            raise Wrong(f"{step.op.name}: in {values.dtype}, {problem}, which {_double(values.dtype)} gives")
 
 
 def _rounding(found: Gradient, values: np.ndarray) -> float:

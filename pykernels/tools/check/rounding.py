@@ -95,7 +95,10 @@ class _Inexact(np.ndarray):
         if array.dtype.kind not in "fc":
             return _plain(array)
         errors = self.real_.eps * self.rng_.uniform(-1, 1, array.shape)
-        return _plain(array) * (1 + errors.astype(array.real.dtype))
+        if array.dtype.kind == "c":
+            # The error of either part may be as large as the other part.
+            errors = errors + 1j * self.real_.eps * self.rng_.uniform(-1, 1, array.shape)
+        return _plain(array) * (1 + errors.astype(array.dtype))
 
     def like(self, result: Any) -> Any:
         """Return an array of this kind for the result of an operation on arrays of this kind."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import complex_ops
 import mxnet as mx
 import numpy as np
 import pytest
@@ -219,3 +220,10 @@ def test_a_definition_that_does_not_compile_is_reported_in_one_line(tmp_path: Pa
     pykernels.unload_ops("uncompiled")
     where = f"{folder}/uncompiled_cpp_def.cpp:1"
     assert str(raised.value).strip() == f"MXNetError: {where}: 'y' was not declared in this scope [PK200]"
+
+
+def test_complex_results_are_refused_by_name(tmp_path: Path) -> None:
+    polar = pykernels.load_ops(complex_ops.write_ops(tmp_path) / "polar")["polar"].api.polar
+    with pytest.raises(mx.MXNetError, match="op 'polar_forward': 'y' has dtype complex64, but MXNet has no tensors of"):
+        polar(mx.nd.ones(3), mx.nd.ones(3))
+    pykernels.unload_ops("polar")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import complex_ops
 import numpy as np
 import oneflow as flow
 import pytest
@@ -356,3 +357,12 @@ def test_an_op_that_has_been_declared_constant() -> None:
     indices, count = api("nms")(boxes, flow.tensor([0.5, 0.25]))
     assert not indices.requires_grad
     assert (indices.tolist(), count.tolist()) == ([0, -1], [1])
+
+
+def test_complex_results_are_refused_by_name(tmp_path: Path) -> None:
+    polar = pykernels.load_ops(complex_ops.write_ops(tmp_path) / "polar")["polar"].api.polar
+    with pytest.raises(
+        RuntimeError, match="op 'polar_forward': 'y' has dtype complex64, but OneFlow has no tensors of"
+    ):
+        polar(flow.ones(3), flow.ones(3))
+    pykernels.unload_ops("polar")

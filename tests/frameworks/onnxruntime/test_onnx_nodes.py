@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import complex_ops
 import numpy as np
 import onnx
 import onnxruntime
@@ -295,3 +296,12 @@ def test_bfloat16_is_computed_in_float32() -> None:
     (y,) = pykernels.onnx.session(model, quiet()).run(None, {"x": x})
     half = x.astype(bfloat16()).astype(np.float32)
     np.testing.assert_array_equal(y, pykernels.list_ops()["sigmoid"].api.sigmoid(half).astype(bfloat16()).astype("f4"))
+
+
+def test_complex_results_are_refused_by_name_and_other_ops_run(tmp_path: Path) -> None:
+    pykernels.load_ops(complex_ops.write_ops(tmp_path))
+    x = np.ones(3, np.float32)
+    np.testing.assert_array_equal(run("times", [x, x], ["float32"]), [x])
+    with pytest.raises(Exception, match="op 'polar': 'y' has dtype complex64, but ONNX Runtime has no tensors of"):
+        run("polar", [x, x], ["float32"])
+    pykernels.unload_ops(*complex_ops.OPS, "unnamed")

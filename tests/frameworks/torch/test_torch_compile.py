@@ -165,7 +165,7 @@ def test_what_a_definition_refuses_is_reported_while_compiling(ops: Any) -> None
 
 def test_unsupported_dtypes_are_reported_while_compiling(ops: Any) -> None:
     compiled = torch.compile(ops.sigmoid, fullgraph=True, backend="aot_eager")
-    with pytest.raises(RuntimeError, match=r"'x' has dtype complex64, but kernels compute with bfloat16, float16"):
+    with pytest.raises(RuntimeError, match="x must be floating point, but is complex64"):
         compiled(torch.randn(3, dtype=torch.complex64))
 
 
