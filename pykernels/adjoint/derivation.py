@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.adjoint.expressions import read
+from pykernels.adjoint.expressions import NO_COMPLEX, read
 from pykernels.adjoint.histories import Histories, keeping
-from pykernels.adjoint.nodes import LEFT, Graph, Node
+from pykernels.adjoint.nodes import LEFT, Graph, Node, is_complex
 from pykernels.adjoint.reading import read_function
 from pykernels.adjoint.reverse import gradients_of
 from pykernels.adjoint.writing import Written, write
@@ -171,6 +171,9 @@ def _derive(
     attributes = [
         graph.leaf("attribute", each, [call.attributes[each] for call in calls]) for each in calls[0].attributes
     ]
+    for leaf in arrays:
+        if leaf.name in gradients and any(map(is_complex, leaf.values)):
+            raise KernelError(f"{_place(function)}: {leaf.name} is complex, and {NO_COMPLEX}")
     known = inspect.signature(function).parameters
     passed = {leaf.name: leaf for leaf in attributes if leaf.name in known}
     if "outs" in known:

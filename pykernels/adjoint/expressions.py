@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pykernels.adjoint.moves import RULES
-from pykernels.adjoint.nodes import LIKE, Graph, Node, makes_array, placeholder
+from pykernels.adjoint.nodes import LIKE, Graph, Node, is_complex, makes_array, placeholder
 from pykernels.adjoint.recognition import recognised
 from pykernels.adjoint.rules import beside
 from pykernels.adjoint.simplify import simplified
@@ -25,6 +25,8 @@ from pykernels.kernel.read.ownership import is_users
 _COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 # Functions of Python that compare numbers, and the operations that they are.
 _OF_NUMBERS = {max: "maximum", min: "minimum"}
+#: Why complex numbers are refused, and what to do.
+NO_COMPLEX = "gradients are derived for real numbers alone; write this one by hand (docs/writing_an_op.md)"
 # Attributes of arrays that do not depend on the elements.
 _FACTS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes"})
 
@@ -83,7 +85,14 @@ class ExpressionReader:
         except Exception as error:
             raise self.refuse(tree, f"{ast.unparse(tree)} raises {type(error).__name__}: {error}") from None
         node.place = node.place or self._place(tree)
+        if any(operand.active for operand in operands):
+            self.require_real(tree, node.values)
         return node
+
+    def require_real(self, tree: ast.AST, values: Sequence[Any], name: str = "") -> None:
+        """Raise `KernelError` if the values of an expression that depends on the arguments are complex."""
+        if any(map(is_complex, values)):
+            raise self.refuse(tree, f"{name or ast.unparse(tree)} is complex, and {NO_COMPLEX}")
 
     def _name(self, tree: ast.Name) -> Node:
         if tree.id in self.names:

@@ -362,6 +362,8 @@ class _ReaderOfElements(Reader):
             code = compile(text, "<derivation>", "eval")
             values = [eval(code, {**self._graph.namespace, **state}) for state in self._states]
             active = name in self._active and any(map(is_floating, values))
+            if name in self._active:
+                self.require_real(tree, values)
             name = _BEFORE if text == self._own else text
             self.leaves[text] = self._graph.leaf("input", name, values, active=active)
         return self.leaves[text]

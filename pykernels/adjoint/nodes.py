@@ -224,6 +224,11 @@ def is_floating(value: Any) -> bool:
     return isinstance(value, (float, np.ndarray, np.floating)) and np.asarray(value).dtype.kind == "f"
 
 
+def is_complex(value: Any) -> bool:
+    """Whether a value is made of complex numbers."""
+    return isinstance(value, (complex, np.ndarray, np.complexfloating)) and np.asarray(value).dtype.kind == "c"
+
+
 def in_order(results: Sequence[Node]) -> list[Node]:
     """Return all nodes on which `results` depend, each after its operands, and `results` themselves."""
     seen: set[int] = set()

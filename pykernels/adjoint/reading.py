@@ -153,6 +153,8 @@ class Reader(ExpressionReader):
                 "a variable that its loops change in each turn changes its shape or dtype, or has elements of others",
             )
         for name, node in left.items():
+            if node.operands[0].active:
+                self.require_real(statements[0], node.values, name)
             node.name = name
             node.place = node.operands[0].place = self._place(statements[0])
             if name in block.changed & used and isinstance(node.values[0], np.ndarray):

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from pykernels.adjoint.derivation import Call, Derivative, derive_gradient, derive_tangent, with_unequal_lengths
+from pykernels.adjoint.expressions import NO_COMPLEX
+from pykernels.adjoint.nodes import is_complex
 from pykernels.adjoint.writing import Written
 from pykernels.base.errors import CallError, DefinitionError, KernelError
 from pykernels.define.definition import OpDef
@@ -135,6 +137,10 @@ def calls_of(module: OpModule) -> list[Call]:
     ):
         if names:
             raise KernelError(f"{path}: no gradient is derived for {what}: {', '.join(names)}; write backward by hand")
+    with contextlib.suppress(CallError):
+        given = samples(module, np.dtype(np.complex128), shapes={}, attributes={})
+        if any(map(is_complex, itertools.chain(*given[0].inputs))):
+            raise KernelError(f"{module.forward.file}: the op takes complex numbers, and {NO_COMPLEX}")
     found = samples(module, np.dtype(np.float64), shapes={}, attributes={})
     training = {IS_TRAIN: True} if IS_TRAIN in module.source.functions["forward"].keywords else {}
     calls = [_call(op, [array for (array,) in each.inputs], {**each.attributes, **training}) for each in found]

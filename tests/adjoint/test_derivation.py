@@ -372,6 +372,8 @@ REFUSED = {
     "x = np.maximum.accumulate(x)": "np.maximum.accumulate has no derived gradient",
     "x = x + np.stack([x[at] for at in range(3)])": "3: a comprehension over arrays has no derived gradient",
     "x = x.real": "3: the attribute real of an array has no derived gradient",
+    "x = x + np.real(1j * x)": "3: 1j * x is complex, and gradients are derived for real numbers alone; write this one",
+    "x = x + np.fft.fft(x).real": "3: np.fft.fft(x) is complex, and gradients are derived for real numbers alone",
     "x = np.reshape(x, 7)": "3: np.reshape(x, 7) raises ValueError: cannot reshape array of size 3 into shape",
     "x = undefined(x)": "3: undefined is not defined",
     "x = np.round(x)": "does not depend on x in a way that has a gradient",
@@ -388,6 +390,12 @@ def test_what_has_no_derived_gradient_is_refused_with_its_line(line: str) -> Non
         return
     with pytest.raises(KernelError, match=re.escape(REFUSED[line])):
         derive_gradient(function, ["x"], ["y"], [Call([array(3)], {})])
+
+
+def test_complex_arguments_are_refused() -> None:
+    function = defined("def forward(args):\n    x, z = args\n    return x * np.abs(z)\n")
+    with pytest.raises(KernelError, match="forward: z is complex, and gradients are derived for real numbers alone"):
+        derive_gradient(function, ["x", "z"], ["y"], [Call([array(3), array(3) * 1j], {})])
 
 
 # Each with its slope at 0: on one side of a kink, or of a function that is smooth there.

@@ -603,6 +603,11 @@ REFUSED = [
         "y, z = x.copy(), x.copy()\nfor i in range(20):\n    y[0], z[0] = z[0], y[0]",
         "5: an assignment to elements of variables that it reads has no derived gradient beside loops",
     ),
+    (
+        "z, y = np.zeros(5, complex), x.copy()\nfor i in range(5):\n    z[i] = x[i]\n    y[i] += z[i].real",
+        "4: z is complex, and gradients are derived for real numbers alone; write this one by hand",
+    ),
+    ("y = x.copy()\nfor i in range(5):\n    t = 1j * x[i]\n    y[i] = t.imag", "5: 1j * x[i] is complex, and"),
     ("y = x\nwhile True:\n    y = 2 * y", "4: a `while` has no derived gradient; write `for`"),
 ]
 

@@ -241,6 +241,16 @@ def test_what_is_written_by_hand_stays(op: Path, capsys: pytest.CaptureFixture[s
     assert "+# Derived from forward" in capsys.readouterr().out
 
 
+def test_ops_of_complex_numbers_are_refused(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = _texts(op)
+    for word in ("complex", "inexact"):
+        (op / "bell_cpp_def.cpp").write_text(before[1].replace("floating", word))
+        assert cli.main(["derive", str(op)]) == 1
+        message = "bell_cpp_def.cpp: the op takes complex numbers, and gradients are derived for real numbers alone"
+        assert message in capsys.readouterr().err
+    assert _texts(op)[0] == before[0]
+
+
 def test_the_gradient_of_loops_that_write_into_outs(op: Path) -> None:
     pytest.importorskip("hypothesis")
     kernel = op / "bell_py_kernel.py"
