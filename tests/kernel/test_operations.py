@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 import pykernels.kernel
+from pykernels.kernel.emit import complex_operations
 from pykernels.kernel.emit.vector_operations import EMITTERS
-from pykernels.kernel.expression.operations import OPERATIONS
+from pykernels.kernel.expression.operations import OF_COMPLEX, OPERATIONS
 
 FOLDER = Path(pykernels.kernel.__file__).parent
 #: The table, and those of the renderers: what an operation or a function of C becomes.
 TABLES = {"expression/operations.py", "expression/foldings.py", "expression/axes.py"}
-TABLES |= {f"emit/{name}.py" for name in ("vector_operations", "inline_math", "inline_tables")}
+TABLES |= {f"emit/{name}.py" for name in ("vector_operations", "complex_operations", "inline_math", "inline_tables")}
 NAMES = {
     name
     for row in OPERATIONS.values()
@@ -25,6 +26,7 @@ NAMES = {
 
 def test_every_operation_is_emitted() -> None:
     assert EMITTERS.keys() == OPERATIONS.keys()
+    assert complex_operations.EMITTERS.keys() == OF_COMPLEX - {"power"}
 
 
 def test_functions_of_c_exist() -> None:

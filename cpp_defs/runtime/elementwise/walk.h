@@ -101,6 +101,11 @@ void Gather(T* to, const T* from, const Walk& walk, int64_t at, int64_t n) {
   }
 }
 
+// A complex number of float64.
+struct Complex {
+  uint64_t parts[2];
+};
+
 void Gather(void* to, const void* from, int32_t item_size, const Walk& walk, int64_t at, int64_t n) {
   const auto gather = [&](auto item) {
     using T = decltype(item);
@@ -110,7 +115,8 @@ void Gather(void* to, const void* from, int32_t item_size, const Walk& walk, int
     case 1: return gather(uint8_t{});
     case 2: return gather(uint16_t{});
     case 4: return gather(uint32_t{});
-    default: return gather(uint64_t{});
+    case 8: return gather(uint64_t{});
+    default: return gather(Complex{});
   }
 }
 

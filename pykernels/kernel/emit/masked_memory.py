@@ -5,7 +5,7 @@ from __future__ import annotations
 import llvmlite.ir as ir
 import numpy as np
 
-from pykernels.base.dtypes import is_bfloat16
+from pykernels.base.dtypes import is_bfloat16, real
 from pykernels.kernel.emit import bfloat16
 from pykernels.kernel.emit.instructions import mangled
 from pykernels.kernel.emit.vector_writer import Writer, constant, storage_type
@@ -17,6 +17,9 @@ def load(
     w: Writer, builder: ir.IRBuilder, pointer: ir.Value, storage: np.dtype, mask: ir.Value | None = None
 ) -> ir.Value:
     """Load a vector and convert it to the type that it is computed in; without a mask, load all lanes."""
+    if storage.kind == "c":
+        assert mask is None, "elementwise kernels compute whole vectors"
+        return _load_parts(w, builder, pointer, real(storage))
     type_ = ir.VectorType(_transferred_as(storage), w.lanes)
     pointer = builder.bitcast(pointer, type_.as_pointer())
     if mask is None:
@@ -25,6 +28,18 @@ def load(
         operands = pointer, _I32(storage.itemsize), mask, _ones(storage, type_)
         value = builder.call(_masked(w, "load", type_, type_, operands), operands)
     return from_memory(builder, _bits(builder, value, storage_type(storage)), storage, w.lanes)
+
+
+def _load_parts(w: Writer, builder: ir.IRBuilder, pointer: ir.Value, part: np.dtype) -> tuple[ir.Value, ir.Value]:
+    """Load a vector of complex numbers, both parts of each in turn, as a vector of each part."""
+    type_ = ir.VectorType(storage_type(part), 2 * w.lanes)
+    both = builder.load(builder.bitcast(pointer, type_.as_pointer()), align=part.itemsize)
+    undefined, places = ir.Constant(type_, ir.Undefined), ir.VectorType(_I32, w.lanes)
+    first, second = (
+        builder.shuffle_vector(both, undefined, ir.Constant(places, [_I32(2 * at + side) for at in range(w.lanes)]))
+        for side in (0, 1)
+    )
+    return first, second
 
 
 def _ones(storage: np.dtype, type_: ir.VectorType) -> ir.Constant:
@@ -45,10 +60,15 @@ def store(
     streaming: bool = False,
 ) -> None:
     """Store a vector; if `streaming`, past the caches, to memory that is aligned for the vector."""
+    if storage.kind == "c":
+        assert mask is None, "elementwise kernels compute whole vectors"
+        lanes = [_I32(at + side) for at in range(w.lanes) for side in (0, w.lanes)]
+        value = builder.shuffle_vector(*value, ir.Constant(ir.VectorType(_I32, 2 * w.lanes), lanes))
+        storage = real(storage)
     value = _bits(builder, to_memory(builder, value, storage, w.lanes), _transferred_as(storage))
     pointer = builder.bitcast(pointer, value.type.as_pointer())
     if mask is None:
-        stored = builder.store(value, pointer, align=storage.itemsize * (w.lanes if streaming else 1))
+        stored = builder.store(value, pointer, align=storage.itemsize * (value.type.count if streaming else 1))
         if streaming:
             stored.set_metadata("nontemporal", w.module.add_metadata([_I32(1)]))
     else:

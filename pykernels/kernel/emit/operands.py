@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import llvmlite.ir as ir
 import numpy as np
 
-from pykernels.kernel.emit.vector_operations import EMITTERS
+from pykernels.kernel.emit import complex_operations, vector_operations
 from pykernels.kernel.emit.vector_writer import Writer, constant, convert, spread
 from pykernels.kernel.expression.array_nodes import Extent
 from pykernels.kernel.expression.nodes import Keyword, Node, Operation, dtype_of
@@ -51,7 +51,8 @@ class Operands:
         """Emit an operation on numbers, or on vectors where `elements` has some, by their nodes' order."""
         operands = self.of(builder, node, elements)
         self._writer.builder = builder
-        return EMITTERS[node.name](self._writer, node.dtype, *operands)
+        table = complex_operations if node.dtype.kind == "c" else vector_operations
+        return table.EMITTERS[node.name](self._writer, node.dtype, *operands)
 
     def of(
         self, builder: ir.IRBuilder, node: Operation, elements: Mapping[int, ir.Value] | None = None

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import llvmlite.ir as ir
 import numpy as np
 
-from pykernels.base.dtypes import is_bfloat16, seen_as
+from pykernels.base.dtypes import is_bfloat16, real, seen_as
 from pykernels.kernel.emit import inline_math, inline_tables, vector_math
 from pykernels.kernel.emit.instructions import Instructions
 from pykernels.kernel.emit.vector_math import InstructionSet
@@ -99,13 +99,19 @@ def lane_type(dtype: np.dtype) -> ir.Type:
 
 def storage_type(dtype: np.dtype) -> ir.Type:
     """Return the type of an element in memory."""
+    if dtype.kind == "c":
+        return ir.ArrayType(lane_type(real(dtype)), 2)
     if is_bfloat16(dtype):
         return ir.IntType(16)
     return ir.IntType(8) if dtype == np.bool_ else ir.HalfType() if dtype == np.float16 else lane_type(dtype)
 
 
 def convert(builder: ir.IRBuilder, value: ir.Value, old: np.dtype, new: np.dtype) -> ir.Value:
-    """Convert a value from one dtype to another, as NumPy casts."""
+    """Convert a value from one dtype to another, as NumPy casts. That of complex numbers is a pair of their parts."""
+    if new.kind == "c":
+        first, second = value if old.kind == "c" else (value, None)
+        part = convert(builder, first, real(old), real(new))
+        return part, number_like(part, 0) if second is None else convert(builder, second, real(old), real(new))
     from_type, to_type = lane_type(old), lane_type(new)
     if new == np.bool_ and old != np.bool_:
         zero = ir.Constant(value.type, 0)
@@ -138,6 +144,8 @@ def number_like(value: ir.Value, number: float) -> ir.Constant:
 
 def constant(number: Any, dtype: np.dtype, lanes: int) -> ir.Constant:
     """Return a known number as a constant of a dtype: in every lane of a vector, or as a scalar for 0 lanes."""
+    if dtype.kind == "c":
+        return tuple(constant(part, real(dtype), lanes) for part in (np.real(number), np.imag(number)))
     with np.errstate(all="ignore"):
         value = np.asarray(number).astype(np.float32 if dtype == np.float16 else dtype).item()
     type_ = lane_type(dtype)
@@ -146,6 +154,8 @@ def constant(number: Any, dtype: np.dtype, lanes: int) -> ir.Constant:
 
 def spread(builder: ir.IRBuilder, number: ir.Value, lanes: int) -> ir.Value:
     """Repeat a number in every lane of a vector."""
+    if isinstance(number, tuple):
+        return tuple(spread(builder, part, lanes) for part in number)
     undefined = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
     first = builder.insert_element(undefined, number, ir.IntType(32)(0))
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), lanes), 0))

@@ -160,6 +160,8 @@ def call_method(owner: Node, name: str, call: Call) -> Any:
         return convert(owner, np.ones(1, dtype), axes)
     if name == "clip":
         return call_function(np.clip, replace(call, positional=[owner, *positional]))
+    if name in ("conj", "conjugate") and not keywords:
+        return call_function(np.conjugate, replace(call, positional=[owner, *positional]))
     if name == "copy" and not positional and not keywords:
         return convert(owner, owner.sample, axes)
     if name in substitutes.METHODS:

@@ -30,7 +30,18 @@ def apply(function: Function, operands: Sequence[Any], axes: Axes) -> Any:
     if not any(isinstance(operand, Node) for operand in operands):
         return compute(function.function, operands)
     made = _operation_of(function, operands)
+    _require_plain(made, axes)
     return axes.once(made, function.name, made.dtype, *operands)
+
+
+def _require_plain(made: Operation, axes: Axes) -> None:
+    """Refuse operations of complex numbers that vectors do not compute."""
+    dtypes = list(map(dtype_of, made.operands))
+    if all(dtype.kind != "c" for dtype in (made.dtype, *dtypes)):
+        return
+    is_lost = made.name == "convert" and made.dtype.kind != "c"
+    if axes.has_ranks or is_lost or (made.name == "where" and dtypes[0].kind == "c"):
+        raise NotExpressible("it computes with complex numbers")
 
 
 def compute(function: Callable[..., Any], values: Sequence[Any]) -> Any:
@@ -52,7 +63,7 @@ def _operation_of(function: Function, operands: Sequence[Any]) -> Operation:
     if function.name == "clip":
         return _clip(*operands)
     for operand in operands:
-        if not isinstance(operand, (Node, bool, int, float, np.generic)):
+        if not isinstance(operand, (Node, bool, int, float, complex, np.generic)):
             raise NotExpressible(f"{type(operand).__name__} among numbers")
     compared = _compare_exactly(function, operands) if function.name in _COMPARING else None
     if compared is not None:
@@ -69,6 +80,7 @@ def convert(value: Node, sample: Any, axes: Axes) -> Node:
     """Convert a value to the type of the sample."""
     is_rounded = np.asarray(sample).dtype == np.float16 != dtype_of(value)
     made = operation(Function("to_half" if is_rounded else "convert", lambda _: sample), [value])
+    _require_plain(made, axes)
     return axes.once(made, "convert", made.dtype, value)
 
 
@@ -135,7 +147,7 @@ def _within(name: str, bound: Any, limits: np.iinfo) -> Any:
 
 def _as_products(power: Operation, base: Any, exponent: Any) -> Operation:
     """Return a power, as products if the exponent is a small whole number: much faster, and integers wrap alike."""
-    largest = _LARGEST_POWER if power.dtype.kind == "f" else _LARGEST_INTEGER_POWER
+    largest = _LARGEST_POWER if power.dtype.kind in "fc" else _LARGEST_INTEGER_POWER
     if not _is_number(exponent) or not 1 <= exponent <= largest or exponent != int(exponent):
         return power
     factor = operation(Function("convert", lambda _: power.sample), [base])

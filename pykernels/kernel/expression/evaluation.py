@@ -320,6 +320,8 @@ class Evaluation:
         if isinstance(owner, Node):
             if name == "dtype" and (is_array(owner) or self._axes.is_ranked(owner)):
                 return dtype_of(owner)
+            if name in operations.PARTS and is_array(owner):
+                return apply(operations.PARTS[name], [owner], self._axes)
             if self._axes.is_ranked(owner) and name in _ATTRIBUTES:
                 return _ATTRIBUTES[name](self._axes, owner)
             raise NotExpressible(f"the attribute {name!r} of an array")
@@ -382,15 +384,13 @@ def _shares(value: Any, node: Node) -> bool:
     """Whether a value is, or contains, an array that shares memory with `node`."""
     if isinstance(value, tuple):
         return any(_shares(member, node) for member in value)
-    return views.base_of(value) is views.base_of(node)
+    return views.owner_of(value) is views.owner_of(node)
 
 
 _DESCRIPTIONS: dict[type[ast.AST], str] = {
-    ast.For: "a loop",
-    ast.While: "a loop",
+    **dict.fromkeys((ast.For, ast.While), "a loop"),
+    **dict.fromkeys((ast.Slice, ast.Subscript), "an index"),
     ast.Raise: "an exception",
-    ast.Slice: "an index",
-    ast.Subscript: "an index",
 }
 
 

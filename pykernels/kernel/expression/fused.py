@@ -52,7 +52,7 @@ def recognise(kernel: KernelFunction, signature: Signature, *, separates_views: 
     where = kernel.place
     if not signature.has_ranks and len(signature.tensors) > _MAX_TENSORS:
         raise NotExpressible(f"it has more than {_MAX_TENSORS} tensors", where)
-    if any(tensor.dtype.kind == "c" for tensor in signature.tensors):
+    if signature.has_ranks and any(tensor.dtype.kind == "c" for tensor in signature.tensors):
         raise NotExpressible("it computes with complex numbers", where)
     axes, tensors = axes_of(signature, separates_views=separates_views)
     outputs = evaluate(kernel, signature, axes, tensors)

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pykernels.kernel.expression.operations import Function
+from pykernels.base.dtypes import real
+from pykernels.kernel.expression.operations import OF_COMPLEX, Function
 
 _numbers = itertools.count()
 #: The kinds of dtypes that expressions have, and their largest size in bytes.
@@ -80,7 +81,7 @@ class Operation(Node):
 
 
 #: A number that is known now.
-Number: TypeAlias = "bool | int | float | np.generic"
+Number: TypeAlias = "bool | int | float | complex | np.generic"
 Operand: TypeAlias = "Node | Number"
 
 
@@ -115,7 +116,11 @@ def operation(function: Function, operands: Sequence[Operand]) -> Operation:
         except Exception as error:
             raise NotExpressible(f"{type(error).__name__}: {error}") from error
     given = np.asarray(result)
-    if any(d.kind not in KINDS or d.itemsize > LARGEST for d in (dtype, given.dtype)) or given.ndim > 1:
+    of_complex = any(np.asarray(sample).dtype.kind == "c" for sample in (*samples, result))
+    if of_complex and (function.name not in OF_COMPLEX or not isinstance(result, np.ndarray)):
+        raise NotExpressible(f"{function.name} of complex numbers")
+    kinds = f"{KINDS}c" if of_complex else KINDS
+    if any(d.kind not in kinds or real(d).itemsize > LARGEST for d in (dtype, given.dtype)) or given.ndim > 1:
         raise NotExpressible(f"{function.name} gives {given.dtype}")
     # A sample of ones avoids special values, such as the zero that a difference of samples would be.
     if isinstance(result, np.ndarray):

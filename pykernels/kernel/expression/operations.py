@@ -159,7 +159,7 @@ OPERATIONS: Mapping[str, Properties] = {
             slopes=("b", "a"),
         ),
         _Row("negative", python=(ast.USub, operator.neg), loops=_OURS_FOR_INTEGERS, slopes=("-1",)),
-        _Row("positive", ("conjugate", "copy"), python=(ast.UAdd, operator.pos), slopes=("1",)),
+        _Row("positive", ("copy",), python=(ast.UAdd, operator.pos), slopes=("1",)),
         _Row(
             "divide",
             ("true_divide",),
@@ -191,7 +191,7 @@ OPERATIONS: Mapping[str, Properties] = {
             slopes=("b * a ** (b - 1)", "y * np.log(a)"),
         ),
         # Signs, extremes and choices.
-        _Row("absolute", ("abs", "fabs"), c="fabs", slopes=("np.sign(a)",)),
+        _Row("absolute", ("abs", "fabs"), c="fabs", computed_in=_in_its_own, slopes=("np.sign(a)",)),
         _Row("sign", loops=_OURS, slopes=("0",)),
         _Row("copysign", c="copysign", slopes=("np.sign(a) * np.copysign(1, b)", "0")),
         _Row("heaviside", slopes=("0", "if a == 0")),
@@ -201,6 +201,10 @@ OPERATIONS: Mapping[str, Properties] = {
         _Row("minimum", neutral=_highest, slopes=("if a <= b", "if b < a")),
         _Row("fmax", neutral=_nan_or(_lowest), slopes=("if a > b", "if b >= a")),
         _Row("fmin", neutral=_nan_or(_highest), slopes=("if a <= b", "if b < a")),
+        # Of complex numbers; real ones are their own conjugates.
+        _Row("conjugate", slopes=("1",)),
+        _Row("real", computed_in=_in_its_own, slopes=("1",)),
+        _Row("imag", computed_in=_in_its_own, slopes=("0",)),
         # To whole numbers.
         *(_Row(name, slopes=("0",)) for name in ("floor", "ceil", "trunc")),
         _Row("rint", ("round", "round_", "around"), slopes=("0",)),
@@ -289,6 +293,11 @@ def neutral_of(name: str, dtype: np.dtype) -> bool | int | float:
     return neutral(dtype)
 
 
+#: The operations that elementwise kernels have of complex numbers.
+OF_COMPLEX = {"add", "subtract", "multiply", "divide", "negative", "positive", "square", "power", "absolute", "exp"} | {
+    *("conjugate", "real", "imag", "equal", "not_equal", "isnan", "isinf", "isfinite", "where", "convert")
+}
+
 #: Python's operators, by their types in syntax trees.
 BINARY, UNARY, COMPARISONS = (
     {
@@ -299,6 +308,10 @@ BINARY, UNARY, COMPARISONS = (
     for kind in (ast.operator, ast.unaryop, ast.cmpop)
 )
 
+#: The parts of complex numbers, by the names of attributes.
+PARTS: Mapping[str, Function] = {
+    function.__name__: Function(function.__name__, function, _in_its_own) for function in (np.real, np.imag)
+}
 CHECK = Function("check", lambda place, is_inside, must_be: place)
 GATHER = Function("gather", lambda start, place: start)
 SCATTER = Function("scatter", lambda *operands: np.full(1, operands[-1]))
@@ -365,7 +378,7 @@ def _functions() -> Mapping[Any, Function]:
         for row in OPERATIONS.values()
         if hasattr(math, row.c)
     }
-    others = {np.clip: Function("clip", np.clip), builtins.abs: Function("absolute", operator.abs)}
+    others = {np.clip: Function("clip", np.clip), builtins.abs: Function("absolute", operator.abs, _in_its_own)}
     return {**functions_of("numpy"), **of_math, **others}
 
 

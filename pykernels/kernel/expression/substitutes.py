@@ -22,6 +22,11 @@ def _allclose(a: _Value, b: _Value, rtol: float = 1e-05, atol: float = 1e-08, eq
     return bool(np.all(np.isclose(a, b, rtol, atol, equal_nan)))
 
 
+def _angle(z: _Value, deg: bool = False) -> _Value:
+    angle = np.arctan2(np.imag(z), np.real(z))
+    return angle * (180 / np.pi) if deg else angle
+
+
 def _count_nonzero(a: _Value, axis: _Value = None, *, keepdims: bool = False) -> _Value:
     if axis is None:
         if keepdims:
@@ -178,6 +183,7 @@ def _triu(m: _Value, k: int = 0) -> _Value:
 
 _SUBSTITUTES: dict[Any, Callable[..., Any]] = {
     np.allclose: _allclose,
+    np.angle: _angle,
     np.count_nonzero: _count_nonzero,
     np.diff: _diff,
     np.ediff1d: _ediff1d,

@@ -11,7 +11,7 @@ from pykernels.kernel.expression import selection
 from pykernels.kernel.expression.array_nodes import Counted, Extent, Part, Reshaped, Sliced, View, require_known
 from pykernels.kernel.expression.axes import NUMBER, UNIT, Axes, Axis, Shape
 from pykernels.kernel.expression.lengths import FLOOR_DIVIDE, MULTIPLY, calculation
-from pykernels.kernel.expression.nodes import Input, Node, NotExpressible
+from pykernels.kernel.expression.nodes import Input, Node, NotExpressible, Operation
 from pykernels.kernel.expression.selection import view
 
 
@@ -19,6 +19,14 @@ def base_of(value: Any) -> Any:
     """Return the array behind a view; any other value is its own base."""
     while isinstance(value, (Reshaped, Sliced, View)):
         value = value.base if isinstance(value, Part) else value.operand
+    return value
+
+
+def owner_of(value: Any) -> Any:
+    """Return the array that has the elements of a value, behind views and behind parts of complex numbers."""
+    value = base_of(value)
+    while isinstance(value, Operation) and value.name in ("real", "imag"):
+        value = base_of(value.operands[0])
     return value
 
 

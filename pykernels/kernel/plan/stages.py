@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pykernels.base.dtypes import real
 from pykernels.kernel.expression.array_nodes import Extent, Reduction, operands_of
 from pykernels.kernel.expression.nodes import Node, Operation, dtype_of, in_order
 from pykernels.kernel.expression.operations import OPERATIONS, Cost
@@ -103,7 +104,7 @@ def widest(plan: Plan, stage: Stage) -> int:
         for node in nodes_of(stage)
         if node in plan.graph.classes
     ]
-    return max(4, *(dtype.itemsize for dtype in dtypes))
+    return max(4, *(real(dtype).itemsize for dtype in dtypes))
 
 
 def _operations_of(stage: Stage) -> list[Operation]:

@@ -116,7 +116,7 @@ def test_statements_are_elementwise(tmp_path: Path, body: str) -> None:
         ("return math.exp(x)", "math.exp takes numbers, not arrays"),
         ("return np.add(x, 1, out=x)", "a change in place of what has another name"),
         ("return np.add(x, 1, casting='no')", "a call of np.add with these arguments"),
-        ("return x.astype(np.complex64)", "gives complex64"),
+        ("return x.astype(np.complex64)", "it returns complex64 for an output of float32"),
         ("return x.astype(np.float64)", "returns float64 for an output of float32"),
         ("return x, x", "2 results for 1 outputs"),
         ("return alpha", "not an array that is computed from an input"),
