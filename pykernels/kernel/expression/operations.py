@@ -266,13 +266,7 @@ OPERATIONS: Mapping[str, Properties] = {
                 ("gammaln", "", ("scipy.special.digamma(a)",)),
             )
         ),
-        _Row(
-            "digamma",
-            ("psi",),
-            module="scipy.special",
-            cost=_HIGH,
-            slopes=("scipy.special.polygamma(1, a)",),
-        ),
+        _Row("digamma", ("psi",), module="scipy.special", cost=_HIGH, slopes=("scipy.special.polygamma(1, a)",)),
         # Conversions: to the dtype; of an integer, modulo the dtype's range; rounding float32 to float16.
         _Row("convert", module="", raises=_CONVERSION),
         *(_Row(name, module="") for name in ("wrap", "to_half")),
