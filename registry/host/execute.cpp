@@ -83,7 +83,8 @@ void FillFailedTargets(const Tensors& types, const std::vector<Target>& targets)
 
 void RunForward(const Specialization& forward, const std::vector<const void*>& inputs,
                 const std::vector<Target>& outputs, bool is_train) {
-  if (!AnyRequested(outputs)) return;
+  // An op without outputs runs for the inputs that it changes.
+  if (!outputs.empty() && !AnyRequested(outputs)) return;
   try {
     RunInto(forward, inputs, outputs, is_train);
   } catch (...) {

@@ -81,6 +81,8 @@ def traced(layout: Layout, kernel: KernelFunction, args: Sequence[Any], kwargs: 
     ------
     KernelError
         The kernel cannot be traced, or its results do not have the shapes of the definition.
+    RuntimeError
+        The definition refuses the call, or the kernel writes to an input.
     """
     import torch._numpy as tnp  # PyTorch imports it where it is needed, too
 
@@ -92,6 +94,11 @@ def traced(layout: Layout, kernel: KernelFunction, args: Sequence[Any], kwargs: 
     inputs = [[_wide(tensor, argument.mutable) for tensor in group] for argument, group in zip(op.inputs, call.inputs)]
     empty = iter(expected)
     outs = [[_wide(next(empty), False) for _ in range(count)] for count in call.counts]
+    unchanged = [
+        (argument.name, tensor, _value(tensor))
+        for argument, group in zip(op.inputs, inputs)
+        for tensor in (() if argument.mutable else group)
+    ]
     args, results = ([[tnp.ndarray(tensor) for tensor in group] for group in groups] for groups in (inputs, outs))
     try:
         found = substitution.run(
@@ -106,6 +113,12 @@ def traced(layout: Layout, kernel: KernelFunction, args: Sequence[Any], kwargs: 
         raise KernelError(
             f"{at}: PyTorch cannot trace the kernel: {why}. Write it with operations on whole arrays"
         ) from error
+    for name, tensor, value in unchanged:
+        if _value(tensor) is not value:
+            raise RuntimeError(
+                f"op '{op.name}': {kernel.where}: {kernel.name} writes to its input '{name}'. Inputs belong to the "
+                f"framework; write to a copy or to an output"
+            )
     for argument, originals, changed in zip(op.inputs, call.inputs, inputs):
         for original, copy in zip(originals, changed if argument.mutable else ()):
             original.copy_(copy)
@@ -116,6 +129,11 @@ def _wide(tensor: Any, is_changed: bool) -> Any:
     """Return a tensor in the dtype that kernels compute in; a copy if a kernel changes it, which may stop midway."""
     wide = tensor.float() if tensor.dtype in HALVES else tensor
     return wide.clone() if is_changed and wide is tensor else wide
+
+
+def _value(tensor: Any) -> Any:
+    """Return the object that holds the elements of a tensor in a functional graph; another one after a change."""
+    return tensor.from_functional() if isinstance(tensor, FunctionalTensor) else tensor
 
 
 def _own(results: Sequence[Any], expected: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:

@@ -249,6 +249,12 @@ def test_a_wrong_shape_is_refused_when_the_kernel_runs(fuse: Callable[..., Any])
             torch.compile(op, fullgraph=True, backend="aot_eager")(torch.randn(4))
 
 
+def test_inputs_are_not_written(fuse: Callable[..., Any]) -> None:
+    op = fuse("def forward(args):\n    (x,) = args\n    y = x.reshape(-1)\n    y[0] = 1\n    return x * 2\n")
+    with pytest.raises(RuntimeError, match=r"_py_kernel.py:1: forward writes to its input 'x'. Inputs belong to the"):
+        torch.compile(op, fullgraph=True, backend="aot_eager")(torch.randn(4))
+
+
 def test_loading_again(tmp_path: Path) -> None:
     kernel = f"def forward(args):\n    return args[0] * {{}}\n{BACKWARD}"
     folder = write_op(tmp_path, "loaded_again", kernel.format(2))

@@ -8,12 +8,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import write_op
 from process import python, run
 
 from pykernels.base import paths
 from pykernels.build import toolchain
 
 PROGRAM = Path(__file__).parent / "programs" / "call_ops.c"
+
+ADD_TO = """
+#include "oneflow/core/framework/framework.h"
+namespace oneflow {
+REGISTER_USER_OP("add_to_forward")
+    .Input("x", "floating[n]")
+    .Input("total", "floating[n]")
+    .SetInputArgModifyFn([](user_op::GetInputArgModifier get, const user_op::UserOpConfWrapper&) {
+      get("total", 0)->set_is_mutable(true);
+    });
+}  // namespace oneflow
+"""
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +93,21 @@ def test_ctypes_calls_it(library: Path) -> None:
     assert loaded.pykernels_softmax(*given, error, size) == 0, error.value
     e = np.exp(x - x.max(0))
     np.testing.assert_allclose(y, e / e.sum(0), rtol=2e-6)
+
+
+def test_an_op_without_outputs(tmp_path: Path) -> None:
+    """A library for ONNX Runtime refuses it."""
+    folder = write_op(tmp_path, "add_to", "def forward(args):\n    x, total = args\n    total += x\n")
+    (folder / "add_to_py_def.py").unlink()
+    (folder / "add_to_cpp_def.cpp").write_text(ADD_TO)
+    build = ("-m", "pykernels", "build", "add_to", "--dtype", "float32", "--shape", "x=3", "-o", "ops.so")
+    assert python(*build, "--c", cwd=tmp_path).returncode == 0
+    x, total = np.arange(3, dtype=np.float32), np.ones(3, np.float32)
+    given = [ctypes.byref(array(each)) for each in (x, total)]
+    assert ctypes.CDLL(str(tmp_path / "ops.so")).pykernels_add_to(*given, None, ctypes.c_size_t(0)) == 0
+    assert total.tolist() == [1, 2, 3]
+    done = python(*build, "--onnx", cwd=tmp_path)
+    assert done.returncode == 1 and "has no outputs, so ONNX Runtime cannot run it. Return what it" in done.stderr
 
 
 def test_the_header_does_not_take_the_place_of_the_library(tmp_path: Path) -> None:
