@@ -130,13 +130,13 @@ class _Inliner:
         if helper in functions:
             why = "it calls itself"
         elif any(isinstance(node, (ast.Return, ast.FunctionDef, ast.Lambda)) for node in nodes):
-            why = "it returns in the middle, or defines a function"
+            why = "it returns in the middle, or defines a function; write its statements in its place"
         elif not isinstance(statement, ast.Expr) and result is None:
             why = "it returns nothing"
         elif summed:
             why = f"`{summed[0]} += ...` changes its parameter; assign to {summed[0]}[:], or to another variable"
         elif others:
-            why = f"{others[0]} is another name, or a variable, where it is called"
+            why = f"{others[0]} stands for something else where it is called; write its statements there"
         if why:
             raise _refused(statement, helper, functions, why)
 

@@ -133,7 +133,8 @@ class Reader(ExpressionReader):
         try:
             plain = blocks.normalised(statements)
         except blocks.Unknown as unknown:
-            raise self.refuse(unknown.args[0], f"{unknown.args[1]} has no derived gradient beside loops") from None
+            why = f"{unknown.args[1]} has no derived gradient beside loops; assign to variables and their elements"
+            raise self.refuse(unknown.args[0], why) from None
         body = with_histories(plain, self._function, self._graph.histories, self.names, later)
         stored = syntax.stored(body)
         used = (stored | syntax.loaded(body)) & self.names.keys()

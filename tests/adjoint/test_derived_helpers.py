@@ -177,9 +177,9 @@ def test_derived_loops_with_helpers_are_compiled_loops(written: Any, tmp_path: P
 
 REFUSED = {
     "_twice(y[0])": "the call of _twice has no derived gradient: `row += ...` changes its parameter; assign to row[:]",
-    "_early(y[0])": "the call of _early has no derived gradient: it returns in the middle, or defines a function",
+    "_early(y[0])": "the call of _early has no derived gradient: it returns in the middle, or defines a function;",
     "_endless(y[0])": "the call of _endless has no derived gradient: it calls itself",
-    "_of_other_name(y[0])": "y is another name, or a variable, where it is called",
+    "_of_other_name(y[0])": "y stands for something else where it is called; write its statements there",
     "_add(y[0].reshape(4), 2.0, x[0])": (
         "the call of _add has no derived gradient: it assigns to elements of target, for which it must get a variable "
         "or a part of one, not y[0].reshape(4)"
