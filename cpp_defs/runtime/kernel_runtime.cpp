@@ -370,7 +370,7 @@ pk_integer pk_getrf_of(std::int64_t n, double* a, std::int64_t* pivots) {
   return info;
 }
 
-// Replaces the upper triangle of a symmetric matrix of float64, whose columns are contiguous, by its Cholesky factor, and
+// Replaces the upper triangle of a symmetric matrix of float64 with contiguous columns by its Cholesky factor, and
 // returns 0; another number if the matrix is not positive definite.
 pk_integer pk_potrf_of(std::int64_t n, double* a) {
   const pk_integer stride = AtLeastOne(n);

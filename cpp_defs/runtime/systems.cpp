@@ -1,5 +1,5 @@
-// Solves systems of linear equations, and computes determinants and Cholesky factors. LAPACK factors the matrices, as in
-// NumPy; the solutions follow from the factors row by row, for all right-hand sides at once.
+// Solves systems of linear equations, and computes determinants and Cholesky factors. LAPACK factors the matrices, as
+// in NumPy; the solutions follow from the factors row by row, for all right-hand sides at once.
 #include <algorithm>
 #include <climits>
 #include <cmath>

@@ -9,7 +9,6 @@ _CALLS = {
     "numpy.random:": "draw the numbers in the API file and pass them as an input",
     "numpy.fft:": "no faster form is known; call it once for a whole batch",
     "scipy.fft:": "no faster form is known; call it once for a whole batch",
-    "numpy.linalg:inv": "call it once for a whole batch, or np.linalg.solve for a product with the inverse",
     "numpy.linalg:": "call it once for a whole batch rather than in a loop",
     "scipy.linalg:": "call it once for a whole batch rather than in a loop",
     "numpy:squeeze": "name the axes: np.squeeze(x, axis=0), or x[0]",

@@ -328,6 +328,9 @@ PRODUCTS = """
         y[0] = x @ x[0]
         y[1] = x.T @ x[1]
         y[2, 0] = np.dot(x[0], x[1])
+        y[2, 1] = np.linalg.slogdet(x)[1]
+        y[2, 2] = np.linalg.inv(x)[0, 0]
+        y[2, 3] = np.linalg.cholesky(x @ x.T + np.eye(len(x)))[1, 0]
         y[3:] = (x.T @ x)[3:]
         return y
 
@@ -338,10 +341,13 @@ PRODUCTS = """
 
 
 @pytest.mark.parametrize("n", [4, 37])
-def test_products_of_vectors(products: Path, n: int) -> None:
+def test_products_of_vectors_and_factors(products: Path, n: int) -> None:
     for dtype, tolerance in (("float32", 1e-4), ("float64", 1e-12)):
         x = np.random.default_rng(0).normal(size=(n, n)).astype(dtype)
-        expected = np.concatenate([[x @ x[0], x.T @ x[1], np.eye(n)[0] * (x[0] @ x[1])], (x.T @ x)[3:]])
+        root = np.linalg.cholesky(x @ x.T + np.eye(n))
+        row = np.zeros(n)
+        row[:4] = x[0] @ x[1], np.linalg.slogdet(x)[1], np.linalg.inv(x)[0, 0], root[1, 0]
+        expected = np.concatenate([[x @ x[0], x.T @ x[1], row], (x.T @ x)[3:]])
         (y,) = run(products, one_node("leaky_relu", [x], [dtype]), [x])
         np.testing.assert_allclose(y, expected, rtol=tolerance, atol=tolerance)
 

@@ -28,10 +28,10 @@ LIBRARIES = "from scipy import ndimage, signal, special\nimport scipy.fft\n"
 CALLS = (
     "np.fft.rfft(f, axis=-1, norm='ortho')",
     "np.fft.fft(s.T[::-1, ::2], len(s)).real * 2",
-    "np.linalg.inv(s)",
+    "np.linalg.matrix_power(s, -1)",
     "np.linalg.qr(s)[0] @ np.linalg.qr(s)[1]",
     "np.linalg.eigh(s + s.T)[0]",
-    "np.linalg.det(s) * s",
+    "np.linalg.cond(s) * s",
     "np.linalg.lstsq(s[::-1, ::-1].T, s[:, :2], None)[0]",
     "scipy.fft.dct(f)",
     "signal.lfilter(f[0], (1.0, 0.5), f, axis=1)",
@@ -159,13 +159,13 @@ def test_a_helper_that_cannot_be_left_to_python(tmp_path: Path, body: str, call:
 
 
 def test_errors_are_those_of_the_function(tmp_path: Path) -> None:
-    built, _ = built_of(tmp_path, whole("np.linalg.inv(x) * 2"), [SQUARE], [SQUARE.copy()])
+    built, _ = built_of(tmp_path, whole("np.linalg.matrix_power(x, -1) * 2"), [SQUARE], [SQUARE.copy()])
     ones, y = np.ones((4, 4)), np.zeros((4, 4))
     for _ in range(2):
         text = f"op 'op_forward': {tmp_path}/op_py_kernel.py:6: forward raised LinAlgError: Singular matrix"
         assert run(built, [ones], [y]) == text
         assert run(built, [SQUARE], [y]) is None
-    np.testing.assert_allclose(y, np.linalg.inv(SQUARE) * 2)
+    np.testing.assert_allclose(y, np.linalg.matrix_power(SQUARE, -1) * 2)
 
 
 def test_large_results_are_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,9 +178,8 @@ def test_large_results_are_not_copied(tmp_path: Path, monkeypatch: pytest.Monkey
         return array
 
     monkeypatch.setattr(python_calls, "_in_memory", watched)
-    text = (
-        "def forward(args):\n    (x,) = args\n    y = np.linalg.inv(x)\n    y[0] += 1\n    return y + np.linalg.inv(y)"
-    )
+    body = "y = np.linalg.matrix_power(x, -1)\n    y[0] += 1\n    return y + np.linalg.matrix_power(y, -1)"
+    text = f"def forward(args):\n    (x,) = args\n    {body}"
     x, y = RNG.standard_normal((64, 64)), np.zeros((64, 64))
     built, _ = built_of(tmp_path, text, [x], [y])
     for _ in range(3):
@@ -205,10 +204,13 @@ def test_a_result_of_another_type_is_numpys(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        ("np.squeeze(x) + np.linalg.inv(x)", "the number of axes of its result depends on values or lengths"),
+        (
+            "np.squeeze(x) + np.linalg.matrix_power(x, -1)",
+            "the number of axes of its result depends on values or lengths",
+        ),
         ("np.emath.log(x)", "the dtype or the number of axes of its result depends on values or lengths"),
         ("np.rollaxis(x * 2, 1)", "returns a view of an array that may change"),
-        ("np.linalg.inv(x, x)", "raises TypeError in Python"),
+        ("np.linalg.pinv(x, x, x, x, x)", "raises TypeError in Python"),
         ("x * np.random.random()", "returns a float"),
     ],
 )
@@ -243,7 +245,7 @@ def test_attributes_are_compiled_in_before_a_call_is_left_to_python(tmp_path: Pa
 def test_what_is_compiled_can_be_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYKERNELS_REQUIRE_COMPILED", "0")
     require_compiled()
-    for expression in ("np.linalg.inv(x)", "np.squeeze(x)"):
+    for expression in ("np.linalg.matrix_power(x, -1)", "np.squeeze(x)"):
         with pytest.raises(BuildError, match=r"op_py_kernel\.py:6: np.*require_compiled forbids it \[PK500\]"):
             build(kernel_of(tmp_path, whole(expression)), [SQUARE], [SQUARE.copy()])
     built = build(kernel_of(tmp_path, whole("np.sort(x)")), [SQUARE], [SQUARE.copy()])
@@ -251,4 +253,4 @@ def test_what_is_compiled_can_be_required(tmp_path: Path, monkeypatch: pytest.Mo
     assert run(built, [SQUARE], [y]) is None
     np.testing.assert_array_equal(y, plain(built.function, [SQUARE], [y])[0])
     require_compiled(False)
-    built_of(tmp_path, whole("np.linalg.inv(x)"), [SQUARE], [SQUARE.copy()])
+    built_of(tmp_path, whole("np.linalg.matrix_power(x, -1)"), [SQUARE], [SQUARE.copy()])
