@@ -363,3 +363,18 @@ def _outer(read: Read, node: Node, g: Node) -> Terms:
         raise KernelError("np.outer has a derived gradient for arrays with one axis")
     yield a, read("g @ b", g=g, b=b)
     yield b, read("a @ g", g=g, a=a)
+
+
+@rule("inv", "a")
+def _inv(read: Read, node: Node, g: Node) -> Terms:
+    turned = read("np.swapaxes(y, -1, -2)", y=node)
+    yield node.arguments["a"], read("-(turned @ g @ turned)", g=g, turned=turned)
+
+
+@rule("det", "a")
+def _det(read: Read, node: Node, g: Node) -> Terms:
+    """Multiply by the inverse, so that a singular matrix is an error."""
+    a, each = node.arguments["a"], read("g * y", g=g, y=node)
+    if min(a.ndims) > 2:
+        each = read("each[..., None, None]", each=each)
+    yield a, read("each * np.swapaxes(np.linalg.inv(a), -1, -2)", each=each, a=a)

@@ -61,6 +61,8 @@ EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
     "norm inf": ("x * np.linalg.norm(x * w, np.inf, axis=1, keepdims=True)", [array(3, 4), array(4)]),
     "norm of a vector": ("np.linalg.norm(x, 2) * np.linalg.norm(x, ord=1) * x", [array(4)]),
     "norm": ("x / np.linalg.norm(x, axis=-1, keepdims=True)", [array(3, 4)]),
+    "inv": ("np.linalg.inv(x + 3 * np.eye(3)) * w", [array(2, 3, 3), array(3)]),
+    "det": ("np.linalg.det(x + 3 * np.eye(3)) * np.linalg.det(x[0] * w)", [array(2, 3, 3), array(3)]),
     "clip": ("np.clip(x, 0.3, 0.6) * x + np.clip(x, None, 0.5)", [array(3, 4)]),
     "matmul": ("(x @ w) ** 2", [array(3, 4), array(4, 2)]),
     "matmul batch": ("np.matmul(x, w) ** 2", [array(2, 3, 4), array(2, 4, 2)]),
