@@ -68,6 +68,7 @@ def test_complex_numbers(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
     with pytest.raises(CallError, match="'x' has dtype complex.*, and the definition does not name complex dtypes"):
         ops["unnamed"].api.unnamed(np.ones(2, complex))
+    pykernels.unload_ops(*ops)
 
 
 def test_more_shapes_than_are_remembered(tanh: Callable[..., np.ndarray]) -> None:
