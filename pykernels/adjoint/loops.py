@@ -33,6 +33,7 @@ from pykernels.adjoint.syntax import (
     stored,
     target_of,
     value_of,
+    with_shape_of,
 )
 from pykernels.adjoint.terms import GRADIENT, adding, assigning, gradient_of, is_gradient, may_be_a_view, without_zeros
 from pykernels.adjoint.verification import verify
@@ -83,6 +84,8 @@ class _Adjoint:
     def block(self) -> tuple[Block, list[Node]]:
         """Return the adjoint block, and its operands."""
         body = without_zeros(self._backwards(self._of.statements, set(), self._top))
+        for name in self._slopes:
+            body = with_shape_of(body, name, f"{name}{GRADIENT}")
         used = stored(body) | loaded(body)
         inputs: dict[str, Node] = {}
         values = {**dict(zip(self._of.reads, self._node.operands)), **self._graph.left(self._node)}

@@ -204,6 +204,16 @@ def _unpacked(group: Sequence[ast.stmt]) -> ast.stmt | None:
     return ast.Assign([ast.Tuple(targets, ast.Store())], first.value.value) if len(wholes) == 1 else None
 
 
+def with_shape_of(statements: Sequence[ast.stmt], name: str, other: str) -> list[ast.stmt]:
+    """Return statements that ask another variable for the shape of one; the statements if they need its elements."""
+    trees = [node for statement in statements for node in ast.walk(statement)]
+    asked = [node for node in trees if isinstance(node, ast.Attribute) and node.attr in ("shape", "size", "ndim")]
+    uses = [node for node in trees if isinstance(node, ast.Name) and node.id == name]
+    if not uses or len(uses) > sum(base_of(node.value) == name for node in asked):
+        return list(statements)
+    return [renamed(statement, {name: ast.Name(other, ast.Load())}) for statement in statements]
+
+
 def shifted(tree: ast.expr, number: int) -> ast.expr:
     """Return the expression of an integer, plus a number."""
     known = _integer(tree)

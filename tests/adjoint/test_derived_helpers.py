@@ -142,13 +142,13 @@ def test_code_is_as_a_person_writes_it(written: Any) -> None:
         source
         == """\
 def backward(args):
-    x, w, y, dy = args
+    x, w, dy = args
     dx = np.zeros_like(x)
     dw = np.zeros_like(w)
     for i in range(len(x)):
         weight = w[i] * 2
         dweight = 0.0
-        for i2 in range(y[i].size):
+        for i2 in range(dy[i].size):
             dweight += dy[i][i2] * x[i][i2]
             dx[i][i2] += dy[i][i2] * weight
         dw[i] += 2 * dweight
