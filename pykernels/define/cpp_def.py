@@ -28,9 +28,8 @@ _FLAGS = ("-Og", "-w", "-fvisibility-inlines-hidden", "-ffunction-sections")
 _LINKED = (*_FLAGS, "-s", "-Wl,-Bsymbolic", "-Wl,--gc-sections")
 # What a definition asks for or compares with if it looks at data types so that it may take complex ones.
 _COMPLEX = re.compile(r"\b(kComplex64|kComplex128|IsComplexDataType)\b")
-# The code that all definitions share, which is compiled once, to two objects at the same time; its parts lie apart.
-_SHARED = [paths.CPP_DEFS / "runtime" / f"definition_{part}.cpp" for part in ("boundary", "language")]
-_SHARED_PARTS = paths.CPP_DEFS / "runtime" / "definition"
+# The code that all definitions share, which is compiled once, to an object; its parts lie in a folder of that name.
+_SHARED = paths.CPP_DEFS / "runtime" / "definition.cpp"
 # What a definition that only declares is a copy of.
 _DECLARED = paths.CPP_DEFS / "runtime" / "declared.cpp"
 _INCLUDE = [paths.CPP_DEFS / "include"]
@@ -85,7 +84,7 @@ def _compile(path: Path) -> Path:
             kind="definitions",
             flags=(*_LINKED, *_complex_flags(path)),
             include=_INCLUDE,
-            objects=[functools.partial(_build_object, source) for source in _SHARED],
+            objects=[functools.partial(_build_object, _SHARED)],
             key=_shared_key(),
             is_movable=True,
             shows_progress=False,
@@ -107,7 +106,7 @@ def _build_object(source: Path, *flags: str) -> Path:
 
 
 def _shared_key() -> list[str]:
-    return [*(source.read_text() for source in _SHARED), toolchain.headers(_SHARED_PARTS)]
+    return [_SHARED.read_text(), toolchain.headers(_SHARED.with_suffix(""))]
 
 
 def definition_parts(path: Path) -> list[str | bytes]:
@@ -119,7 +118,7 @@ def compile_objects(path: Path) -> list[Path]:
     """Compile the C++ definition at `path`, which `load_cpp_def` has accepted, to relocatable objects in the cache."""
     # With this flag, all symbols can become local, so that one library can contain several definitions.
     flag = "-fno-gnu-unique"
-    return toolchain.in_parallel([functools.partial(_build_object, source, flag) for source in (path, *_SHARED)])
+    return toolchain.in_parallel([functools.partial(_build_object, source, flag) for source in (path, _SHARED)])
 
 
 def _complex_flags(path: Path) -> list[str]:

@@ -1,4 +1,6 @@
-/* The bodies of the language's headers, which only declare, linked into every definition. */
+/* What all definitions share: the C boundary, and the bodies of the language's headers, which only declare. It is
+ * compiled once and linked into every definition. */
+#include "definition/boundary.h"
 #include "definition/contexts.h"
 #include "definition/data_type.h"
 #include "definition/declared.h"
