@@ -37,7 +37,7 @@ def find(*paths_given: str | Path) -> Iterator[Path]:
                 is_file = place.is_file()
                 raise LoadError(f"{place} is a file, not a folder" if is_file else f"folder {place} does not exist")
             continue
-        folders = [place] if _is_op_folder(place) else sorted(f for f in place.iterdir() if _is_op_folder(f))
+        folders = [place] if is_op_folder(place) else sorted(f for f in place.iterdir() if is_op_folder(f))
         if paths_given and not folders:
             raise LoadError(
                 f"{place} contains no op folder: none of its folders has a file <folder>{CPP_DEF}, <folder>{PY_DEF}, "
@@ -50,7 +50,8 @@ def find(*paths_given: str | Path) -> Iterator[Path]:
                 yield resolved
 
 
-def _is_op_folder(path: Path) -> bool:
+def is_op_folder(path: Path) -> bool:
+    """Whether a path is a folder with at least one of an op's files."""
     # One of the four files is enough, so that an incomplete folder is reported, not skipped.
     return any((path / f"{path.name}{part}").is_file() for part in (CPP_DEF, PY_DEF, PY_KERNEL, PY_API))
 

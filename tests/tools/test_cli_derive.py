@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -297,3 +298,13 @@ def test_a_definition_that_plans_its_gradient_in_functions_stays(op: Path, capsy
     assert "only a definition with tensor types is written; let this one plan the gradient y, dy -> dx" in (
         capsys.readouterr().err
     )
+
+
+def test_a_name_that_is_a_folder_here_as_well_changes_no_op(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(OPS / "tanh", "tanh")
+    for found in ("tanh", "./tanh"):
+        assert cli.main(["derive", found, "--diff"]) == (1 if found == "tanh" else 0)
+    assert f"'tanh' is the op in {OPS / 'tanh'} and a folder here: write ./tanh, or the path" in capsys.readouterr().err

@@ -100,12 +100,14 @@ def dtype(text: str) -> np.dtype:
 def find_folders(given: Sequence[str]) -> list[Path]:
     """Return the folders of the ops with these names or in these folders, or of all that `load_ops` would load.
 
-    This raises `LoadError` for an unknown name or folder.
+    This raises `LoadError` for an unknown name or folder, and for what is a name and a folder.
     """
     known = {folder.name: folder for folder in op_folders.find()} if any(map(str.isidentifier, given)) else {}
     folders = [] if given else list(op_folders.find())
     for each in given:
         if each in known:
+            if op_folders.is_op_folder(Path(each)) and not known[each].samefile(each):
+                raise LoadError(f"{each!r} is the op in {known[each]} and a folder here: write ./{each}, or the path")
             folders.append(known[each])
             continue
         try:
