@@ -158,12 +158,11 @@ def cholesky(a: Any, upper: Any = False) -> Any:
 
     def compute(a: Any) -> Any:
         _check_square(a)
-        made, n = arranged(as_a(a), order), a.shape[-1]
-        made = _copied(made, a.shape)
+        made, n = _copied(arranged(as_a(a), order), a.shape), a.shape[-1]
         is_indefinite = np.zeros(1, np.bool_)
         call_runtime("pk_cholesky", made, is_indefinite, made.size // max(n * n, 1), n)
         if is_indefinite[0]:
             raise ValueError("a matrix that is not positive definite")
-        return finish(arranged(made, order))
+        return arranged(finish(made), order)
 
     return compute

@@ -67,8 +67,10 @@ def test_integers_and_both_results_of_slogdet(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 has neither")
 def test_names_and_upper_factors(tmp_path: Path) -> None:
-    body = "r = np.linalg.slogdet(x)\n    return r.logabsdet * r.sign, np.linalg.cholesky(x, upper=True)"
-    check(tmp_path, body, (definite(4, 3) + np.tril(RNG.standard_normal((4, 4)), -1),))
+    uppers = "np.linalg.cholesky(x, upper=True), np.linalg.cholesky(y, upper=True)"
+    body = f"r = np.linalg.slogdet(x)\n    return r.logabsdet * r.sign, {uppers}"
+    x = definite(4, 3) + np.tril(RNG.standard_normal((4, 4)), -1)
+    check(tmp_path, body, (x, x[0].astype(np.float32)))
 
 
 @pytest.mark.parametrize(
