@@ -99,6 +99,16 @@ def sample(
     raise CallError(f"{refused}. {_hint(module, given)}") from refused
 
 
+def usual_sample(module: OpModule, elements: int) -> Sample:
+    """Return arguments in float32, or in complex64 if the op takes no real numbers; otherwise like `sample`."""
+    try:
+        return sample(module, elements, np.dtype(np.float32))
+    except CallError:
+        with contextlib.suppress(CallError):
+            return sample(module, elements, np.dtype(np.complex64))
+        raise
+
+
 def samples(
     module: OpModule, dtype: np.dtype, *, shapes: Mapping[str, tuple[int, ...]], attributes: Mapping[str, Any]
 ) -> list[Sample]:

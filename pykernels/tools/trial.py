@@ -10,14 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 import pykernels.compat.mxnet  # noqa: F401  (lets MXNet be imported with any NumPy)
 from pykernels.base.errors import PykernelsError, PykernelsWarning
 from pykernels.base.frameworks import FRAMEWORKS
 from pykernels.frameworks.installed import Installed, find_installed
 from pykernels.load.discovery import load_ops
-from pykernels.load.samples import sample
+from pykernels.load.samples import usual_sample
 from pykernels.tools.check.cases import forward_case, judge
 from pykernels.tools.process import ModuleProcess, sending
 
@@ -69,7 +67,7 @@ def _run(framework: str, folder: Path) -> str:
         return f"importing it fails: {type(error).__name__}: {error}"
     (module,) = load_ops(folder).values()
     try:
-        case = forward_case(module, sample(module, _ELEMENTS, np.dtype(np.float32)))
+        case = forward_case(module, usual_sample(module, _ELEMENTS))
         way, *_ = FRAMEWORKS[framework].module("check").ways(case).values()
     except PykernelsError as error:
         return str(error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import complex_ops
 import pytest
 from process import CHECKOUT, python
 
@@ -80,3 +81,9 @@ def test_errors_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "gain_cpp_def.cpp:1:" in capsys.readouterr().err
     assert cli.main(["describe", "nothing"]) == 1
     assert "op 'nothing' does not exist" in capsys.readouterr().err
+
+
+def test_an_op_of_complex_numbers_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    message = described(capsys, complex_ops.write_ops(tmp_path) / "size")
+    assert "example x complex64[64] -> y float32[64]" in message
+    assert "dtypes complex64, complex128" in message

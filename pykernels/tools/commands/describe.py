@@ -8,15 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pykernels.base import dtypes, paths
 from pykernels.base.errors import CallError, DefinitionError, PykernelsError
 from pykernels.define.definition import NOT_KNOWN_YET, OpDef
 from pykernels.define.gradient_plan import GradientPlan
 from pykernels.define.instance import TensorSpec, described, specs_of
 from pykernels.load.module import OpModule
-from pykernels.load.samples import Sample, sample
+from pykernels.load.samples import Sample, usual_sample
 from pykernels.tools.commands import arguments
 from pykernels.tools.commands.output import for_each
 
@@ -66,7 +64,7 @@ def _parts(module: OpModule) -> Iterator[tuple[str, str]]:
     op = module.forward
     yield "schema", op.schema()
     try:
-        given = sample(module, _ELEMENTS, np.dtype(np.float32))
+        given = usual_sample(module, _ELEMENTS)
     except CallError as error:
         yield "example", f"none: {error}"
         given = None

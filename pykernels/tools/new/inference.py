@@ -87,15 +87,16 @@ def example_value(attribute: Attribute) -> Any:
 def _drawn(tensor: Tensor, shape: Sequence[int], seed: int) -> np.ndarray:
     """Return an array for an input: positive numbers, or integers that are positions on any axis."""
     rng = np.random.default_rng(seed)
-    array: np.ndarray
+    array: Any
     if tensor.dtype == "bool":
         array = rng.random(shape) < 0.5
     elif tensor.dtype.startswith(("int", "uint")):
         array = rng.integers(0, 2, shape).astype(np.int64 if tensor.dtype == "integer" else tensor.dtype)
     else:
         array = rng.uniform(0.5, 2, shape)
-    array.flags.writeable = False  # as the inputs of kernels
-    return array
+    drawn = np.asarray(array)
+    drawn.flags.writeable = False  # as the inputs of kernels
+    return drawn
 
 
 class _Trial:

@@ -23,7 +23,7 @@ def test_products_with_the_transpose_and_factors(tmp_path: Path) -> None:
     addresses = (ctypes.c_void_p * len(blas._NAMES)).in_dll(ctypes.CDLL(str(library)), "table")
     functions = {
         name: ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(addresses[blas._NAMES.index(name)])
-        for name, count in (("dsyrk", 10), ("dgetrf", 6), ("dpotrf", 5))
+        for name, count in (("dsyrk", 10), ("dgetrf", 6), ("dpotrf", 5), ("zgemm", 13))
     }
     a, product = RNG.standard_normal((5, 3)), np.zeros((5, 5))
     one, zero, n, k = (
@@ -31,6 +31,11 @@ def test_products_with_the_transpose_and_factors(tmp_path: Path) -> None:
     )
     functions["dsyrk"](b"u", b"t", n, k, one, a.ctypes.data, k, zero, product.ctypes.data, n)
     np.testing.assert_allclose(np.tril(product), np.tril(a @ a.T))
+    left, right = (RNG.standard_normal((2, 5)) + 1j * RNG.standard_normal((2, 5)) for _ in range(2))
+    made, factors, two = np.zeros((2, 2), complex), np.array([3, 0], complex), ctypes.byref(ctypes.c_int64(2))
+    whole, nothing, data = factors.ctypes.data, factors.ctypes.data + 16, (each.ctypes.data for each in (left, right))
+    functions["zgemm"](b"c", b"n", two, two, n, whole, next(data), n, next(data), n, nothing, made.ctypes.data, two)
+    np.testing.assert_allclose(made.T, 3 * left.conj() @ right.T)
     for matrix, singular in ((RNG.standard_normal((5, 5)), 0), (np.ones((5, 5)), 2)):
         factors, pivots, info = matrix.T.copy(), np.zeros(5, np.int64), ctypes.c_int64(-1)
         functions["dgetrf"](n, n, factors.ctypes.data, n, pivots.ctypes.data, ctypes.byref(info))
