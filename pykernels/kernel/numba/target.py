@@ -114,7 +114,9 @@ class _TypingContext(typing.Context):  # type: ignore[misc]
 
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
-            super().refresh()
+            # For another target, numba would pass over our declarations, once and for all.
+            with target_override(_NAME):
+                super().refresh()
             self._known = _count_declarations(self)
 
     def resolve_value_type(self, value: Any) -> Any:
