@@ -285,6 +285,7 @@ def test_reloaded_ops_are_those_of_later_sessions(load: Load, tmp_path: Path) ->
     assert [each.run(None, {"x0": np.ones(1)})[0].tolist() for each in (before, after)] == [[3], [31]]
 
 
+@pytest.mark.usefixtures("shipped")
 def test_bfloat16_is_computed_in_float32() -> None:
     nodes = [
         helper.make_node("Cast", ["x"], ["half"], to=onnx.TensorProto.BFLOAT16),
