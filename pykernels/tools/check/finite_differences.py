@@ -98,7 +98,8 @@ def _value(step: Step, seeds: Seeds) -> tuple[float, float]:
     for output, seed in zip(run_compiled(step), seeds):
         if seed is not None:
             with np.errstate(all="ignore"):
-                terms = parts_of(output.astype(seed.dtype, copy=False)) * parts_of(seed)
+                wide = np.result_type(seed.dtype, np.float64)
+                terms = parts_of(output.astype(wide)) * parts_of(seed.astype(wide))
                 total, size = total + float(terms.sum()), size + float(np.abs(terms).sum())
     return total, size
 
