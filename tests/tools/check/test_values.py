@@ -265,6 +265,7 @@ def backward(args, *, scale):
 """
 
 
+@pytest.mark.thorough
 def test_rounding_errors_that_grow_from_turn_to_turn_are_no_difference(tmp_path: Path) -> None:
     folder = plant(tmp_path, kernel=CHAOS)
     assert_passes(folder, "compiled")

@@ -53,6 +53,7 @@ def test_the_files_of_the_guide(place: Path, folder: Path) -> None:
     assert re.search(SPEED, done.stdout)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", [NEW, OLD], ids=["1.1 and newer", "1.0"])
 def test_both_spellings_of_shape_files(poprt: Run, place: Path, text: str) -> None:
     (place / "custom_shape_inference.py").write_text(text)
