@@ -22,7 +22,7 @@ def test_mxnet_call(tmp_path: Path) -> None:
 def test_mxnet_classes(tmp_path: Path) -> None:
     done = python(CHECKOUT / "benchmarks" / "mxnet_classes.py", "--passes", "20", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for shown in ("10 times 2 passes", "Double", "Sigmoid", "in flight", "one at a time", "÷ MXNet"):
+    for shown in ("10 times 2 passes", "Double", "PythonSigmoid", "in flight", "one at a time", "÷ MXNet"):
         assert shown in done.stdout
 
 
