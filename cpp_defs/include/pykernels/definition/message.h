@@ -43,7 +43,7 @@ template<typename T>
 struct HasToString<T, std::void_t<decltype(std::declval<std::string&>() = std::declval<const T&>().ToString())>>
     : std::true_type {};
 
-// <ostream> takes longer to compile than most definitions. A type with an operator<< of its own needs only its name.
+// <ostream> takes longer to compile than these headers. An operator<< of the type itself needs only the name.
 template<typename T, typename = void>
 struct IsPrintable : std::false_type {};
 template<typename T>
