@@ -115,10 +115,11 @@ def traced(layout: Layout, kernel: KernelFunction, args: Sequence[Any], kwargs: 
         ) from error
     for name, tensor, value in unchanged:
         if _value(tensor) is not value:
-            raise RuntimeError(
+            refusal = KernelError(
                 f"op '{op.name}': {kernel.where}: {kernel.name} writes to its input '{name}'. Inputs belong to the "
                 f"framework; write to a copy or to an output"
             )
+            raise RuntimeError(str(refusal))
     for argument, originals, changed in zip(op.inputs, call.inputs, inputs):
         for original, copy in zip(originals, changed if argument.mutable else ()):
             original.copy_(copy)
