@@ -16,7 +16,7 @@ FIND_NEWEST = for minor in 15 14 13 12 11 10; do \
 	echo "$$python" && exit; done; done
 
 TESTS_TORCH := $(addprefix tests/frameworks/,torch jax test_together.py) tests/vendors/neuron \
-	tests/call/test_builder.py tests/load/test_loader.py \
+	$(addprefix tests/call/test_,builder.py no_outputs.py) tests/load/test_loader.py \
 	tests/docs/test_docstring_examples.py tests/docs/test_documentation.py \
 	$(addprefix tests/tools/,test_cli_doctor.py ship/test_shipped_registrars.py) \
 	tests/kernel/test_campaign.py::test_kernels_by_chance_in_frameworks
