@@ -24,8 +24,9 @@ THEIRS: dict[str, Callable[..., Any]] = {
 
 @pytest.fixture(scope="module")
 def ops(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, pykernels.OpModule]]:
-    yield pykernels.load_ops(complex_ops.write_ops(tmp_path_factory.mktemp("complex")))
-    pykernels.unload_ops()
+    loaded = pykernels.load_ops(complex_ops.write_ops(tmp_path_factory.mktemp("complex")))
+    yield loaded
+    pykernels.unload_ops(*loaded)
 
 
 @pytest.mark.parametrize("name", THEIRS)

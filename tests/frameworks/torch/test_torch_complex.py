@@ -56,9 +56,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         ("py_api.py", complex_ops.API.format(name="spin", inputs='"x", "angle"')),
     ):
         (folder / "spin" / f"spin_{ending}").write_text(text)
-    pykernels.load_ops(folder)
+    loaded = pykernels.load_ops(folder)
     yield folder
-    pykernels.unload_ops()
+    pykernels.unload_ops(*loaded)
 
 
 def tensors(name: str, dtype: str) -> list[Any]:
