@@ -162,7 +162,6 @@ def test_derivatives_of_derivatives() -> None:
     pykernels.load_ops(paths.OPS / "sigmoid", fuse=False)
     torch._dynamo.reset()
     assert calls_of_ours(second, torch.randn(4))
-    pykernels.unload_ops("sigmoid")
 
 
 def test_kernels_that_write_into_outs_and_have_attributes_constants_and_helpers(fuse: Callable[..., Any]) -> None:
