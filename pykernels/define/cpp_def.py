@@ -70,6 +70,11 @@ def build_definition(path: Path) -> Path:
     return _declared(path) or _compile(path)
 
 
+def only_declares(path: Path) -> bool:
+    """Whether the C++ definition at `path` needs no compiler, but for what all definitions share."""
+    return read_declarations(path.read_text(errors="replace")) is not None
+
+
 def _declared(path: Path) -> Path | None:
     """Return the definition as a shared object if it only declares, which needs no compiler; else None."""
     calls = read_declarations(path.read_text(errors="replace"))

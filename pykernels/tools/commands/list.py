@@ -11,7 +11,7 @@ from typing import Any
 from pykernels.base import paths, progress
 from pykernels.base.errors import PykernelsError
 from pykernels.build.shipped import store_of
-from pykernels.define.cpp_def import build_definition
+from pykernels.define.cpp_def import build_definition, only_declares
 from pykernels.load.folders import CPP_DEF, owner_of
 from pykernels.load.module import open_folder
 from pykernels.tools.commands import arguments
@@ -60,7 +60,8 @@ def _compile(folders: Sequence[Path]) -> None:
     files = [file for file in files if file.is_file()]
     pool = ThreadPoolExecutor(processors())
     with progress.bar("compiling definitions", len(files)) as bar, stopping(pool):
-        waiting = [pool.submit(build_definition, file) for file in files]
+        # Those that only declare wait for what all share, which others compile beside their own files.
+        waiting = [pool.submit(build_definition, file) for file in sorted(files, key=only_declares)]
         for each in waiting:
             each.exception()
             bar.advance()
