@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pykernels.frameworks.case import Case, Outcome, Way, call, strided
+from pykernels.frameworks.jax.derivative import conjugate
 from pykernels.frameworks.jax.functions import function
 from pykernels.load import discovery
 
@@ -50,7 +51,7 @@ def _run(case: Case, is_train: bool, compiled: Callable[[Any], Any]) -> Outcome:
         # The states come last, and no gradient reaches them.
         heads = [*seeds, *results[len(seeds) :]]
         given = [_cotangent(y, head, at < len(seeds)) for at, (y, head) in enumerate(zip(results, heads))]
-        return results, [_conjugate(gradient) for gradient in pull(given)]
+        return results, [conjugate(gradient) for gradient in pull(given)]
 
     variables = [arrays[name][index] for name, index in places]
     results, gradients = compiled(with_gradients if places else lambda: (forward(), ()))(*variables)
@@ -73,9 +74,4 @@ def _call(case: Case, arrays: dict[str, list[Any]]) -> list[Any]:
 def _cotangent(result: Any, seed: Any, is_seeded: bool) -> Any:
     if not jnp.issubdtype(result.dtype, jnp.inexact):
         return np.zeros(result.shape, jax.dtypes.float0)
-    return _conjugate(seed) if is_seeded else jnp.zeros_like(result)
-
-
-def _conjugate(array: Any) -> Any:
-    """Convert a gradient between JAX's convention for complex numbers and PyTorch's, which is that of kernels."""
-    return jnp.conj(array) if jnp.iscomplexobj(array) else array
+    return conjugate(seed) if is_seeded else jnp.zeros_like(result)

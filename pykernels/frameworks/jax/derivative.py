@@ -83,7 +83,7 @@ def gradients(
             return tensors[blob]
         _, name, index = blob.split("/")
         at = output_places.index((name, int(index)))
-        return jnp.zeros_like(results[at]) if seeds[at] is None else _conjugate(seeds[at])
+        return jnp.zeros_like(results[at]) if seeds[at] is None else conjugate(seeds[at])
 
     def run(op: OpDef, groups: list[list[Any]], attributes: Mapping[str, Any], counts: list[int]) -> list[Any]:
         step = use_of(op, groups, attributes, counts, is_train=use.is_train)
@@ -100,10 +100,11 @@ def gradients(
                 f"{gradient.dtype}{list(gradient.shape)}, and the input is {array.dtype}{list(array.shape)}"
             )
     gradients = [found.get(place) for place in input_places]
-    return [None if gradient is None else _conjugate(gradient) for gradient in gradients]
+    return [None if gradient is None else conjugate(gradient) for gradient in gradients]
 
 
-def _conjugate(array: Any) -> Any:
+def conjugate(array: Any) -> Any:
+    """Convert a gradient between JAX's convention for complex numbers and PyTorch's, which is that of kernels."""
     return jnp.conj(array) if _is_complex(array) else array
 
 
