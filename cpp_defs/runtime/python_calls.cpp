@@ -15,7 +15,6 @@ struct pk_python {
   int (*ensure)();
   void (*release)(int state);
   void* (*new_bytes)(const char* data, std::ptrdiff_t size);
-  void* (*new_integer)(long value);
   void* (*call)(void* callable, ...);
   void* (*item)(void* tuple, std::ptrdiff_t at);
   void (*add_reference)(void* object);
@@ -24,17 +23,17 @@ struct pk_python {
 };
 
 static pk_python python;
-static void* make;
+static void* makers;
 static void* none;
 static std::int64_t fewest_bytes;
 
-// `making(call, arguments)` makes a call of the kernel, and returns a tuple of arrays, one for each array and number of
+// `making[call](arguments)` makes a call of the kernel, and returns a tuple of arrays, one for each array and number of
 // the result; `nothing`, which is None, if it failed, and then the process keeps the reason. Arrays of at least so many
 // bytes become the kernel's; it copies others.
 __attribute__((visibility("default"))) void pk_kernel_set_python(const pk_python* functions, void* making,
                                                                  void* nothing, std::int64_t bytes) {
   python = *functions;
-  make = making;
+  makers = making;
   none = nothing;
   fewest_bytes = bytes;
 }
@@ -97,12 +96,11 @@ static std::int32_t Take(void* tuple, std::int64_t* results, std::int64_t count)
 std::int32_t pk_call_python(std::int64_t call, const std::int64_t* arguments, std::int64_t words, std::int64_t* results,
                             std::int64_t count) {
   const int state = python.ensure();
-  void* const number = python.new_integer(static_cast<long>(call));
   void* const given = python.new_bytes(reinterpret_cast<const char*>(arguments), words * 8);
-  void* const made = number != nullptr && given != nullptr ? python.call(make, number, given, nullptr) : nullptr;
+  void* const made = given != nullptr ? python.call(python.item(makers, call), given, nullptr) : nullptr;
   const std::int32_t is_done = made != nullptr && made != none ? Take(made, results, count) : 0;
   if (made == nullptr) python.clear_error();
-  for (void* const object : {number, given, made}) {
+  for (void* const object : {given, made}) {
     if (object != nullptr) python.drop_reference(object);
   }
   python.release(state);

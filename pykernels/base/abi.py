@@ -8,7 +8,7 @@ from enum import IntEnum, IntFlag
 from typing import Any
 
 DEFINITION_ABI = 1
-KERNEL_ABI = 3
+KERNEL_ABI = 4
 MAX_NDIM = 20
 DETAIL_SIZE = 2 + MAX_NDIM
 SCALAR_IS_TRAIN = -1

@@ -20,8 +20,8 @@ from pykernels.base.errors import KernelError
 _drains: list[Callable[[], None]] = []
 _stops: list[Callable[[], None]] = []
 
-#: The identifiers of the threads in a `forbidden` block: frameworks' threads do not keep Python's thread-local data.
-threads_in_kernels: set[int] = set()
+#: The identifier of its thread for each `forbidden` block: frameworks' threads do not keep Python's thread-local data.
+threads_in_kernels: list[int] = []
 
 
 def before_fork(drain: Callable[[], None], stop: Callable[[], None] | None = None) -> None:
@@ -66,17 +66,16 @@ def synchronized() -> Iterator[None]:
 
 
 class _Forbidden:
-    """A block of `forbidden`; a generator in place of a class takes three times as long."""
+    """The blocks of `forbidden`; a generator in place of a class takes three times as long."""
 
     def __enter__(self) -> None:
-        _install_audit_hook()
-        self._thread = threading.get_ident()
-        self._is_outermost = self._thread not in threads_in_kernels
-        threads_in_kernels.add(self._thread)
+        threads_in_kernels.append(threading.get_ident())
 
     def __exit__(self, *_: object) -> None:
-        if self._is_outermost:
-            threads_in_kernels.discard(self._thread)
+        threads_in_kernels.remove(threading.get_ident())
+
+
+_FORBIDDEN = _Forbidden()
 
 
 def forbidden() -> contextlib.AbstractContextManager[None]:
@@ -84,7 +83,8 @@ def forbidden() -> contextlib.AbstractContextManager[None]:
 
     For kernels that run as Python: a fork waits for pending kernels, so a kernel that forks would wait for itself.
     """
-    return _Forbidden()
+    _install_audit_hook()
+    return _FORBIDDEN
 
 
 def is_forbidden() -> bool:

@@ -8,6 +8,7 @@ compiling ``("value", -1)`` or ``("dtype", "float32")``.
 from __future__ import annotations
 
 import ast
+import contextvars
 import ctypes
 import functools
 import itertools
@@ -25,16 +26,17 @@ from pykernels.kernel.facts import PythonCall
 from pykernels.kernel.read.source import KernelFunction
 
 Description: TypeAlias = "tuple[Any, ...]"
+_Maker: TypeAlias = "Callable[[bytes], tuple[np.ndarray, ...] | None]"
 
 # The members of ``pk_python`` (cpp_defs/runtime/python_calls.cpp).
 _FUNCTIONS = (
-    *("PyGILState_Ensure", "PyGILState_Release", "PyBytes_FromStringAndSize", "PyLong_FromLong"),
+    *("PyGILState_Ensure", "PyGILState_Release", "PyBytes_FromStringAndSize"),
     *("PyObject_CallFunctionObjArgs", "PyTuple_GetItem", "Py_IncRef", "Py_DecRef", "PyErr_Clear"),
 )
 # The line of the last call that failed in each thread, and its error. The key is the thread's id, as in `python_form`.
 _failures: dict[int, tuple[str, str]] = {}
 # The functions that make the calls of loaded kernels, by the handles of their libraries.
-_makers: dict[int, Callable[[int, bytes], tuple[np.ndarray, ...] | None]] = {}
+_makers: dict[int, tuple[_Maker, ...]] = {}
 # Results in whose memory kernels work: from this number of bytes on, that is faster than a copy.
 _ADOPTED = 1 << 14
 
@@ -60,25 +62,10 @@ def attach(library: ctypes.CDLL, calls: Sequence[PythonCall], helpers: Sequence[
     if library._handle in _makers:
         return
     by_path = paths_of(helpers)
-    prepared = [_Prepared(call, find(call.function, by_path)) for call in calls]
-
-    def make(number: int, arguments: bytes) -> tuple[np.ndarray, ...] | None:
-        thread = threading.get_ident()
-        _failures.pop(thread, None)
-        try:
-            with fork.forbidden():
-                return prepared[number](arguments)
-        except _OtherType:
-            return None
-        except BaseException as error:
-            # No exception, not even an interrupt, may pass through the kernel's frames.
-            _failures[thread] = (calls[number].where, f"{type(error).__name__}: {error}")
-            return None
-
-    _makers[library._handle] = make
+    makers = _makers[library._handle] = tuple(_maker(call, find(call.function, by_path)) for call in calls)
     functions = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _FUNCTIONS]
     table = (ctypes.c_void_p * len(functions))(*functions)
-    library.pk_kernel_set_python(table, ctypes.py_object(make), ctypes.py_object(None), ctypes.c_int64(_ADOPTED))
+    library.pk_kernel_set_python(table, ctypes.py_object(makers), ctypes.py_object(None), ctypes.c_int64(_ADOPTED))
 
 
 def take_failure(kernel: KernelFunction, op_name: str) -> str | None:
@@ -87,54 +74,73 @@ def take_failure(kernel: KernelFunction, op_name: str) -> str | None:
     return f"op {op_name!r}: {kernel.path.parent / where}: {kernel.name} raised {problem}" if problem else None
 
 
-class _OtherType(Exception):
-    """A result has another type than the kernel is compiled for; the plain NumPy run gives the kernel's results."""
+def _maker(call: PythonCall, function: Callable[..., Any]) -> _Maker:
+    """Return a function that makes a call, of the words of its arguments.
 
+    It returns the results as arrays that the kernel can read, or have if they are large, and None if the call failed.
+    """
+    bind = _binding(function, *ast.literal_eval(call.arguments))
+    expected: Description = ast.literal_eval(call.result)
+    ignore_errors, restore_errors = _settings_of_errors()
+    forbidden = fork.forbidden()
 
-class _Prepared:
-    """A call whose function has been found."""
-
-    def __init__(self, call: PythonCall, function: Callable[..., Any]) -> None:
-        self._function = _without_warnings(function)
-        self._positional, self._keywords = ast.literal_eval(call.arguments)
-        self._result: Description = ast.literal_eval(call.result)
-        given = (*self._positional, *(each for _, each in self._keywords))
-        self._words = struct.Struct(f"{sum(map(_words_of_argument, given))}q")
-        if not any(map(_has_number, given)):
-            # Kernels often pass the same memory from call to call. Arrays of it are as good then as new ones.
-            self._read = functools.lru_cache(maxsize=256)(self._read)  # type: ignore[method-assign]
-
-    def __call__(self, arguments: bytes) -> tuple[np.ndarray, ...]:
-        """Make the call, and return its results as arrays that the kernel can read, or have if they are large."""
-        positional, keywords = self._read(arguments)
-        returned = self._function(*positional, **keywords)
-        if describe(returned) != self._result:
-            raise _OtherType
-        if type(returned) is np.ndarray:
-            return (_in_memory(returned),)
-        return tuple(map(_in_memory, _leaves(returned)))
-
-    def _read(self, given: bytes) -> tuple[list[Any], dict[str, Any]]:
-        words = iter(self._words.unpack(given))
-        positional = [_read(each, words) for each in self._positional]
-        return positional, {name: _read(each, words) for name, each in self._keywords}
-
-
-def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that ignores errors of floating-point numbers, as compiled code does."""
-    if not hasattr(np, "seterrobj"):
-        return np.errstate(all="ignore")(function)
-
-    # `errstate` of NumPy before 2 takes longer than many functions.
-    def call(*arguments: Any, **keywords: Any) -> Any:
-        size, _, handler = settings = np.geterrobj()
-        np.seterrobj([size, 0, handler])
+    def make(arguments: bytes) -> tuple[np.ndarray, ...] | None:
+        before = ignore_errors()
         try:
-            return function(*arguments, **keywords)
+            with forbidden:
+                returned = bind(arguments)()
+            if describe(returned) == expected:
+                if type(returned) is np.ndarray:
+                    return (_in_memory(returned),)
+                return tuple(map(_in_memory, _leaves(returned)))
+            # The plain NumPy run gives the results of kernels whose calls return something else on the way.
+            _failures.pop(threading.get_ident(), None)
+        except BaseException as error:
+            # No exception, not even an interrupt, may pass through the kernel's frames.
+            _failures[threading.get_ident()] = (call.where, f"{type(error).__name__}: {error}")
         finally:
-            np.seterrobj(settings)
+            restore_errors(before)
+        return None
 
-    return call
+    return make
+
+
+def _binding(
+    function: Callable[..., Any], positional: Sequence[Description], keywords: Sequence[tuple[str, Description]]
+) -> Callable[[bytes], Callable[[], Any]]:
+    """Return a function that binds a function to its arguments, of which it gets the words."""
+    given = (*positional, *(each for _, each in keywords))
+    packed = struct.Struct(f"{sum(map(_words_of_argument, given))}q")
+    # Arguments are plain arrays, so there is nothing that NumPy could dispatch on.
+    function = getattr(function, "_implementation", function)
+
+    def bind(arguments: bytes) -> Callable[[], Any]:
+        words = iter(packed.unpack(arguments))
+        values = [_read(each, words) for each in positional]
+        return functools.partial(function, *values, **{name: _read(each, words) for name, each in keywords})
+
+    # Kernels often pass the same memory from call to call. Arrays of it are as good then as new ones.
+    return bind if any(map(_has_number, given)) else functools.lru_cache(maxsize=256)(bind)
+
+
+def _settings_of_errors() -> tuple[Callable[[], Any], Callable[[Any], object]]:
+    """Return what `numpy.errstate` does to ignore errors of numbers, as compiled code does, and to undo that.
+
+    `errstate` itself takes several times as long, and longer than many functions.
+    """
+    if hasattr(np, "seterrobj"):  # NumPy before 2
+
+        def ignore() -> Any:
+            size, _, handler = settings = np.geterrobj()
+            np.seterrobj([size, 0, handler])
+            return settings
+
+        return ignore, np.seterrobj
+    before = contextvars.copy_context()
+    with np.errstate(all="ignore"):
+        now = contextvars.copy_context()
+    [(variable, ignoring)] = [(each, value) for each, value in now.items() if before.get(each) is not value]
+    return functools.partial(variable.set, ignoring), variable.reset
 
 
 def _in_memory(value: Any) -> np.ndarray:

@@ -29,7 +29,7 @@ void RequireCpu(const of::one::Tensor& tensor, const std::string& label) {
 }
 
 void RequireNoKernel(const std::string& label) {
-  if (PySet_GET_SIZE(the_python.threads_in_kernels) == 0) return;
+  if (PyList_GET_SIZE(the_python.threads_in_kernels) == 0) return;
   PyObject* result = PyObject_CallFunction(the_python.check, "s", label.c_str());
   if (!result) FailInPython();
   Py_DECREF(result);

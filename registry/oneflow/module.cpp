@@ -41,7 +41,7 @@ PyObject* init(PyObject* /*module*/, PyObject* arguments) {
   unsigned long long services = 0, load = 0, tensor_type = 0, new_tensor = 0;
   const char* own_folder = nullptr;
   Python python;
-  if (!PyArg_ParseTuple(arguments, "KKKKO!Os", &services, &load, &tensor_type, &new_tensor, &PySet_Type,
+  if (!PyArg_ParseTuple(arguments, "KKKKO!Os", &services, &load, &tensor_type, &new_tensor, &PyList_Type,
                         &python.threads_in_kernels, &python.check, &own_folder)) {
     return nullptr;
   }

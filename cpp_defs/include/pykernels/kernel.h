@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-#define PK_KERNEL_ABI 3
+#define PK_KERNEL_ABI 4
 
 /* A number passed to a kernel at run time: `integer` for INT32, INT64, BOOL and is_train; `real` for FLOAT, DOUBLE. */
 typedef union pk_scalar {

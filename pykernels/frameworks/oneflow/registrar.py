@@ -131,7 +131,7 @@ class Registrar:
         library: Path,
         services: abi.Services,
         load: Callable[[str], None],
-        in_kernels: tuple[set[int], Callable[[str], None]],
+        in_kernels: tuple[list[int], Callable[[str], None]],
     ) -> None:
         self._internal = internal = ctypes.CDLL(importlib.import_module("oneflow._oneflow_internal").__file__)
         # The registrar keeps pointers to both as long as the process lives.
