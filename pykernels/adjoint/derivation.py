@@ -24,6 +24,8 @@ from pykernels.base.errors import KernelError
 
 # How many axes are made longer, one or several at a time.
 _MOST_ALIKE = 10
+# How much longer they are made at least: functions make arrays that are a little longer than others.
+_LONGER = 4
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def with_unequal_lengths(call: Call, completed: Callable[[Call], Call]) -> Call:
             others = {call.arrays[at].shape[axis] for at, axis in axes if (at, axis) not in changed}
             if len(lengths) == 1 and lengths <= others:
                 arrays, length = list(call.arrays), lengths.pop()
-                more = next(more for more in itertools.count(1) if length + more not in others)
+                more = next(more for more in itertools.count(_LONGER) if length + more not in others)
                 for at, axis in changed:
                     arrays[at] = _longer(arrays[at], axis, more, rng)
                 with contextlib.suppress(Exception):
@@ -83,6 +85,7 @@ def derive_gradient(
     name: str = "backward",
     prefix: str = "d",
     is_kernel: bool = True,
+    by: Collection[str] | None = None,
 ) -> Derivative:
     """Derive the gradient of ``function(args, *, attributes)``, or of ``function(x, w, *, attributes)``.
 
@@ -98,13 +101,15 @@ def derive_gradient(
         What the names of gradients begin with: the gradient of ``y`` is ``dy``.
     is_kernel : bool
         Whether the derived function takes one tuple of arrays, as kernels do.
+    by : collection of str, optional
+        Those of the inputs that have a gradient; by default all.
 
     Raises
     ------
     KernelError
         The function has a statement or an operation of which no gradient is derived; the message has the line.
     """
-    gradients, seeds = ({each: f"{prefix}{each}" for each in names} for names in (inputs, outputs))
+    gradients, seeds = ({each: f"{prefix}{each}" for each in names} for names in (by or inputs, outputs))
     derive = functools.partial(_derive, function, inputs, seeds, calls, name, gradients)
     return keeping(functools.partial(derive, reads_outputs=True, is_kernel=is_kernel))
 

@@ -18,6 +18,7 @@ import numpy as np
 from pykernels.adjoint.syntax import (
     assigned,
     assignments,
+    at_place,
     base_of,
     loaded,
     loops_of,
@@ -33,6 +34,8 @@ T = TypeVar("T")
 
 #: In the place of a variable: the call at a line of a function becomes the statements of the function that is called.
 CALL = "()"
+#: In the place of a line: a variable that is assigned several times in one turn has a name for each value.
+IN_TURN = 0
 #: The variables whose values loops keep, by function and line of the loop, each with an array or number that it holds.
 Histories = Mapping[tuple[types.FunctionType | None, int, str], Any]
 
@@ -77,10 +80,62 @@ def with_histories(
     """
     made = list(statements)
     for (of, line, variable), value in histories.items():
-        if of is function and variable != CALL:
-            names = _Names({*taken, *stored(made), *loaded(made)})
+        names = _Names({*taken, *stored(made), *loaded(made)})
+        if of is function and line == IN_TURN:
+            own = (ast.Name(names.new(f"{variable}_{number}"), ast.Load()) for number in itertools.count(1))
+            made = _with_names([*made, *later], variable, own)[: len(made)]
+        elif of is function and variable != CALL:
             made = list(_kept(made, line, variable, value, names, later))
     return made
+
+
+def begins_in(statements: Sequence[ast.stmt], variable: str, *, again: bool = True) -> bool:
+    """Whether statements begin with a value for a variable.
+
+    With `again`, they must assign it another time, not in a loop within them alone.
+    """
+    used = [each for each in statements if variable in loaded([each]) | stored([each])]
+    first = used[0] if used else None
+    is_plain = isinstance(first, ast.Assign) and ast.unparse(first.targets[0]) == variable
+    return is_plain and variable not in loaded(used[:1]) and (not again or any(_change(used[1:], variable)))
+
+
+def _change(statements: Sequence[ast.stmt], variable: str) -> Iterator[ast.stmt]:
+    """Yield the statements that assign a variable, but for loops."""
+    return (each for each in statements if not isinstance(each, ast.For) and variable in assigned([each]))
+
+
+def _with_names(
+    statements: Sequence[ast.stmt], variable: str, names: Iterator[ast.expr], *, is_kept: bool = False
+) -> list[ast.stmt]:
+    """Return statements with a name for each value that they give a variable.
+
+    The last value has the variable's own name, or, with `is_kept`, the variable gets it at the end.
+    """
+    own = ast.Name(variable, ast.Load())
+    if begins_in(statements, variable, again=not is_kept):
+        at = next(at for at, each in enumerate(statements) if variable in stored([each]))
+        is_last = not any(_change(statements[at + 1 :], variable))
+        first = next(names) if is_kept or not is_last else own
+        last = own if not is_kept else first if is_last else next(names)
+        begun, rest = renamed(statements[at], {variable: first}), statements[at + 1 :]
+        made = _turn(rest, variable, first, last, names) if not is_last else _renamed(rest, variable, last)
+        kept = [at_place(ast.Assign([_stored(own)], last), statements[at])] if is_kept else []
+        return [*statements[:at], begun, *made, *kept]
+    made = []
+    for each in statements:
+        if isinstance(each, (ast.For, ast.If)):
+            others = loaded(other for other in statements if other is not each)
+            each = copy.copy(each)
+            is_left = isinstance(each, ast.For) and variable in others
+            each.body = _with_names(each.body, variable, names, is_kept=is_left)
+            each.orelse = _with_names(each.orelse, variable, names)
+        made.append(each)
+    return made
+
+
+def _renamed(statements: Sequence[ast.stmt], variable: str, name: ast.expr) -> list[ast.stmt]:
+    return [renamed(each, {variable: name}) for each in statements]
 
 
 def _assigned_in_turn(loop: ast.For) -> set[str]:
@@ -164,18 +219,21 @@ def _turn(
 ) -> list[ast.stmt]:
     """Return statements that leave in `after` what they make of a variable, which is in `before`."""
     made: list[ast.stmt] = []
-    places = [each for each in statements if variable in assigned([each])]
+    places = list(_change(statements, variable))
     for each in statements:
         if each not in places:
             made.append(renamed(each, {variable: before}))
             continue
         target = after if each is places[-1] else next(temporary)
         if isinstance(each, ast.If):
-            branches = (_turn(branch, variable, before, target, temporary) for branch in (each.body, each.orelse))
-            made.append(ast.If(renamed(each.test, {variable: before}), *branches))
+            branches = [_turn(branch, variable, before, target, temporary) for branch in (each.body, each.orelse)]
+            for branch in branches:
+                branch[-1] = at_place(branch[-1], each)
+            made.append(at_place(ast.If(renamed(each.test, {variable: before}), *branches), each))
         else:
             assert isinstance(each, (ast.Assign, ast.AugAssign))
-            made.append(ast.Assign([_stored(target)], renamed(value_of(each), {variable: before})))
+            value = renamed(value_of(each), {variable: before})
+            made.append(at_place(ast.Assign([_stored(target)], value), each))
         before = target
     return made if places else [*made, ast.Assign([_stored(after)], before)]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from pykernels.adjoint import syntax
 from pykernels.adjoint.histories import CALL, Histories
+from pykernels.adjoint.views import is_view
 from pykernels.base.errors import KernelError
 from pykernels.kernel.read.ownership import is_users
 
@@ -94,7 +95,9 @@ class _Inliner:
         for parameter, argument in _arguments(statement.value, helper).items():
             if _stands_for(argument, parameter, [*body, *filter(None, [result])]):
                 names[parameter] = argument
-            elif any(syntax.is_stored(node) and syntax.base_of(node) == parameter for node in _nodes(body)):
+            elif not is_view(argument) and parameter in {
+                syntax.base_of(node) for node in _nodes(body) if syntax.is_stored(node)
+            }:
                 why = f"it assigns to elements of {parameter}, for which it must get a variable or a part of one"
                 raise _refused(statement, helper, functions, f"{why}, not {ast.unparse(argument)}")
             else:

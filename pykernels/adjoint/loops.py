@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 
 from pykernels.adjoint.blocks import Block
+from pykernels.adjoint.elements import BEFORE, ReaderOfElements
 from pykernels.adjoint.expressions import read
-from pykernels.adjoint.histories import CALL, NeedsHistory, may_keep
+from pykernels.adjoint.extremes import running_extremes
+from pykernels.adjoint.histories import CALL, IN_TURN, NeedsHistory, begins_in, may_keep
 from pykernels.adjoint.nodes import BLOCK, Graph, Node, in_order, is_floating
 from pykernels.adjoint.reading import Reader
 from pykernels.adjoint.syntax import (
     Assignment,
     assigned,
     assignments,
+    at_place,
     base_of,
     begun_in,
     loaded,
@@ -41,8 +44,6 @@ from pykernels.adjoint.writing import write_expressions
 from pykernels.base.errors import KernelError
 
 Gradients = Callable[[Graph, Sequence[Node], Sequence[Node], Sequence[Node]], Sequence["Node | None"]]
-# The name of what an assignment replaces.
-_BEFORE = "_before"
 
 
 def terms_of_block(
@@ -59,7 +60,10 @@ def terms_of_block(
     adjoint = _Adjoint(graph, node, slopes, gradients_of)
     block, operands = adjoint.block()
     left = graph.block(block, operands)
-    verify(graph, node, block, operands, slopes)
+    try:
+        verify(graph, node, block, operands, slopes)
+    except KernelError as error:
+        raise adjoint.needs_names(error) from None
     for name, operand in zip(node.block.reads, node.operands):
         gradient = f"{name}{GRADIENT}"
         if operand.active and gradient in left:
@@ -77,6 +81,11 @@ class _Adjoint:
         # Variables of whose elements one is assigned twice.
         self._overwritten: set[str] = set()
         self._seen = self._states()
+        self._extremes = {
+            each: extreme
+            for each, extreme in running_extremes(node.block.statements).items()
+            if self._is_number(extreme.assignment)
+        }
         self._taken = {*loaded(node.block.statements), *stored(node.block.statements)}
         self._top = set(self._of.reads) | set(self._of.leaves)
         self._active = self._find_active()
@@ -99,6 +108,12 @@ class _Adjoint:
         leaves = tuple(name for name in inputs if is_gradient(name) and name in stored(body))
         shown = {name: f"d{name.removesuffix(GRADIENT)}" for name in used if is_gradient(name)}
         return Block(tuple(body), tuple(inputs), leaves, self._of.function, shown), list(inputs.values())
+
+    def needs_names(self, error: KernelError) -> KernelError:
+        """Return the error of an adjoint that reads overwritten values; it asks for names for those of each turn."""
+        names = filter(self._is_reassigned, assigned(self._of.statements) & self._active)
+        wanted = {(self._of.function, IN_TURN, name): None for name in names}
+        return NeedsHistory(f"{self._node.place}: {error.args[0]}", wanted) if wanted else error
 
     def _zeros(self, node: Node) -> Node:
         """Return zeros of the shape of a node."""
@@ -156,7 +171,7 @@ class _Adjoint:
             )
         graph = Graph(self._graph.namespace, len(states))
         own = ast.unparse(target_of(assignment))
-        reader = _ReaderOfElements(graph, self._of.function, states, frozenset(active), own)
+        reader = ReaderOfElements(graph, self._of.function, states, frozenset(active), own)
         value = reader.expression(value_of(assignment))
         return graph, value, reader.leaves
 
@@ -203,6 +218,8 @@ class _Adjoint:
         return ast.parse(f"{gradient} = {f'np.zeros_like({name})' if is_array else '0.0'}").body[0]
 
     def _statement(self, statement: ast.stmt, outside: set[str], own: set[str]) -> list[ast.stmt]:
+        if statement in self._extremes:
+            return self._extreme(statement, outside)
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
             return self._assignment(statement, outside)
         if isinstance(statement, ast.If):
@@ -257,10 +274,23 @@ class _Adjoint:
         made += [adding(gradient_of(_expression(text)), _expression(term)) for text, term in written.items()]
         if again != slope:
             made.append(assigning(gradient_of(target), _expression(again)))
-        if _BEFORE in loaded(made):
+        if BEFORE in loaded(made):
             why = f"its gradient needs {own} as it was before: assign the result to another variable or array"
             raise self._needs_history(assignment, own, outside, why)
         return made
+
+    def _extreme(self, statement: ast.stmt, outside: set[str]) -> list[ast.stmt]:
+        """Return the adjoint of ``top = max(top, x[i])``: the number that the loop has left comes from a last turn."""
+        extreme = self._extremes[statement]
+        made = at_place(ast.Assign([extreme.target], extreme.value), statement)
+        self._seen[made] = self._seen[extreme.assignment]
+        back = self._assignment(made, outside)
+        test = ast.Compare(extreme.value, [ast.Eq()], [_expression(ast.unparse(extreme.target))])
+        return [ast.If(test, back, [])] if back else []
+
+    def _is_number(self, assignment: Assignment) -> bool:
+        code = ast.unparse(target_of(assignment))
+        return not any(np.ndim(eval(code, {**self._graph.namespace, **state})) for state in self._seen[assignment])
 
     def _is_replaced(self, assignment: Assignment, outside: set[str]) -> bool:
         """Whether an assignment may replace what has a gradient."""
@@ -321,7 +351,9 @@ class _Adjoint:
 
     def _check_values(self, loop: ast.For, body: Sequence[ast.stmt], outside: set[str]) -> None:
         """Raise `KernelError` if the adjoint of a loop reads a variable which has another value in every turn."""
-        carried = {base_of(target_of(each)) for each in assignments(loop.body) if isinstance(target_of(each), ast.Name)}
+        extreme = {each.assignment for each in self._extremes.values()}
+        changes = [each for each in assignments(loop.body) if each not in extreme]
+        carried = {base_of(target_of(each)) for each in changes if isinstance(target_of(each), ast.Name)}
         for name in sorted(carried & outside & loaded(body)):
             why = f"its gradient needs the value that {name} has in each turn: keep the values in an array"
             raise self._needs_history(loop, name, outside, why)
@@ -332,44 +364,21 @@ class _Adjoint:
         loops = [each for each in loops_of(self._of.statements) if any(place is node for node in ast.walk(each))]
         values = [state[name] for states in self._seen.values() for state in states if name in state]
         value = next((each for each in values if is_floating(each)), values[0] if values else None)
+        is_begun = bool(loops) and begins_in(loops[-1].body, name, again=False)
+        if self._is_reassigned(name) or (name in outside and is_begun):
+            return NeedsHistory(error.args[0], {(function, IN_TURN, name): None})
         if name in outside and loops and may_keep(loops[-1], name, value):
             return NeedsHistory(error.args[0], {(function, loops[-1].lineno, name): value})
         return error
 
+    def _is_reassigned(self, name: str) -> bool:
+        """Whether a turn, or a branch, gives a variable several values one after the other."""
+        nodes = [node for each in self._of.statements for node in ast.walk(each) if isinstance(node, (ast.For, ast.If))]
+        branches = [self._of.statements, *(branch for node in nodes for branch in (node.body, node.orelse))]
+        return any(begins_in(branch, name) for branch in branches)
+
     def _refuse(self, tree: ast.AST, why: str) -> KernelError:
         return self._reader.refuse(tree, why)
-
-
-class _ReaderOfElements(Reader):
-    """Reads an expression of which each variable, and each element or part of a variable, is an input."""
-
-    def __init__(
-        self, graph: Graph, function: Any, states: Sequence[Mapping[str, Any]], active: frozenset[str], own: str
-    ) -> None:
-        super().__init__(graph, function)
-        self._states, self._active, self._own = states, active, own
-        self.leaves: dict[str, Node] = {}
-        names = set.intersection(*map(set, states))
-        for name in names:
-            self.names[name] = self._leaf(ast.Name(name, ast.Load()), name)
-
-    def expression(self, tree: ast.expr) -> Node:
-        name = base_of(tree)
-        if name in self.names:
-            return self._leaf(tree, name)
-        return super().expression(tree)
-
-    def _leaf(self, tree: ast.expr, name: str) -> Node:
-        text = ast.unparse(tree)
-        if text not in self.leaves:
-            code = compile(text, "<derivation>", "eval")
-            values = [eval(code, {**self._graph.namespace, **state}) for state in self._states]
-            active = name in self._active and any(map(is_floating, values))
-            if name in self._active:
-                self.require_real(tree, values)
-            name = _BEFORE if text == self._own else text
-            self.leaves[text] = self._graph.leaf("input", name, values, active=active)
-        return self.leaves[text]
 
 
 def _expression(text: str) -> ast.expr:

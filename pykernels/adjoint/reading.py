@@ -18,14 +18,13 @@ from pykernels.adjoint.expressions import ExpressionReader, read
 from pykernels.adjoint.histories import with_histories
 from pykernels.adjoint.inlining import syntax_of, with_helpers
 from pykernels.adjoint.nodes import Graph, Node, in_order
+from pykernels.adjoint.views import RESHAPED, without_views
 from pykernels.base.errors import KernelError
 
 # A loop of more turns is not written out.
 _MOST_TURNS = 16
 # What a statement is, and what to write instead.
 _REFUSED = {ast.While: ("a `while`", "write `for`"), ast.If: ("an `if`", "write np.where")}
-# The operations whose results are other views of the same elements.
-_VIEWS = frozenset({"reshape", "ravel"})
 
 
 def read_function(
@@ -46,7 +45,7 @@ def read_function(
     reader = Reader(graph, function, outs.operands if isinstance(outs, Node) else (), passed)
     for name, value in bound.arguments.items():
         reader.names[name] = value if isinstance(value, Node) else reader.constant(value)
-    statements = with_helpers(tree, function, graph.histories)
+    statements = without_views(with_helpers(tree, function, graph.histories))
     result = reader.body(tree, statements)
     if list(map(ast.dump, statements)) != list(map(ast.dump, tree.body)):
         _check_helpers(function, bound.arguments, result)
@@ -175,14 +174,14 @@ class Reader(ExpressionReader):
         """Let an array have new elements under all its names, and the array that it is a view of, too."""
         self.names |= {name: after for name, node in self.names.items() if node is before}
         self._outs = [after if node is before else node for node in self._outs]
-        if before.op in _VIEWS:
+        if before.op in RESHAPED:
             whole = before.operands[0]
             self._replace(whole, read(self._graph, "view.reshape(whole.shape)", view=after, whole=whole))
 
     def _check_owned(self, place: ast.stmt, name: str, later: Sequence[ast.stmt]) -> None:
         """Raise `KernelError` if an array that a block changes shares its elements with others."""
         node = whole = self.names[name]
-        while whole.op in _VIEWS:
+        while whole.op in RESHAPED:
             whole = whole.operands[0]
         if node.op == "tuple" and node.active:
             raise self.refuse(place, f"it assigns to elements of {name}, a tuple; unpack it before")

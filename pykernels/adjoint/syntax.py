@@ -10,15 +10,15 @@ from typing import TypeVar
 Assignment = ast.Assign | ast.AugAssign
 Target = ast.Name | ast.Subscript
 Tree = TypeVar("Tree", ast.stmt, ast.expr)
-Statement = TypeVar("Statement", bound=ast.stmt)
+Placed = TypeVar("Placed", bound=ast.AST)
 #: The attribute of statements and expressions of helpers that says where they stand: ``file:line``.
 PLACE = "place"
 #: The attribute of an element of a tuple that says how many are unpacked.
 PARTS = "parts"
 
 
-def at_place(new: Statement, old: ast.stmt) -> Statement:
-    """Return a statement, which stands where another one does."""
+def at_place(new: Placed, old: ast.stmt) -> Placed:
+    """Return a statement, or a part of one, which stands where another one does."""
     if hasattr(old, PLACE):
         setattr(new, PLACE, getattr(old, PLACE))
     return ast.copy_location(new, old)

@@ -15,19 +15,25 @@ from pykernels.base.errors import KernelError
 
 # The step of finite differences, and how far they may be off.
 _STEP, _TOLERANCE = 1e-6, 1e-4
-# How far samples are moved, as a share of each number, so that they do not lie at kinks; 0 where a block refuses that.
-_MOVES = (0.01, 0.0)
+# How far samples are moved, as a share of each number, so that they do not lie at kinks, and whether whole numbers have
+# finite differences: the first of these that a block accepts, since it may take numbers as indices.
+_MOVES = ((0.01, True), (0.0, True), (0.01, False), (0.0, False))
 
 
 def verify(graph: Graph, node: Node, adjoint: Block, operands: Sequence[Node], slopes: Mapping[str, Node]) -> None:
-    """Compare the adjoint of a block with finite differences. This raises `KernelError` where they differ."""
+    """Compare the adjoint of a block with finite differences.
+
+    This raises `KernelError` where they differ, or if the block accepts no numbers beside those of the samples.
+    """
     assert node.block is not None
     block = node.block
     forward, backward = block.compiled(graph.namespace), adjoint.compiled(graph.namespace)
+    is_compared = False
     for sample in range(len(node.values)):
-        for move in _MOVES:
-            with contextlib.suppress(Exception):  # numbers in between may be no indices, for example
-                slope, expected = _slopes(node, adjoint, operands, slopes, forward, backward, sample, move)
+        for move, moves_whole in _MOVES:
+            with contextlib.suppress(Exception):
+                slope, expected = _slopes(node, adjoint, operands, slopes, forward, backward, sample, move, moves_whole)
+                is_compared = True
                 break
         else:
             continue
@@ -36,6 +42,11 @@ def verify(graph: Graph, node: Node, adjoint: Block, operands: Sequence[Node], s
             raise KernelError(
                 f"from here on, values in {changed} that the gradient needs are overwritten: assign to other arrays"
             )
+    if not is_compared:
+        raise KernelError(
+            "from here on, a gradient cannot be compared with finite differences, because the function refuses numbers "
+            "that differ a little from those of the samples: write it by hand"
+        )
 
 
 def _slopes(
@@ -47,6 +58,7 @@ def _slopes(
     backward: Callable[..., Any],
     sample: int,
     move: float,
+    moves_whole: bool,
 ) -> tuple[float, float]:
     """Return the slope of a sum of all results in one direction: by the adjoint, and by finite differences."""
     assert node.block is not None
@@ -56,8 +68,9 @@ def _slopes(
         value = operand.values[sample]
         if operand.active:
             value = np.asarray(value, np.float64)
-            value = value + move * np.abs(value) * rng.uniform(-1, 1, value.shape)
-            ways[name] = rng.uniform(-1, 1, value.shape)
+            is_moved = moves_whole | (value != np.round(value))
+            value = value + is_moved * move * np.abs(value) * rng.uniform(-1, 1, value.shape)
+            ways[name] = is_moved * rng.uniform(-1, 1, value.shape)
         known[name] = value
     left = dict(zip(block.leaves, forward(*known.values())))
     seeds = {name: rng.uniform(0.5, 1, np.shape(left[name])) for name in slopes}

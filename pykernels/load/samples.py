@@ -114,12 +114,14 @@ def samples(
 ) -> list[Sample]:
     """Return small arguments for the forward op of a folder, one for each kernel that it is likely to need.
 
-    Without `shapes`, and without the op's own ``sample_inputs``, these are inputs of one shape, with each number of
-    axes up to `MAX_NDIM` that the definition accepts. Parameters and errors are those of `sample`.
+    Without `shapes`, these are the op's own ``sample_inputs``, or inputs of one shape, with each number of axes up to
+    `MAX_NDIM` that the definition accepts. Parameters and errors are those of `sample`.
     """
+    if not shapes and hasattr(module.api, HOOK):
+        return declared(module, _FEW, dtype, attributes)
     least = sample(module, _FEW, dtype, shapes=shapes, attributes=attributes)
     found = [least]
-    if not shapes and not hasattr(module.api, HOOK):
+    if not shapes:
         for ndim in range(least.inputs[0][0].ndim + 1 if least.inputs else 1, MAX_NDIM + 1):
             with contextlib.suppress(CallError):
                 found.append(sample(module, _FEW, dtype, attributes=attributes, ndim=ndim))

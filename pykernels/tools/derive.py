@@ -103,6 +103,7 @@ def derive_op(
     if kernel is None:
         raise KernelError(f"{path}: the function {target.source}(args) is missing{_CURES.get(target.source, '')}")
     op = module.definition.ops[f"{module.name}_{target.source}"]
+    texts = {each: each.read_text(encoding="utf-8") for each in (path, definition)}
     calls = calls_of(module)
     for name in _CHAIN[: _CHAIN.index(target.source)]:
         calls = _calls_of_gradient(module, name, calls)
@@ -114,14 +115,24 @@ def derive_op(
         derived = derive_tangent(kernel.function, inputs, outputs, calls, name=target.name, seeds=seeds)
     else:
         prefix = "g" if second else "d"
-        derived = derive_gradient(kernel.function, inputs, outputs, calls, name=target.name, prefix=prefix)
-    texts = {each: each.read_text(encoding="utf-8") for each in (path, definition)}
+        by = _by_hand(module, target, texts[path])
+        derived = derive_gradient(kernel.function, inputs, outputs, calls, name=target.name, prefix=prefix, by=by)
     before, after = _around(texts[path], target.name, path, replaces=replaces)
     planned = _with_plan(texts[definition], depends_on(derived), definition, module.forward.name, target)
     return [
         Change(path, texts[path], with_derivative(before, derived.written, target, after)),
         Change(definition, texts[definition], planned),
     ]
+
+
+def _by_hand(module: OpModule, target: Target, kernel: str) -> list[str] | None:
+    """Return the inputs by which a gradient is written by hand; None if it is not."""
+    lines = kernel.splitlines(keepends=True)
+    written = [each for each in ast.parse(kernel).body if _defines(each, target.name)]
+    op = module.definition.ops.get(f"{module.name}_{target.name}")
+    if op is None or not written or _mark_of(lines, written[0]):
+        return None
+    return [each.name[1:] for each in op.outputs]
 
 
 def calls_of(module: OpModule) -> list[Call]:

@@ -105,6 +105,15 @@ FUNCTIONS: dict[str, tuple[str, list[np.ndarray], str]] = {
         [array(3, 4), array(3)],
         "y = x * w[:, None]\n_add(y[0], w[1], x[0])\n_scale(row=x[1], out=y[1])",
     ),
+    "views of another shape": (
+        "x, w",
+        [array(3, 4), array(3)],
+        """\
+y = x * x
+for i in range(len(x)):
+    _add(y[i].reshape(4), w[i], x[i])
+_add(y.reshape(12), 2.0, x.ravel())""",
+    ),
     "results of helpers": (
         "x, w",
         [array(3, 4), array(3)],
@@ -180,9 +189,9 @@ REFUSED = {
     "_early(y[0])": "the call of _early has no derived gradient: it returns in the middle, or defines a function;",
     "_endless(y[0])": "the call of _endless has no derived gradient: it calls itself",
     "_of_other_name(y[0])": "y stands for something else where it is called; write its statements there",
-    "_add(y[0].reshape(4), 2.0, x[0])": (
+    "_add(y[0].T, 2.0, x[0])": (
         "the call of _add has no derived gradient: it assigns to elements of target, for which it must get a variable "
-        "or a part of one, not y[0].reshape(4)"
+        "or a part of one, not y[0].T"
     ),
     "_add(y[0])": "_add: missing a required argument: 'weight'",
     "for i in range(3):\n    y[i] *= 2 * _norm(x[i])": "a call has loops or assigns to elements: assign its result to",

@@ -229,6 +229,31 @@ for i in range(n - 1, -1, -1):
 return dx
 """,
     ),
+    "the largest": (
+        "x",
+        [array(5)],
+        """\
+top = -np.inf
+for i in range(len(x)):
+    top = max(top, x[i])
+""",
+        "top * top",
+        """\
+x, dy = args
+top = -np.inf
+top2 = top
+for i in range(len(x)):
+    top2 = max(top2, x[i])
+dtop = 2 * dy * top2
+dx = np.zeros_like(x)
+dtop2 = dtop
+for i in range(len(x) - 1, -1, -1):
+    if x[i] == top2:
+        dx[i] += dtop2
+        dtop2 = 0.0
+return dx
+""",
+    ),
 }
 
 
@@ -456,6 +481,84 @@ for i in range(len(w)):
 """,
         "y",
     ),
+    "elements of views that have names": (
+        "x",
+        [array(3, 4)],
+        """\
+y = np.zeros((2, 3, 4))
+a, b = y[0], y[1]
+for i in range(len(x)):
+    row, turned = a[i], b[i].reshape(2, 2)
+    for k in range(x.shape[1]):
+        row[k] = np.sin(x[i, k])
+        turned[k // 2, k % 2] += x[i, k] ** 2
+b[0] += x[1] ** 3
+""",
+        "y",
+    ),
+    "the largest of each row, column and window": (
+        "x",
+        [array(4, 6)],
+        """\
+rows, columns, windows = np.empty(4), np.full(6, -np.inf), np.empty((2, 3))
+for i in range(4):
+    top = -np.inf
+    for k in range(6):
+        top = max(top, x[i, k])
+        columns[k] = np.maximum(x[i, k] * x[i, 0], columns[k])
+    rows[i] = top * top
+for i in range(2):
+    for k in range(3):
+        least = x[2 * i, 2 * k]
+        for a in range(2):
+            for b in range(2):
+                if x[2 * i + a, 2 * k + b] < least:
+                    least = x[2 * i + a, 2 * k + b]
+        windows[i, k] = least
+""",
+        "rows.sum() * columns * columns + windows.sum()",
+    ),
+    "what belongs to the largest, and the largest so far": (
+        "x, w",
+        [array(6), array(6)],
+        """\
+best, found, y = -np.inf, 0.0, np.empty_like(x)
+for i in range(len(x)):
+    if x[i] > best:
+        best = x[i]
+        found = w[i]
+    y[i] = best * best
+""",
+        "y * found",
+    ),
+    "variables that a turn changes": (
+        "x, w",
+        [array(6, 3), array(3, 3)],
+        """\
+h = np.zeros_like(x)
+for t in range(1, len(x)):
+    a = x[t] + w @ h[t - 1]
+    a = np.tanh(a)
+    a *= 1.5
+    s = a[0] * 2
+    if t > 3:
+        s = 1 + 0.1 * (s - 1)
+    h[t] = a * s * s
+""",
+        "h",
+    ),
+    "variables of the last turn": (
+        "w, u",
+        [array(4, 6), array(4)],
+        """\
+for _ in range(20):
+    v = w.T @ u
+    v = v / np.linalg.norm(v)
+    u = w @ v
+    u = u / np.linalg.norm(u)
+""",
+        "w / (u @ w @ v)",
+    ),
     "functions of the file": (
         "x",
         [array(5)],
@@ -571,17 +674,17 @@ REFUSED = [
         "4: from here on, values in y that the gradient needs are overwritten: assign to other arrays",
     ),
     ("y = x\ny[0] = 1", "4: it assigns to elements of y, which belong to another array; copy it before"),
-    ("y = x[:]\ny[0] = 1", "4: it assigns to elements of y, which belong to another array; copy it before"),
+    ("y = x[:]\ny[0] = 1", "4: it assigns to elements of x, which belong to another array; copy it before"),
     (
         "y = np.zeros((2, 5))\nrow = y[0]\ny[0, 1] = x[0]\ny = y * row",
         "5: it assigns to elements of y, which row has, too; copy one of them",
     ),
     (
-        "y = np.zeros((2, 5))\nfor i in range(2):\n    row = y[i]\n    row[0] = x[0]",
+        "y = np.zeros((2, 5))\nfor i in range(2):\n    row = y[i].T\n    row[0] = x[0]",
         "4: it raises ValueError: assignment destination is read-only",
     ),
     (
-        "y = np.zeros((2, 5))\nfor i in range(2):\n    row = y[i]\n    row[0] = x[0]\n    y[i, 1] = 0",
+        "y = np.zeros((2, 5))\nfor i in range(2):\n    row = y[i].T\n    row[0] = x[0]\n    y[i, 1] = 0",
         "6: row is a part of y, or the reverse: assign to one of them alone",
     ),
     (
@@ -608,12 +711,23 @@ REFUSED = [
         "4: z is complex, and gradients are derived for real numbers alone; write this one by hand",
     ),
     ("y = x.copy()\nfor i in range(5):\n    t = 1j * x[i]\n    y[i] = t.imag", "5: 1j * x[i] is complex, and"),
+    (
+        "y = np.empty(5)\nfor i in range(5):\n    y[i] = _exactly(x[i]) * x[i]",
+        "4: from here on, a gradient cannot be compared with finite differences, because the function refuses numbers",
+    ),
     ("y = x\nwhile True:\n    y = 2 * y", "4: a `while` has no derived gradient; write `for`"),
 ]
+
+
+def _exactly(a):  # type: ignore[no-untyped-def]
+    if a not in np.linspace(0.2, 0.9, 5):
+        raise ValueError("another number")
+    return a
 
 
 @pytest.mark.parametrize(("body", "message"), REFUSED)
 def test_other_loops_are_refused_with_their_line(body: str, message: str) -> None:
     function = _function("x", body, "y")
+    function.__globals__["_exactly"] = _exactly
     with pytest.raises(KernelError, match=re.escape(message)):
         derive_gradient(function, ["x"], ["y"], [Call([np.linspace(0.2, 0.9, 5)], {})])

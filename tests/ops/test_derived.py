@@ -23,14 +23,14 @@ from pykernels.tools.derive import calls_of
 REFUSED = {
     "batch_norm": "no gradient is derived for auxiliary states: moving_mean, moving_var; write backward by hand",
     "nms": "this statement has no derived gradient beside loops",
-    "roi_align": "no sample reaches this line, so that it has no derived gradient",
-    "softmax": "12: the call of _softmax_of_row has no derived gradient: it assigns to elements of y, for which",
 }
 
 
 def _derived(module: OpModule, calls: Sequence[Call]) -> Derivative:
     names = [[each.name for each in arguments] for arguments in (module.forward.inputs, module.forward.outputs)]
-    return derive_gradient(module.source.functions["forward"].function, *names, calls)
+    backward = module.definition.ops.get(f"{module.name}_backward")
+    by = [each.name[1:] for each in backward.outputs] if backward else None
+    return derive_gradient(module.source.functions["forward"].function, *names, calls, by=by)
 
 
 @pytest.mark.parametrize("name", sorted(folder.name for folder in paths.OPS.iterdir() if folder.is_dir()))

@@ -242,6 +242,13 @@ def test_what_is_written_by_hand_stays(op: Path, capsys: pytest.CaptureFixture[s
     assert "+# Derived from forward" in capsys.readouterr().out
 
 
+def test_what_would_be_derived_has_the_gradients_that_are_written_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["derive", "roi_align", "--diff"]) == 0
+    printed = capsys.readouterr().out
+    assert "+    return ddata\n" in printed
+    assert "drois" not in printed
+
+
 def test_ops_of_complex_numbers_are_refused(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = _texts(op)
     for word in ("complex", "inexact"):
