@@ -43,6 +43,8 @@ export PYKERNELS_CACHE ?= $(CURDIR)/build/cache
 
 # Some tests run make.
 unexport MAKEFLAGS
+# Images of containers often set it; every program that a test starts would then compile our modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 # Two pips must not change one environment at once, whatever -j says.

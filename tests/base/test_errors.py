@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import pickle
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import generated
@@ -88,8 +89,10 @@ def test_the_page_is_what_the_classes_say() -> None:
 # ---- every message
 
 
-def _messages() -> Iterator[tuple[str, str, bool]]:
+@functools.cache
+def _messages() -> list[tuple[str, str, bool]]:
     """Of every error that is made in the sources: where, its text with {} for what is filled in, whether it is all."""
+    found = []
     for path in sorted((CHECKOUT / "pykernels").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if (
@@ -100,7 +103,8 @@ def _messages() -> Iterator[tuple[str, str, bool]]:
             ):
                 text = _text(node.args[0])
                 if text is not None:
-                    yield f"{path.relative_to(CHECKOUT)}:{node.lineno}", *text
+                    found.append((f"{path.relative_to(CHECKOUT)}:{node.lineno}", *text))
+    return found
 
 
 def _text(node: ast.expr) -> tuple[str, bool] | None:
@@ -112,11 +116,8 @@ def _text(node: ast.expr) -> tuple[str, bool] | None:
     return None
 
 
-MESSAGES = list(_messages())
-
-
 def test_messages_are_found() -> None:
-    assert len(MESSAGES) > 250
+    assert len(_messages()) > 250
 
 
 def test_every_message_names_what_it_is_about() -> None:
@@ -124,15 +125,15 @@ def test_every_message_names_what_it_is_about() -> None:
     named = re.compile(r"\w+\.\w+|--\w|\w+\(|'\w+'|matplotlib|hypothesis|PyTorch|OneFlow|objcopy|GNU|its result|^\w+: ")
     # The definition's path stands before what its methods raise.
     nameless = {"list_outputs names no output, nor list_auxiliary_states an input to write into"}
-    assert [text for _, text, filled in MESSAGES if not (filled or named.search(text) or text in nameless)] == []
+    assert [text for _, text, filled in _messages() if not (filled or named.search(text) or text in nameless)] == []
 
 
 def test_no_message_is_vague_or_ends_like_a_sentence() -> None:
     vague = re.compile(r"\b(invalid|illegal|oops|unknown error|unexpected error|something went wrong|bad)\b", re.I)
-    assert [(where, text) for where, text, _ in MESSAGES if vague.search(text)] == []
+    assert [(where, text) for where, text, _ in _messages() if vague.search(text)] == []
     # Others are made of them, and codes follow.
-    assert [(where, text) for where, text, _ in MESSAGES if text.endswith((".", "!", " "))] == []
-    assert [(where, text) for where, text, _ in MESSAGES if "  " in text] == []
+    assert [(where, text) for where, text, _ in _messages() if text.endswith((".", "!", " "))] == []
+    assert [(where, text) for where, text, _ in _messages() if "  " in text] == []
 
 
 @pytest.mark.thorough
