@@ -44,8 +44,8 @@ def verify(graph: Graph, node: Node, adjoint: Block, operands: Sequence[Node], s
             )
     if not is_compared:
         raise KernelError(
-            "from here on, a gradient cannot be compared with finite differences, because the function refuses numbers "
-            "that differ a little from those of the samples: write it by hand"
+            f"from here on, the gradient of {', '.join(block.leaves)} cannot be compared with finite differences, "
+            "because the function refuses numbers that differ a little from those of the samples: write it by hand"
         )
 
 

@@ -713,7 +713,7 @@ REFUSED = [
     ("y = x.copy()\nfor i in range(5):\n    t = 1j * x[i]\n    y[i] = t.imag", "5: 1j * x[i] is complex, and"),
     (
         "y = np.empty(5)\nfor i in range(5):\n    y[i] = _exactly(x[i]) * x[i]",
-        "4: from here on, a gradient cannot be compared with finite differences, because the function refuses numbers",
+        "cannot be compared with finite differences, because the function refuses numbers that differ a little",
     ),
     ("y = x\nwhile True:\n    y = 2 * y", "4: a `while` has no derived gradient; write `for`"),
 ]
