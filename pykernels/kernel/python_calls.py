@@ -85,6 +85,8 @@ def _maker(call: PythonCall, function: Callable[..., Any]) -> _Maker:
     forbidden = fork.forbidden()
 
     def make(arguments: bytes) -> tuple[np.ndarray, ...] | None:
+        if _failures:
+            _failures.pop(threading.get_ident(), None)
         before = ignore_errors()
         try:
             with forbidden:
@@ -93,8 +95,7 @@ def _maker(call: PythonCall, function: Callable[..., Any]) -> _Maker:
                 if type(returned) is np.ndarray:
                     return (_in_memory(returned),)
                 return tuple(map(_in_memory, _leaves(returned)))
-            # The plain NumPy run gives the results of kernels whose calls return something else on the way.
-            _failures.pop(threading.get_ident(), None)
+            # Otherwise, the plain NumPy run gives the kernel's results.
         except BaseException as error:
             # No exception, not even an interrupt, may pass through the kernel's frames.
             _failures[threading.get_ident()] = (call.where, f"{type(error).__name__}: {error}")

@@ -713,7 +713,8 @@ REFUSED = [
     ("y = x.copy()\nfor i in range(5):\n    t = 1j * x[i]\n    y[i] = t.imag", "5: 1j * x[i] is complex, and"),
     (
         "y = np.empty(5)\nfor i in range(5):\n    y[i] = _exactly(x[i]) * x[i]",
-        "cannot be compared with finite differences, because the function refuses numbers that differ a little",
+        "4: from here on, the gradient of y cannot be compared with finite differences, because the function refuses "
+        "numbers",
     ),
     ("y = x\nwhile True:\n    y = 2 * y", "4: a `while` has no derived gradient; write `for`"),
 ]
