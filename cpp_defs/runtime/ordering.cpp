@@ -15,44 +15,55 @@ namespace {
 using Keys = KeysOf<PK_TYPE>;
 using Key = Keys::Key;
 
-// Orders each line: `order(keys, room)`. Contiguous lines become keys in place.
-template <typename Order>
-bool OrderNumbers(Key* data, const Shape& shape, const Order& order) {
+// NumPy's function for this dtype, where it is quicker (kernel/numpy_sorting.py); else null.
+int (*numpy_sort)(void* line, std::intptr_t n, void* array);
+
+// Orders each line, `order(line)`, as numbers or as keys. Contiguous lines become keys in place.
+template <bool kAsKeys, typename Order>
+bool OrderLines(Key* data, const Shape& shape, const Order& order) {
+  constexpr bool kIsKept = !kAsKeys || Keys::kAreBits;
+  const auto make = [](Key bits) { return kIsKept ? bits : Keys::Make(bits); };
+  const auto restore = [](Key key) { return kIsKept ? key : Keys::Restore(key); };
   const int64_t n = shape.n, gathered = shape.inner == 1 ? 0 : std::min(shape.inner, kLines) * n;
-  const int64_t key_bytes = gathered * static_cast<int64_t>(sizeof(Key));
-  const int64_t room_bytes = Room<Key>::Size(n) * static_cast<int64_t>(sizeof(Key));
-  Memory memory({key_bytes, room_bytes});
+  Memory memory({gathered * static_cast<int64_t>(sizeof(Key))});
   if (!memory.exists()) return false;
-  auto* const keys = memory.Take<Key>(key_bytes);
-  const Room<Key> room(memory.Take<Key>(room_bytes), n);
+  auto* const lines = memory.Take<Key>(0);
+  bool is_done = true;
   ForEachLines(shape, [&](int64_t first, int64_t width) {
     Key* const line = data + first;
     if (gathered > 0) {
-      Gather(line, keys, shape, width, Keys::Make);
-      for (int64_t i = 0; i < width; ++i) order(keys + i * n, room);
-      Scatter(keys, line, shape, width, Keys::Restore);
+      Gather(line, lines, shape, width, make);
+      for (int64_t i = 0; i < width; ++i) is_done &= order(lines + i * n);
+      Scatter(lines, line, shape, width, restore);
     } else {
-      if (!Keys::kAreBits) std::transform(line, line + n, line, Keys::Make);
-      order(line, room);
-      if (!Keys::kAreBits) std::transform(line, line + n, line, Keys::Restore);
+      if (!kIsKept) std::transform(line, line + n, line, make);
+      is_done &= order(line);
+      if (!kIsKept) std::transform(line, line + n, line, restore);
     }
   });
-  return true;
+  return is_done;
 }
 
 }  // namespace
 
 extern "C" {
 
+__attribute__((visibility("default"))) void PK_TYPED(pk_kernel_use_numpy_sort)(decltype(numpy_sort) function) {
+  numpy_sort = function;
+}
+
 int PK_TYPED(pk_sort)(Key* data, int64_t outer, int64_t n, int64_t inner) {
-  return OrderNumbers(data, {outer, n, inner}, [=](Key* keys, const Room<Key>& room) { Sort(keys, room, n); });
+  const Shape shape = {outer, n, inner};
+  if (numpy_sort != nullptr) {
+    return OrderLines<false>(data, shape, [=](Key* line) { return numpy_sort(line, n, nullptr) >= 0; });
+  }
+  return OrderLines<true>(data, shape, [=](Key* keys) { return Sort(keys, n), true; });
 }
 
 // Partitions by elements of the given ranks, which increase and lie within the axis.
 int PK_TYPED(pk_partition)(Key* data, const int64_t* ranks, int64_t count, int64_t outer, int64_t n,
                            int64_t inner) {
-  return OrderNumbers(data, {outer, n, inner},
-                      [=](Key* keys, const Room<Key>& room) { Partition(keys, room, n, ranks, count); });
+  return OrderLines<true>(data, {outer, n, inner}, [=](Key* keys) { return Partition(keys, n, ranks, count), true; });
 }
 
 }  // extern "C"

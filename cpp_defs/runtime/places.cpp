@@ -12,23 +12,22 @@ namespace {
 using Keys = KeysOf<PK_TYPE>;
 using Key = Keys::Key;
 
-// Finds the places of the ordered elements of each line: `find(finder, line, keys, places)`, with memory for its keys.
+// Finds the places of the ordered elements of each line: `find(line, keys, places)`, with memory for its keys.
 template <typename Find>
 bool OrderPlaces(const Key* data, int64_t* places, const Shape& shape, const Find& find) {
   const bool is_contiguous = shape.inner == 1;
   const int64_t n = shape.n, gathered = is_contiguous ? 0 : std::min(shape.inner, kLines) * n;
   const int64_t key_bytes = Keys::kAreBits ? 0 : n * static_cast<int64_t>(sizeof(Key));
-  const int64_t line_bytes = gathered * static_cast<int64_t>(sizeof(Key)), finder_bytes = PlaceFinder::Size(n);
+  const int64_t line_bytes = gathered * static_cast<int64_t>(sizeof(Key));
   const int64_t found_bytes = gathered * static_cast<int64_t>(sizeof(int64_t));
-  Memory memory({key_bytes, line_bytes, found_bytes, finder_bytes});
+  Memory memory({key_bytes, line_bytes, found_bytes});
   if (!memory.exists()) return false;
   auto *const keys = memory.Take<Key>(key_bytes), *const lines = memory.Take<Key>(line_bytes);
   auto* const found = memory.Take<int64_t>(found_bytes);
-  const PlaceFinder finder(memory.Take<char>(finder_bytes), n);
   ForEachLines(shape, [&](int64_t first, int64_t width) {
-    if (is_contiguous) return find(finder, data + first, keys, places + first);
+    if (is_contiguous) return find(data + first, keys, places + first);
     Gather(data + first, lines, shape, width, [](Key bits) { return bits; });
-    for (int64_t i = 0; i < width; ++i) find(finder, lines + i * n, keys, found + i * n);
+    for (int64_t i = 0; i < width; ++i) find(lines + i * n, keys, found + i * n);
     Scatter(found, places + first, shape, width, [](int64_t place) { return place; });
   });
   return true;
@@ -50,7 +49,7 @@ bool HasEqual(const Key* keys, const int64_t* places, int64_t n) {
 // The elements of a line that most likely has no equal ones: ours takes a third of the time of NumPy's function.
 constexpr int64_t kShort = 1024;
 
-// NumPy's function for this dtype (kernel/numpy_argsort.py); null without Python. It takes places in any order, and
+// NumPy's function for this dtype (kernel/numpy_sorting.py); null without Python. It takes places in any order, and
 // returns a negative number if there is not enough memory.
 int (*numpy_argsort)(const void* line, std::intptr_t* places, std::intptr_t n, void* array);
 
@@ -58,7 +57,7 @@ int (*numpy_argsort)(const void* line, std::intptr_t* places, std::intptr_t n, v
 
 extern "C" {
 
-__attribute__((visibility("default"))) void PK_TYPED(pk_kernel_set_argsort)(decltype(numpy_argsort) function) {
+__attribute__((visibility("default"))) void PK_TYPED(pk_kernel_use_numpy_argsort)(decltype(numpy_argsort) function) {
   numpy_argsort = function;
 }
 
@@ -67,10 +66,10 @@ int PK_TYPED(pk_argsort)(const Key* data, int64_t* places, int64_t outer, int64_
                          int64_t is_stable) {
   const bool is_ours = is_stable != 0 || numpy_argsort == nullptr;
   bool has_equal = n > kShort, is_done = true;  // from the first line with equal elements on
-  const auto find = [&](const PlaceFinder& finder, const Key* line, Key* room, int64_t* found) {
+  const auto find = [&](const Key* line, Key* room, int64_t* found) {
     if (is_ours || !has_equal) {
       const Key* const keys = KeysIn(line, room, n);
-      finder.Find(keys, found);
+      FindPlaces(keys, found, n);
       if (is_ours || !(has_equal = HasEqual(keys, found, n))) return;
     }
     std::iota(found, found + n, 0);
@@ -82,8 +81,8 @@ int PK_TYPED(pk_argsort)(const Key* data, int64_t* places, int64_t outer, int64_
 // Finds places of a partition by elements of the given ranks, which increase and lie within the axis.
 int PK_TYPED(pk_argpartition)(const Key* data, int64_t* places, const int64_t* ranks, int64_t count, int64_t outer,
                               int64_t n, int64_t inner) {
-  const auto find = [=](const PlaceFinder& finder, const Key* line, Key* room, int64_t* found) {
-    finder.Find(KeysIn(line, room, n), found, ranks, count);
+  const auto find = [=](const Key* line, Key* room, int64_t* found) {
+    FindPlaces(KeysIn(line, room, n), found, n, ranks, count);
   };
   return OrderPlaces(data, places, {outer, n, inner}, find);
 }

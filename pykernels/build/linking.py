@@ -108,11 +108,13 @@ def _compiled(part: str) -> Path:
     source, *headers = RUNTIME[name]
     typed = (f"-DPK_TYPE={C_TYPES[dtype]}", f"-DPK_TYPED(name)=name##_{dtype}") if dtype else ()
     key = (cache.digest(headers),)
-    flags = ("-fno-exceptions", *_LEVEL, *_vectors(), *typed)
+    flags = ("-fno-exceptions", *_LEVEL, *_vectors(name), *typed)
     return toolchain.build_object(name, source, kind="runtime", flags=flags, include=(_INCLUDE,), key=key)
 
 
-def _vectors() -> tuple[str, ...]:
-    """Return the compiler's flags for vectors of the chosen processor; copies gain nothing from wider ones."""
+def _vectors(part: str) -> tuple[str, ...]:
+    """Return the compiler's flags for vectors of the chosen processor; wider ones gain nothing but in sorting."""
     found = set(machine.flags_needed(processor.chosen()))
+    if part == "ordering" and {"avx512bw", "avx512dq", "avx512vl"} <= found:
+        return ("-mavx512bw", "-mavx512dq", "-mavx512vl")
     return ("-mavx2",) if found & {"avx2", "avx512f"} else ("-msse4.2",) if "sse4_2" in found else ()

@@ -10,7 +10,7 @@ from typing import Any
 from pykernels.base import abi, settings
 from pykernels.base.errors import BuildError, CompileFailed, PykernelsWarning
 from pykernels.build import linking
-from pykernels.kernel import blas, numpy_argsort, python_calls, python_form
+from pykernels.kernel import blas, numpy_sorting, python_calls, python_form
 from pykernels.kernel.facts import ELEMENTWISE, PYTHON, Facts
 from pykernels.kernel.pipeline import compile_kernel
 from pykernels.kernel.read.signature import Signature
@@ -115,7 +115,7 @@ def build_kernel(
     library = ctypes.CDLL(str(path))
     if facts.blas:
         blas.attach(library)
-    numpy_argsort.attach(library, facts.argsort)
+    numpy_sorting.attach(library, facts.sorting)
     run: Any = library[linking.ENTRY]
     if facts.python_calls:
         python_calls.attach(library, facts.python_calls, function.helpers)

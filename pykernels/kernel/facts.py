@@ -65,8 +65,8 @@ class Facts:
     instruction_set: str = ""
     #: Whether it calls matrix products.
     blas: bool = False
-    #: The dtypes whose elements it orders by NumPy's own `np.argsort`.
-    argsort: tuple[str, ...] = ()
+    #: The functions of NumPy by which it sorts where it can (`numpy_sorting`), such as ``"argsort_float32"``.
+    sorting: tuple[str, ...] = ()
     #: Whether a framework may distribute its iterations (`pykernels.prange`) over threads.
     in_pieces: bool = False
     #: The number of passes, if it is fused.

@@ -17,21 +17,26 @@ namespace {
 template <typename Key>
 class Network {
  public:
+#ifdef __AVX512BW__
+  static constexpr std::size_t kAlignment = 64;
+#else
   static constexpr std::size_t kAlignment = 32;
+#endif
   static constexpr int kLanes = kAlignment / sizeof(Key);
   typedef Key Vector __attribute__((vector_size(kAlignment)));
-  // Returns how many keys of room `Sort` needs.
-  static int64_t RoomFor(int64_t n) { return Shape(n).rows * kLanes; }
+  // How many keys it sorts in less time than it takes to split them: a power of two.
+  static constexpr int64_t kFew = sizeof(Key) == 2 ? 16384 : 8192 / sizeof(Key);
 
-  // Sorts keys into an array, which may be their own, with room that is aligned.
-  static void Sort(const Key* keys, Key* to, Key* room, int64_t n) {
+  // Sorts at most so many keys.
+  static void Sort(Key* keys, int64_t n) {
+    alignas(kAlignment) Key room[kFew];
     const Shape shape(n);
     std::copy(keys, keys + n, room);
     std::fill(room + n, room + shape.rows * kLanes, std::numeric_limits<Key>::max());
     auto* const rows = reinterpret_cast<Vector*>(room);
     shape.group == 4 ? SortRows<4>(rows, shape.rows) : SortRows<6>(rows, shape.rows);
     for (int64_t column = 0; column * shape.rows < n; ++column) {
-      Key* const part = to + column * shape.rows;
+      Key* const part = keys + column * shape.rows;
       const int64_t length = std::min(shape.rows, n - column * shape.rows);
       for (int64_t i = 0; i < length; ++i) part[i] = room[i * kLanes + column];
     }

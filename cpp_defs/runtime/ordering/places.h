@@ -1,13 +1,17 @@
 // Finds the places of keys in sorted order, by sorting integers that have a key in their upper bits, its place below.
 #pragma once
 
-#include "sorting.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <numeric>
 #include <utility>
+
+extern "C" {
+// Of ordering.cpp, as compiled for int64. They fail for lack of memory, which contiguous lines do not need.
+int pk_sort_int64(int64_t* data, int64_t outer, int64_t n, int64_t inner);
+int pk_partition_int64(int64_t* data, const int64_t* ranks, int64_t count, int64_t outer, int64_t n, int64_t inner);
+}
 
 namespace {
 
@@ -39,7 +43,7 @@ class Packing {
 
   // Sorts neighbours that are equal but for the bits that were dropped, of keys and places, which fit without the rest.
   template <typename Key>
-  void SortNear(const Key* keys, int64_t* items, const Room<int64_t>& room, int64_t n) const {
+  void SortNear(const Key* keys, int64_t* items, int64_t n) const {
     const uint64_t mask = (uint64_t{1} << dropped_) - 1;
     for (int64_t i = 0, end = 1; i < n; i = end++) {
       while (end < n && items[i] >> place_bits_ == items[end] >> place_bits_) ++end;
@@ -48,7 +52,7 @@ class Packing {
         const int64_t place = PlaceOf(items[k]);
         items[k] = Join(Above(keys[place]) & mask, place);
       }
-      Sort(items + i, room, end - i);
+      pk_sort_int64(items + i, 1, end - i, 1);
     }
   }
 
@@ -63,62 +67,48 @@ class Packing {
   int place_bits_, dropped_;
 };
 
-// Finds places in lines of n keys, in memory of `Size(n)` bytes.
-class PlaceFinder {
- public:
+// Finds the places of a partition by the key of one rank: those of lesser keys, of equal ones, and of greater ones.
+template <typename Key>
+void FindBeside(const Key* keys, int64_t* places, int64_t n, int64_t rank) {
+  std::copy(keys, keys + n, places);
+  pk_partition_int64(places, &rank, 1, 1, n, 1);
+  const int64_t key = places[rank];
+  int64_t low = 0, high = n;  // between them is room for the places that are left
+  for (int64_t i = 0; i < n; ++i) {
+    places[low] = places[high - 1] = i;
+    const bool is_lesser = keys[i] < key;
+    low += is_lesser;
+    high -= !is_lesser;
+  }
+  for (; high < n; ++high) {
+    if (keys[places[high]] == key) std::swap(places[low++], places[high]);
+  }
+}
+
+template <typename Key>
+void FindByComparing(const Key* keys, int64_t* places, int64_t n) {
+  std::iota(places, places + n, 0);
+  std::sort(places, places + n, [keys](int64_t i, int64_t k) {
+    return keys[i] != keys[k] ? keys[i] < keys[k] : i < k;
+  });
+}
+
+// Finds the places of all keys in order, equal ones in theirs; given ranks, which increase, those of a partition.
+template <typename Key>
+void FindPlaces(const Key* keys, int64_t* places, int64_t n, const int64_t* ranks = nullptr, int64_t count = 0) {
   // Integers of 64 bits have room for the places of this many keys, and for as many bits of the keys as are dropped.
-  static constexpr int64_t kMost = int64_t{1} << 32;
-
-  static int64_t Size(int64_t n) { return Room<int64_t>::Size(n) * static_cast<int64_t>(sizeof(int64_t)); }
-  PlaceFinder(char* memory, int64_t n) : memory_(memory), n_(n) {}
-
-  // Finds the places of all keys in order, equal ones in theirs; given ranks, which increase, those of a partition.
-  template <typename Key>
-  void Find(const Key* keys, int64_t* places, const int64_t* ranks = nullptr, int64_t count = 0) const {
-    if (n_ > kMost) return FindByComparing(keys, places);
-    const Packing packing(keys, n_);
-    if (count == 1 && !packing.is_exact()) return FindBeside(keys, places, *ranks);
-    const int64_t n = n_;  // a copy, which places cannot overlap
-    const Room<int64_t> room(reinterpret_cast<int64_t*>(memory_), n);
-    for (int64_t i = 0; i < n; ++i) places[i] = packing.Pack(keys[i], i);
-    if (count > 0 && packing.is_exact()) {
-      Partition(places, room, n, ranks, count);
-    } else {
-      Sort(places, room, n);
-      if (!packing.is_exact()) packing.SortNear(keys, places, room, n);
-    }
-    for (int64_t i = 0; i < n; ++i) places[i] = packing.PlaceOf(places[i]);
+  constexpr int64_t kMost = int64_t{1} << 32;
+  if (n > kMost) return FindByComparing(keys, places, n);
+  const Packing packing(keys, n);
+  if (count == 1 && !packing.is_exact()) return FindBeside(keys, places, n, *ranks);
+  for (int64_t i = 0; i < n; ++i) places[i] = packing.Pack(keys[i], i);
+  if (count > 0 && packing.is_exact()) {
+    pk_partition_int64(places, ranks, count, 1, n, 1);
+  } else {
+    pk_sort_int64(places, 1, n, 1);
+    if (!packing.is_exact()) packing.SortNear(keys, places, n);
   }
-
- private:
-  // Finds the places of a partition by the key of one rank: those of lesser keys, of equal ones, and of greater ones.
-  template <typename Key>
-  void FindBeside(const Key* keys, int64_t* places, int64_t rank) const {
-    std::copy(keys, keys + n_, places);  // sorting is compiled for integers of 64 bits alone
-    Partition(places, Room<int64_t>(reinterpret_cast<int64_t*>(memory_), n_), n_, &rank, 1);
-    const int64_t key = places[rank];
-    int64_t low = 0, high = n_;  // between them is room for the places that are left
-    for (int64_t i = 0; i < n_; ++i) {
-      places[low] = places[high - 1] = i;
-      const bool is_lesser = keys[i] < key;
-      low += is_lesser;
-      high -= !is_lesser;
-    }
-    for (; high < n_; ++high) {
-      if (keys[places[high]] == key) std::swap(places[low++], places[high]);
-    }
-  }
-
-  template <typename Key>
-  void FindByComparing(const Key* keys, int64_t* places) const {
-    std::iota(places, places + n_, 0);
-    std::sort(places, places + n_, [keys](int64_t i, int64_t k) {
-      return keys[i] != keys[k] ? keys[i] < keys[k] : i < k;
-    });
-  }
-
-  char* memory_;
-  int64_t n_;
-};
+  for (int64_t i = 0; i < n; ++i) places[i] = packing.PlaceOf(places[i]);
+}
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Sorts keys: few by a network, more by splitting them first, as quicksort does; of small dtypes, by counting.
 #pragma once
 
+#include "lines.h"
 #include "network.h"
 #include "splitting.h"
 
@@ -14,32 +15,17 @@
 
 namespace {
 
-// Memory that ordering up to n keys needs: `rows` for a network or for counts, and `other` for as many keys.
+// Whether many keys have so few values that they are counted.
 template <typename Key>
-struct Room {
-  // How many keys a network sorts in less time than it takes to split them.
-  static constexpr int64_t kFew = sizeof(Key) == 2 ? 16384 : 8192 / sizeof(Key);
-  static constexpr bool kIsCounted = sizeof(Key) <= 2;
-
-  Key *rows, *other;
-
-  static int64_t Size(int64_t n) { return Rows(n) + n; }
-  // `memory` is aligned for vectors, and holds `Size(n)` keys.
-  Room(Key* memory, int64_t n) : rows(memory), other(memory + Rows(n)) {}
-
- private:
-  static int64_t Rows(int64_t n) {
-    const int64_t counts = (int64_t{1} << 8 * std::min<std::size_t>(sizeof(Key), 2)) * sizeof(int64_t) / sizeof(Key);
-    const int64_t network = Network<Key>::RoomFor(std::max(std::min(n, kFew), kSample));
-    return kIsCounted && n > kFew ? std::max(counts, network) : network;
-  }
-};
+constexpr bool kIsCounted = sizeof(Key) <= 2;
 
 // Sorts keys of few values.
 template <typename Key>
-void CountingSort(Key* keys, const Room<Key>& room, int64_t n) {
+void CountingSort(Key* keys, int64_t n) {
   constexpr int64_t kValues = int64_t{1} << 8 * sizeof(Key), kLeast = std::numeric_limits<Key>::min();
-  auto* const counts = reinterpret_cast<int64_t*>(room.rows);
+  Memory memory({kValues * static_cast<int64_t>(sizeof(int64_t))});
+  if (!memory.exists()) return std::sort(keys, keys + n);
+  auto* const counts = memory.Take<int64_t>(0);
   std::fill(counts, counts + kValues, 0);
   for (int64_t i = 0; i < n; ++i) ++counts[keys[i] - kLeast];
   for (int64_t value = 0; value < kValues; keys += counts[value++]) {
@@ -47,28 +33,20 @@ void CountingSort(Key* keys, const Room<Key>& room, int64_t n) {
   }
 }
 
-// Sorts keys into one of two arrays, their own or the other, which both change.
 template <typename Key>
-void QuickSort(Key* keys, Key* other, Key* rows, int64_t n, bool is_for_other, int splits) {
-  while (n > Room<Key>::kFew && splits-- > 0) {
-    const Key pivot = PivotOf(keys, rows, n, 0.5);
-    int64_t less = Split(keys, other, n, pivot);
+void QuickSort(Key* keys, int64_t n, int splits) {
+  while (n > Network<Key>::kFew && splits-- > 0) {
+    const Key pivot = PivotOf(keys, n, 0.5);
+    int64_t less = Split(keys, n, pivot);
     if (less > 0) {
-      QuickSort(other, keys, rows, less, !is_for_other, splits);
+      QuickSort(keys, less, splits);
     } else {
-      less = SplitEqual(keys, other, n, pivot);
-      if (!is_for_other) std::copy(other, other + less, keys);
+      less = SplitEqual(keys, n, pivot);
     }
     keys += less;
-    other += less;
     n -= less;
-    std::swap(keys, other);
-    is_for_other = !is_for_other;
   }
-  Key* const to = is_for_other ? other : keys;
-  if (n <= Room<Key>::kFew) return Network<Key>::Sort(keys, to, rows, n);
-  if (to != keys) std::copy(keys, keys + n, to);
-  std::sort(to, to + n);
+  n <= Network<Key>::kFew ? Network<Key>::Sort(keys, n) : std::sort(keys, keys + n);
 }
 
 template <typename Key>
@@ -82,53 +60,48 @@ void InsertionSort(Key* keys, int64_t n) {
 }
 
 template <typename Key>
-void Sort(Key* keys, const Room<Key>& room, int64_t n) {
+void Sort(Key* keys, int64_t n) {
   constexpr int64_t kFewest = 8;
   if (n <= kFewest) {
     InsertionSort(keys, n);
-  } else if (n <= Room<Key>::kFew) {
-    Network<Key>::Sort(keys, keys, room.rows, n);
-  } else if constexpr (Room<Key>::kIsCounted) {
-    CountingSort(keys, room, n);
+  } else if (n <= Network<Key>::kFew) {
+    Network<Key>::Sort(keys, n);
+  } else if constexpr (kIsCounted<Key>) {
+    CountingSort(keys, n);
   } else {
-    QuickSort(keys, room.other, room.rows, n, false, MostSplits(n));
+    QuickSort(keys, n, MostSplits(n));
   }
 }
 
-// Puts the keys of given ranks where sorting would put them, no greater ones before and no lesser ones behind, into one
-// of two arrays, as `QuickSort` does. The ranks increase; the first key has the rank `base`.
+// Puts the keys of given ranks where sorting would put them, no greater ones before and no lesser ones behind. The
+// ranks increase; the first key has the rank `base`.
 template <typename Key>
-void Select(Key* keys, Key* other, Key* rows, int64_t n, const int64_t* ranks, int64_t count, int64_t base,
-            bool is_for_other, int splits) {
+void Select(Key* keys, int64_t n, const int64_t* ranks, int64_t count, int64_t base, int splits) {
   constexpr int64_t kFewToSelect = 256;
   while (count > 0) {
-    if (n <= kFewToSelect || splits-- == 0) return QuickSort(keys, other, rows, n, is_for_other, MostSplits(n));
+    if (n <= kFewToSelect || splits-- == 0) return QuickSort(keys, n, MostSplits(n));
     // The pivot separates the shorter part that is likely to have the rank.
     const double part = (static_cast<double>(ranks[count / 2] - base) + 0.5) / static_cast<double>(n);
     const double error = 2.0 * std::sqrt((part * (1 - part) + 0.01) / kSample);
-    const Key pivot = PivotOf(keys, rows, n, part < 0.5 ? part + error : part - error);
-    int64_t less = Split(keys, other, n, pivot);
+    const Key pivot = PivotOf(keys, n, part < 0.5 ? part + error : part - error);
+    int64_t less = Split(keys, n, pivot);
     const bool are_equal = less == 0;
-    if (are_equal) less = SplitEqual(keys, other, n, pivot);
+    if (are_equal) less = SplitEqual(keys, n, pivot);
     const int64_t before = std::lower_bound(ranks, ranks + count, base + less) - ranks;
-    Select(other, keys, rows, less, ranks, are_equal ? 0 : before, base, !is_for_other, splits);
+    Select(keys, less, ranks, are_equal ? 0 : before, base, splits);
     keys += less;
-    other += less;
     n -= less;
-    std::swap(keys, other);
-    is_for_other = !is_for_other;
     ranks += before;
     count -= before;
     base += less;
   }
-  if (is_for_other) std::copy(keys, keys + n, other);
 }
 
 template <typename Key>
-void Partition(Key* keys, const Room<Key>& room, int64_t n, const int64_t* ranks, int64_t count) {
+void Partition(Key* keys, int64_t n, const int64_t* ranks, int64_t count) {
   constexpr int64_t kManyRanks = 16;
-  if (count > kManyRanks || (Room<Key>::kIsCounted && n > Room<Key>::kFew)) return Sort(keys, room, n);
-  Select(keys, room.other, room.rows, n, ranks, count, 0, false, MostSplits(n));
+  if (count > kManyRanks || (kIsCounted<Key> && n > Network<Key>::kFew)) return Sort(keys, n);
+  Select(keys, n, ranks, count, 0, MostSplits(n));
 }
 
 }  // namespace

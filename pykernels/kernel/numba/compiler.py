@@ -40,6 +40,8 @@ _MOST_INSTRUCTIONS = 60_000
 # Measured on one thread: numba takes up to 4 times as long.
 _LARGE = 1 << 18
 _FUNCTIONS = ("nonzero", "flatnonzero", "argwhere")
+# What takes a function of NumPy that sorts.
+_SETTER = "pk_kernel_use_numpy_"
 
 
 def compile_kernel(
@@ -94,6 +96,8 @@ def compile_kernel(
     runtime = {"kernel_runtime", *(_runtime_parts()[name] for name in undefined if name in _runtime_parts())}
     if any(part.startswith("contraction:") for part in runtime):
         runtime.add("copying")  # of operands, for BLAS
+    if any(part.startswith("places:") for part in runtime):
+        runtime.add("ordering:int64")  # of keys with their places
     with tempfile.TemporaryDirectory(dir=output.parent) as folder:
         objects, fused = compile_parts(used, Path(folder), kernel.where, fast_math=kernel.fast_math)
         needs_library = math.needs_library or any(facts.vector_math for facts in fused)
@@ -109,7 +113,11 @@ def compile_kernel(
             scalar_math=tuple(sorted(math.scalar_math.union(*(facts.scalar_math for facts in fused)))),
             instruction_set=target.instruction_set().name,
             blas=uses_blas,
-            argsort=tuple(name.removeprefix("pk_argsort_") for name in undefined if name.startswith("pk_argsort_")),
+            sorting=tuple(
+                name.removeprefix(_SETTER)
+                for name, part in _runtime_parts().items()
+                if part in runtime and name.startswith(_SETTER)
+            ),
             slower=slower,
             slower_from=_LARGE if slower else 0,
             # float16 and bfloat16 results are computed in separate arrays, and then written to the outputs as a whole.

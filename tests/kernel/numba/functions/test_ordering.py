@@ -10,7 +10,11 @@ import pytest
 from compared import check, example
 from compiled import build, kernel_of, plain, run
 
-from pykernels.kernel import numpy_argsort
+from pykernels.build import processor
+from pykernels.kernel import numpy_sorting
+
+# Without AVX2, and without AVX-512.
+_LEVELS = [level for level in ("x86-64-v2", "x86-64-v3") if level in processor.known()]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.int64, marks=pytest.mark.thorough)])
@@ -81,13 +85,20 @@ def test_equal_elements_lie_where_numpy_puts_them(tmp_path: Path, dtype: Any) ->
     check(tmp_path, [*lines, "np.argsort(np.argsort(x, axis=None))"], [x, y])
 
 
-def test_equal_elements_without_python_keep_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numpy_argsort, "attach", lambda *_: None)
-    kernel = kernel_of(tmp_path, "def forward(args):\n    return np.argsort(args[0], axis=1)\n")
-    x = np.arange(8000, dtype=np.float32).reshape(2, 4000) % 7
-    made = [np.empty(x.shape, np.intp)]
-    assert run(build(kernel, [x], made), [x], made) is None
-    np.testing.assert_array_equal(made[0], np.argsort(x, kind="stable"))
+@pytest.mark.parametrize("cpu", [processor.NATIVE, *(pytest.param(c, marks=pytest.mark.thorough) for c in _LEVELS)])
+def test_sorting_without_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpu: str) -> None:
+    """Lines are sorted by our code then, by any processor's vectors, and equal elements keep their order."""
+    monkeypatch.setattr(numpy_sorting, "attach", lambda *_: None)
+    results = "np.sort(x, axis=1), np.sort(x, axis=0), np.argsort(x, axis=1)"
+    kernel = kernel_of(tmp_path, f"def forward(args):\n    x = args[0]\n    return {results}\n")
+    few, many = np.arange(16000, dtype=np.float32).reshape(2, 8000) % 7, example(np.float32, (2, 8000))
+    for x in (few, many):
+        made = [np.empty_like(x), np.empty_like(x), np.empty(x.shape, np.intp)]
+        with processor.compiling_for(cpu):
+            assert run(build(kernel, [x], made), [x], made) is None
+        np.testing.assert_array_equal(made[0], np.sort(x, axis=1))
+        np.testing.assert_array_equal(made[1], np.sort(x, axis=0))
+        np.testing.assert_array_equal(made[2], np.argsort(x, axis=1, kind="stable"))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.uint8, marks=pytest.mark.thorough)])
