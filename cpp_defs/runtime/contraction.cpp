@@ -37,6 +37,8 @@ using contraction::Places;
 constexpr double kFewest = 256;
 // A matrix times its transpose takes less time as half a product from this number of multiplications on.
 constexpr double kFewestForHalf = 1 << 20;
+// The most bytes of rows that are computed in one go, if other axes lie within them, and the fewest such rows.
+constexpr int64_t kInCache = 1 << 18, kFewestRows = 16;
 // A copy pays off if each of its elements is used this often.
 constexpr int64_t kOften = 8;
 
@@ -159,7 +161,7 @@ struct Products {
     const bool is_vector = column == nullptr && sum.b == kItem && row->out == kItem;
     const bool is_half = multiplications >= kFewestForHalf && column != nullptr && m == n && row->a == column->b &&
                          sum.a == sum.b;
-    others.ForEach(places, [&](const Places& at, bool) {
+    const auto multiply = [&](const Places& at, int64_t rows) {
       if (is_vector) {
         numba_xxgemv(kKind, a.is_turned ? 'n' : 't', a.is_turned ? m : k, a.is_turned ? k : m, &one, at.a, a.step, at.b,
                      &zero, at.out);
@@ -169,10 +171,15 @@ struct Products {
         Mirror(reinterpret_cast<T*>(at.out), n, out_step);
       } else {
         // The columns of Fortran's matrices are contiguous: this is the transposed product.
-        numba_xxgemm(kKind, b.is_turned ? 't' : 'n', a.is_turned ? 't' : 'n', n, m, k, &one, at.b, b.step, at.a, a.step,
-                     &zero, at.out, out_step);
+        numba_xxgemm(kKind, b.is_turned ? 't' : 'n', a.is_turned ? 't' : 'n', n, rows, k, &one, at.b, b.step, at.a,
+                     a.step, &zero, at.out, out_step);
       }
-    });
+    };
+    const bool are_around = others.n > 0 && row->out > others.list[0].out && !is_half;
+    const int64_t part = are_around ? std::max(kFewestRows, kInCache / (row->out + row->a)) : m;
+    for (int64_t first = 0; first < m; first += part, places.Move(*row, part)) {
+      others.ForEach(places, [&](const Places& at, bool) { multiply(at, std::min(part, m - first)); });
+    }
     return Outcome::kDone;
   }
 

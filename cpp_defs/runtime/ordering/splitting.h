@@ -108,7 +108,8 @@ std::pair<int64_t, int64_t> SplitVectors(Key* keys, int64_t n, Key pivot) {
   if (n < 2 * kBlock) return {0, 0};
   n -= n % kLanes;
   const Vector pivots = pivot - Vector{};
-  Key *low = keys, *high = keys + n, *first = keys + kBlock, *last = high - kBlock;  // the unread lie between the latter
+  Key *low = keys, *high = keys + n;                  // what is between them may be written
+  Key *first = keys + kBlock, *last = high - kBlock;  // what is between them is unread
   Vector waiting[2 * kMany], lanes[kMany];
   std::memcpy(waiting, low, sizeof lanes);
   std::memcpy(waiting + kMany, last, sizeof lanes);

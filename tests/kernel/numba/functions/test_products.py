@@ -67,6 +67,11 @@ def test_all_products(tmp_path: Path, body: str) -> None:
     check(tmp_path, f"return {body}", (numbers((3, 4, 5), "f4"), numbers((2, 3, 5, 20), "f4")))
 
 
+def test_rows_around_other_axes(tmp_path: Path) -> None:
+    """More than fit in the cache are computed in parts."""
+    check(tmp_path, "return np.matmul(x, y)", (numbers((500, 1, 8, 16), "f4"), numbers((4, 16, 8), "f4")))
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("dtypes", [("f8", "i4"), ("u1", "?"), ("?", "?")])
 def test_products_of_all_dtypes(tmp_path: Path, dtypes: tuple[str, str]) -> None:
