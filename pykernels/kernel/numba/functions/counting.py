@@ -50,11 +50,11 @@ def _bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     def length_of(x: Any, minlength: Any) -> Any:
         if minlength < 0:
             raise ValueError("'minlength' must not be negative")
-        length = minlength
+        least, length = np.intp(0), np.intp(minlength)
         for number in x:
-            if number < 0:
-                raise ValueError("'list' argument must have no negative elements")
-            length = max(length, np.intp(number) + 1)
+            least, length = min(least, np.intp(number)), max(length, np.intp(number) + 1)
+        if least < 0:
+            raise ValueError("'list' argument must have no negative elements")
         return length
 
     def count(x: Any, minlength: Any) -> Any:

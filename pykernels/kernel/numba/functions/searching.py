@@ -7,33 +7,47 @@ from typing import Any
 
 import numpy as np
 from numba import types as nb
+from numba.extending import intrinsic
 from numba.np.numpy_support import as_dtype
 
 from pykernels.kernel.numba.functions.ordering import places_finder
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, is_integer, require_known
 
 
+@intrinsic
+def _part_if(typing_context: Any, part: nb.Integer, condition: nb.Boolean) -> Any:
+    """Return `part` if the condition holds, else 0, without a branch, of whose predictions half would be wrong."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        chosen = builder.select(arguments[1], arguments[0], arguments[0].type(0))
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
+
+    return part(part, condition), generate
+
+
 @functools.cache
 def _searcher(dtype: np.dtype, is_left: bool) -> Any:
     """Return a function that finds where a number belongs in a sorted vector, both converted to a dtype."""
-    convert = dtype.type
+    convert, infinity = dtype.type, dtype.type(np.inf if dtype.kind == "f" else 0)
 
     @compiled
-    def is_less(x: Any, y: Any) -> Any:
-        return x < y or (y != y and x == x)  # NaN come last
+    def count(a: Any, wanted: Any, with_equal: Any) -> Any:
+        """Return how many elements are less than a number, or equal to it."""
+        first, n = 0, a.size
+        while n > 0:  # the elements before `first` count, those from `first + n` on do not
+            half = (n + 1) // 2
+            x = convert(a[np.uintp(first + half - 1)])
+            first += _part_if(half, x <= wanted if with_equal else x < wanted)
+            n -= half
+        return first
 
     @compiled
     def search(a: Any, number: Any) -> Any:
-        wanted, first, n = convert(number), 0, a.size
-        while n > 0:
-            half = n // 2
-            x = convert(a[first + half])
-            if is_less(x, wanted) if is_left else not is_less(wanted, x):
-                first += half + 1
-                n -= half + 1
-            else:
-                n = half
-        return first
+        wanted = convert(number)
+        if wanted == wanted:
+            return count(a, wanted, not is_left)
+        return count(a, infinity, True) if is_left else a.size  # NaN come last
 
     return search
 
