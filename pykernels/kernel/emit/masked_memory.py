@@ -1,4 +1,4 @@
-"""Emit loads and stores of vectors: masked at the end of a row, or past the caches."""
+"""Emit loads and stores of vectors: masked at the end of a row, past the caches, or from computed places."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from pykernels.base.dtypes import is_bfloat16, real
 from pykernels.kernel.emit import bfloat16
 from pykernels.kernel.emit.instructions import mangled
-from pykernels.kernel.emit.vector_writer import Writer, constant, storage_type
+from pykernels.kernel.emit.vector_writer import Writer, constant, spread, storage_type
 
 _I16, _I32 = ir.IntType(16), ir.IntType(32)
 
@@ -26,7 +26,7 @@ def load(
         value = builder.load(pointer, align=storage.itemsize)
     else:
         operands = pointer, _I32(storage.itemsize), mask, _ones(storage, type_)
-        value = builder.call(_masked(w, "load", type_, type_, operands), operands)
+        value = builder.call(_masked(w, f"load.{mangled(type_)}.p0", type_, operands), operands)
     return from_memory(builder, _bits(builder, value, storage_type(storage)), storage, w.lanes)
 
 
@@ -73,15 +73,25 @@ def store(
             stored.set_metadata("nontemporal", w.module.add_metadata([_I32(1)]))
     else:
         operands = value, pointer, _I32(storage.itemsize), mask
-        builder.call(_masked(w, "store", ir.VoidType(), value.type, operands), operands)
+        builder.call(_masked(w, f"store.{mangled(value.type)}.p0", ir.VoidType(), operands), operands)
 
 
-def _masked(
-    w: Writer, what: str, returned: ir.Type, vector: ir.VectorType, operands: tuple[ir.Value, ...]
-) -> ir.Function:
-    name = f"llvm.masked.{what}.{mangled(vector)}.p0"
+def gather(w: Writer, storage: np.dtype, start: ir.Value, places: ir.Value) -> ir.Value:
+    """Load the elements at places behind a pointer: by one instruction where LLVM takes that for quicker than many."""
+    builder, type_ = w.builder, ir.VectorType(_transferred_as(storage), w.lanes)
+    # llvmlite's `gep` takes no vectors.
+    offsets = builder.mul(places, ir.Constant(places.type, storage.itemsize))
+    first = spread(builder, builder.ptrtoint(start, places.type.element), w.lanes)
+    pointers = builder.inttoptr(builder.add(first, offsets), ir.VectorType(type_.element.as_pointer(), w.lanes))
+    mask = ir.Constant(ir.VectorType(ir.IntType(1), w.lanes), 1)
+    operands = pointers, _I32(storage.itemsize), mask, ir.Constant(type_, ir.Undefined)
+    value = builder.call(_masked(w, f"gather.{mangled(type_)}.v{w.lanes}p0", type_, operands), operands)
+    return from_memory(builder, _bits(builder, value, storage_type(storage)), storage, w.lanes)
+
+
+def _masked(w: Writer, name: str, returned: ir.Type, operands: tuple[ir.Value, ...]) -> ir.Function:
     type_ = ir.FunctionType(returned, [operand.type for operand in operands])
-    return w.module.globals.get(name) or ir.Function(w.module, type_, name)
+    return w.module.globals.get(f"llvm.masked.{name}") or ir.Function(w.module, type_, f"llvm.masked.{name}")
 
 
 def _transferred_as(storage: np.dtype) -> ir.Type:

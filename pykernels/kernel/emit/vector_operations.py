@@ -10,8 +10,8 @@ import llvmlite.ir as ir
 import numpy as np
 
 from pykernels.kernel.emit import gamma_functions
-from pykernels.kernel.emit.masked_memory import from_memory
-from pykernels.kernel.emit.vector_writer import Emitter, Writer, number_like, storage_type
+from pykernels.kernel.emit.masked_memory import gather
+from pykernels.kernel.emit.vector_writer import Emitter, Writer, number_like
 from pykernels.kernel.expression.operations import OPERATIONS, Cost
 
 
@@ -258,15 +258,6 @@ def _to_half(w: Writer, dtype: np.dtype, a: ir.Value) -> ir.Value:
     return w.builder.fpext(w.builder.fptrunc(a, half), a.type)
 
 
-def _gather(w: Writer, dtype: np.dtype, start: ir.Value, place: ir.Value) -> ir.Value:
-    builder, index = w.builder, ir.IntType(32)
-    found = ir.Constant(ir.VectorType(storage_type(dtype), w.lanes), ir.Undefined)
-    for lane in range(w.lanes):
-        element = builder.load(builder.gep(start, [builder.extract_element(place, index(lane))]))
-        found = builder.insert_element(found, element, index(lane))
-    return from_memory(builder, found, dtype, w.lanes)
-
-
 #: The emitters by the names of `operations.OPERATIONS`.
 EMITTERS: Mapping[str, Emitter] = {
     "add": _by_kind("fadd", "add", truth="or_"),
@@ -320,7 +311,7 @@ EMITTERS: Mapping[str, Emitter] = {
     "gammaln": gamma_functions.gammaln,
     "digamma": gamma_functions.digamma,
     "check": lambda w, dtype, place, is_inside, _: w.builder.select(is_inside, place, number_like(place, 0)),
-    "gather": _gather,
+    "gather": gather,
     "scatter": lambda w, dtype, *operands: operands[-1],
     "where": lambda w, dtype, condition, chosen, otherwise: w.builder.select(condition, chosen, otherwise),
     **{name: _function(row.c) for name, row in OPERATIONS.items() if row.c and row.cost is Cost.HIGH},
