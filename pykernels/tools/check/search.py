@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import re
 import signal
 import time
@@ -249,7 +250,8 @@ class _Trial:
     def _message(self, sample: Sample, *, may_refuse: bool = True) -> str | None:
         """Return what is wrong with a call, or None."""
         try:
-            self._judge(sample)
+            # A kernel may write to its inputs.
+            self._judge(copy.deepcopy(sample))
         except TooLong:
             self.refusal = f"it takes more than {LIMIT:g} s"
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from process import python
 
 from pykernels.tools.check import runner
 from pykernels.tools.check.findings import FAILED, PASSED, Result
+from pykernels.tools.check.forms import Arguments
 
 #: ``scale * x``, without anything wrong.
 KERNEL = """
@@ -99,10 +101,17 @@ def instead(old: str, new: str, text: str = KERNEL) -> str:
 
 
 def outcomes(
-    folder: Path, *checks: str, calls: Sequence[Mapping[str, Any]] | None = None, limit: float = 240
+    folder: Path, *checks: str, calls: Sequence[Mapping[str, Any]] | None = None, is_apart: bool = False
 ) -> dict[str, Result]:
-    """What these checks find, by their names."""
-    return {r.check: r for r in runner.run_checks(folder, runner.choose(checks), calls, limit=limit)}
+    """What these checks find, by their names; in a process of their own, as users run them, if `is_apart`."""
+    chosen = runner.choose(checks)
+    if is_apart:
+        return {r.check: r for r in runner.run_checks(folder, chosen, calls, limit=240)}
+    messages: list[dict[str, Any]] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # otherwise errors, also those of kernels
+        runner._main((folder, chosen, calls, Arguments()), messages.append)
+    return {message["check"]: Result(**message) for message in messages if "check" in message}
 
 
 def failure(folder: Path, check: str, **options: Any) -> Result:
@@ -121,6 +130,6 @@ def assert_shown_again(result: Result, cwd: Path) -> None:
     assert result.message.partition(": ")[0] in again.stderr
 
 
-def assert_passes(folder: Path, *checks: str) -> None:
-    for result in outcomes(folder, *checks).values():
+def assert_passes(folder: Path, *checks: str, **options: Any) -> None:
+    for result in outcomes(folder, *checks, **options).values():
         assert result.outcome == PASSED, result

@@ -31,7 +31,7 @@ def only_in(package: str, line: str) -> str:
 
 
 def test_a_right_op_passes(tmp_path: Path) -> None:
-    (result,) = outcomes(plant(tmp_path), "frameworks").values()
+    (result,) = outcomes(plant(tmp_path), "frameworks", is_apart=True).values()
     assert result.outcome == PASSED, result
     ways = {
         "MXNet": "arrays, arrays outside of training, graph, graph outside of training, slices",
@@ -46,7 +46,7 @@ def test_a_right_op_passes(tmp_path: Path) -> None:
 @pytest.mark.thorough
 def test_a_crash_in_a_framework(tmp_path: Path) -> None:
     package, name = next(iter(INSTALLED.items()))
-    result = failure(plant(tmp_path, kernel=only_in(package, "os.abort()")), "frameworks")
+    result = failure(plant(tmp_path, kernel=only_in(package, "os.abort()")), "frameworks", is_apart=True)
     assert result.message.startswith(f"{name}, ") and "the process was ended by SIGABRT" in result.message
     assert_shown_again(result, tmp_path)
 
@@ -55,13 +55,13 @@ def test_a_crash_in_a_framework(tmp_path: Path) -> None:
 def test_a_gradient_that_a_framework_gets_wrong(tmp_path: Path) -> None:
     package, name = next(iter(INSTALLED.items()))
     kernel = instead("return scale * dy", f"return dy if {package!r} in sys.modules else scale * dy", KERNEL)
-    result = failure(plant(tmp_path, kernel=kernel), "frameworks")
+    result = failure(plant(tmp_path, kernel=kernel), "frameworks", is_apart=True)
     assert result.message.startswith(f"{name}, ") and "the gradient of x[0] is " in result.message
 
 
 def test_an_op_without_a_gradient_function(tmp_path: Path) -> None:
     folder = plant(tmp_path, kernel=instead("def backward", "def backwards", KERNEL))
-    assert "the function backward(args) is missing" in failure(folder, "frameworks").message
+    assert "the function backward(args) is missing" in failure(folder, "frameworks", is_apart=True).message
 
 
 #: What the API files of new ops look like.
@@ -96,7 +96,7 @@ API = """
     ],
 )
 def test_the_api_function_gives_something_else(api: str, text: str, tmp_path: Path) -> None:
-    result = failure(plant(tmp_path, api=api), "frameworks")
+    result = failure(plant(tmp_path, api=api), "frameworks", is_apart=True)
     assert result.message.startswith(f"NumPy, {text}"), result.message
     assert_shown_again(result, tmp_path)
 
@@ -105,7 +105,7 @@ def test_the_api_function_gives_something_else(api: str, text: str, tmp_path: Pa
 def test_an_api_function_that_does_more_than_the_op(tmp_path: Path) -> None:
     """It is compared with itself: what it gives to NumPy's arrays is what it must give elsewhere."""
     api = instead("scale=2.0", "scale=2.0, times=3", instead(".SoleOutputBlob()", ".SoleOutputBlob() * times", API))
-    (result,) = outcomes(plant(tmp_path, api=api), "frameworks").values()
+    (result,) = outcomes(plant(tmp_path, api=api), "frameworks", is_apart=True).values()
     assert result.outcome == PASSED, result
     assert "and all this by the API function" in result.message
 
@@ -126,7 +126,7 @@ def test_what_is_wrong_for_some_calls_alone(line: str, before: str, package: str
         pytest.skip(f"{package} is not installed")
     name = INSTALLED[package]
     kernel = only_in(package, f"if {before}:\n                {line}")
-    result = failure(plant(tmp_path, kernel=kernel), "frameworks")
+    result = failure(plant(tmp_path, kernel=kernel), "frameworks", is_apart=True)
     assert result.message.startswith(f"{name}, ")
     assert inputs in result.inputs
 
@@ -143,9 +143,9 @@ def test_a_state_that_a_framework_gets_wrong(tmp_path: Path) -> None:
     definition = instead("return in_type, in_type, []", "return in_type, in_type, in_type", definition)
     kernel = KERNEL.replace("(x,) = args", "x, n = args").replace("dy, x, y = args", "dy, x, y, n = args")
     right = instead("return scale * x", "n += 1\n        return scale * x", kernel)
-    (result,) = outcomes(plant(tmp_path, kernel=right, definition=definition), "frameworks").values()
+    (result,) = outcomes(plant(tmp_path, kernel=right, definition=definition), "frameworks", is_apart=True).values()
     assert result.outcome == PASSED, result
     wrong = instead("n += 1", f"n += 2 if {package!r} in sys.modules else 1", right)
     (tmp_path / "wrong").mkdir()
-    result = failure(plant(tmp_path / "wrong", kernel=wrong, definition=definition), "frameworks")
+    result = failure(plant(tmp_path / "wrong", kernel=wrong, definition=definition), "frameworks", is_apart=True)
     assert result.message.startswith(f"{name}, ") and ": afterwards n[0] is " in result.message
