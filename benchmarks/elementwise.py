@@ -116,11 +116,10 @@ FUNCTIONS = {
 }
 
 
-def steps(name: str, folder: Path, elements: int) -> tuple[Step, Step]:
+def steps(module: OpModule, elements: int) -> tuple[Step, Step]:
     """The forward and the backward pass, each on its own arrays."""
-    module = OpModule(name, folder).cpp_def().py_kernel()
     x = np.random.default_rng(0).standard_normal(elements, np.float32)
-    if name == "log":
+    if module.name == "log":
         x = np.abs(x) + np.float32(0.05)
     forward = forward_step(module, Sample([[x]], module.forward.parse_attributes({})))
     forward.call.run()
@@ -187,19 +186,19 @@ def _status(field: str) -> int:
 class Report:
     """The tables, filled kernel by kernel."""
 
-    def __init__(self, rounds: int) -> None:
-        self._rounds = rounds
+    def __init__(self, rounds: int, cache: int) -> None:
+        self._rounds, self._cache = rounds, cache
         self._copies = _table("kernel ÷ copy", "elements", "from memory", "in cache", "goal")
         self._others = _table("other ÷ kernel", "elements", "other", "ratio", "goal")
         self._memory = _table("MiB beside inputs and outputs", "elements", "ours", "plain NumPy")
 
     def add(self, name: str, folder: Path, elements: int) -> None:
-        pool = [steps(name, folder, elements)]
-        wanted = 3 * cache_bytes()
-        pool += [steps(name, folder, elements) for _ in range(wanted // pool[0][0].nbytes)]
+        module = OpModule(name, folder).cpp_def().py_kernel()
+        pool = [steps(module, elements)]
+        pool += [steps(module, elements) for _ in range(3 * self._cache // pool[0][0].nbytes)]
         forward = pool[0][0]
         for same, n_functions in zip(zip(*pool), FUNCTIONS[name]):
-            goal, fits = GOALS[n_functions], 2 * same[0].nbytes <= cache_bytes()
+            goal, fits = GOALS[n_functions], 2 * same[0].nbytes <= self._cache
             ratios = [in_copies(part, self._rounds) for part in ([same, same[:1]] if fits else [same])]
             cells = [_judged(f"{ratio:.2f}", ratio <= goal) for ratio in ratios]
             self._copies.add_row(f"{name} {same[0].name}", f"{elements:,}", *cells, *["-"] * (not fits), f"<= {goal}")
@@ -232,11 +231,12 @@ def main() -> None:
     parser.add_argument("kernels", nargs="*", metavar="kernel", help=f"of {', '.join(FUNCTIONS)} (default: all)")
     parser.add_argument("--sizes", nargs="+", type=float, default=[1e6, 1e7], help="elements (default: 1e6 1e7)")
     parser.add_argument("--rounds", type=int, default=15, help="rounds of which the median counts (default: 15)")
+    parser.add_argument("--cache", type=float, default=cache_bytes(), help="bytes of the largest cache (the machine's)")
     options = parser.parse_args()
     unknown = sorted(set(options.kernels) - set(FUNCTIONS))
     if unknown:
         parser.error(f"unknown kernel {', '.join(unknown)}; the kernels are {', '.join(FUNCTIONS)}")
-    report = Report(options.rounds)
+    report = Report(options.rounds, int(options.cache))
     with tempfile.TemporaryDirectory() as home:
         for name in options.kernels or FUNCTIONS:
             folder = Path(home, name) if name in WRITTEN else OPS / name
