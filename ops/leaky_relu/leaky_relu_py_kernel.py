@@ -6,6 +6,7 @@ def forward(args, *, alpha):
     return np.where(x > 0, x, alpha * x)
 
 
+# Derived from forward by "python -m pykernels derive" (343d0fea85f7). If you edit it, remove this line.
 def backward(args, *, alpha):
     x, dy = args
     return np.where(x > 0, dy, alpha * dy)

@@ -6,6 +6,7 @@ def forward(args):
     return np.maximum(x, 0)
 
 
+# Derived from forward by "python -m pykernels derive" (86c21d723cb1). If you edit it, remove this line.
 def backward(args):
     y, dy = args
     return np.where(y > 0, dy, 0)

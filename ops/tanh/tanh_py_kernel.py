@@ -6,6 +6,7 @@ def forward(args):
     return np.tanh(x)
 
 
+# Derived from forward by "python -m pykernels derive" (450db579dd06). If you edit it, remove this line.
 def backward(args):
     y, dy = args
     return dy * (1 - y * y)

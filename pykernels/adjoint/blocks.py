@@ -21,6 +21,7 @@ from pykernels.adjoint.syntax import (
     is_text,
     loaded,
     only_raises,
+    shifted,
     stored,
 )
 
@@ -100,7 +101,7 @@ def _normalised(statement: ast.stmt) -> Iterator[ast.stmt]:
             branches.append(normalised([branch]))
         yield at_place(ast.If(statement.value.test, *branches), statement)
     elif isinstance(statement, ast.For) and not statement.orelse:
-        yield at_place(ast.For(statement.target, statement.iter, normalised(statement.body), []), statement)
+        yield at_place(ast.For(statement.target, _forwards(statement.iter), normalised(statement.body), []), statement)
     elif isinstance(statement, ast.If):
         if not only_raises(statement):
             branches = [normalised(statement.body), normalised(statement.orelse)]
@@ -115,6 +116,16 @@ def _normalised(statement: ast.stmt) -> Iterator[ast.stmt]:
     elif not isinstance(statement, (ast.Pass, ast.Assert)) and not is_text(statement):
         is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
         raise Unknown(statement, "a call whose result is not used" if is_call else "this statement")
+
+
+def _forwards(items: ast.expr) -> ast.expr:
+    """Return ``range(b - 1, a - 1, -1)`` for ``reversed(range(a, b))``."""
+    call = items.args[0] if isinstance(items, ast.Call) and ast.unparse(items.func) == "reversed" else None
+    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "range" or len(call.args) > 2:
+        return items
+    begin, end = call.args if len(call.args) == 2 else (ast.Constant(0), call.args[0])
+    made = ast.Call(call.func, [shifted(end, -1), shifted(begin, -1), ast.Constant(-1)], [])
+    return ast.fix_missing_locations(ast.copy_location(made, items))
 
 
 def _single(target: ast.expr, value: ast.expr, place: ast.stmt) -> Iterator[ast.stmt]:

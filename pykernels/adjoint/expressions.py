@@ -74,7 +74,7 @@ class ExpressionReader:
         return reads.get(type(tree), self._other)(tree)
 
     def _make(self, tree: ast.expr, op: str, form: ast.expr, operands: Sequence[Node], arguments: Any = None) -> Node:
-        simple = simplified(functools.partial(read, self._graph), op, operands)
+        simple = simplified(functools.partial(read, self._graph), op, operands, arguments or {})
         if simple is not None:
             return simple
         op, arguments = recognised(op, operands) or (op, arguments)
@@ -198,6 +198,8 @@ class ExpressionReader:
             func = ast.Attribute(placeholder(0), func.attr, ast.Load())
         if name == "split" and everything[0].active:
             return self._split(tree, operands, named)
+        if name == "slogdet" and everything[0].active:
+            return self._slogdet(tree, everything[0])
         form = ast.Call(
             func,
             [placeholder(at) for at in range(int(is_method), len(operands))],
@@ -233,6 +235,15 @@ class ExpressionReader:
             end = "" if at == sections.number - 1 else "n" if at == 0 else f"{at + 1} * n"
             items.append(read(self._graph, f"a[{before}{begin}:{end}{after}]", a=array, n=length))
         return self._graph.tuple(items)
+
+    def _slogdet(self, tree: ast.Call, a: Node) -> Node:
+        """Return the sign, which has no slope, and the logarithm, each of which is a call of its own."""
+        sign, logarithm = (
+            ast.Subscript(ast.Call(tree.func, [placeholder(0)], []), ast.Constant(at), ast.Load()) for at in (0, 1)
+        )
+        return self._graph.tuple(
+            [self._make(tree, "sign", sign, [a]), self._make(tree, "slogdet", logarithm, [a], {"a": a})]
+        )
 
     def _callee(self, tree: ast.expr) -> Any:
         """Return the function that an expression names; None for a method of a value."""

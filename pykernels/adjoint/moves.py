@@ -7,10 +7,11 @@ import ast
 import numpy as np
 
 from pykernels.adjoint.nodes import Node, Read
-from pykernels.adjoint.rules import RULES, Terms, axis_of, beside, rule
+from pykernels.adjoint.products import RULES
+from pykernels.adjoint.rules import Terms, axis_of, beside, rule
 from pykernels.base.errors import KernelError
 
-#: `RULES` with those of this module.
+#: Those of `rules`, of `products` and of this module.
 __all__ = ["RULES"]
 
 # ---- the order and number of axes
@@ -213,6 +214,11 @@ def _sort(read: Read, node: Node, g: Node) -> Terms:
     order = read("np.argsort(a, axis=axis, kind='stable')", a=a, axis=axis)
     places = read("np.argsort(order, axis=axis)", order=order, axis=axis)
     yield a, read("np.take_along_axis(g, places, axis=axis)", g=g, places=places, axis=axis)
+
+
+@rule("median", "a", "axis", "keepdims")
+def _median(read: Read, node: Node, g: Node) -> Terms:
+    raise KernelError("np.median has a derived gradient of all elements, or along an axis that is written in place")
 
 
 @rule("pad", "a", "pad_width", "mode")

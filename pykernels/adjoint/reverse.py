@@ -101,10 +101,13 @@ def _terms(graph: Graph, reads: Read, node: Node, g: Node, absolute: Collection[
     operands, slopes = node.operands, operation.slopes
     if node.op in _EXTREMA and not operands[0].active:
         operands = operands[::-1]
+    named = operands
     if _EXTREMA.get(node.op) and operands[1].number == 0 and _without_factors(operands[0]) in absolute:
         # The slope of np.abs at 0 is 0, and np.maximum(x, 0) is half of x + np.abs(x).
         slopes = (_EXTREMA[node.op],)
-    names = {**dict(zip(_NAMES, operands)), "y": node}
+    elif node.op == "maximum" and node.is_result and operands[1].number == 0:
+        named = (node, operands[1])  # the result is positive where the operand is
+    names = {**dict(zip(_NAMES, named)), "y": node}
     terms = []
     for operand, slope in zip(operands, slopes):
         if operand.active and slope != "0":

@@ -1,6 +1,6 @@
 """The derivatives of functions that fold or combine elements. Those of elements stand in the operations table.
 
-`moves` adds those of functions that move elements.
+`products` adds those of matrices, and `moves` those of functions that move elements.
 
 Each rule takes the node of a call and the gradient of its result, and yields pairs: an operand, and what it adds to the
 gradient of that operand. A gradient may lack axes, or have length 1 along them, where it is the same for all elements.
@@ -304,77 +304,3 @@ def _clip(read: Read, node: Node, g: Node) -> Terms:
 @rule("astype copy ascontiguousarray asarray", "a", "dtype", is_elementwise=True)
 def _same(read: Read, node: Node, g: Node) -> Terms:
     yield node.arguments["a"], g
-
-
-# ---- products
-
-
-@rule("einsum", "subscripts", "a", "b")
-def _einsum(read: Read, node: Node, g: Node) -> Terms:
-    subscripts = node.arguments["subscripts"].values[0]
-    given, _, result = str(subscripts).replace(" ", "").partition("->")
-    inputs = given.split(",")
-    operands = [node.arguments[name] for name in "ab"[: len(inputs)]]
-    for at, (own, operand) in enumerate(zip(inputs, operands)):
-        others = [each for number, each in enumerate(inputs) if number != at]
-        axes = own.replace("...", "")  # the axes that it stands for may be broadcast
-        if "->" not in str(subscripts) or len(set(axes)) < len(axes) or not set(own) <= set(result + "".join(others)):
-            raise KernelError(
-                f"np.einsum({subscripts!r}) has no derived gradient: write '->', and no axis that "
-                "occurs once or twice in one operand alone"
-            )
-        text = f"np.einsum('{','.join([result, *others])}->{own}', g{', other' if others else ''})"
-        names = {"other": operands[1 - at]} if others else {}
-        yield operand, read(text, g=g, **names)
-
-
-@rule("matmul dot", "a", "b")
-def _matmul(read: Read, node: Node, g: Node) -> Terms:
-    a, b = node.arguments["a"], node.arguments["b"]
-    if a.ndims == b.ndims == {1}:
-        yield a, read("g * b", g=g, b=b)
-        yield b, read("g * a", g=g, a=a)
-    elif a.ndims == {2} and b.ndims == {1}:
-        yield a, read("g[:, None] * b", g=g, b=b)
-        yield b, read("a.T @ g", g=g, a=a)
-    elif a.ndims == {1} and b.ndims == {2}:
-        yield a, read("b @ g", g=g, b=b)
-        yield b, read("a[:, None] * g", g=g, a=a)
-    elif a.ndims == b.ndims == {2}:
-        yield a, read("g @ b.T", g=g, b=b)
-        yield b, read("a.T @ g", g=g, a=a)
-    elif b.ndims == {2} and min(a.ndims) > 2 and node.op == "matmul":
-        yield a, read("g @ b.T", g=g, b=b)
-        yield b, read("a.reshape(-1, a.shape[-1]).T @ g.reshape(-1, g.shape[-1])", g=g, a=a)
-    elif b.ndims == {1} and min(a.ndims) > 1:
-        yield a, read("g[..., None] * b", g=g, b=b)
-        yield b, read("g.reshape(g.size) @ a.reshape(g.size, a.shape[-1])", g=g, a=a)
-    elif min(*a.ndims, *b.ndims) > 1 and node.op == "matmul":
-        yield a, read("g @ np.swapaxes(b, -1, -2)", g=g, b=b)
-        yield b, read("np.swapaxes(a, -1, -2) @ g", g=g, a=a)
-    else:
-        raise KernelError(f"{node.op} has a derived gradient for vectors beside matrices, and for stacks of matrices")
-
-
-@rule("outer", "a", "b")
-def _outer(read: Read, node: Node, g: Node) -> Terms:
-    a, b = node.arguments["a"], node.arguments["b"]
-    if a.ndims != {1} or b.ndims != {1}:
-        raise KernelError("np.outer has a derived gradient for arrays with one axis")
-    yield a, read("g @ b", g=g, b=b)
-    yield b, read("a @ g", g=g, a=a)
-
-
-@rule("inv", "a")
-def _inv(read: Read, node: Node, g: Node) -> Terms:
-    turned = read("np.swapaxes(y, -1, -2)", y=node)
-    yield node.arguments["a"], read("-(turned @ g @ turned)", g=g, turned=turned)
-
-
-@rule("det", "a")
-def _det(read: Read, node: Node, g: Node) -> Terms:
-    """Multiply by the inverse, so that a singular matrix is an error."""
-    a, each = node.arguments["a"], read("g * y", g=g, y=node)
-    if min(a.ndims) > 2:
-        each = read("each[..., None, None]", each=each)
-    yield a, read("each * np.swapaxes(np.linalg.inv(a), -1, -2)", each=each, a=a)

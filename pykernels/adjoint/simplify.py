@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pykernels.adjoint.nodes import Node, Read
 from pykernels.adjoint.rules import beside, count, folded
@@ -12,10 +12,12 @@ from pykernels.adjoint.rules import beside, count, folded
 _REPEATING = frozenset({"edge", "reflect", "symmetric", "wrap"})
 
 
-def simplified(read: Read, op: str, operands: Sequence[Node]) -> Node | None:
-    """Return a simpler node for an operation on `operands`, or None."""
+def simplified(read: Read, op: str, operands: Sequence[Node], arguments: Mapping[str, Node]) -> Node | None:
+    """Return a simpler node for an operation on `operands`, or None. Those of a function with a rule have names."""
     rule = _RULES.get(op)
-    return None if rule is None else rule(read, *operands)
+    if rule is None:
+        return None
+    return rule(read, **arguments) if arguments else rule(read, *operands)
 
 
 def _negated(node: Node) -> Node | None:
@@ -202,8 +204,8 @@ def _negative(read: Read, a: Node) -> Node | None:
     return _negated(a)
 
 
-def _transpose(read: Read, a: Node, *axes: Node) -> Node | None:
-    if axes:
+def _transpose(read: Read, a: Node, axes: Node | None = None) -> Node | None:
+    if axes is not None:
         return None
     if a.op == "transpose" and len(a.operands) == 1:
         return a.operands[0]
@@ -212,7 +214,8 @@ def _transpose(read: Read, a: Node, *axes: Node) -> Node | None:
     return None
 
 
-def _swapaxes(read: Read, a: Node, *axes: Node) -> Node | None:
+def _swapaxes(read: Read, a: Node, axis1: Node, axis2: Node) -> Node | None:
+    axes = (axis1, axis2)
     is_back = a.op == "swapaxes" and {each.values for each in axes} == {each.values for each in a.operands[1:]}
     if is_back:
         return a.operands[0]
@@ -252,15 +255,48 @@ def _take_along_axis(read: Read, a: Node, indices: Node, axis: Node | None = Non
     return read(f"a[{', '.join(places)}]", a=a, indices=indices)
 
 
-def _pad(read: Read, a: Node, widths: Node, mode: Node | None = None) -> Node | None:
+def _pad(read: Read, a: Node, pad_width: Node, mode: Node | None = None) -> Node | None:
     """Return indices of the elements that padding repeats, which add up in the gradient."""
-    if mode is None or mode.values[0] not in _REPEATING or any(pair.op != "tuple" for pair in widths.operands):
+    if mode is None or mode.values[0] not in _REPEATING or any(pair.op != "tuple" for pair in pad_width.operands):
         return None
-    for axis, pair in enumerate(widths.operands):
+    for axis, pair in enumerate(pad_width.operands):
         if any(width.number != 0 for width in pair.operands):
             places = read(f"np.pad(np.arange(a.shape[{axis}]), pair, mode)", a=a, pair=pair, mode=mode)
             a = read(f"a[{':, ' * axis}places]", a=a, places=places)
     return a
+
+
+def _diag(read: Read, v: Node, k: Node | None = None) -> Node | None:
+    """Return an index of elements, but for square matrices, whose gradient is plainer."""
+    if not v.active or k is not None or v.ndims != {2} or all(n == m for n, m in v.shapes):
+        return None
+    places = read("np.arange(min(v.shape))", v=v)
+    places.name = places.name or "places"
+    return read("v[places, places]", v=v, places=places)
+
+
+def _trace(read: Read, a: Node) -> Node | None:
+    return read("np.sum(np.diag(a))", a=a) if a.active and a.ndims == {2} else None
+
+
+def _diagonal(read: Read, a: Node) -> Node | None:
+    return read("np.diag(a)", a=a) if a.active and a.ndims == {2} else None
+
+
+def _median(read: Read, a: Node, axis: Node | None = None, keepdims: Node | None = None) -> Node | None:
+    """Return the mean of the elements in the middle."""
+    if axis is None and keepdims is None:
+        return _median(read, read("a.ravel()", a=a), read("-1")) if a.active else None
+    if not a.active or axis is None or not isinstance(axis.number, int):
+        return None
+    before, after = beside(axis.number)
+    ordered, n = read("np.sort(a, axis=axis)", a=a, axis=axis), read("a.shape[axis]", a=a, axis=axis)
+    ordered.name, n.name = ordered.name or "ordered", n.name or "n"
+    middle = (read(f"s[{before}{at}{after}]", s=ordered, n=n) for at in ("(n - 1) // 2", "n // 2"))
+    median = read("(a + b) / 2", **dict(zip("ab", middle)))
+    if keepdims is None or not keepdims.values[0]:
+        return median
+    return read("np.expand_dims(median, axis)", median=median, axis=axis)
 
 
 _RULES: dict[str, Callable[..., Node | None]] = {
@@ -276,4 +312,8 @@ _RULES: dict[str, Callable[..., Node | None]] = {
     "take_along_axis": _take_along_axis,
     "transpose": _transpose,
     "swapaxes": _swapaxes,
+    "diag": _diag,
+    "diagonal": _diagonal,
+    "trace": _trace,
+    "median": _median,
 }

@@ -78,7 +78,7 @@ def _slopes(
     for name, operand in zip(adjoint.reads, operands):
         own = name.removesuffix(GRADIENT)
         if name.endswith(GRADIENT):
-            given.append(seeds[own] if own in seeds else np.asarray(operand.values[sample], np.float64))
+            given.append(seeds[own] if own in seeds else np.asarray(operand.values[sample], np.float64)[()])
         else:
             given.append(left.get(name, known.get(name)))
     found = dict(zip(adjoint.leaves, backward(*given)))

@@ -262,10 +262,10 @@ class _Writer:
                     names[name] = ast.Name(self._names[operand], ast.Load())
                     continue
                 own = self._new_name(operand, shown.get(name, name))
-                copied = (
-                    name in block.changed and operand.ndims != {0} and (operand in self._names or not _is_new(operand))
-                )
-                yield f"{own} = {self.text(operand)}{'.copy()' if copied else ''}"
+                is_shared = name in block.changed and (operand in self._names or not _is_new(operand))
+                # A number of its own, too, where an argument is an array without axes.
+                copy = "" if not is_shared else ".copy()" if operand.ndims != {0} else "[()]" * (operand.op == "input")
+                yield f"{own} = {self.text(operand)}{copy}"
                 names[name] = ast.Name(own, ast.Load())
                 continue
             if operand not in self._names and operand.op not in LEAVES:

@@ -63,6 +63,20 @@ EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
     "norm": ("x / np.linalg.norm(x, axis=-1, keepdims=True)", [array(3, 4)]),
     "inv": ("np.linalg.inv(x + 3 * np.eye(3)) * w", [array(2, 3, 3), array(3)]),
     "det": ("np.linalg.det(x + 3 * np.eye(3)) * np.linalg.det(x[0] * w)", [array(2, 3, 3), array(3)]),
+    "solve": (
+        "np.linalg.solve(x + 3 * np.eye(3), w) * np.linalg.solve(x + 2 * np.eye(3), w[:, 0])[:, None]",
+        [array(3, 3), array(3, 2)],
+    ),
+    "solve of stacks": ("np.linalg.solve(x + 3 * np.eye(3), w) ** 2", [array(2, 3, 3), array(2, 3, 4)]),
+    "slogdet": (
+        "np.linalg.slogdet(x + np.eye(3))[1] * np.linalg.slogdet(w)[0] * np.linalg.slogdet(x[0] * w + np.eye(3))[1]",
+        [array(2, 3, 3), array(3, 3)],
+    ),
+    "median": (
+        "np.median(x, axis=1) * w + np.median(x) * np.median(x, axis=0, keepdims=True)[0, 0]",
+        [array(3, 4), array(3)],
+    ),
+    "diagonals": ("np.diag(x) * np.trace(w) + np.diagonal(w) * np.trace(x)", [array(3, 5), array(3, 3)]),
     "clip": ("np.clip(x, 0.3, 0.6) * x + np.clip(x, None, 0.5)", [array(3, 4)]),
     "matmul": ("(x @ w) ** 2", [array(3, 4), array(4, 2)]),
     "matmul batch": ("np.matmul(x, w) ** 2", [array(2, 3, 4), array(2, 4, 2)]),
@@ -101,7 +115,7 @@ EXPRESSIONS: dict[str, tuple[str, list[np.ndarray]]] = {
     "concatenate last": ("np.concatenate([x, w], axis=-1) ** 2", [array(3, 4), array(3, 2)]),
     "stack": ("np.stack((x, w * x), axis=1) ** 2", [array(3, 4), array(3, 4)]),
     "slices": ("x[1:, ::2] * w + x[0, 1:3]", [array(3, 4), array(2, 2)]),
-    "take": ("x[np.array([0, 2, 2])] ** 2 + np.take(x, np.array([1, 1, 0]), axis=0)", [array(3, 4)]),
+    "take": ("x[np.array([0, 2, 2])] ** 2 + np.take(indices=np.array([1, 1, 0]), axis=0, a=x)", [array(3, 4)]),
     "take axes": ("np.take(x, np.array([1, 1, 0]), -1) ** 2 + np.take(x, np.array([1]), 1)", [array(2, 2, 3)]),
     "take of all": ("np.take(x, np.array([[1, 5], [5, 0]])) ** 2", [array(3, 4)]),
     "along an axis of three": ("np.take_along_axis(x, np.array([[[1], [0], [1], [1]]]), 0) ** 2", [array(2, 4, 3)]),
@@ -167,6 +181,11 @@ def sigmoid(args):  # type: ignore[no-untyped-def]
 def softplus(args):  # type: ignore[no-untyped-def]
     (x,) = args
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def relu(args):  # type: ignore[no-untyped-def]
+    (x,) = args
+    return np.maximum(x, 0)
 
 
 def leaky_relu(args, *, alpha):  # type: ignore[no-untyped-def]
@@ -267,6 +286,7 @@ ANY = [([array(3)], {}), ([array(2, 3)], {}), ([array(2, 3, 4)], {})]
 FULL = (array(2, 3, 8), array(3, 4), array(3, 4))
 CODE = [
     (tanh, ["x"], ANY, "y, dy = args\nreturn dy * (1 - y * y)"),
+    (relu, ["x"], ANY, "y, dy = args\nreturn np.where(y > 0, dy, 0)"),
     (sigmoid, ["x"], ANY, "y, dy = args\nreturn dy * y * (1 - y)"),
     (softplus, ["x"], ANY, "y, dy = args\nreturn -(dy * np.expm1(-y))"),
     (
@@ -362,7 +382,7 @@ def test_gradients_have_the_dtype_of_their_inputs_and_stay_finite() -> None:
 
 REFUSED = {
     "if x.ndim > 1:\n        x = -x": "3: an `if` has no derived gradient; write np.where",
-    "x = np.median(x) * x": "3: np.median has no derived gradient",
+    "x = np.median(x, axis=(0,)) * x": "3: np.median has a derived gradient of all elements, or along an axis",
     "x = np.split(x, (1, 2))[0]": "3: np.split has a derived gradient for a number of sections",
     "x = np.linalg.norm(np.outer(x, x), 2)": "3: np.linalg.norm has a derived gradient for norms of vectors of order 1",
     "x = np.prod(x[:, None], axis=(0, 1))": "3: np.prod has a derived gradient along one axis",

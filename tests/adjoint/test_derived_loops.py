@@ -308,6 +308,18 @@ for _ in range(4):
 """,
         "u * us",
     ),
+    "a reversed range": (
+        "x, w",
+        [array(6), array(7)],
+        """\
+y, last = np.zeros_like(x), 0.0
+for t in reversed(range(len(x))):
+    delta = x[t] + 0.9 * w[t + 1] - w[t]
+    last = delta + last * 0.9 * 0.8
+    y[t] = last
+""",
+        "y",
+    ),
     "states backwards": (
         "x",
         [array(6)],
@@ -605,6 +617,17 @@ def test_functions_of_loops_have_second_derivatives_and_tangents() -> None:
 def _fill(y, x):  # type: ignore[no-untyped-def]
     y[0] = x[0]
     return x * x
+
+
+def test_gradients_of_numbers_are_not_changed() -> None:
+    function = _function("x", "y, share = 0.0, 0.9\nfor i in range(len(x)):\n    y = x[i] * x[i] + y * share", "y")
+    source = derive_gradient(function, ["x"], ["y"], [Call([array(5)], {})]).written.source
+    assert "    dy2 = dy[()]\n" in source
+    namespace: dict[str, Any] = {"np": np}
+    exec(source, namespace)
+    dy = np.array(2.0)
+    dy.flags.writeable = False
+    np.testing.assert_allclose(namespace["backward"]((np.ones(5), dy)), 4 * 0.9 ** np.arange(4, -1, -1))
 
 
 def test_arrays_that_a_called_function_changes_are_refused() -> None:
