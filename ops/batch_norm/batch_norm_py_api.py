@@ -53,10 +53,15 @@ def batch_norm(
     return _batch_norm(x, gamma, beta, moving_mean, moving_var, eps=eps, momentum=momentum, axis=axis)
 
 
-def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:
-    """Arguments for benchmarks: images of up to 32 channels."""
+def sample_inputs(elements: int, dtype: Any) -> list[dict[str, Any]]:
+    """Arguments for benchmarks: images, and rows, of up to 32 channels."""
     channels = min(32, math.isqrt(elements))
     side = min(16, math.isqrt(elements // channels))
-    x = np.random.default_rng(0).standard_normal((elements // (channels * side * side), channels, side, side))
+    shapes = ((elements // (channels * side * side), channels, side, side), (elements // channels, channels))
+    return [_sample(shape, channels, dtype) for shape in shapes]
+
+
+def _sample(shape: tuple[int, ...], channels: int, dtype: Any) -> dict[str, Any]:
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
     ones, zeros = np.ones(channels, dtype), np.zeros(channels, dtype)
-    return {"x": x.astype(dtype), "gamma": ones, "beta": zeros, "moving_mean": zeros.copy(), "moving_var": ones.copy()}
+    return {"x": x, "gamma": ones, "beta": zeros, "moving_mean": zeros.copy(), "moving_var": ones.copy()}

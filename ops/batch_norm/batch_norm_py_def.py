@@ -4,18 +4,13 @@ import pykernels
 
 
 class BatchNorm(pykernels.CustomOpProp):
-    def __init__(self, eps: float = 1e-3, momentum: float = 0.9, axis: int = 1):
-        super().__init__(need_top_grad=True)
-        self.axis = axis
-
-    def list_arguments(self):
-        return ["x", "gamma", "beta"]
-
-    def list_auxiliary_states(self):
-        return ["moving_mean", "moving_var"]
-
-    def list_outputs(self):
-        return ["y"]
+    arguments = ("x", "gamma", "beta")
+    auxiliary_states = ("moving_mean", "moving_var")
+    outputs = ("y",)
+    backward = "dy, x, gamma, moving_mean, moving_var -> dx, dgamma, dbeta"
+    eps: float = 1e-3
+    momentum: float = 0.9
+    axis: int = 1
 
     def infer_shape(self, in_shape):
         x = in_shape[0]
@@ -29,7 +24,3 @@ class BatchNorm(pykernels.CustomOpProp):
         if dtype.kind != "f":
             raise ValueError(f"x must be floating point, not {dtype}")
         return [dtype] * 3, [dtype], [dtype] * 2
-
-    def declare_backward_dependency(self, out_grad, in_data, out_data):
-        x, gamma, _ = in_data
-        return [*out_grad, x, gamma]

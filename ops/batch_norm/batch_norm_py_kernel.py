@@ -51,19 +51,19 @@ def backward(args, outs, *, eps, axis, is_train):
 
 
 def _statistics(blocks, learns):
-    """Mean and variance of every channel of a batch, if it counts, in float64, and two rows of zeros."""
+    """Mean and variance of every channel of a batch, if it counts, in float64; two rows of zeros; and their sums."""
     outer, channels, inner = blocks.shape
-    stats = np.zeros((4, channels))
+    stats = np.zeros((7, channels))
     if learns:
         n = outer * inner
         # A channel's first value is near its mean: relative to it, one pass computes the variance as exactly as two.
-        near, mean, var = stats[2], stats[0], stats[1]
+        mean, var, near, sums, squares = stats[0], stats[1], stats[4], stats[5], stats[6]
         for c in range(channels):
             near[c] = blocks[0, c, 0]
-        _add_moments(blocks, near, mean, var)
+        _add_moments(blocks, near, sums, squares)
         for c in range(channels):
-            offset = mean[c] / n
-            mean[c], var[c], near[c] = near[c] + offset, max(var[c] / n - offset * offset, 0.0), 0
+            offset = sums[c] / n
+            mean[c], var[c] = near[c] + offset, max(squares[c] / n - offset * offset, 0.0)
     return stats
 
 

@@ -143,14 +143,19 @@ def _single(target: ast.expr, value: ast.expr, place: ast.stmt) -> Iterator[ast.
     if len(values) != len(target.elts):
         raise Unknown(place, "this assignment")
     if stored([place]) & loaded(values[1:]):
-        if not all(isinstance(item, ast.Name) for item in target.elts):
-            raise Unknown(place, "an assignment to elements of variables that it reads")
-        names = [ast.Name(f"next_{ast.unparse(item)}", ast.Store()) for item in target.elts]
+        names = _next_names(target.elts)
         for name, each in zip(names, values):
             yield from _single(name, each, place)
         values = [ast.Name(name.id, ast.Load()) for name in names]
     for item, each in zip(target.elts, values):
         yield from _single(item, each, place)
+
+
+def _next_names(targets: Sequence[ast.expr]) -> list[ast.Name]:
+    """Return variables for what targets, some of which are still read, get next."""
+    bases = [base_of(each) for each in targets]
+    numbers = [bases[:at].count(each) + 1 for at, each in enumerate(bases)]
+    return [ast.Name(f"next_{each}{n if n > 1 else ''}", ast.Store()) for each, n in zip(bases, numbers)]
 
 
 def _assign(target: ast.expr, value: ast.expr, place: ast.stmt) -> ast.Assign:

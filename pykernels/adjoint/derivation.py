@@ -19,6 +19,7 @@ from pykernels.adjoint.histories import Histories, keeping
 from pykernels.adjoint.nodes import LEFT, Graph, Node, is_complex
 from pykernels.adjoint.reading import read_function
 from pykernels.adjoint.reverse import gradients_of
+from pykernels.adjoint.states import check_states
 from pykernels.adjoint.writing import Written, write
 from pykernels.base.errors import KernelError
 
@@ -86,6 +87,7 @@ def derive_gradient(
     prefix: str = "d",
     is_kernel: bool = True,
     by: Collection[str] | None = None,
+    states: Collection[str] = (),
 ) -> Derivative:
     """Derive the gradient of ``function(args, *, attributes)``, or of ``function(x, w, *, attributes)``.
 
@@ -102,15 +104,18 @@ def derive_gradient(
     is_kernel : bool
         Whether the derived function takes one tuple of arrays, as kernels do.
     by : collection of str, optional
-        Those of the inputs that have a gradient; by default all.
+        Those of the inputs that have a gradient; by default all but the `states`.
+    states : collection of str
+        Those of the inputs that the function changes.
 
     Raises
     ------
     KernelError
         The function has a statement or an operation of which no gradient is derived; the message has the line.
     """
-    gradients, seeds = ({each: f"{prefix}{each}" for each in names} for names in (by or inputs, outputs))
-    derive = functools.partial(_derive, function, inputs, seeds, calls, name, gradients)
+    by = by or [each for each in inputs if each not in states]
+    gradients, seeds = ({each: f"{prefix}{each}" for each in names} for names in (by, outputs))
+    derive = functools.partial(_derive, function, inputs, seeds, calls, name, gradients, states)
     return keeping(functools.partial(derive, reads_outputs=True, is_kernel=is_kernel))
 
 
@@ -141,7 +146,7 @@ def derive_tangent(
         As for `derive_gradient`, or `function` is not linear in the gradients of the outputs.
     """
     gradients, tangents = ({each: f"t{each[1:]}" for each in names} for names in (seeds, outputs))
-    derive = functools.partial(_derive, function, inputs, tangents, calls, name, gradients)
+    derive = functools.partial(_derive, function, inputs, tangents, calls, name, gradients, ())
     derived = keeping(functools.partial(derive, reads_outputs=False, is_kernel=True))
     read = [each for each in seeds if each in derived.written.arguments]
     if read:
@@ -156,6 +161,7 @@ def _derive(
     calls: Sequence[Call],
     name: str,
     gradients: Mapping[str, str],
+    states: Collection[str],
     histories: Histories,
     *,
     reads_outputs: bool,
@@ -183,7 +189,9 @@ def _derive(
     passed = {leaf.name: leaf for leaf in attributes if leaf.name in known}
     if "outs" in known:
         passed["outs"] = graph.tuple(_outs(graph, calls, list(outputs.values())))
-    result = read_function(graph, function, [graph.tuple(arrays)] if takes_tuple(function) else arrays, passed)
+    own = {leaf: read(graph, "state.copy()", state=leaf) for leaf in arrays if leaf.name in states}
+    given = [own.get(leaf, leaf) for leaf in arrays]
+    result = read_function(graph, function, [graph.tuple(given)] if takes_tuple(function) else given, passed)
     results = list(result.operands) if result.op == "tuple" else [result]
     if len(results) != len(outputs):
         raise KernelError(f"{_place(function)} returns {len(results)} arrays, not one for each of {', '.join(outputs)}")
@@ -196,15 +204,19 @@ def _derive(
         raise KernelError(f"{_place(function)} does not depend on {', '.join(gradients)} in a way that has a gradient")
     kept = [graph.leaf("input", each, node.values) for each, node in zip(outputs, results)] if reads_outputs else []
     leaves = [*arrays, *kept, *slopes, *attributes]
-    given = dict(zip(results, kept))
+    stand = dict(zip(results, kept))
     # Of a view of an output, the output.
     views = [
-        (node.operands[0], leaf) for node, leaf in given.items() if node.op == "reshape" and node.operands[0].op == LEFT
+        (node.operands[0], leaf) for node, leaf in stand.items() if node.op == "reshape" and node.operands[0].op == LEFT
     ]
     for view, leaf in views:
         made = view.made_as
-        given[view] = graph.node(made.op, made.form, [leaf, *made.operands[1:]])
-    return Derivative(write(name, named, leaves, given, takes_tuple=is_kernel), tuple(named))
+        stand[view] = graph.node(made.op, made.form, [leaf, *made.operands[1:]])
+    written = write(name, named, leaves, stand, takes_tuple=is_kernel)
+    if own:
+        arguments = {"inputs": arrays, "outputs": kept, "slopes": slopes, "attributes": attributes}
+        check_states(graph, function, written, arguments, own)
+    return Derivative(written, tuple(named))
 
 
 def _outs(graph: Graph, calls: Sequence[Call], gradients: Sequence[str]) -> list[Node]:

@@ -143,9 +143,14 @@ class Graph:
 
     def __init__(self, namespace: Mapping[str, Any], samples: int, histories: Histories | None = None) -> None:
         self.namespace = {**namespace, SCATTERED: _scattered, SCATTERED_MORE: _scattered_more}
-        self._samples = samples
+        self.samples = samples
         self.histories = histories or {}
         self._known: dict[Any, Node] = {}
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes, each after its operands."""
+        return list(self._known.values())
 
     def leaf(self, op: str, name: str, values: Sequence[Any], *, active: bool = False) -> Node:
         """Return the node of an argument or attribute."""
@@ -169,7 +174,7 @@ class Graph:
             return self._known[key]
         code = compile(ast.fix_missing_locations(ast.Expression(filled(form, []))), "<derivation>", "eval")
         values = []
-        for sample in range(self._samples):
+        for sample in range(self.samples):
             names = {placeholder(at).id: operand.values[sample] for at, operand in enumerate(operands)}
             with np.errstate(all="ignore"):
                 values.append(eval(code, {**self.namespace, **names}))
@@ -179,14 +184,14 @@ class Graph:
     def tuple(self, items: Sequence[Node]) -> Node:
         """Return the node of a tuple of expressions."""
         form = ast.Tuple([placeholder(at) for at in range(len(items))], ast.Load())
-        values = tuple(tuple(item.values[sample] for item in items) for sample in range(self._samples))
+        values = tuple(tuple(item.values[sample] for item in items) for sample in range(self.samples))
         key = ("tuple", *(id(item) for item in items))
         return self._add(key, Node("tuple", form, tuple(items), values, any(item.active for item in items)))
 
     def block(self, block: Block, operands: Sequence[Node]) -> dict[str, Node]:
         """Return the nodes of the variables that a block leaves. This raises whatever the block raises."""
         run = block.compiled(self.namespace)
-        values = tuple(run(*(operand.values[sample] for operand in operands)) for sample in range(self._samples))
+        values = tuple(run(*(operand.values[sample] for operand in operands)) for sample in range(self.samples))
         active = any(operand.active for operand in operands)
         # Each block is a node of its own, since what it assigns to may be assigned to again.
         node = Node(BLOCK, ast.Name(BLOCK, ast.Load()), tuple(operands), values, active, block=block)

@@ -40,8 +40,9 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Written:
-    """The source of a function, and the names of the arguments and attributes that it uses."""
+    """The source of a function, its name, and the names of the arguments and attributes that it uses."""
 
+    name: str
     source: str
     arguments: tuple[str, ...]
     attributes: tuple[str, ...]
@@ -107,7 +108,7 @@ class _Writer:
             lines.insert(0, f"{unpacked} = args")
         head = f"def {name}({'args' if takes_tuple else ', '.join(arguments)}{keywords}):"
         lines.append(f"return {', '.join(map(self.text, returned))}")
-        return Written("\n    ".join([head, *lines]) + "\n", arguments, attributes)
+        return Written(name, "\n    ".join([head, *lines]) + "\n", arguments, attributes)
 
     def steps(self, results: Sequence[Node], needed: Sequence[Node], names: Sequence[str] = ()) -> list[str]:
         """Return statements before the results, which may have names."""

@@ -42,6 +42,7 @@ class CustomOpProp:
         The names of further inputs that ``forward`` changes in place, such as moving averages. They follow the others.
     backward : str or None
         What the gradient is computed from, and the gradients that it gives, as in a C++ definition: ``"y, dy -> dx"``.
+        Auxiliary states are named, too; the gradient gets them as ``forward`` leaves them.
         None if the op has no gradient. By default, the gradient is computed from the gradients of the outputs, the
         inputs and the outputs, and all inputs have one.
     backward_backward, tangent, backward_tangent : str or None
@@ -116,14 +117,10 @@ class CustomOpProp:
     ) -> Sequence[int]:
         """Return the numbers of the tensors that the gradient depends on, selected from the arguments.
 
-        The backward kernel receives the tensors in the order in which they are returned. Inputs may be left out.
+        The backward kernel receives the tensors in the order in which they are returned, and then every auxiliary
+        state. Inputs may be left out. Without this method, the variable `backward` says what the gradient depends on.
         """
-        if not self.backward:
-            return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
-        outputs = self.list_outputs()
-        known = dict(zip([f"d{name}" for name in outputs], out_grad))
-        known |= dict(zip([*self.list_arguments(), *outputs], [*in_data, *out_data]))
-        return [known[name] for name in names_of("backward", self.backward, 0, known)]
+        return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
 
     def list_gradients(self) -> Sequence[str]:
         """Return the names of the inputs that have a gradient; by default all of them.

@@ -15,7 +15,7 @@ from pykernels.base.errors import CallError, DefinitionError
 from pykernels.define.declared import Attribute
 from pykernels.define.instance import UNKNOWN, TensorSpec
 from pykernels.define.prop import CustomOpProp, attributes_of, has_constructor, names_complex, words_of
-from pykernels.define.prop_derivatives import DERIVATIVES, PropOp, Tensor, derivative
+from pykernels.define.prop_derivatives import DERIVATIVES, PropOp, Tensor, derivative, names_of
 
 #: In place of a dtype number: the dtype of the first tensor that the gradient depends on.
 AS_THE_FIRST = 0
@@ -50,12 +50,10 @@ class PropOps:
         self.forward = PropOp(
             "forward", *([Tensor(name, name) for name in group] for group in (self.inputs, self.outputs))
         )
-        # As in MXNet, the gradient receives every state, and states have no gradients.
-        states = [Tensor(name, name, "I", name) for name in self.states]
         differentiable = self._differentiable(described)
         self.backward = PropOp(
             "backward",
-            self._dependencies(described, arguments) + states,
+            self._dependencies(described, arguments),
             [Tensor(f"d{name}", name, "D", name) for name in differentiable],
         )
         #: The ops that compute gradients, by the names of the ops whose gradients these are.
@@ -100,13 +98,19 @@ class PropOps:
         blobs = [Tensor(f"d{name}", name, "D", name) for name in self.outputs]
         blobs += [Tensor(name, name, "I", name) for name in arguments]
         blobs += [Tensor(name, name, "O", name) for name in self.outputs]
+        states = [Tensor(name, name, "I", name) for name in self.states]
+        has_method = type(described).declare_backward_dependency is not CustomOpProp.declare_backward_dependency
+        if described.backward and not has_method:
+            known = {blob.name: blob for blob in (*blobs, *states)}
+            return [known[name] for name in names_of("backward", described.backward, 0, known)]
         numbers = list(range(len(blobs)))
         n_out, n_in = len(self.outputs), len(arguments)
         chosen = described.declare_backward_dependency(
             numbers[:n_out], numbers[n_out : n_out + n_in], numbers[n_out + n_in :]
         )
         try:
-            return [blobs[numbers.index(number)] for number in dict.fromkeys(chosen)]
+            # As in MXNet, the gradient receives every state.
+            return [*(blobs[numbers.index(number)] for number in dict.fromkeys(chosen)), *states]
         except (ValueError, TypeError):
             raise DefinitionError(
                 f"declare_backward_dependency returned {chosen!r}, not a selection of the numbers that it was given"

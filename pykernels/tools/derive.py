@@ -98,31 +98,46 @@ def derive_op(
         The definition plans its gradient in functions, which are left as they are.
     """
     target = TARGETS[second, forward_mode]
-    kernel = module.source.functions.get(target.source)
     path, definition = module.files[PY_KERNEL], module.files[CPP_DEF]
-    if kernel is None:
-        raise KernelError(f"{path}: the function {target.source}(args) is missing{_CURES.get(target.source, '')}")
-    op = module.definition.ops[f"{module.name}_{target.source}"]
     texts = {each: each.read_text(encoding="utf-8") for each in (path, definition)}
-    calls = calls_of(module)
-    for name in _CHAIN[: _CHAIN.index(target.source)]:
-        calls = _calls_of_gradient(module, name, calls)
-    inputs, outputs = ([argument.name for argument in arguments] for arguments in (op.inputs, op.outputs))
-    if forward_mode:
-        of = module.definition.ops[f"{module.name}_{_CHAIN[_CHAIN.index(target.source) - 1]}"]
-        names = [f"{outputs[0][0]}{argument.name}" for argument in of.outputs]
-        seeds = [each for each in inputs if each in names]
-        derived = derive_tangent(kernel.function, inputs, outputs, calls, name=target.name, seeds=seeds)
-    else:
-        prefix = "g" if second else "d"
-        by = _by_hand(module, target, texts[path])
-        derived = derive_gradient(kernel.function, inputs, outputs, calls, name=target.name, prefix=prefix, by=by)
+    derived = derivative_of(module, target)
     before, after = _around(texts[path], target.name, path, replaces=replaces)
     planned = _with_plan(texts[definition], depends_on(derived), definition, module.forward.name, target)
     return [
         Change(path, texts[path], with_derivative(before, derived.written, target, after)),
         Change(definition, texts[definition], planned),
     ]
+
+
+def derivative_of(module: OpModule, target: Target) -> Derivative:
+    """Derive a function of an op's kernel file: the gradient by the same inputs as one that is written by hand.
+
+    This raises `KernelError` if no derivative is derived of the function.
+    """
+    kernel = module.source.functions.get(target.source)
+    path = module.files[PY_KERNEL]
+    if kernel is None:
+        raise KernelError(f"{path}: the function {target.source}(args) is missing{_CURES.get(target.source, '')}")
+    op = module.definition.ops[f"{module.name}_{target.source}"]
+    calls = calls_of(module)
+    for name in _CHAIN[: _CHAIN.index(target.source)]:
+        calls = _calls_of_gradient(module, name, calls)
+    inputs, outputs = ([argument.name for argument in arguments] for arguments in (op.inputs, op.outputs))
+    if target.method == "Tangent":
+        of = module.definition.ops[f"{module.name}_{_CHAIN[_CHAIN.index(target.source) - 1]}"]
+        names = [f"{outputs[0][0]}{argument.name}" for argument in of.outputs]
+        seeds = [each for each in inputs if each in names]
+        return derive_tangent(kernel.function, inputs, outputs, calls, name=target.name, seeds=seeds)
+    return derive_gradient(
+        kernel.function,
+        inputs,
+        outputs,
+        calls,
+        name=target.name,
+        prefix="g" if target.is_second else "d",
+        by=_by_hand(module, target, path.read_text(encoding="utf-8")),
+        states=[argument.name for argument in op.inputs if argument.mutable],
+    )
 
 
 def _by_hand(module: OpModule, target: Target, kernel: str) -> list[str] | None:
@@ -138,23 +153,23 @@ def _by_hand(module: OpModule, target: Target, kernel: str) -> list[str] | None:
 def calls_of(module: OpModule) -> list[Call]:
     """Return calls of the forward function, with every number of axes that the inputs may have."""
     op = module.forward
-    path = module.source.path
-    for what, names in (
-        (
-            "repeated or optional tensors",
-            [each.name for each in (*op.inputs, *op.outputs) if each.repeated or each.optional],
-        ),
-        ("auxiliary states", [each.name for each in op.inputs if each.mutable]),
-    ):
-        if names:
-            raise KernelError(f"{path}: no gradient is derived for {what}: {', '.join(names)}; write backward by hand")
+    names = [each.name for each in (*op.inputs, *op.outputs) if each.repeated or each.optional]
+    if names:
+        raise KernelError(
+            f"{module.source.path}: no gradient is derived for repeated or optional tensors: {', '.join(names)}; "
+            "write backward by hand"
+        )
     with contextlib.suppress(CallError):
         given = samples(module, np.dtype(np.complex128), shapes={}, attributes={})
         if any(map(is_complex, itertools.chain(*given[0].inputs))):
             raise KernelError(f"{module.forward.file}: the op takes complex numbers, and {NO_COMPLEX}")
     found = samples(module, np.dtype(np.float64), shapes={}, attributes={})
-    training = {IS_TRAIN: True} if IS_TRAIN in module.source.functions["forward"].keywords else {}
-    calls = [_call(op, [array for (array,) in each.inputs], {**each.attributes, **training}) for each in found]
+    has_modes = IS_TRAIN in module.source.functions["forward"].keywords
+    calls = [
+        _call(op, [array for (array,) in each.inputs], {**each.attributes, **mode})
+        for each in found
+        for mode in ([{IS_TRAIN: True}, {IS_TRAIN: False}] if has_modes else [{}])
+    ]
     calls += [other for call in calls for other in _of_other_ranks(op, call)]
 
     def completed(call: Call) -> Call:
@@ -207,10 +222,11 @@ def _calls_of_gradient(module: OpModule, name: str, calls: Sequence[Call]) -> li
 
 def _run(kernel: KernelFunction, op: OpDef, call: Call) -> None:
     """Compute the outputs of a call. This raises `KernelError` if the function fails."""
-    known = {**call.attributes, IS_TRAIN: True}
+    known = {IS_TRAIN: True, **call.attributes}
     attributes = {each: known[each] for each in kernel.keywords}
     names = [argument.name for argument in op.outputs]
-    reference.run(kernel, op.name, tuple(call.arrays), tuple(call.outs), names, attributes)
+    states = [at for at, argument in enumerate(op.inputs) if argument.mutable]
+    reference.run(kernel, op.name, tuple(call.arrays), tuple(call.outs), names, attributes, states)
 
 
 def outdated(kernel: str) -> list[Target]:

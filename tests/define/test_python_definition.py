@@ -175,7 +175,7 @@ def test_variables_say_what_methods_say(tmp_path: Path) -> None:
 
         class Loss(Base):
             auxiliary_states = ["mean"]
-            backward = "labels, dy, y -> dx"
+            backward = "labels, dy, mean, y -> dx"
             slope: float = 0.5
             axes: "tuple[int, ...]" = (1, 2)
             mode: str
@@ -191,7 +191,7 @@ def test_variables_say_what_methods_say(tmp_path: Path) -> None:
     assert forward.schema() == (
         "op_forward(x, labels, mean!, *, slope: float = 0.5, axes: list[int64] = (1, 2), mode: string) -> y"
     )
-    assert backward.schema().startswith("op_backward(labels, dy, y, mean, ")
+    assert backward.schema().startswith("op_backward(labels, dy, mean, y, ")
     assert backward.schema().endswith(" -> dx")
     values = forward.parse_attributes({"slope": 0.25, "mode": "far"})
     x = TensorSpec((2, 3, 4), np.dtype(np.float32))

@@ -10,27 +10,18 @@ import numpy as np
 import pytest
 import scipy.special
 
-from pykernels.adjoint.derivation import Call, Derivative, derive_gradient
 from pykernels.base import paths
 from pykernels.base.errors import KernelError
 from pykernels.kernel import reference
 from pykernels.kernel.read.source import IS_TRAIN
-from pykernels.load.module import OpModule, open_folder
+from pykernels.load.module import open_folder
 from pykernels.load.samples import draw
-from pykernels.tools.derive import calls_of
+from pykernels.tools.derive import TARGETS, calls_of, derivative_of
 
 # What has no derived gradient, and the reason.
 REFUSED = {
-    "batch_norm": "no gradient is derived for auxiliary states: moving_mean, moving_var; write backward by hand",
     "nms": "this statement has no derived gradient beside loops",
 }
-
-
-def _derived(module: OpModule, calls: Sequence[Call]) -> Derivative:
-    names = [[each.name for each in arguments] for arguments in (module.forward.inputs, module.forward.outputs)]
-    backward = module.definition.ops.get(f"{module.name}_backward")
-    by = [each.name[1:] for each in backward.outputs] if backward else None
-    return derive_gradient(module.source.functions["forward"].function, *names, calls, by=by)
 
 
 @pytest.mark.parametrize("name", sorted(folder.name for folder in paths.OPS.iterdir() if folder.is_dir()))
@@ -38,10 +29,10 @@ def test_a_derived_gradient_is_the_one_written_by_hand(name: str) -> None:
     module = open_folder(paths.OPS / name)
     if name in REFUSED:
         with pytest.raises(KernelError, match=REFUSED[name]):
-            _derived(module, calls_of(module))
+            derivative_of(module, TARGETS[False, False])
         return
     calls = calls_of(module)
-    derived = _derived(module, calls)
+    derived = derivative_of(module, TARGETS[False, False])
     kernel, op = module.source.functions["backward"], module.definition.ops[f"{name}_backward"]
     namespace: dict[str, Any] = {**kernel.function.__globals__, "np": np, "math": math, "scipy": scipy}
     exec(derived.written.source, namespace)
@@ -49,8 +40,10 @@ def test_a_derived_gradient_is_the_one_written_by_hand(name: str) -> None:
         tensors = dict(zip((each.name for each in module.forward.inputs), call.arrays))
         outputs = [each.name for each in module.forward.outputs]
         forward = module.source.functions["forward"]
-        attributes = {**call.attributes, IS_TRAIN: True}
-        reference.run(forward, name, tuple(call.arrays), tuple(call.outs), outputs, _of(attributes, forward.keywords))
+        attributes = {IS_TRAIN: True, **call.attributes}
+        states = [at for at, each in enumerate(module.forward.inputs) if each.mutable]
+        arrays, keywords = (tuple(call.arrays), tuple(call.outs)), _of(attributes, forward.keywords)
+        reference.run(forward, name, *arrays, outputs, keywords, states)
         tensors |= dict(zip(outputs, call.outs))
         tensors |= {f"d{each}": draw(tensors[each].shape, tensors[each].dtype) for each in outputs}
         given = tuple(tensors[each.name] for each in op.inputs)
