@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import copy
 import itertools
-import keyword
 import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -22,6 +21,7 @@ from pykernels.adjoint.syntax import (
     base_of,
     loaded,
     loops_of,
+    new_name,
     renamed,
     shifted,
     stored,
@@ -165,8 +165,7 @@ class _Names:
 
     def new(self, name: str) -> str:
         """Return a name, with a number behind it if it is taken."""
-        names = (f"{name}{number or ''}" for number in itertools.chain([0], itertools.count(2)))
-        found = next(each for each in names if each not in self._taken and not keyword.iskeyword(each))
+        found = new_name(name, self._taken)
         self._taken.add(found)
         return found
 

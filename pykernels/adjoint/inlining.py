@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
-import itertools
 import textwrap
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -144,8 +143,7 @@ class _Inliner:
             raise _refused(statement, helper, functions, why)
 
     def _new(self, name: str) -> ast.Name:
-        names = itertools.chain([name], (f"{name}{number}" for number in itertools.count(2)))
-        found = next(each for each in names if each not in self._taken)
+        found = syntax.new_name(name, self._taken)
         self._taken.add(found)
         self._own.add(found)
         return ast.Name(found, ast.Load())

@@ -195,7 +195,12 @@ class _Adjoint:
 
         `own` are the variables that begin here, `around` others of the same turn, and `outside` those of all turns.
         """
-        back = self._backwards(statements, outside, around | own)
+        back: list[ast.stmt] = []
+        for statement in reversed(statements):
+            # Of a variable that begins here, and that nothing after it reads, the gradient is 0.
+            target = base_of(target_of(statement)) if isinstance(statement, (ast.Assign, ast.AugAssign)) else ""
+            if target not in own or f"{target}{GRADIENT}" in stored(back):
+                back += self._statement(statement, outside, around | own)
         begun = [self._begun(name, back) for name in sorted(own & self._active)]
         back = [*filter(None, begun), *back]
         return [*needed(statements, loaded(back) & own, outside | around), *back]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+import keyword
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 Assignment = ast.Assign | ast.AugAssign
@@ -105,6 +107,13 @@ def renamed(tree: Tree, names: Mapping[str, ast.expr]) -> Tree:
             return ast.Name(new.id, node.ctx) if isinstance(new, ast.Name) else copy.deepcopy(new)
 
     return Renamer().visit(copy.deepcopy(tree))  # type: ignore[no-any-return]
+
+
+def new_name(name: str, taken: Collection[str]) -> str:
+    """Return a name that is not taken: the name itself, or one with another number at its end."""
+    stem = name.rstrip("0123456789")
+    names = itertools.chain([name], (f"{stem}{number}" for number in itertools.count(2)))
+    return next(each for each in names if each not in taken and not keyword.iskeyword(each))
 
 
 def is_stored(tree: ast.AST) -> bool:

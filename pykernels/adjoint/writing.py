@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ import numpy as np
 
 from pykernels.adjoint.blocks import Block
 from pykernels.adjoint.nodes import BLOCK, LEAVES, LEFT, LIKE, Node, filled, makes_array
-from pykernels.adjoint.syntax import loaded, needed, renamed, stored, with_unpacking, without_dead
+from pykernels.adjoint.syntax import loaded, needed, new_name, renamed, stored, with_unpacking, without_dead
 from pykernels.kernel.expression.operations import OPERATIONS
 
 # Parts of an expression that is longer get names of their own, unless they are shorter than this themselves.
@@ -282,9 +281,7 @@ class _Writer:
             yield from (_UNPACKING.sub(r"\1\2 =", line) for line in text.splitlines())
 
     def _new_name(self, node: Node, wanted: str) -> str:
-        wanted = wanted or _NAMES.get(node.op, "term")
-        numbered = (f"{wanted}{number}" for number in itertools.count(2))
-        name = next(each for each in itertools.chain([wanted], numbered) if each not in self._taken)
+        name = new_name(wanted or _NAMES.get(node.op, "term"), self._taken)
         self._taken.add(name)
         return name
 

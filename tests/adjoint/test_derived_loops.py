@@ -229,6 +229,26 @@ for i in range(n - 1, -1, -1):
 return dx
 """,
     ),
+    "a result that nothing reads": (
+        "x",
+        [array(5)],
+        """\
+y = np.zeros_like(x)
+for i in range(len(x)):
+    a, b = np.sin(x[i]), np.exp(x[i])
+    y[i] = b
+""",
+        "y",
+        """\
+x, dy = args
+dx = np.zeros_like(x)
+for i in range(len(x)):
+    b = np.exp(x[i])
+    db = dy[i]
+    dx[i] += db * b
+return dx
+""",
+    ),
     "the largest": (
         "x",
         [array(5)],

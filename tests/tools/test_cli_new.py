@@ -168,6 +168,10 @@ def window(x, size=3):
     return np.stack([x[..., at : x.shape[-1] - size + 1 + at] for at in range(size)]).sum(axis=0)
 
 
+def smooth(x, window=3):
+    return np.lib.stride_tricks.sliding_window_view(x, window, axis=-1).mean(axis=-1)
+
+
 def gap(x):
     return np.max(x, axis=-1, keepdims=True) - x
 
@@ -210,6 +214,7 @@ def thirds(x: "[n, k]"):
         ("rms", ['.Input("x", "floating[..., n]")', '.Input("w", "floating[n]")', '.Backward("x, w, dy -> dx, dw")']),
         ("attend", ['.Input("k", "floating[..., p, m]")', '.Output("y", "floating[..., n, r]")', '.Split("r")']),
         ("gap", ['.Input("x", "floating[..., n]")', '.Require("n > 0")']),  # its gradient needs an axis
+        ("smooth", ['.Output("y", "floating[..., n - window + 1]")', '.Require("n >= window")']),
         ("lookup", ['.Input("w", "floating[n, m]")', '.Input("rows", "integer[...]")', '"floating[..., m]"']),
     ],
 )

@@ -186,7 +186,7 @@ class _Trial:
         return tuple(inputs)
 
     def _requires(self, inputs: Sequence[Tensor], case: Case) -> Iterator[str]:
-        """Yield conditions on lengths and attributes: that they are positive, or multiples."""
+        """Yield conditions on lengths and attributes: that they are positive, multiples, or at least as large."""
 
         def takes(**changed: int) -> bool:
             lengths = {name: changed.get(name, length) for name, length in case.lengths.items()}
@@ -202,9 +202,17 @@ class _Trial:
         for name in numbers:
             if not takes(**{name: -1}):
                 yield f"{name} >= 0" if takes(**{name: 0}) else f"{name} > 0"
+
+        def is_least(number: str, name: str) -> bool:
+            """Whether an attribute, such as a window, is the least length that the function takes."""
+            least = case.attributes[number]
+            tried = [(least, least), (least - 1, least), (least, least + 1), (least + 1, least + 1)]
+            return [takes(**{name: length, number: value}) for length, value in tried] == [True, False, False, True]
+
         for name in ["n"] if along else case.lengths:
             if not takes(**{name: 0}):
-                yield f"{name} > 0"
+                least = next((number for number in numbers if is_least(number, name)), "")
+                yield f"{name} >= {least}" if least else f"{name} > 0"
         for name, length in case.lengths.items():
             for divisor in () if takes(**{name: length + 1}) else (*divisors, "2", "3", "4", "8"):
                 if takes(**{name: length + eval(divisor, {}, dict(case.attributes))}):
