@@ -23,8 +23,7 @@ class ReaderOfElements(Reader):
         super().__init__(graph, function)
         self._states, self._active, self._own = states, active, own
         self.leaves: dict[str, Node] = {}
-        names = set.intersection(*map(set, states))
-        for name in names:
+        for name in (each for each in states[0] if all(each in state for state in states)):
             self.names[name] = self._leaf(ast.Name(name, ast.Load()), name)
 
     def expression(self, tree: ast.expr) -> Node:

@@ -37,7 +37,7 @@ def running_extremes(statements: Sequence[ast.stmt]) -> Mapping[ast.stmt, Extrem
     found: dict[ast.stmt, Extreme] = {}
     for loop in loops_of(statements):
         extremes = {each: extreme for each in _of_turn(loop.body) if (extreme := _extreme(each)) is not None}
-        for name in {base_of(each.target) for each in extremes.values()}:
+        for name in dict.fromkeys(base_of(each.target) for each in extremes.values()):
             own = {each: extreme for each, extreme in extremes.items() if base_of(extreme.target) == name}
             trees = [node for each in loop.body for node in ast.walk(each)]
             uses = sum(isinstance(node, ast.Name) and node.id == name for node in trees)

@@ -59,11 +59,14 @@ def terms_of_block(
     assert node.block is not None
     adjoint = _Adjoint(graph, node, slopes, gradients_of)
     block, operands = adjoint.block()
-    left = graph.block(block, operands)
     try:
+        left = graph.block(block, operands)
         verify(graph, node, block, operands, slopes)
     except KernelError as error:
         raise adjoint.needs_names(error) from None
+    except Exception as error:
+        why = f"from here on, no gradient is derived, since it raises {type(error).__name__}: {error}; write it by hand"
+        raise KernelError(why) from None
     for name, operand in zip(node.block.reads, node.operands):
         gradient = f"{name}{GRADIENT}"
         if operand.active and gradient in left:
@@ -111,7 +114,7 @@ class _Adjoint:
 
     def needs_names(self, error: KernelError) -> KernelError:
         """Return the error of an adjoint that reads overwritten values; it asks for names for those of each turn."""
-        names = filter(self._is_reassigned, assigned(self._of.statements) & self._active)
+        names = filter(self._is_reassigned, sorted(assigned(self._of.statements) & self._active))
         wanted = {(self._of.function, IN_TURN, name): None for name in names}
         return NeedsHistory(f"{self._node.place}: {error.args[0]}", wanted) if wanted else error
 
@@ -196,8 +199,7 @@ class _Adjoint:
         `own` are the variables that begin here, `around` others of the same turn, and `outside` those of all turns.
         """
         back: list[ast.stmt] = []
-        for statement in reversed(statements):
-            # Of a variable that begins here, and that nothing after it reads, the gradient is 0.
+        for statement in reversed(statements):  # a variable that begins here and that nothing reads has no gradient
             target = base_of(target_of(statement)) if isinstance(statement, (ast.Assign, ast.AugAssign)) else ""
             if target not in own or f"{target}{GRADIENT}" in stored(back):
                 back += self._statement(statement, outside, around | own)
@@ -266,7 +268,7 @@ class _Adjoint:
             raise NeedsHistory(error.args[0], {(self._of.function, assignment.lineno, CALL): None})
         own, slope = ast.unparse(target), ast.unparse(gradient_of(target))
         terms: dict[str, Node] = {}
-        seed = graph.leaf("input", slope, list(map(np.ones_like, value.values)))
+        seed = graph.leaf("input", slope.removesuffix("[...]"), list(map(np.ones_like, value.values)))
         if value.active:
             found = self._gradients_of(graph, [*leaves.values()], [value], [seed])
             terms = {text: gradient for text, gradient in zip(leaves, found) if gradient is not None}

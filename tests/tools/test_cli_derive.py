@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +88,15 @@ def test_shipped_derivatives_are_what_is_derived(name: str) -> None:
         if f'{target.options}" (' in kernel.partition(f"\ndef {target.name}(")[0].splitlines()[-1]:
             changes = derive_op(module, second=second, forward_mode=forward_mode)
             assert [change.after for change in changes] == [change.before for change in changes]
+
+
+def test_every_process_derives_the_same() -> None:
+    command = [sys.executable, "-m", "pykernels", "derive", "batch_norm", "--second", "--diff"]
+    printed = [
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True).stdout
+        for seed in "12"
+    ]
+    assert printed[0] == printed[1] and b"+def backward_backward(" in printed[0]
 
 
 def test_second_derivatives(op: Path, capsys: pytest.CaptureFixture[str]) -> None:
