@@ -5,5 +5,6 @@
 #include "mxnet/operator.cpp"
 #include "mxnet/property.cpp"
 #include "mxnet/python_operator.cpp"
+#include "mxnet/recorded_gradient.cpp"
 #include "mxnet/registrar.cpp"
 #include "mxnet/results.cpp"

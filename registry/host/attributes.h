@@ -55,7 +55,7 @@ class Attributes {
   const std::vector<pk_attr>& values() const { return values_; }
 
  private:
-  using Owned = std::vector<std::unique_ptr<const AttributeValue>>;
+  using Owned = std::vector<std::shared_ptr<const AttributeValue>>;
 
   // Completes `given`, which has a place for every attribute of `op`; the place is empty if the attribute is not given.
   static Attributes Complete(const pk_op& op, const std::string& label, Owned given);

@@ -13,13 +13,45 @@ BackwardPlan::BackwardPlan(const Instance& forward, const Tensors& inputs, const
   types_.insert(types_.end(), outputs.begin(), outputs.end());
   types_.insert(types_.end(), outputs.begin(), outputs.end());
   AsGradientOf(label_, [&] {
-    for (const GradientPlan::Step& planned : plan_.steps()) Specialize(planned);
+    SpecializeAll();
     CheckGradients(forward);
   });
 }
 
+BackwardPlan::BackwardPlan(std::string label, GradientPlan plan, Tensors types)
+    : label_(std::move(label)), plan_(std::move(plan)), types_(std::move(types)) {
+  SpecializeAll();
+}
+
+const BackwardPlan& BackwardPlan::Backward() const {
+  return backward_.Get([&] {
+    std::shared_ptr<const BackwardPlan> made;
+    AsGradientOf(label_, [&] {
+      GradientPlan plan(plan_, [&](size_t at) -> const GradientPlan& {
+        return steps_[at].specialization->Backward().plan();
+      });
+      Tensors types(types_.begin(), types_.begin() + static_cast<ptrdiff_t>(plan.first_output()));
+      // The results have the types of the inputs, and so have their gradients.
+      for (int i = 0; i < 2; ++i) {
+        types.insert(types.end(), types_.begin(), types_.begin() + static_cast<ptrdiff_t>(plan_.first_output()));
+      }
+      made.reset(new BackwardPlan(label_, std::move(plan), std::move(types)));
+    });
+    return made;
+  });
+}
+
+void BackwardPlan::SpecializeAll() {
+  for (const GradientPlan::Step& planned : plan_.steps()) Specialize(planned);
+}
+
 void BackwardPlan::Specialize(const GradientPlan::Step& planned) {
   Step step;
+  if (!planned.op) {
+    types_.push_back(types_[planned.like]);
+    steps_.push_back(std::move(step));
+    return;
+  }
   step.instance = std::make_shared<const Instance>(
       planned.op, planned.type, Attributes::Fill(planned.op->declared(), planned.type, planned.attributes.values()),
       planned.input_counts, planned.output_counts);
@@ -45,7 +77,9 @@ void BackwardPlan::CheckGradients(const Instance& forward) const {
 }
 
 void BackwardPlan::Resolve() const {
-  for (const Step& step : steps_) step.specialization->Kernel();
+  for (const Step& step : steps_) {
+    if (step.specialization) step.specialization->Kernel();
+  }
 }
 
 void* BackwardPlan::Place(size_t tensor, const std::vector<Target>& targets, const std::vector<void*>& buffers,
@@ -80,7 +114,10 @@ void BackwardPlan::Run(const ForwardBuffers& given, const std::vector<Target>& t
       (*buffers)[i] = Place(i, targets, *buffers, &scratch);
       data.push_back((*buffers)[i]);
     }
-    steps_[at].specialization->Run(data, is_train);
+    if (step.op) return steps_[at].specialization->Run(data, is_train);
+    const pk_tensor& type = types_[step.first_output];
+    std::memset(data.back(), 0, CountBytes(type));
+    for (size_t i = 0; i < step.inputs.size(); ++i) Deliver(type, data[i], {data.back(), Request::kAdd});
   };
   const std::vector<void*> gradients = plan_.Run<std::vector<void*>>(is_wanted, forward, run_step);
   for (size_t i = 0; i < targets.size(); ++i) {

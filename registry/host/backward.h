@@ -8,6 +8,7 @@
 #include "execute.h"
 #include "gradient_plan.h"
 #include "instance.h"
+#include "lazy.h"
 
 namespace pykernels {
 
@@ -15,7 +16,14 @@ class BackwardPlan {
  public:
   BackwardPlan(const Instance& forward, const Tensors& inputs, const Tensors& outputs);
 
+  const std::string& label() const { return label_; }
   const GradientPlan& plan() const { return plan_; }
+  // The types of all tensors of the plan.
+  const Tensors& types() const { return types_; }
+
+  // Returns the gradient of this pass, planned at the first call. Its forward pass is this pass: its inputs are the
+  // tensors of the forward pass, in order, and its outputs are the gradients. Throws if a step has no gradient.
+  const BackwardPlan& Backward() const;
 
   // Resolves the kernels of all steps, so that errors in them appear now.
   void Resolve() const;
@@ -23,11 +31,15 @@ class BackwardPlan {
   void Run(const ForwardBuffers& buffers, const std::vector<Target>& input_gradients, bool is_train) const;
 
  private:
+  // Empty for a sum.
   struct Step {
     std::shared_ptr<const Instance> instance;
     std::shared_ptr<const Specialization> specialization;
   };
 
+  BackwardPlan(std::string label, GradientPlan plan, Tensors types);
+
+  void SpecializeAll();
   void Specialize(const GradientPlan::Step& planned);
   void CheckGradients(const Instance& forward) const;
   // Returns where to compute a tensor: the buffer of its target if no needed tensor overlaps it, otherwise scratch
@@ -39,6 +51,7 @@ class BackwardPlan {
   GradientPlan plan_;
   Tensors types_;  // all tensors of the plan
   std::vector<Step> steps_;
+  Lazy<BackwardPlan> backward_;
 };
 
 }  // namespace pykernels

@@ -45,7 +45,20 @@ Dependencies AllOrNone(const Tensors& inputs, const Tensors& outputs, bool all) 
           std::vector<bool>(outputs.size(), all)};
 }
 
+bool EndsWith(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
 }  // namespace
+
+std::string DescribeMissingGradient(const Op& op, const std::string& label) {
+  const std::string name = op.name();
+  std::string text = Join("op '", label, "' has no gradient: its definition registers none for '", name, "'");
+  if (!EndsWith(name, "_backward") || EndsWith(name, "_backward_backward")) return text;
+  const std::string file = op.declared().file;
+  return Join(text, "; where it can be derived, `python -m pykernels derive --second ",
+              file.substr(0, file.find_last_of('/')), "` writes it");
+}
 
 PlannedGradient RecordGradient(const Op& op, const pk_instance& forward) {
   PlannedGradient plan;
@@ -64,6 +77,13 @@ std::vector<std::string> ForwardBlobs(const Tensors& inputs, const Tensors& outp
   return blobs;
 }
 
+Dependencies Divide(const std::vector<bool>& reads, size_t n_inputs, size_t n_outputs) {
+  const auto first_output = reads.begin() + static_cast<ptrdiff_t>(n_inputs);
+  const auto first_gradient = first_output + static_cast<ptrdiff_t>(n_outputs);
+  const auto end = first_gradient + static_cast<ptrdiff_t>(n_outputs);
+  return {{reads.begin(), first_output}, {first_output, first_gradient}, {first_gradient, end}};
+}
+
 Dependencies FindReads(const PlannedGradient& plan, const Tensors& inputs, const Tensors& outputs) {
   std::set<std::string> read;
   for (const PlannedOp& planned : plan.ops) {
@@ -72,9 +92,7 @@ Dependencies FindReads(const PlannedGradient& plan, const Tensors& inputs, const
   for (const auto& [input, blob] : plan.bindings) read.insert(blob);
   std::vector<bool> reads;
   for (const std::string& blob : ForwardBlobs(inputs, outputs)) reads.push_back(read.count(blob) > 0);
-  const auto first_output = reads.begin() + static_cast<ptrdiff_t>(inputs.size());
-  const auto first_gradient = first_output + static_cast<ptrdiff_t>(outputs.size());
-  return {{reads.begin(), first_output}, {first_output, first_gradient}, {first_gradient, reads.end()}};
+  return Divide(reads, inputs.size(), outputs.size());
 }
 
 Dependencies FindDependencies(const Op& op, const std::vector<pk_attr>& attributes, const Tensors& inputs,

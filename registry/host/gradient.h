@@ -28,6 +28,9 @@ struct PlannedGradient {
   std::map<std::pair<std::string, int32_t>, std::string> bindings;  // forward input's argument and index -> its blob
 };
 
+// Returns the text of an error for an op whose definition registers no gradient. `label` is the user's name for the op.
+std::string DescribeMissingGradient(const Op& op, const std::string& label);
+
 // Runs the gradient function of `op` for one forward instance.
 PlannedGradient RecordGradient(const Op& op, const pk_instance& forward);
 
@@ -40,6 +43,9 @@ struct Dependencies {
   std::vector<bool> outputs;
   std::vector<bool> output_gradients;
 };
+
+// Divides what is known of the inputs, the outputs and the gradients of the outputs, in this order.
+Dependencies Divide(const std::vector<bool>& reads, size_t n_inputs, size_t n_outputs);
 
 // Returns the dependencies of a plan.
 Dependencies FindReads(const PlannedGradient& plan, const Tensors& inputs, const Tensors& outputs);

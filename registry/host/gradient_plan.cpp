@@ -38,6 +38,15 @@ std::vector<int32_t> CountOutputs(const PlannedOp& planned, const pk_op& op) {
   return DistributeTensors(op.outputs, op.n_outputs, {counts, -1}, planned.type, "outputs");
 }
 
+// Lists the tensors of the forward pass of a gradient's gradient, from those of the gradient's.
+std::vector<std::string> BlobsOfGradient(const std::vector<std::string>& forward, size_t n_inputs) {
+  std::vector<std::string> blobs = forward;
+  for (const char* kind : {"the gradient of ", "the gradient of the gradient of "}) {
+    for (size_t i = 0; i < n_inputs; ++i) blobs.push_back(kind + forward[i]);
+  }
+  return blobs;
+}
+
 }  // namespace
 
 GradientPlan::GradientPlan(const Instance& forward, const Tensors& inputs, const Tensors& outputs, const char* name)
@@ -56,8 +65,7 @@ GradientPlan::GradientPlan(const Instance& forward, const Tensors& inputs, const
 void GradientPlan::Record(const Instance& forward, const Tensors& inputs, const Tensors& outputs, const char* name,
                           Numbers* numbers) {
   if (!forward.op().has_gradient()) {
-    Fail(kDefinitionError, "op '", label_, "' has no gradient: its definition registers none for '",
-         forward.op().name(), "'");
+    Fail(kDefinitionError, DescribeMissingGradient(forward.op(), label_));
   }
   AsGradientOf(label_, [&] {
     pk_instance view = forward.View(inputs, outputs);
@@ -75,6 +83,49 @@ void GradientPlan::Record(const Instance& forward, const Tensors& inputs, const 
       bound_[at] = static_cast<int>(Find(*numbers, blob, Join("the gradient of '", argument, "'")));
     }
   });
+}
+
+GradientPlan::GradientPlan(const GradientPlan& first, const std::function<const GradientPlan&(size_t)>& gradient_of)
+    : label_(first.label_),
+      forward_blobs_(BlobsOfGradient(first.forward_blobs_, first.n_inputs_)),
+      n_inputs_(first.forward_blobs_.size()),
+      n_outputs_(first.n_inputs_),
+      n_tensors_(forward_blobs_.size()),
+      bound_(n_inputs_, -1) {
+  // What the first pass computes, it computes anew: MXNet may not have asked for all of its results.
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < n_inputs_; ++i) numbers.push_back(i);
+  for (const Step& step : first.steps_) Inline(step, &numbers);
+  // What adds up to the gradient of each tensor of the first pass.
+  std::vector<std::vector<size_t>> parts(first.n_tensors_);
+  for (size_t i = 0; i < n_outputs_; ++i) {
+    if (first.IsBound(i)) parts[first.gradient(i)].push_back(first_gradient() + i);
+  }
+  for (size_t at = first.steps_.size(); at-- > 0;) {
+    const Step& step = first.steps_[at];
+    const auto outputs = parts.begin() + static_cast<ptrdiff_t>(step.first_output);
+    const auto end = outputs + static_cast<ptrdiff_t>(step.n_outputs);
+    if (std::all_of(outputs, end, [](const std::vector<size_t>& each) { return each.empty(); })) continue;
+    // The tensors of the plan for the step: its inputs, its outputs and their gradients; what it computes follows.
+    std::vector<size_t> inner;
+    for (size_t input : step.inputs) inner.push_back(numbers[input]);
+    for (size_t i = 0; i < step.n_outputs; ++i) inner.push_back(numbers[step.first_output + i]);
+    for (size_t i = 0; i < step.n_outputs; ++i) inner.push_back(AddSum(outputs[i], numbers[step.first_output + i]));
+    if (!step.op) {
+      for (size_t input : step.inputs) parts[input].push_back(inner.back());
+      continue;
+    }
+    const GradientPlan& second = gradient_of(at);
+    for (const Step& each : second.steps_) Inline(each, &inner);
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      if (second.IsBound(i)) parts[step.inputs[i]].push_back(inner[second.gradient(i)]);
+    }
+  }
+  for (size_t i = 0; i < n_inputs_; ++i) {
+    if (!parts[i].empty()) bound_[i] = static_cast<int>(AddSum(parts[i], i));
+  }
+  needed_for_all_ = FindNeeded([](size_t) { return true; });
+  reads_ = Divide(needed_for_all_, n_inputs_, n_outputs_);
 }
 
 void GradientPlan::FailMissing(size_t tensor) const {
@@ -117,6 +168,28 @@ void GradientPlan::AddStep(PlannedOp planned, Numbers* numbers) {
   step.name = std::move(planned.name);
   step.type = std::move(planned.type);
   steps_.push_back(std::move(step));
+}
+
+void GradientPlan::Inline(const Step& step, std::vector<size_t>* numbers) {
+  Step added = step;
+  added.name = Join(step.name, "_", n_tensors_);
+  added.like = (*numbers)[step.like];
+  for (size_t& input : added.inputs) input = (*numbers)[input];
+  added.first_output = n_tensors_;
+  for (size_t i = 0; i < step.n_outputs; ++i) numbers->push_back(n_tensors_++);
+  steps_.push_back(std::move(added));
+}
+
+size_t GradientPlan::AddSum(const std::vector<size_t>& tensors, size_t like) {
+  if (tensors.size() == 1) return tensors.front();
+  Step sum;
+  sum.name = Join("sum_", n_tensors_);
+  sum.like = like;
+  sum.inputs = tensors;
+  sum.first_output = n_tensors_++;
+  sum.n_outputs = 1;
+  steps_.push_back(std::move(sum));
+  return steps_.back().first_output;
 }
 
 bool GradientPlan::IsNeeded(const Step& step, const std::vector<bool>& needed) {

@@ -1,6 +1,7 @@
 // The interpreter of gradient plans: which ops compute the gradients of an op's inputs, and from which tensors.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,11 +18,12 @@ namespace pykernels {
 // pass, then its outputs, then the gradients of those outputs, then what the steps compute.
 class GradientPlan {
  public:
-  // One call of an op.
+  // One call of an op, or the sum of its inputs: then `op` is null, and the type of its output is that of `like`.
   struct Step {
     std::string name;  // unique within the plan
     std::string type;
     std::shared_ptr<const Op> op;
+    size_t like = 0;  // a tensor number
     Attributes attributes;
     std::vector<int32_t> input_counts;  // per argument
     std::vector<int32_t> output_counts;
@@ -34,6 +36,11 @@ class GradientPlan {
   // this use of the op; it defaults to the op's name. Throws if there is no plan. An op declared to need no gradient
   // has an empty plan.
   GradientPlan(const Instance& forward, const Tensors& inputs, const Tensors& outputs, const char* name = nullptr);
+
+  // Makes the plan for the gradient of a gradient. Its inputs are the tensors of the forward pass of `first`, and its
+  // outputs are the gradients that `first` computes; it does not read these. `gradient_of` returns the plan for the
+  // step of `first` at a position, or throws.
+  GradientPlan(const GradientPlan& first, const std::function<const GradientPlan&(size_t)>& gradient_of);
 
   const std::vector<Step>& steps() const { return steps_; }
   size_t first_output() const { return n_inputs_; }
@@ -78,6 +85,10 @@ class GradientPlan {
               Numbers* numbers);
   static size_t Find(const Numbers& numbers, const std::string& blob, const std::string& user);
   void AddStep(PlannedOp planned, Numbers* numbers);
+  // Adds a step of another plan, whose tensors have the given numbers here, and appends the numbers of its outputs.
+  void Inline(const Step& step, std::vector<size_t>* numbers);
+  // Returns the number of the sum of some tensors.
+  size_t AddSum(const std::vector<size_t>& tensors, size_t like);
   static bool IsNeeded(const Step& step, const std::vector<bool>& needed);
   // Marks the tensors that the needed ones are computed from.
   void Trace(std::vector<bool>* needed) const;

@@ -57,15 +57,7 @@ std::vector<pk_scalar> Specialization::Scalars(const pk_kernel& kernel, bool is_
 }
 
 const BackwardPlan& Specialization::Backward() const {
-  {
-    std::lock_guard lock(mutex_);
-    if (backward_) return *backward_;
-  }
-  // Do not hold the lock: a definition written in Python waits for the GIL here.
-  auto made = std::make_shared<const BackwardPlan>(instance_, inputs_, outputs_);
-  std::lock_guard lock(mutex_);
-  if (!backward_) backward_ = std::move(made);
-  return *backward_;
+  return backward_.Get([&] { return std::make_shared<const BackwardPlan>(instance_, inputs_, outputs_); });
 }
 
 }  // namespace pykernels

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "instance.h"
-#include "mutex.h"
+#include "lazy.h"
 
 namespace pykernels {
 
@@ -42,8 +42,7 @@ class Specialization {
   const Tensors outputs_;
   std::vector<int64_t> dims_;
   mutable std::atomic<const pk_kernel*> kernel_{nullptr};
-  mutable Mutex mutex_;
-  mutable std::shared_ptr<const BackwardPlan> backward_;
+  Lazy<BackwardPlan> backward_;
 };
 
 }  // namespace pykernels

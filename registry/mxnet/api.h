@@ -1,6 +1,7 @@
 // Our declarations of the part of MXNet's C API that the registrar uses, with the layouts and numbers of MXNet 1.9.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,7 @@
 extern "C" {
 
 typedef void* NDArrayHandle;
+typedef void* SymbolHandle;
 
 typedef int (*MXCallback)(void);
 
@@ -42,6 +44,10 @@ struct MXApi {
                           const struct MXContext* context, NDArrayHandle* read, int n_read, NDArrayHandle* written,
                           int n_written, const void* property, int priority, const char* name);
   int (*AutogradIsRecording)(bool* recording);
+  int (*GetOpHandle)(const char* name, void** op);
+  int (*SymbolCreateAtomicSymbol)(const void* op, uint32_t n, const char** keys, const char** values,
+                                  SymbolHandle* symbol);
+  int (*SymbolFree)(SymbolHandle symbol);
   const char* (*GetLastError)();
 };
 

@@ -11,6 +11,7 @@
 #include "in_flight.h"
 #include "layout.h"
 #include "operator.h"
+#include "recorded_gradient.h"
 
 namespace pykernels::mxnet {
 namespace {
@@ -133,6 +134,7 @@ struct Hooks {
   ComputeFunction backward;
   ExecTypeFunction forward_type;
   ExecTypeFunction backward_type;
+  OpMap<GradientFunction>::Entry backward_gradient;
 };
 
 // Where MXNet keeps these functions.
@@ -141,12 +143,14 @@ struct Slots {
   ComputeFunction* backward;
   ExecTypeFunction* forward_type;
   ExecTypeFunction* backward_type;
+  OpMap<GradientFunction>::Entry* backward_gradient;
 
   void Fill(const Hooks& hooks) const {
     *forward = hooks.forward;
     *backward = hooks.backward;
     *forward_type = hooks.forward_type;
     *backward_type = hooks.backward_type;
+    *backward_gradient = hooks.backward_gradient;
   }
 };
 
@@ -162,7 +166,7 @@ Mutex& TheMutex() {
   return *mutex;
 }
 
-const CustomParam& ParamOf(const OpStatePtr& state) { return *static_cast<const CustomParam*>(state.state->state); }
+const CustomParam& ParamOf(const OpStatePtr& state) { return *static_cast<const CustomParam*>(state->state); }
 
 void ForwardInEngine(const OpStatePtr& state, const OpContext& context, const ArrayVector& inputs,
                      const RequestVector& requests, const ArrayVector& outputs) {
@@ -187,6 +191,13 @@ void BackwardInEngine(const OpStatePtr& state, const OpContext& context, const A
                       const RequestVector& requests, const ArrayVector& outputs) {
   const CustomParam& param = ParamOf(state);
   const size_t n_given = param.dependencies_end - param.dependencies;
+  if (const RecordedGradient* recorded = AsRecorded(param)) {
+    RunKernel(outputs, param.num_args, requests, [&] {
+      recorded->Run(ReadAll(inputs, n_given, 0), ReadTargets(outputs, param.num_args, requests), requests.begin,
+                    context.is_train);
+    });
+    return;
+  }
   const CustomOperator* custom = OperatorOf(*param.info);
   if (!custom) return originals->backward(state, context, inputs, requests, outputs);
   const auto* op = dynamic_cast<const Operator*>(custom);
@@ -211,8 +222,18 @@ void BackwardInEngine(const OpStatePtr& state, const OpContext& context, const A
   });
 }
 
+std::vector<NodeEntry> BackwardGradient(const NodePtr& node, const std::vector<NodeEntry>& output_gradients) {
+  std::optional<std::vector<NodeEntry>> gradients;
+  Guard([&] { gradients = DifferentiateGradient(node, output_gradients); });
+  if (gradients) return *std::move(gradients);
+  const GradientFunction& original = originals->backward_gradient.function;
+  if (original) return original(node, output_gradients);
+  Guard([&] { gradients = DifferentiateOthers(node, output_gradients); });
+  return *std::move(gradients);
+}
+
 bool RunsInEngine(const NodeAttrs& attributes) {
-  const CustomProperty* property = PropertyOf(*attributes.parsed->info);
+  const CustomProperty* property = PropertyOf(*static_cast<const CustomParam*>(attributes.parsed.heap)->info);
   return property && property->RunsInEngine();
 }
 
@@ -232,15 +253,15 @@ void Require(bool condition, const char* what) {
 
 const RegisteredOp* FindRegistered(const char* name) {
   void* found = nullptr;
-  Check(the_symbols.NNGetOpHandle(name, &found));
+  Check(Api().GetOpHandle(name, &found));
   const auto* op = static_cast<const RegisteredOp*>(found);
   Require(std::strcmp(op->name, name) == 0, "the name of an operator");
   return op;
 }
 
-// Returns where MXNet keeps the function `attribute` of an operator.
+// Returns where MXNet keeps the function `attribute` of an operator, and whether it has one.
 template <typename Function>
-Function* FindFunction(const char* attribute, const RegisteredOp* op) {
+typename OpMap<Function>::Entry* FindEntry(const char* attribute, const RegisteredOp* op) {
   const OldString name(attribute);
   const auto* found = static_cast<const Any*>(the_symbols.GetAttrMap(&name));
   Require(found, "the attributes of operators");
@@ -249,8 +270,16 @@ Function* FindFunction(const char* attribute, const RegisteredOp* op) {
   const auto* map = static_cast<const OpMap<Function>*>(found->heap);
   Require(std::strcmp(map->attribute, attribute) == 0, "the name of an attribute");
   Require(op->index < static_cast<size_t>(map->end - map->begin), "the number of an operator");
-  Require(map->begin[op->index].level > 0 && map->begin[op->index].function, "the function of an operator");
-  return &map->begin[op->index].function;
+  auto* entry = map->begin + op->index;
+  Require((entry->level > 0) == static_cast<bool>(entry->function), "the function of an operator");
+  return entry;
+}
+
+template <typename Function>
+Function* FindFunction(const char* attribute, const RegisteredOp* op) {
+  auto* entry = FindEntry<Function>(attribute, op);
+  Require(entry->level > 0, "the functions of an operator");
+  return &entry->function;
 }
 
 }  // namespace
@@ -266,11 +295,13 @@ void EnterEngine(const EngineSymbols& symbols) {
   the_slots = {FindFunction<ComputeFunction>("FStatefulComputeEx<cpu>", custom),
                FindFunction<ComputeFunction>("FStatefulComputeEx<cpu>", backward),
                FindFunction<ExecTypeFunction>("FExecType", custom),
-               FindFunction<ExecTypeFunction>("FExecType", backward)};
+               FindFunction<ExecTypeFunction>("FExecType", backward),
+               FindEntry<GradientFunction>("FGradient", backward)};
   if (!originals) {
-    originals = new Hooks{*the_slots.forward, *the_slots.backward, *the_slots.forward_type, *the_slots.backward_type};
+    originals = new Hooks{*the_slots.forward, *the_slots.backward, *the_slots.forward_type, *the_slots.backward_type,
+                          *the_slots.backward_gradient};
   }
-  the_slots.Fill({ForwardInEngine, BackwardInEngine, ForwardExecType, BackwardExecType});
+  the_slots.Fill({ForwardInEngine, BackwardInEngine, ForwardExecType, BackwardExecType, {BackwardGradient, 1}});
   WatchEngine(symbols.GetEngine());
   is_entered = true;
 }

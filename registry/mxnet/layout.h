@@ -22,10 +22,7 @@ struct OpState {
   void* state;
 };
 
-struct OpStatePtr {
-  OpState* state;
-  void* owner;
-};
+using OpStatePtr = std::shared_ptr<OpState>;
 
 struct OpContext {
   bool need_grad;
@@ -39,12 +36,6 @@ struct CustomParam {
   const int *dependencies, *dependencies_end, *dependencies_capacity;
   const MXCallbackList* info;
   void* owner;
-};
-
-struct NodeAttrs {
-  char op_name_and_dict[64];
-  void* parsed_type;
-  const CustomParam* parsed;
 };
 
 struct ArrayVector {
@@ -62,7 +53,8 @@ struct Any {
     const std::type_info* info;
   };
   const Type* type;
-  const void* heap;
+  void* heap;  // unless the value is small
+  char others[16];
 };
 
 template <typename Function>
@@ -97,6 +89,45 @@ class OldString {
   };
   const char* text_ = body_.text;
   Body body_;
+};
+
+// -- Graphs -----------------------------------------------------------------------------------------------------------
+
+struct NodeAttrs {
+  const RegisteredOp* op;  // null for a variable
+  char name_and_dict[56];
+  Any parsed;
+  char subgraphs[24];
+};
+
+struct Node;
+using NodePtr = std::shared_ptr<Node>;
+
+// An output of a node.
+struct NodeEntry {
+  NodePtr node;
+  uint32_t index;
+  uint32_t version;
+};
+
+// MXNet creates and destroys all nodes.
+struct Node {
+  NodeAttrs attributes;
+  std::vector<NodeEntry> inputs;
+  std::vector<NodePtr> control_dependencies;
+  Any info;
+};
+
+static_assert(offsetof(Node, inputs) == 120 && offsetof(Node, info) == 168);
+
+// What autograd keeps as the info of a node.
+struct AutogradInfo {
+  char context_and_request[16];
+  OpStatePtr state;
+};
+
+struct Symbol {
+  std::vector<NodeEntry> outputs;
 };
 
 // -- The engine -------------------------------------------------------------------------------------------------------
@@ -183,6 +214,7 @@ struct Engine {
 using ComputeFunction = std::function<void(const OpStatePtr&, const OpContext&, const ArrayVector&,
                                            const RequestVector&, const ArrayVector&)>;
 using ExecTypeFunction = std::function<int(const NodeAttrs&)>;
+using GradientFunction = std::function<std::vector<NodeEntry>(const NodePtr&, const std::vector<NodeEntry>&)>;
 
 // ExecType.
 constexpr int kExecSync = 0;

@@ -19,21 +19,10 @@ Target ToTarget(const Array& array, int request) {
   return {array.data, request == kReqAdd ? Request::kAdd : Request::kWrite};
 }
 
-std::vector<Target> ToTargets(const std::vector<Array>& arrays, const int* requests) {
-  std::vector<Target> targets;
-  for (size_t i = 0; i < arrays.size(); ++i) targets.push_back(ToTarget(arrays[i], requests[i]));
-  return targets;
-}
-
 std::vector<const void*> Buffers(const std::vector<Array>& arrays) {
   std::vector<const void*> buffers;
   for (const Array& array : arrays) buffers.push_back(array.data);
   return buffers;
-}
-
-// Returns whether an existing array has another type than the op was prepared for.
-bool Differs(const Array& array, const pk_tensor& type) {
-  return !array.is_none && !(array.type.dtype == type.dtype && SameShape(array.type, type));
 }
 
 bool AnyDiffers(const std::vector<Array>& arrays, const Tensors& types) {
@@ -49,19 +38,6 @@ void RequireTypes(const Instance& instance, const std::vector<Array>& arrays, co
     if (!Differs(arrays[i], types[i])) continue;
     Fail(kPykernelsError, "op '", instance.label(), "': MXNet gives ", Describe(arrays[i].type), " for the ", what,
          " '", names[i], "', but ", Describe(types[i]), " is inferred");
-  }
-}
-
-// Returns the result of `prepare`; if it throws, fills the targets so that no old numbers look like results.
-template <typename Prepare>
-auto OrFillFailed(const std::vector<Array>& arrays, const std::vector<Target>& targets, const Prepare& prepare) {
-  try {
-    return prepare();
-  } catch (...) {
-    Tensors types;
-    for (const Array& array : arrays) types.push_back(array.type);
-    FillFailedTargets(types, targets);
-    throw;
   }
 }
 
@@ -125,6 +101,16 @@ Array ReadType(NDArrayHandle handle) {
 void SetData(void* data, Array* array) {
   array->data = data || CountElements(array->type) > 0 ? data : nowhere;
   array->is_none = !array->data;
+}
+
+bool Differs(const Array& array, const pk_tensor& type) {
+  return !array.is_none && !(array.type.dtype == type.dtype && SameShape(array.type, type));
+}
+
+std::vector<Target> ToTargets(const std::vector<Array>& arrays, const int* requests) {
+  std::vector<Target> targets;
+  for (size_t i = 0; i < arrays.size(); ++i) targets.push_back(ToTarget(arrays[i], requests[i]));
+  return targets;
 }
 
 Array ReadIfDense(NDArrayHandle handle) {

@@ -32,9 +32,32 @@ Array ReadIfDense(NDArrayHandle handle);
 // Creates the property of a use of one of our ops, with the attributes as strings; called by MXNet.
 int CreateProperty(const char* op_type, int num_kwargs, const char** keys, const char** values, MXCallbackList* ret);
 
+// Returns whether an existing array has another type than it should have.
+bool Differs(const Array& array, const pk_tensor& type);
+
+std::vector<Target> ToTargets(const std::vector<Array>& arrays, const int* requests);
+
+// Returns the result of `prepare`; if it throws, fills the targets so that no old numbers look like results.
+template <typename Prepare>
+auto OrFillFailed(const std::vector<Array>& arrays, const std::vector<Target>& targets, const Prepare& prepare) {
+  try {
+    return prepare();
+  } catch (...) {
+    Tensors types;
+    for (const Array& array : arrays) types.push_back(array.type);
+    FillFailedTargets(types, targets);
+    throw;
+  }
+}
+
+// Sets the storage types of the arrays of a gradient, which are dense; throws if one is another already.
+void InferDenseStorage(const std::string& gradient, int n, int* storages);
+
 class Operator final : public CustomOperator {
  public:
   Operator(std::shared_ptr<const Instance> instance, const Tensors& inputs);
+
+  const Specialization& specialization() const { return *specialization_; }
 
   // Resolves the kernels of the backward pass.
   void PrepareBackward() const;

@@ -180,13 +180,7 @@ class Property final : public CustomProperty {
   }
 
   void InferBackwardStorageType(int n, int* storages, int* /*tags*/) const override {
-    for (int i = 0; i < n; ++i) {
-      if (storages[i] > kStorageDefault) {
-        Fail(kCallError, "the gradient of op '", instance_->label(), "' meets a ", StorageName(storages[i]),
-             " array, but kernels compute with dense ones; use dense gradients (grad_stype='default')");
-      }
-      storages[i] = kStorageDefault;
-    }
+    InferDenseStorage(Join("the gradient of op '", instance_->label(), "'"), n, storages);
   }
 
   void DeclareBackwardDependency(const int* output_gradients, const int* inputs, const int* outputs, int* n,
@@ -243,6 +237,16 @@ class Property final : public CustomProperty {
 };
 
 }  // namespace
+
+void InferDenseStorage(const std::string& gradient, int n, int* storages) {
+  for (int i = 0; i < n; ++i) {
+    if (storages[i] > kStorageDefault) {
+      Fail(kCallError, gradient, " meets a ", StorageName(storages[i]),
+           " array, but kernels compute with dense ones; use dense gradients (grad_stype='default')");
+    }
+    storages[i] = kStorageDefault;
+  }
+}
 
 int CreateProperty(const char* op_type, int num_kwargs, const char** keys, const char** values, MXCallbackList* ret) {
   return GiveMade(ret, [&] { return std::make_unique<Property>(FindUse(op_type, num_kwargs, keys, values)); });

@@ -14,6 +14,7 @@
 #include "layout.h"
 #include "operator.h"
 #include "python_operator.h"
+#include "recorded_gradient.h"
 
 namespace pykernels::mxnet {
 namespace {
@@ -157,6 +158,7 @@ PK_EXPORT int32_t pk_mxnet_remove(const char* name, char* error, size_t size) {
 PK_EXPORT int32_t pk_mxnet_enter_engine(const EngineSymbols* symbols, char* error, size_t size) {
   return Report(error, size, [&] {
     RegisterCreator(kCheckedOp, CreateProperty);
+    RegisterCreator(GradientOpName(), CreateGradientProperty);
     OpTable::Get().Add(kCheckedOp, std::make_shared<const Op>(&kDefinition, 0, 0, 0, &kKernel));
     EnterEngine(*symbols);
   });

@@ -164,8 +164,7 @@ auto MakeCall(const TorchOp& op, const Loaded& loaded, const Use& use, const Ten
     }
     if (!is_any_bound) node.reset();
   } else {
-    node->refusal = Join("op '", op.qualified_name(), "' has no gradient: its definition registers none for '",
-                         loaded.op().name(), "'");
+    node->refusal = DescribeMissingGradient(loaded.op(), op.qualified_name());
   }
   if (node) node->set_next_edges(torch::autograd::collect_next_edges(at::ArrayRef<Tensor>(inputs)));
   return node;

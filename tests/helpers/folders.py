@@ -98,3 +98,70 @@ SQUARES = """
         tdw = np.sum(trow * x * x + 2 * row * x * tx, axis=tuple(range(x.ndim - 1)))
         return 2 * (trow * w * x + row * (tw * x + w * tx)), tdw
 """
+
+#: An op with derivatives of every order: its backward op, a product, is the gradient of its own inputs.
+EXPONENTIAL_DEFINITION = """
+#include "oneflow/core/framework/framework.h"
+namespace oneflow {
+namespace {
+
+Maybe<void> Like(user_op::InferContext* ctx, const std::string& from, const std::string& to) {
+  ctx->SetOutputShape(to, 0, ctx->InputShape(from, 0));
+  return Maybe<void>::Ok();
+}
+
+/* dx = y * dy */
+Maybe<void> PlanGradient(user_op::BackwardOpConfContext* ctx) {
+  const std::string grad = ctx->FwOp().op_name() + "_grad";
+  ctx->DefineOp(grad, [&](user_op::BackwardOpBuilder& builder) {
+    return builder.OpTypeName("exponential_backward").InputBind("y", ctx->FwOp().output("y", 0))
+        .InputBind("dy", ctx->FwOp().output_grad("y", 0)).Output("dx").Build();
+  });
+  ctx->FwOp().InputGradBind(user_op::OpArg("x", 0), [&] { return ctx->GetOp(grad).output("dx", 0); });
+  return Maybe<void>::Ok();
+}
+
+/* Of a product each factor has the other. */
+Maybe<void> PlanSecondGradient(user_op::BackwardOpConfContext* ctx) {
+  for (const auto& [of, other] : {std::pair<std::string, std::string>{"y", "dy"}, {"dy", "y"}}) {
+    const std::string name = ctx->FwOp().op_name() + "_grad_of_" + of;
+    ctx->DefineOp(name, [&, other = other](user_op::BackwardOpBuilder& builder) {
+      return builder.OpTypeName("exponential_backward").InputBind("y", ctx->FwOp().input(other, 0))
+          .InputBind("dy", ctx->FwOp().output_grad("dx", 0)).Output("dx").Build();
+    });
+    ctx->FwOp().InputGradBind(user_op::OpArg(std::string(of), 0), [&] { return ctx->GetOp(name).output("dx", 0); });
+  }
+  return Maybe<void>::Ok();
+}
+
+}  // namespace
+
+REGISTER_USER_OP("exponential_forward").Input("x").Output("y")
+    .SetTensorDescInferFn([](user_op::InferContext* ctx) { return Like(ctx, "x", "y"); });
+REGISTER_USER_OP("exponential_backward").Input("y").Input("dy").Output("dx")
+    .SetTensorDescInferFn([](user_op::InferContext* ctx) { return Like(ctx, "dy", "dx"); });
+REGISTER_USER_OP_GRAD("exponential_forward").SetBackwardOpConfGenFn(PlanGradient);
+REGISTER_USER_OP_GRAD("exponential_backward").SetBackwardOpConfGenFn(PlanSecondGradient);
+
+}  // namespace oneflow
+"""
+EXPONENTIAL = """
+    import numpy as np
+
+    def forward(args):
+        return np.exp(args[0])
+
+    def backward(args):
+        y, dy = args
+        return y * dy
+"""
+
+
+def write_exponential(parent: Path) -> Path:
+    """The folder of the op `exponential` in `parent`."""
+    folder = parent / "exponential"
+    folder.mkdir()
+    (folder / "exponential_cpp_def.cpp").write_text(EXPONENTIAL_DEFINITION)
+    (folder / "exponential_py_kernel.py").write_text(textwrap.dedent(EXPONENTIAL))
+    (folder / "exponential_py_api.py").write_text("")
+    return folder

@@ -29,12 +29,14 @@ _API = (
     "MXShallowCopyNDArray",
     "MXEnginePushSyncND",
     "MXAutogradIsRecording",
+    "NNGetOpHandle",
+    "MXSymbolCreateAtomicSymbol",
+    "MXSymbolFree",
     "MXGetLastError",
 )
 
 #: Symbols that libmxnet exports besides its C API, in the order of ``EngineSymbols``.
 _ENGINE = (
-    "NNGetOpHandle",
     "_ZN4nnvm2Op10GetAttrMapERKSs",
     "_ZNK5mxnet7NDArray4dataEv",
     "_ZN5mxnet7NDArray5Chunk15Reorder2DefaultEv",
@@ -190,7 +192,7 @@ def _without_excerpts(load: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def check_op(op_type: str) -> None:
-    """Test an op that doubles float32 numbers: forward, backward, and with accumulated gradients.
+    """Test an op that doubles float32 numbers: forward, backward, with accumulated gradients, and a second derivative.
 
     Raises
     ------
@@ -208,6 +210,13 @@ def check_op(op_type: str) -> None:
         found = y.asnumpy().tolist(), x.grad.asnumpy().tolist()
         if found != ([3.0, -6.0], expected):
             raise AssertionError(f"twice [1.5, -3.0] is {found[0]}, with the gradient {found[1]}, not {expected}")
+    x.attach_grad()
+    with mx.autograd.record():
+        (dx,) = mx.autograd.grad(mx.nd.square(mx.nd.Custom(x, op_type=op_type)), [x], create_graph=True)
+    dx.backward()
+    found = dx.asnumpy().tolist(), x.grad.asnumpy().tolist()
+    if found != ([12.0, -24.0], [8.0, 8.0]):
+        raise AssertionError(f"(2 * x)**2 has the derivatives {found[0]} and {found[1]} at [1.5, -3.0]")
 
 
 def _addresses(names: Sequence[str]) -> ctypes.Array[ctypes.c_void_p]:
