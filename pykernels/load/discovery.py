@@ -35,9 +35,9 @@ def load_ops(*paths: str | Path, watch: bool = False, fuse: bool | None = None) 
         Whether to reload an op whenever its folder changes, for a notebook next to an editor. If a folder cannot be
         loaded, a message on standard error says why, and the op stays as it was.
     fuse : bool, optional
-        Whether ``torch.compile`` and AOTInductor see through these ops: they compile a kernel's NumPy code together
-        with what surrounds the call. Other calls run the compiled kernel. By default, ops that are loaded already stay
-        as they are, and others are not fused.
+        Whether the compilers of PyTorch (``torch.compile``, AOTInductor) and JAX see through these ops: they compile a
+        kernel's NumPy code together with what surrounds the call. Other calls run the compiled kernel. By default, ops
+        that are loaded already stay as they are, and others are not fused.
 
     Returns
     -------

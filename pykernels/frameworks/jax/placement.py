@@ -1,4 +1,4 @@
-"""How an op runs in a compiled program: by its kernel on the CPU, traced into JAX's operations on other devices."""
+"""How an op runs in a compiled program: by its kernel, or traced into JAX's operations for XLA to compile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from pykernels.base.errors import KernelError
 from pykernels.define.instance import make_instance
+from pykernels.frameworks import substitution
 from pykernels.frameworks.jax import partitioning, table, tracing
 from pykernels.frameworks.jax.registrar import TARGET
 from pykernels.frameworks.jax.use import Use, array_type
@@ -17,15 +19,23 @@ from pykernels.kernel import service
 def run_on_cpu(*arrays: Any, use: Use) -> list[Any]:
     """Return the results of the compiled kernel, on the devices that the program runs on.
 
+    An op that is loaded with ``fuse=True`` is traced if that is possible.
+
     Raises
     ------
     KernelError
         There is no kernel for these arrays.
     """
+    entry = table.find(use.op_type)
+    if entry.fuse:
+        try:
+            return run_traced(*arrays, use=use)
+        except KernelError as error:
+            substitution.report(entry.kernel, use.op_type, "JAX", error)
     return partitioning.partitioned(use, arrays, _call_kernel)(*arrays)
 
 
-def run_elsewhere(*arrays: Any, use: Use) -> list[Any]:
+def run_traced(*arrays: Any, use: Use) -> list[Any]:
     """Return the results of the kernel's function on JAX's arrays.
 
     Raises
@@ -34,7 +44,8 @@ def run_elsewhere(*arrays: Any, use: Use) -> list[Any]:
         It cannot be traced.
     """
     results = tracing.run(use, arrays)
-    return [result.astype(array_type(spec).dtype) for result, spec in zip(results, _outputs(use, arrays))]
+    dtypes = [array_type(spec).dtype for spec in _outputs(use, arrays)] + [arrays[at].dtype for at in use.states]
+    return [result.astype(dtype) for result, dtype in zip(results, dtypes)]
 
 
 def _call_kernel(use: Use, *arrays: Any) -> list[Any]:

@@ -145,5 +145,5 @@ ad.primitive_transposes[TANGENT] = _transpose
 batching.primitive_batchers[OP] = functools.partial(vmap.batch, call)
 batching.primitive_batchers[TANGENT] = _batch_tangents
 mlir.register_lowering(OP, mlir.lower_fun(placement.run_on_cpu, multiple_results=True), platform="cpu")
-mlir.register_lowering(OP, mlir.lower_fun(placement.run_elsewhere, multiple_results=True))
+mlir.register_lowering(OP, mlir.lower_fun(placement.run_traced, multiple_results=True))
 mlir.register_lowering(TANGENT, mlir.lower_fun(_run_tangents, multiple_results=True))

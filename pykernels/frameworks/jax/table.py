@@ -31,6 +31,8 @@ class Entry:
     kernel: KernelFunction
     #: By which `service.resolve` finds its kernels.
     kernel_id: int
+    #: Whether XLA sees through calls.
+    fuse: bool
 
 
 def add(module: OpModule) -> None:
@@ -90,4 +92,4 @@ def _enter(op_type: str) -> None:
     _kept.append(module)
     for op in module.definition.ops.values():
         registrar().load(op, kernel_ids[op.name])
-        _entered[op.name] = Entry(op, module.kernel(op.name), kernel_ids[op.name])
+        _entered[op.name] = Entry(op, module.kernel(op.name), kernel_ids[op.name], module.fuse)

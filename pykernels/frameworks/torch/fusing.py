@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
 
-from pykernels.base.errors import KernelError, PykernelsError, PykernelsWarning
+from pykernels.base.errors import KernelError, PykernelsError
 from pykernels.base.version import __version__
 from pykernels.frameworks import substitution
 from pykernels.frameworks.torch.fake import fake_outputs
@@ -30,7 +29,6 @@ from pykernels.load.module import OpModule
 MODE, MARKING_MODE = FunctionalTensorMode, FakeTensorMode
 # What begins our part of the tag with which PyTorch marks the programs that it keeps on disk.
 _TAG = " pykernels:"
-_reported: set[KernelFunction] = set()
 
 
 def rule_of(current: Callable[[], tuple[OpModule, Layout]]) -> Callable[..., Any]:
@@ -53,7 +51,7 @@ def rule_of(current: Callable[[], tuple[OpModule, Layout]]) -> Callable[..., Any
                 with mode:
                     return traced(layout, kernel, args, kwargs or {})
             except KernelError as error:
-                _report(layout.op.name, kernel, error)
+                substitution.report(kernel, layout.op.name, "PyTorch's compiler", error)
         return mode.__torch_dispatch__(operator, types, args, kwargs or {})
 
     return rule
@@ -64,14 +62,6 @@ def _is_compiling(types: Iterable[type]) -> bool:
     # PyTorch's own option for operators that the compiler sees through, which its exporter sets.
     is_exported = not torch._functorch.config.decompose_custom_triton_ops
     return not is_exported and all(issubclass(each, (FunctionalTensor, FakeTensor)) for each in types)
-
-
-def _report(op_type: str, kernel: KernelFunction, reason: KernelError) -> None:
-    """Say once why the compiler does not see through an op."""
-    if kernel not in _reported:
-        _reported.add(kernel)
-        text = f"op {op_type!r} is loaded with fuse=True, but PyTorch's compiler calls it as it is: {reason}"
-        warnings.warn(text, PykernelsWarning, stacklevel=2)
 
 
 def traced(layout: Layout, kernel: KernelFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -95,31 +85,18 @@ def traced(layout: Layout, kernel: KernelFunction, args: Sequence[Any], kwargs: 
     empty = iter(expected)
     outs = [[_wide(next(empty), False) for _ in range(count)] for count in call.counts]
     unchanged = [
-        (argument.name, tensor, _value(tensor))
+        (argument, tensor, _value(tensor))
         for argument, group in zip(op.inputs, inputs)
         for tensor in (() if argument.mutable else group)
     ]
     args, results = ([[tnp.ndarray(tensor) for tensor in group] for group in groups] for groups in (inputs, outs))
-    try:
-        found = substitution.run(
-            kernel, op, _NUMPY, args, results, call.attributes, is_train=call.is_train, constant=_constant
-        )
-        tensors = [torch.as_tensor(getattr(each, "tensor", each)) for each in found]
-        substitution.check_shapes(kernel, [each.shape for each in expected], tensors)
-    except KernelError:
-        raise
-    except Exception as error:
-        at, why = substitution.explain(kernel, error)
-        raise KernelError(
-            f"{at}: PyTorch cannot trace the kernel: {why}. Write it with operations on whole arrays"
-        ) from error
-    for name, tensor, value in unchanged:
+    shapes = [each.shape for each in expected]
+    tensors = substitution.run(
+        kernel, op, _NUMPY, args, results, call.attributes, is_train=call.is_train, shapes=shapes
+    )
+    for argument, tensor, value in unchanged:
         if _value(tensor) is not value:
-            refusal = KernelError(
-                f"op '{op.name}': {kernel.where}: {kernel.name} writes to its input '{name}'. Inputs belong to the "
-                f"framework; write to a copy or to an output"
-            )
-            raise RuntimeError(str(refusal))
+            raise RuntimeError(str(substitution.writes_to_input(kernel, op, argument)))
     for argument, originals, changed in zip(op.inputs, call.inputs, inputs):
         for original, copy in zip(originals, changed if argument.mutable else ()):
             original.copy_(copy)
@@ -150,7 +127,7 @@ def _own(results: Sequence[Any], expected: Sequence[Any], inputs: Sequence[Any])
     return own
 
 
-class _Numpy:
+class _Functions:
     """What a kernel finds under the name ``np``: PyTorch's NumPy, and what computes nothing from NumPy."""
 
     errstate = np.errstate
@@ -159,14 +136,16 @@ class _Numpy:
         return getattr(torch._numpy, name)
 
 
-_NUMPY = _Numpy()
-
-
 def _constant(value: Any) -> Any:
     """Return an array or number of NumPy's in terms of PyTorch's NumPy."""
     dtype = torch.from_numpy(np.empty(0, value.dtype)).dtype
     tensor = torch.tensor(value.tolist(), dtype=dtype) if value.ndim else torch.full((), value.item(), dtype=dtype)
     return torch._numpy.ndarray(tensor)
+
+
+_NUMPY = substitution.Numpy(
+    "PyTorch", _Functions(), array=lambda value: torch.as_tensor(getattr(value, "tensor", value)), constant=_constant
+)
 
 
 # ---- programs on disk

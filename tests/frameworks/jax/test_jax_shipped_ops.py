@@ -1,7 +1,8 @@
-"""The shipped ops on JAX's arrays: what the plain NumPy run computes, with gradients."""
+"""The shipped ops on JAX's arrays, called and fused: what the plain NumPy run computes, with gradients."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -12,10 +13,19 @@ from cases import CASES, Case, outputs
 from steps import forward_step
 
 import pykernels.jax
+from pykernels.base import paths
 
 TOLERANCES = {"float16": 5e-3, "float32": 3e-6, "float64": 1e-12}
-pytestmark = pytest.mark.usefixtures("ops")
+# Ops with loops over elements are called where others are fused.
+pytestmark = [pytest.mark.usefixtures("ops"), pytest.mark.filterwarnings("ignore:op '.*' is loaded with fuse=True")]
 ONE_EACH = list({case.op: case for case in reversed(CASES)}.values())
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["called", "fused"])
+def ops(request: pytest.FixtureRequest) -> Iterator[None]:
+    pykernels.load_ops(paths.OPS, fuse=request.param)
+    yield
+    pykernels.unload_ops()
 
 
 def function_of(case: Case) -> Any:

@@ -27,13 +27,14 @@ KERNELS = {
     "outputs": "y, = outs\n    y[...] = 1\n    y[:, 1:] -= x[:, 1:]\n    np.multiply(y, 2, out=y)",
     "loop": "y = x.copy()\n    for i in range(x.shape[0]):\n        y[i] = -x[i]\n    return y",
     "elements": "y = x * 2\n    y[0] = 1\n    return y",
+    "input": "x[0] = 1\n    return x",
     "unknown": "return np.asarray(x.tolist())",
     "wrong shape": "return x[..., :1]",
 }
 MESSAGES = {
     "loop": "shown_py_kernel.py:12: a loop over elements runs on the CPU alone",
-    "elements": "shown_py_kernel.py:12: the kernel runs on the CPU, but JAX cannot trace it for other devices",
-    "unknown": "shown_py_kernel.py:11: the kernel runs on the CPU, but JAX cannot trace it for other devices",
+    "input": "shown_py_kernel.py:9: forward writes to its input 'x'. Inputs belong to the framework",
+    "unknown": "shown_py_kernel.py:11: JAX cannot trace the kernel",
     "wrong shape": "shown_py_kernel.py:9: forward returns arrays of the shapes (4, 1), but the definition infers",
 }
 
@@ -42,7 +43,7 @@ def run(op_type: str, inputs: list[Any], attributes: dict[str, Any]) -> list[Any
     op = table.find(op_type).op
     use = use_of(op, inputs, attributes, [1] * len(op.outputs))
     arrays = [array for group in inputs for array in group]
-    return list(jax.jit(lambda *given: placement.run_elsewhere(*given, use=use))(*arrays))
+    return list(jax.jit(lambda *given: placement.run_traced(*given, use=use))(*arrays))
 
 
 @pytest.mark.parametrize("name", TRACED)

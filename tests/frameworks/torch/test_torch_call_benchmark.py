@@ -21,9 +21,8 @@ def test_torch_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_torch_fuse(tmp_path: Path) -> None:
-    options = ("--rounds", "1", "--threads", "1", "--sizes", "1e4")
-    done = python(CHECKOUT / "benchmarks" / "torch_fuse.py", *options, cwd=tmp_path)
+def test_fuse(tmp_path: Path) -> None:
+    done = python(CHECKOUT / "benchmarks" / "fuse.py", "torch", "--rounds", "1", "--sizes", "1e4", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for shown in ("fused ÷ call", "mish", "hard_swish", "forward + backward", "10,000"):
         assert shown in done.stdout
