@@ -1,12 +1,16 @@
 """Compare programs of ten ops under ``jax.jit``: ours, functions of jax.numpy, and NumPy called by `jax.pure_callback`.
 
 Run it with ``OMP_WAIT_POLICY=passive python benchmarks/jax_call.py``. Times are minima of interleaved rounds, because
-machines are noisy; only ratios are meaningful. XLA fuses its own ten operations into one loop; ours are ten calls.
+machines are noisy; only ratios are meaningful. XLA fuses its own ten operations into one loop; ours are ten calls. Ten
+calls of a handler that does nothing show what XLA itself takes for calls.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
+import subprocess
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +26,14 @@ from pykernels.frameworks.timing import time_python
 
 SIZES = (4, 1_000, 1_000_000)
 DEPTH = 5
+_NOTHING = """
+    #include <xla/ffi/api/ffi.h>
+
+    xla::ffi::Error Nothing(xla::ffi::AnyBuffer, xla::ffi::Result<xla::ffi::AnyBuffer>) { return {}; }
+
+    XLA_FFI_DEFINE_HANDLER_SYMBOL(
+        nothing, Nothing, xla::ffi::Ffi::Bind().Arg<xla::ffi::AnyBuffer>().Ret<xla::ffi::AnyBuffer>());
+"""
 #: How long a round takes, in seconds.
 _AT_LEAST = 0.05
 
@@ -38,6 +50,17 @@ def chains() -> dict[str, tuple[Callable[..., Any], Callable[..., Any]]]:
         "jnp": (jax.nn.sigmoid, jnp.tanh),
         "callback": (called(lambda x: 1 / (1 + np.exp(-x))), called(np.tanh)),
     }
+
+
+def nothing() -> Callable[..., Any]:
+    """Return a function whose call in a program does nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = f"{folder}/nothing.so"
+        command = ["c++", "-std=c++17", "-O2", "-w", "-shared", "-fPIC", "-isystem", jax.ffi.include_dir()]
+        subprocess.run([*command, "-x", "c++", "-", "-o", library], input=_NOTHING, text=True, check=True)
+        handler = ctypes.CDLL(library).nothing
+    jax.ffi.register_ffi_target("nothing", jax.ffi.pycapsule(handler), platform="cpu")
+    return lambda x: jax.ffi.ffi_call("nothing", jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
 
 
 def program(first: Callable[..., Any], second: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,18 +90,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15, help="rounds of which the minimum counts (15)")
     rounds = parser.parse_args().rounds
     table = Table("program", title=f"jax {jax.__version__}: {2 * DEPTH} ops, float32, minimum of {rounds} rounds")
-    for column in ("elements", "ours, us", "÷ jnp", "callback ÷ ours"):
+    for column in ("elements", "ours, us", "÷ jnp", "nothing ÷ jnp", "callback ÷ ours"):
         table.add_column(column, justify="right")
     runs = {name: program(*functions) for name, functions in chains().items()}
     # JAX does not differentiate callbacks.
     gradients = {name: jax.grad(lambda x, run=runs[name]: run(x).sum()) for name in ("ours", "jnp")}
+    runs["nothing"] = program(*[nothing()] * 2)
     for what, functions in (("sigmoid, tanh, ...", runs), ("with gradient", gradients)):
         for size in SIZES:
             x = jnp.asarray(np.random.default_rng(0).normal(size=size).astype(np.float32))
             times = minima({name: jax.jit(function) for name, function in functions.items()}, x, rounds)
-            ours, callback = times["ours"], times.get("callback")
-            beaten = "-" if callback is None else f"{callback / ours:.0f}"
-            table.add_row(what, f"{size:,}", f"{ours * 1e6:.1f}", f"{ours / times['jnp']:.2f}", beaten)
+            ours, jnps = times["ours"], times["jnp"]
+            others = [f"{times['nothing'] / jnps:.2f}", f"{times['callback'] / ours:.0f}"] if "nothing" in times else []
+            table.add_row(what, f"{size:,}", f"{ours * 1e6:.1f}", f"{ours / jnps:.2f}", *others)
     Console().print(table)
 
 

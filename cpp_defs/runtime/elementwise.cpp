@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 #include "elementwise/walk.h"
 
@@ -31,7 +32,7 @@ int32_t pk_accepts(const pk_scalar* scalars);
 namespace {
 
 constexpr int kMaxTensors = 32;
-constexpr int64_t kBufferBytes = 16384;  // all buffers together stay in the first-level cache
+constexpr uint32_t kBufferBytes = 16384;  // all buffers together stay in the first-level cache
 // If the tensors together are larger than this, stores bypass the caches: their data would be evicted before it is read
 // again, and cache lines of the outputs need not be read before they are overwritten. This is a common size of a
 // third-level cache; the size that the system reports may be wrong in a virtual machine.
@@ -57,6 +58,21 @@ struct Call {
 
 char* At(void* data, int64_t offset) { return static_cast<char*>(data) + offset; }
 
+// Copies a few bytes, by moves that may overlap: a call of memcpy takes longer than these.
+void CopyFew(void* to, const void* from, int64_t n) {
+  const auto move = [to, from](auto size, int64_t at) {
+    std::memcpy(At(to, at), static_cast<const char*>(from) + at, size());
+  };
+  const auto move_all = [n, move](auto size) {
+    for (int64_t at = 0; at + size() <= n; at += size()) move(size, at);
+    move(size, n - size());
+  };
+  if (n >= 16) return move_all(std::integral_constant<int64_t, 16>());
+  if (n >= 8) return move_all(std::integral_constant<int64_t, 8>());
+  if (n >= 4) return move_all(std::integral_constant<int64_t, 4>());
+  for (int64_t at = 0; at < n; ++at) move(std::integral_constant<int64_t, 1>(), at);
+}
+
 // Returns the number of elements before the first at which every output is aligned for a vector; -1 if there is none.
 int64_t CountUnaligned(const Call& call, int64_t begin) {
   int64_t common = -1;
@@ -75,9 +91,10 @@ int64_t CountUnaligned(const Call& call, int64_t begin) {
 class Range {
  public:
   Range(const Call& call, const Shape& shape, int only) : call_(call), only_(only) {
-    int64_t bytes = 0;
+    uint32_t bytes = 0;
     for (int tensor = 0; tensor < call.n_inputs + call.n_outputs; ++tensor) bytes += pk_item_sizes[tensor];
-    chunk_ = kBufferBytes / bytes / call.lanes * call.lanes;
+    // The number of lanes is a power of two. Divisions of 64 bits take long.
+    chunk_ = kBufferBytes / bytes & -call.lanes;
     char* next = area_;
     for (int tensor = 0; tensor < call.n_inputs + call.n_outputs; ++tensor) {
       buffers_[tensor] = next;
@@ -145,13 +162,13 @@ class Range {
     for (int i = 0; i < call_.n_inputs; ++i) {
       const int64_t item = pk_item_sizes[i];
       if (sources_[i].is_direct) {
-        std::memcpy(buffers_[i], At(sources_[i].data, at * item), n * item);
+        CopyFew(buffers_[i], At(sources_[i].data, at * item), n * item);
       } else {
         Fill(i, at, n);
       }
       for (int64_t done = n * item; done < call_.lanes * item;) {
         const int64_t more = std::min(done, call_.lanes * item - done);
-        std::memcpy(At(buffers_[i], done), buffers_[i], more);
+        CopyFew(At(buffers_[i], done), buffers_[i], more);
         done += more;
       }
     }
@@ -159,7 +176,7 @@ class Range {
     for (int k = 0; k < call_.n_outputs; ++k) {
       const int tensor = call_.n_inputs + k;
       const int64_t item = pk_item_sizes[tensor];
-      if (IsWanted(k)) std::memcpy(At(call_.data[tensor], at * item), buffers_[tensor], n * item);
+      if (IsWanted(k)) CopyFew(At(call_.data[tensor], at * item), buffers_[tensor], n * item);
     }
   }
 
@@ -185,7 +202,10 @@ bool AreAlike(const Call& call) {
   const int first = call.n_inputs;
   for (int tensor = 0; tensor < call.n_inputs + call.n_outputs; ++tensor) {
     if (call.ranks[tensor] != call.ranks[first]) return false;
-    if (!std::equal(call.dims[tensor], call.dims[tensor] + call.ranks[tensor], call.dims[first])) return false;
+    // Not std::equal, which calls memcmp.
+    for (int32_t axis = 0; axis < call.ranks[first]; ++axis) {
+      if (call.dims[tensor][axis] != call.dims[first][axis]) return false;
+    }
   }
   return true;
 }
