@@ -198,6 +198,14 @@ def behind(x: "[n, ...]"):
     return x
 
 
+def rotated(z: "complex[...]", angle=0.5):
+    return z * np.exp(1j * angle)
+
+
+def spectrum(x):
+    return x * (1 + 2j)
+
+
 def wide(x):
     return x / np.arange(1, x.shape[-1] + 1)
 
@@ -361,6 +369,11 @@ def backward(args, *, power):
         ),
         ("behind", "'floating[n, ...]', the type of x: '...' stands before other axes"),
         ("wide", "y is float64 where the inputs are float32; convert it: .astype(x.dtype)"),
+        (
+            "rotated",
+            "rotated: z is complex, and ops are made of functions of real numbers alone; write this one by hand",
+        ),
+        ("spectrum", "that it takes (with x of shape (): TypeError: it returns complex128, not real numbers)"),
         ("missing", "has no function 'missing' or 'forward', and more than one other"),
     ],
 )

@@ -268,12 +268,15 @@ class _Trial:
                 warnings.simplefilter("ignore")
                 results = self._source.call(arrays, attributes)
                 made = [np.asarray(each) for each in (results if isinstance(results, tuple) else (results,))]
+            for each in made:
+                if each.dtype.kind not in "biuf":
+                    raise TypeError(f"it returns {each.dtype}, not real numbers")
         except Exception as error:
             shapes = ", ".join(f"{n} of shape {a.shape}" for n, a in zip(self._source.inputs, arrays))
             if self.failure == "it was not called":
                 self.failure = f"with {shapes}: {type(error).__name__}: {error}"
             return None
-        return made if all(each.dtype.kind in "biuf" for each in made) else None
+        return made
 
     def _splits(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], axis: str) -> bool:
         """Whether the results of two halves of the inputs along an axis are halves, or terms, of the results."""

@@ -95,6 +95,12 @@ def read_source(path: Path, name: str, *, outputs: Sequence[str] = (), attribute
     chosen = [given.pop(n) if n in given else _attribute(p, where) for n, p in parameters.items() if not _is_array(p)]
     chosen += given.values()
     annotated = {n: _TYPE.fullmatch(str(parameters[n].annotation).strip("'\"")) for n in inputs if n in parameters}
+    for name in annotated:
+        if str(parameters[name].annotation).strip("'\"").startswith("complex"):
+            raise CallError(
+                f"{where}: {name} is complex, and ops are made of functions of real numbers alone; write this one by "
+                f"hand (docs/writing_an_op.md)"
+            )
     for found in filter(None, annotated.values()):
         _check_axes(found["axes"], where)
     gradient = functions.get("backward")
