@@ -95,12 +95,38 @@ bool Fits(const Prepared& prepared, PyObject* const* arrays, Py_ssize_t n, Py_ss
   return true;
 }
 
-// Returns new arrays in a tuple; null, with an error set, if the memory is full.
-PyObject* NewOutputs(const Prepared& prepared) {
+bool Overlap(PyObject* object, PyObject* other) {
+  auto* a = reinterpret_cast<PyArrayObject*>(object);
+  auto* b = reinterpret_cast<PyArrayObject*>(other);
+  return PyArray_BYTES(a) < PyArray_BYTES(b) + PyArray_NBYTES(b) &&
+         PyArray_BYTES(b) < PyArray_BYTES(a) + PyArray_NBYTES(a);
+}
+
+// Whether the kernel can write into the arrays of a tuple, which has None for each output that is to be new.
+bool CanWriteInto(PyObject* out, const Prepared& prepared, PyObject* const* inputs) {
+  for (size_t i = 0; i < prepared.outputs.size(); ++i) {
+    PyObject* array = PyTuple_GET_ITEM(out, static_cast<Py_ssize_t>(i));
+    if (array == Py_None) continue;
+    if (!prepared.outputs[i].Fits(array, true)) return false;
+    for (size_t input = 0; input < prepared.inputs.size(); ++input) {
+      if (Overlap(array, inputs[input])) return false;
+    }
+    for (size_t other = 0; other < i; ++other) {
+      PyObject* earlier = PyTuple_GET_ITEM(out, static_cast<Py_ssize_t>(other));
+      if (earlier != Py_None && Overlap(array, earlier)) return false;
+    }
+  }
+  return true;
+}
+
+// Returns a tuple of the arrays that `out` has, unless it is null, and of new ones; null, with an error set, if the
+// memory is full.
+PyObject* MakeOutputs(const Prepared& prepared, PyObject* out) {
   PyObject* outputs = PyTuple_New(static_cast<Py_ssize_t>(prepared.outputs.size()));
   if (!outputs) return nullptr;
   for (size_t i = 0; i < prepared.outputs.size(); ++i) {
-    PyObject* output = prepared.outputs[i].New();
+    PyObject* given = out ? PyTuple_GET_ITEM(out, static_cast<Py_ssize_t>(i)) : Py_None;
+    PyObject* output = given == Py_None ? prepared.outputs[i].New() : Py_NewRef(given);
     if (!output) {
       Py_DECREF(outputs);
       return nullptr;
@@ -136,14 +162,15 @@ bool Run(const Prepared& prepared, PyObject* const* inputs, PyObject* outputs, P
 PyObject* CallVector(PyObject* self, PyObject* const* arrays, size_t n_and_flag, PyObject* names) {
   const CallObject& call = Of(self);
   const Py_ssize_t n = PyVectorcall_NARGS(n_and_flag);
-  if (names) {
-    PyErr_SetString(PyExc_TypeError, "ops take arrays by position");
-    return nullptr;
-  }
+  const Py_ssize_t n_named = names ? PyTuple_GET_SIZE(names) : 0;
+  PyObject* out = nullptr;
+  if (n_named == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0) out = arrays[n];
   for (const auto& each : call.prepared) {
+    if (n_named && !out) break;  // other keywords are left to the general way
     if (!Fits(*each, arrays, n, call.first_state)) continue;
+    if (out && !CanWriteInto(out, *each, arrays)) break;
     const std::shared_ptr<const Prepared> prepared = each;  // other threads may forget it meanwhile
-    PyObject* outputs = NewOutputs(*prepared);
+    PyObject* outputs = MakeOutputs(*prepared, out);
     if (!outputs) {
       PyErr_Clear();
       break;  // the general way says which output does not fit
@@ -153,8 +180,8 @@ PyObject* CallVector(PyObject* self, PyObject* const* arrays, size_t n_and_flag,
     return nullptr;
   }
   std::vector<PyObject*> arguments{self};
-  arguments.insert(arguments.end(), arrays, arrays + n);
-  return PyObject_Vectorcall(call.general, arguments.data(), arguments.size(), nullptr);
+  arguments.insert(arguments.end(), arrays, arrays + n + n_named);
+  return PyObject_Vectorcall(call.general, arguments.data(), static_cast<size_t>(n + 1), names);
 }
 
 // Returns the types of arrays in a tuple, and appends their dimensions to `dims`; false if not all are plain arrays.
@@ -241,9 +268,11 @@ PyObject* make_call(PyObject* /*module*/, PyObject* arguments) {
 
 PyMethodDef the_methods[] = {
     {"make_call", make_call, METH_VARARGS,
-     "make_call(general, explain, first_state): what calls an op on arrays. For arrays like none that it remembers it "
-     "returns general(call, *arrays). If a kernel fails it calls explain(owner, status, data, dims, detail), which may "
-     "raise, with the addresses of the arguments of the kernel. From the input `first_state` on the op changes them."},
+     "make_call(general, explain, first_state): what calls an op on arrays. ``out=`` is a tuple with an array or None "
+     "for each output. For other arrays and keywords than it remembers, or can write into, it returns "
+     "general(call, *arrays, **keywords). If a kernel fails it calls explain(owner, status, data, dims, detail), "
+     "which may raise, with the addresses of the arguments of the kernel. From the input `first_state` on the op "
+     "changes them."},
     {nullptr, nullptr, 0, nullptr},
 };
 

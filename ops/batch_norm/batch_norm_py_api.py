@@ -24,6 +24,7 @@ def batch_norm(
     eps: float = 1e-3,
     momentum: float = 0.9,
     axis: int = 1,
+    **options: Any,
 ) -> Any:
     """Batch normalization, ``gamma * (x - mean) / sqrt(var + eps) + beta`` (Ioffe and Szegedy, arXiv 1502.03167).
 
@@ -44,13 +45,15 @@ def batch_norm(
         The share of the moving statistics that stays.
     axis : int
         The axis of the channels.
+    **options
+        On NumPy arrays, ``out`` as for NumPy's ufuncs.
 
     Returns
     -------
     tensor
         Of the same kind, shape and dtype as `x`.
     """
-    return _batch_norm(x, gamma, beta, moving_mean, moving_var, eps=eps, momentum=momentum, axis=axis)
+    return _batch_norm(x, gamma, beta, moving_mean, moving_var, eps=eps, momentum=momentum, axis=axis, **options)
 
 
 def sample_inputs(elements: int, dtype: Any) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pykernels
 _dense = pykernels.user_op_builder("dense").Op("dense_forward").Output("y").Function("data", "weight")
 
 
-def dense(data: Any, weight: Any, bias: float = 0.0) -> Any:
+def dense(data: Any, weight: Any, bias: float = 0.0, **options: Any) -> Any:
     """Fully connected layer, ``data @ weight.T + bias``.
 
     Parameters
@@ -21,13 +21,15 @@ def dense(data: Any, weight: Any, bias: float = 0.0) -> Any:
         Of shape ``(outputs, inputs)`` and the dtype of `data`; it can be learned.
     bias : float
         A constant added to every element.
+    **options
+        On NumPy arrays, ``out`` as for NumPy's ufuncs.
 
     Returns
     -------
     tensor
         Of shape ``(rows, outputs)``, of the same kind and dtype as `data`.
     """
-    return _dense(data, weight, bias=bias)
+    return _dense(data, weight, bias=bias, **options)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pykernels
 _dropout = pykernels.user_op_builder("dropout").Op("dropout_forward").Output("y").Output("mask").Function("x")
 
 
-def dropout(x: Any, p: float = 0.5, seed: int = 0) -> Any:
+def dropout(x: Any, p: float = 0.5, seed: int = 0, **options: Any) -> Any:
     """Set elements to 0 at random while training, and scale up the others to keep the mean.
 
     ``y = x * mask``, where `mask` is 0 with probability `p` and ``1 / (1 - p)`` otherwise (Srivastava et al.,
@@ -24,10 +24,12 @@ def dropout(x: Any, p: float = 0.5, seed: int = 0) -> Any:
     seed : int
         Not negative. The same seed, 0 included, drops the same positions again: give every layer and every step a
         seed of its own.
+    **options
+        On NumPy arrays, ``out`` as for NumPy's ufuncs.
 
     Returns
     -------
     tuple of tensor
         ``y`` and ``mask``, of the same kind, shape and dtype as `x`.
     """
-    return _dropout(x, p=p, seed=seed)
+    return _dropout(x, p=p, seed=seed, **options)

@@ -10,7 +10,7 @@ import pykernels
 _embedding = pykernels.user_op_builder("embedding").Op("embedding_forward").Output("y").Function("indices", "weight")
 
 
-def embedding(indices: Any, weight: Any) -> Any:
+def embedding(indices: Any, weight: Any, **options: Any) -> Any:
     """Rows of a table, ``weight[indices]``, as MXNet's ``Embedding``.
 
     The gradient of a row is the sum of the gradients of all its uses.
@@ -21,6 +21,8 @@ def embedding(indices: Any, weight: Any) -> Any:
         Of any shape: row numbers, starting at 0, in integers or in floating point; without a gradient.
     weight : tensor
         Floating point, of shape ``(rows, columns)``; it can be learned.
+    **options
+        On NumPy arrays, ``out`` as for NumPy's ufuncs.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def embedding(indices: Any, weight: Any) -> Any:
     KernelError
         An index is negative, not less than the number of rows, or not an integer.
     """
-    return _embedding(indices, weight)
+    return _embedding(indices, weight, **options)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ _focal_loss = (
 )
 
 
-def focal_loss(logits: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.0) -> Any:
+def focal_loss(logits: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.0, **options: Any) -> Any:
     """Sigmoid focal loss, element by element: a cross entropy in which elements that are predicted well count little.
 
     ``-a * (1 - p)**gamma * log(p)`` (Lin et al., "Focal Loss for Dense Object Detection", arXiv:1708.02002), where
@@ -27,6 +27,8 @@ def focal_loss(logits: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.
         The weight of targets that are 1, from 0 to 1.
     gamma : float
         How much less well-predicted elements count, not negative; with 0 this is the weighted cross entropy.
+    **options
+        On NumPy arrays, ``out`` and ``where`` as for NumPy's ufuncs.
 
     Returns
     -------
@@ -38,7 +40,7 @@ def focal_loss(logits: Any, targets: Any, alpha: float = 0.25, gamma: float = 2.
     KernelError
         A target is neither 0 nor 1.
     """
-    return _focal_loss(logits, targets, alpha=alpha, gamma=gamma)
+    return _focal_loss(logits, targets, alpha=alpha, gamma=gamma, **options)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ _layer_norm = (
 )
 
 
-def layer_norm(x: Any, gamma: Any, beta: Any, axis: int = -1, eps: float = 1e-5) -> Any:
+def layer_norm(x: Any, gamma: Any, beta: Any, axis: int = -1, eps: float = 1e-5, **options: Any) -> Any:
     """Layer normalization: shift and scale every row to mean 0 and variance 1, then by `gamma` and `beta`.
 
     ``gamma * (x - mean) / sqrt(variance + eps) + beta`` along the last axis (Ba et al., "Layer Normalization",
@@ -30,13 +30,15 @@ def layer_norm(x: Any, gamma: Any, beta: Any, axis: int = -1, eps: float = 1e-5)
         The axis to normalize: the last one, or -1, which means the same.
     eps : float
         Added to the variance, not negative.
+    **options
+        On NumPy arrays, ``out`` as for NumPy's ufuncs.
 
     Returns
     -------
     tensor
         Of the same kind, shape and dtype as `x`.
     """
-    return _layer_norm(x, gamma, beta, axis=axis, eps=eps)
+    return _layer_norm(x, gamma, beta, axis=axis, eps=eps, **options)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

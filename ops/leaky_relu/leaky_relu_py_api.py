@@ -9,7 +9,7 @@ TAKES_NAN = True
 _leaky_relu = pykernels.user_op_builder("leaky_relu").Op("leaky_relu_forward").Output("y").Function("x")
 
 
-def leaky_relu(x: Any, alpha: float = 0.01) -> Any:
+def leaky_relu(x: Any, alpha: float = 0.01, **options: Any) -> Any:
     """Leaky rectified linear unit: `x` where it is positive, ``alpha * x`` elsewhere.
 
     Parameters
@@ -18,10 +18,12 @@ def leaky_relu(x: Any, alpha: float = 0.01) -> Any:
         Floating point, of any shape.
     alpha : float
         Slope for numbers that are not positive, and the gradient there.
+    **options
+        On NumPy arrays, ``out`` and ``where`` as for NumPy's ufuncs.
 
     Returns
     -------
     tensor
         Of the same kind, shape and dtype as `x`.
     """
-    return _leaky_relu(x, alpha=alpha)
+    return _leaky_relu(x, alpha=alpha, **options)

@@ -15,6 +15,7 @@ def nms(
     iou_threshold: float = 0.5,
     score_threshold: float = 0.0,
     max_output: int = -1,
+    **options: Any,
 ) -> Any:
     """Greedy non-maximum suppression: keep the best box, drop what overlaps it, go on with the best of the rest.
 
@@ -34,6 +35,8 @@ def nms(
         Only boxes whose score is above it count.
     max_output : int
         How many boxes to keep at most; -1 for no limit.
+    **options
+        On NumPy arrays, ``out`` as for NumPy's ufuncs.
 
     Returns
     -------
@@ -41,7 +44,9 @@ def nms(
         ``indices``, int32 of shape ``(boxes,)``: the numbers of the kept boxes, best first, then -1 to the end; and
         ``count``, int32 of shape ``(1,)``: how many are kept.
     """
-    return _nms(boxes, scores, iou_threshold=iou_threshold, score_threshold=score_threshold, max_output=max_output)
+    return _nms(
+        boxes, scores, iou_threshold=iou_threshold, score_threshold=score_threshold, max_output=max_output, **options
+    )
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ def roi_align(
     spatial_scale: float = 1.0,
     sampling_ratio: int = -1,
     aligned: bool = False,
+    **options: Any,
 ) -> Any:
     """Cut regions of images into bins of equal size and take each bin's mean, without rounding to pixels.
 
@@ -39,6 +40,8 @@ def roi_align(
         The number of samples of a bin along each axis; -1 or 0 for about one per pixel.
     aligned : bool
         Whether the centre of the first pixel is at 0.5 rather than 0. If False, regions are at least one pixel large.
+    **options
+        On NumPy arrays, ``out`` as for NumPy's ufuncs.
 
     Returns
     -------
@@ -59,6 +62,7 @@ def roi_align(
         spatial_scale=spatial_scale,
         sampling_ratio=sampling_ratio,
         aligned=aligned,
+        **options,
     )
 
 

@@ -12,7 +12,7 @@ TAKES_NAN = True
 _softmax = pykernels.user_op_builder("softmax").Op("softmax_forward").Output("y").Function("x")
 
 
-def softmax(x: Any, axis: int = -1) -> Any:
+def softmax(x: Any, axis: int = -1, **options: Any) -> Any:
     """Softmax, ``exp(x) / sum(exp(x))`` along one axis.
 
     Parameters
@@ -21,13 +21,15 @@ def softmax(x: Any, axis: int = -1) -> Any:
         Floating point, with one axis or more.
     axis : int
         The axis along which the result sums to 1; a negative one counts from the last.
+    **options
+        On NumPy arrays, ``out`` as for NumPy's ufuncs.
 
     Returns
     -------
     tensor
         Of the same kind, shape and dtype as `x`.
     """
-    return _softmax(x, axis=axis)
+    return _softmax(x, axis=axis, **options)
 
 
 def sample_inputs(elements: int, dtype: Any) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ _softmax_cross_entropy = (
 )
 
 
-def softmax_cross_entropy(logits: Any, labels: Any, need_top_grad: bool = True) -> Any:
+def softmax_cross_entropy(logits: Any, labels: Any, need_top_grad: bool = True, **options: Any) -> Any:
     """Softmax, and the cross entropy of its result with labels, row by row.
 
     ``probability = exp(logits) / sum(exp(logits))`` and ``loss = -log(probability[label])`` (Goodfellow et al., "Deep
@@ -33,6 +33,8 @@ def softmax_cross_entropy(logits: Any, labels: Any, need_top_grad: bool = True) 
         True for the ordinary chain rule. False makes this the end of a network, as ``need_top_grad=False`` of MXNet's
         custom operators does: the gradient is that of the sum of all losses, ``probability - onehot(label)``,
         and ignores the gradient of the output.
+    **options
+        On NumPy arrays, ``out`` as for NumPy's ufuncs.
 
     Returns
     -------
@@ -44,7 +46,7 @@ def softmax_cross_entropy(logits: Any, labels: Any, need_top_grad: bool = True) 
     KernelError
         A label is not one of the classes.
     """
-    return _softmax_cross_entropy(logits, labels, need_top_grad=need_top_grad)
+    return _softmax_cross_entropy(logits, labels, need_top_grad=need_top_grad, **options)
 
 
 def sample_inputs(elements: int, dtype: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import WrongType
-from pykernels.call.plan import Plan, find_plan
+from pykernels.call.plan import Plan, find_plan, split_keywords
 from pykernels.load import loaded
 
 
@@ -112,9 +112,10 @@ class UserOpBuilder:
         Returns
         -------
         callable
-            Takes the tensors in the order of the names, and further attributes as keywords. It returns the output, a
-            tuple of several, or None if the op has none. It raises the errors of `Build` and `InferAndTryRun`, and
-            `TypeError` for a wrong number of tensors.
+            Takes the tensors in the order of the names, and further attributes as keywords. On NumPy's arrays it also
+            takes ``out`` and ``where``, as NumPy's ufuncs do, unless these are attributes of the op. It returns the
+            output, a tuple of several, or None if the op has none. It raises the errors of `Build` and
+            `InferAndTryRun`, and `TypeError` for a wrong number of tensors.
 
         Examples
         --------
@@ -137,18 +138,23 @@ class UserOpBuilder:
                 # The shortest code for most ops.
                 if len(tensors) == 1 and (call := calls.get(type(*tensors))) is not None:
                     return call(*tensors)[0]
-                called = plan
+                called, into = plan, None
             else:
-                now = loaded.plans
-                called = find_plan(op_type, counts, {**fixed, **attributes})
+                now, into = loaded.plans, None
+                if "out" in attributes or "where" in attributes:
+                    attributes, into = split_keywords(op_type, attributes)
+                called = find_plan(op_type, counts, {**fixed, **attributes} if fixed else attributes)
                 if not attributes:
                     calls = called.calls if n_inputs == called.n_results == 1 else {}
                     plan, plans = called, now  # last, because other threads rely on what `plans` says
             assert called is not None
             if len(tensors) != n_inputs:
                 raise WrongType(f"op {called.op.name!r} is called with {len(tensors)} tensors, not {n_inputs}")
-            kinds = type(tensors[0]) if n_inputs == 1 else tuple(map(type, tensors))
-            results = (called.calls.get(kinds) or called.bind(tensors))(*tensors)
+            if into is None:
+                kinds = type(tensors[0]) if n_inputs == 1 else tuple(map(type, tensors))
+                results = (called.calls.get(kinds) or called.bind(tensors))(*tensors)
+            else:
+                results = called.call_into(tensors, **into)
             if len(results) == 1:
                 return results[0]
             blobs = UserOp(called, tensors, results).RemoteBlobList()

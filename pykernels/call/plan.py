@@ -10,6 +10,7 @@ from pykernels.base.errors import CallError
 from pykernels.base.refusals import WrongType
 from pykernels.define.definition import OpDef
 from pykernels.load import discovery, loaded, plugins
+from pykernels.load.module import OpModule
 
 #: The most plans in the cache, so that an attribute that changes in every call cannot fill the memory.
 _MOST_PLANS = 1024
@@ -43,10 +44,8 @@ class Plan:
     __slots__ = ("_attributes", "_counts", "_inputs", "_module", "_order", "calls", "op", "outputs")
 
     def __init__(self, op_type: str, counts: Sequence[str | int], attributes: Mapping[str, Any] | None) -> None:
-        self._module = discovery.find_op(op_type)
-        if op_type == self._module.name:
-            op_type = f"{op_type}_forward"
-        self.op: OpDef = self._module.definition.ops[op_type]
+        self._module, self.op = _find(op_type)
+        op_type = self.op.name
         inputs: dict[str, range] = {}
         outputs: dict[str, int] = {}
         n_given = 0
@@ -76,6 +75,34 @@ class Plan:
         """The number of tensors that a call returns."""
         return sum(self._counts)
 
+    def call_into(self, tensors: Sequence[Any], out: Any = None, where: Any = True) -> Sequence[Any]:
+        """Call the op with the keywords `out` and `where` of NumPy's ufuncs.
+
+        This raises `CallError` if the tensors are not NumPy's arrays, or the keywords do not fit.
+        """
+        kinds = type(tensors[0]) if len(tensors) == 1 else tuple(map(type, tensors))
+        call = self.calls.get(kinds) or self.bind(tensors)
+        if out is None and where is True:
+            return call(*tensors)
+        for tensor in tensors:
+            framework = plugins.framework_of(tensor, self.op.name)
+            if framework != plugins.NUMPY:
+                raise CallError(
+                    f"op {self.op.name!r}: out= and where= are for NumPy's arrays, and an input is a tensor of "
+                    f"{framework}"
+                )
+        positions = [at for _, places in self.outputs for at in range(places.start, places.stop)]
+        given = out if isinstance(out, tuple) else (out,) if out is not None else (None,) * len(positions)
+        if len(given) != len(positions):
+            raise CallError(
+                f"op {self.op.name!r}: out has {len(given)} arrays, and the call has {len(positions)} results"
+            )
+        arrays: list[Any] = [None] * self.n_results
+        for at, array in zip(positions, given):
+            arrays[at] = array
+        keywords = {} if where is True else {"where": where}
+        return call(*tensors, out=tuple(arrays), **keywords)
+
     def bind(self, tensors: Sequence[Any]) -> _Call:
         """Return the function that calls the op on tensors of these types, and store it in `calls`.
 
@@ -104,6 +131,19 @@ def find_plan(op_type: str, counts: Sequence[str | int], attributes: Mapping[str
             plans.clear()
         plans[key] = plan
     return plan
+
+
+def split_keywords(op_type: str, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the attributes among the keywords of a call, and those of `Plan.call_into`."""
+    attributes = dict(keywords)
+    known = {attribute.name for attribute in _find(op_type)[1].attributes}
+    return attributes, {name: attributes.pop(name) for name in {"out", "where"} & (attributes.keys() - known)}
+
+
+def _find(op_type: str) -> tuple[OpModule, OpDef]:
+    """Return the op of a type, and the folder that defines it; that of a folder is its forward op."""
+    module = discovery.find_op(op_type)
+    return module, module.definition.ops[f"{op_type}_forward" if op_type == module.name else op_type]
 
 
 def _key(value: Any) -> Any:
@@ -136,4 +176,4 @@ def _slices(asked: Iterable[str], op: OpDef, counts: Sequence[int]) -> Iterator[
 
 
 def _reordered(call: _Call, order: Sequence[int]) -> _Call:
-    return lambda *tensors: call(*[tensors[position] for position in order])
+    return lambda *tensors, **keywords: call(*[tensors[position] for position in order], **keywords)

@@ -61,12 +61,13 @@ class Framework(Protocol):
         """Call an op with tensors for each input argument; return `counts` tensors for each output argument."""
 
 
-_NUMPY = "numpy"
+#: The package that the plugin for NumPy's arrays belongs to.
+NUMPY = "numpy"
 #: Functions that import a framework's plugin, by package.
 _PLUGINS: dict[str, Callable[[], Any]] = {
     package: functools.partial(framework.module, "plugin")
     for package, framework in FRAMEWORKS.items()
-    if framework.has("plugin") and package != _NUMPY
+    if framework.has("plugin") and package != NUMPY
 }
 # PopXL is our own package, which stands in for Graphcore's.
 _PLUGINS["pykernels.vendors.popxl"] = lambda: importlib.import_module("pykernels.vendors.popxl.plugin")
@@ -104,10 +105,10 @@ def bind(
 
     This raises `CallError` if the inputs belong to several frameworks, or to none.
     """
-    names = {_name_of(value, op_type) for group in inputs for value in group}
+    names = {framework_of(value, op_type) for group in inputs for value in group}
     if len(names) > 1:
         raise CallError(f"op {op_type!r}: its inputs belong to different frameworks: {', '.join(sorted(names))}")
-    name = names.pop() if names else _NUMPY
+    name = names.pop() if names else NUMPY
     framework = _plugin(name) if name in _PLUGINS else _numpy()
     if hasattr(framework, "bind"):
         return framework.bind(module, op_type, inputs, attributes, counts)
@@ -119,8 +120,8 @@ def bind(
     return call
 
 
-def _name_of(value: Any, op_type: str) -> str:
-    """Return the framework that owns `value`, which depends only on its type."""
+def framework_of(value: Any, op_type: str) -> str:
+    """Return the package that owns `value`, which depends only on its type."""
     name = _owners.get(type(value))
     if name is None:
         name = _owners[type(value)] = _find_owner(value, op_type)
@@ -132,7 +133,7 @@ def _find_owner(value: Any, op_type: str) -> str:
         if is_imported(package) and _plugin(package).owns(value):
             return package
     if _numpy().owns(value):
-        return _NUMPY
+        return NUMPY
     kind = type(value)
     what = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     imported = ", ".join(package.rpartition(".")[2] for package in _PLUGINS if is_imported(package))
@@ -144,7 +145,7 @@ def _find_owner(value: Any, op_type: str) -> str:
 
 @functools.cache  # importlib's look-up of an imported module takes as long as a framework's own op
 def _numpy() -> Framework:
-    return cast(Framework, FRAMEWORKS[_NUMPY].module("plugin"))
+    return cast(Framework, FRAMEWORKS[NUMPY].module("plugin"))
 
 
 @functools.cache

@@ -52,8 +52,8 @@ def test_op_types_and_functions_say_what_they_take() -> None:
     assert f"{schema}\n    \n    Defined in {module.path}/leaky_relu_cpp_def.cpp:" in shown(module.forward)
     assert "One op type." in (type(module.forward).__doc__ or "")
     # As they are written, without the quotes of annotations that are not evaluated.
-    assert "leaky_relu(x: Any, alpha: float = 0.01) -> Any" in shown(module)
-    assert list(inspect.signature(module.api.leaky_relu).parameters) == ["x", "alpha"]
+    assert "leaky_relu(x: Any, alpha: float = 0.01, **options: Any) -> Any" in shown(module)
+    assert list(inspect.signature(module.api.leaky_relu).parameters) == ["x", "alpha", "options"]
     assert "Slope for numbers that are not positive" in shown(module.api.leaky_relu)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from pykernels.base import abi
 from pykernels.base.errors import CallError, KernelError
 from pykernels.call.arrays import KernelCall
-from pykernels.define.instance import grouped, new_outputs, specs_of
+from pykernels.define.instance import grouped, specs_of
 from pykernels.frameworks.numpy import native
+from pykernels.frameworks.numpy.results import Results
 from pykernels.kernel import service
 from pykernels.kernel.build import BuiltKernel
 from pykernels.load.module import OpModule
@@ -40,15 +42,18 @@ def bind(
 ) -> Callable[..., Sequence[np.ndarray]]:
     """Return a function that calls an op as `call` does, on as many arrays as `inputs` has.
 
-    It remembers what is prepared for arrays of the same shapes and dtypes, and then runs no Python code.
+    It remembers what is prepared for arrays of the same shapes and dtypes, and then runs no Python code. It also takes
+    the keywords of `Results`.
     """
     sizes = [len(group) for group in inputs]
     make_call = native.make_call()
     if make_call is None:
-        return lambda *arrays: call(module, op_type, grouped(arrays, sizes), attributes, counts)
+        return lambda *arrays, **keywords: _run(
+            module, op_type, grouped(arrays, sizes), attributes, counts, **keywords
+        )[1]
 
-    def general(remembering: Any, *arrays: Any) -> tuple[np.ndarray, ...]:
-        ran, results = _run(module, op_type, grouped(arrays, sizes), attributes, counts)
+    def general(remembering: Any, *arrays: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
+        ran, results = _run(module, op_type, grouped(arrays, sizes), attributes, counts, **keywords)
         addresses = ctypes.addressof(ran.kernel.struct), ctypes.addressof(ran.scalars)
         remembering.remember(arrays, tuple(results), *addresses, ran.elements, (ran.kernel, ran.scalars))
         return tuple(results)
@@ -98,23 +103,25 @@ def _run(
     inputs: Sequence[Sequence[Any]],
     attributes: Mapping[str, Any],
     counts: Sequence[int],
+    **keywords: Any,
 ) -> tuple[KernelCall, list[np.ndarray]]:
     op = module.definition.ops[op_type]
     # The kernel ABI requires aligned, C-contiguous buffers in native byte order.
     arrays = [[_plain(a) for a in group] for group in inputs]
     inferred = op.infer(specs_of(arrays), attributes, counts=counts)
-    outputs = new_outputs(op, inferred)
+    results = Results(op, inferred, chain(*arrays), **keywords)
     for argument, given in zip(op.inputs, inputs):
         if argument.mutable and not all(a.flags.writeable for a in given):
             raise CallError(f"op {op_type} changes its input '{argument.name}', but the array is read-only")
     # A call on arrays is not a training pass.
-    ran = KernelCall(op, module.kernel_id(op_type), arrays, outputs, attributes)
+    ran = KernelCall(op, module.kernel_id(op_type), arrays, results.computed, attributes)
+    results.check_kernel(ran.kernel)
     ran.run()
     for argument, given, used in zip(op.inputs, inputs, arrays):
         if argument.mutable:
             for original, changed in zip(given, used):
                 original[...] = changed
-    return ran, [array for group in outputs for array in group]
+    return ran, results.finish()
 
 
 def _plain(array: Any) -> np.ndarray:

@@ -86,7 +86,7 @@ def _by_function(module: OpModule, case: Case, sample: Sample) -> Case | None:
     except ValueError:  # the function has no readable signature
         return None
     known = [*(argument.name for argument in op.inputs), *(attribute.name for attribute in op.attributes)]
-    others = [each for name, each in parameters.items() if name not in known]
+    others = [each for name, each in parameters.items() if name not in known and each.kind is not each.VAR_KEYWORD]
     needed = {*case.inputs, *case.attributes, *(each.name for each in op.attributes if each.required)}
     if not needed <= set(parameters) or any(each.default is each.empty for each in others):
         return None
