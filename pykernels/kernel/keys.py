@@ -5,17 +5,18 @@ from __future__ import annotations
 import functools
 
 from pykernels.base.paths import CPP_DEFS, PACKAGE
-from pykernels.build import cache
+from pykernels.build import cache, linking
 from pykernels.kernel.emit import vector_math
 from pykernels.kernel.environment import environment
 from pykernels.kernel.read.signature import Signature
 from pykernels.kernel.read.source import KernelFunction
 from pykernels.kernel.shipping import kernel_parts
 
-# The sources of the compiler. Every key has their digest, so an edit to any of them recompiles all kernels.
+# The sources of the compiler and of what it links. Every key has their digest, so an edit to any of them recompiles all
+# kernels; one to what only definitions need does not.
 _GENERATOR = (
     *(file for folder in ("build", "kernel") for file in sorted((PACKAGE / folder).rglob("*.py"))),
-    *sorted((CPP_DEFS / "runtime").rglob("*.[ch]*")),
+    *(file for files in linking.RUNTIME.values() for file in files),
     *sorted((CPP_DEFS / "include" / "pykernels").glob("*.h")),
 )
 
