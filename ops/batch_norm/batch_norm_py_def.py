@@ -8,6 +8,7 @@ class BatchNorm(pykernels.CustomOpProp):
     auxiliary_states = ("moving_mean", "moving_var")
     outputs = ("y",)
     backward = "dy, x, gamma, moving_mean, moving_var -> dx, dgamma, dbeta"
+    backward_backward = "dy, x, gamma, moving_mean, moving_var, gdx, gdgamma, gdbeta -> gdy, gx, ggamma"
     eps: float = 1e-3
     momentum: float = 0.9
     axis: int = 1

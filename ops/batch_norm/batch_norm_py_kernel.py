@@ -50,6 +50,33 @@ def backward(args, outs, *, eps, axis, is_train):
     _combine(dy_blocks, blocks, a, b, d, dx.reshape(shape))
 
 
+def backward_backward(args, *, eps, axis, is_train):
+    dy, x, gamma, moving_mean, moving_var, gdx, gdgamma, gdbeta = args
+    shape = _blocks(x.shape, axis)
+    dy_blocks, gdx_blocks, blocks = dy.reshape(shape), gdx.reshape(shape), x.reshape(shape)
+    gain, rows = gamma[:, None], gdgamma[:, None]
+    if is_train and x.size > 0:
+        mean = blocks.mean(axis=(0, 2), keepdims=True)
+        centred = blocks - mean
+        rstd = 1 / np.sqrt((centred * centred).mean(axis=(0, 2), keepdims=True) + eps)
+        normal = centred * rstd
+        # dx is gamma * rstd * across: `normal` moves only across its mean and itself.
+        along = (dy_blocks * normal).mean(axis=(0, 2), keepdims=True)
+        galong = (gdx_blocks * normal).mean(axis=(0, 2), keepdims=True)
+        across = dy_blocks - dy_blocks.mean(axis=(0, 2), keepdims=True) - along * normal
+        gacross = gdx_blocks - gdx_blocks.mean(axis=(0, 2), keepdims=True) - galong * normal
+        both = (gdx_blocks * across).mean(axis=(0, 2), keepdims=True)
+        gx = rstd * (rows * across - gain * rstd * (both * normal + along * gacross + galong * across))
+    else:
+        rstd = 1 / np.sqrt(moving_var[None, :, None] + eps)
+        normal = (blocks - moving_mean[:, None]) * rstd
+        across, gacross = dy_blocks, gdx_blocks
+        gx = rows * rstd * dy_blocks
+    gdy = gain * rstd * gacross + rows * normal + gdbeta[:, None]
+    ggamma = (gdx_blocks * across * rstd).sum(axis=(0, 2))
+    return gdy.reshape(x.shape), gx.reshape(x.shape), ggamma
+
+
 def _statistics(blocks, learns):
     """Mean and variance of every channel of a batch, if it counts, in float64; two rows of zeros; and their sums."""
     outer, channels, inner = blocks.shape

@@ -74,7 +74,7 @@ RISING = """
 
 
     def backward(args):
-        x, dy, _ = args
+        x, dy = args
         return 2 * x * dy
 
 

@@ -71,6 +71,7 @@ def test_finite_differences(ops: Any, is_train: bool) -> None:
         return ops.batch_norm(*variables, mean.clone(), var.clone(), is_train=is_train)
 
     assert torch.autograd.gradcheck(run, (x, gamma, beta))
+    assert torch.autograd.gradgradcheck(run, (x, gamma, beta))
 
 
 @pytest.mark.parametrize("is_train", [False, True])
