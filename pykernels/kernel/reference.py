@@ -11,7 +11,7 @@ import numpy as np
 from pykernels.base.dtypes import seen_as
 from pykernels.base.errors import KernelError
 from pykernels.kernel.read.signature import leaves
-from pykernels.kernel.read.source import KernelFunction
+from pykernels.kernel.read.source import CURE_OF_WRITES, KernelFunction
 
 _LEGACY_PROMOTION = int(np.__version__.split(".")[0]) < 2
 
@@ -69,7 +69,8 @@ def failure_text(kernel: KernelFunction, op_name: str, error: BaseException) -> 
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename == str(kernel.path)]
     where = f"{kernel.path}:{own[-1].lineno}" if own else kernel.where
-    return f"op {op_name!r}: {where}: {kernel.name} raised {type(error).__name__}: {error}"
+    cure = f". {CURE_OF_WRITES}" if isinstance(error, ValueError) and str(error).endswith("is read-only") else ""
+    return f"op {op_name!r}: {where}: {kernel.name} raised {type(error).__name__}: {error}{cure}"
 
 
 def _map(function: Callable[[np.ndarray], np.ndarray], group: Any) -> Any:

@@ -80,7 +80,6 @@ def mix(xs: list[Any], copies: int = 1, *, bias: Any = None, total: bool = False
 
 
 @pytest.mark.thorough
-@pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 def test_repeated_and_optional_arguments() -> None:
     y, copy = mix([X])
     np.testing.assert_array_equal([y, copy], [X, X])
@@ -90,7 +89,6 @@ def test_repeated_and_optional_arguments() -> None:
     assert total == y.sum()
 
 
-@pytest.mark.filterwarnings("ignore::pykernels.PykernelsWarning")
 def test_the_same_in_mxnet() -> None:
     pytest.importorskip("mxnet.ndarray", reason="MXNet is not installed")
     import mxnet as mx

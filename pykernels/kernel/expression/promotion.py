@@ -127,6 +127,14 @@ def function_of(definition: ast.FunctionDef, namespace: dict[str, Any], path: st
     return made
 
 
+def with_definition(function: types.FunctionType, definition: ast.FunctionDef) -> types.FunctionType:
+    """Return a function with a changed definition in place of its own."""
+    made = function_of(definition, function.__globals__, function.__code__.co_filename)
+    made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    made.__module__ = function.__module__
+    return made
+
+
 # ---- which expressions are Python numbers
 
 

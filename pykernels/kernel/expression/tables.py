@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import types
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pykernels.kernel.expression import promotion
@@ -18,7 +19,7 @@ _NOTHING = object()
 _NUMBERS_AND_STRINGS = (bool, int, float, str)
 
 
-def looked_up(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+def looked_up(function: types.FunctionType, values: Mapping[str, Any]) -> Any:
     """Return a function with the members in place of the lookups; the same function if it has none.
 
     Parameters
@@ -34,13 +35,7 @@ def looked_up(function: Callable[..., Any], values: Mapping[str, Any]) -> Any:
     if not lookup.count:
         return function
     changed.body = [each for each in changed.body if not lookup.is_unused(each, changed)]
-    made = promotion.function_of(changed, function.__globals__, function.__code__.co_filename)
-    made.__defaults__, made.__kwdefaults__, made.__module__ = (
-        function.__defaults__,
-        function.__kwdefaults__,
-        function.__module__,
-    )
-    return made
+    return promotion.with_definition(function, changed)
 
 
 class _Lookup(ast.NodeTransformer):

@@ -1,6 +1,6 @@
-"""Check the shapes of elementwise functions that write to given arrays: ``y += x`` and ``np.add(x, z, y)``.
+"""Check elementwise functions that write to given arrays: ``y += x`` and ``np.add(x, z, y)``.
 
-numba itself assumes that the shapes fit.
+numba itself assumes that the shapes fit, and breaks on operators that change an input in place.
 """
 
 from __future__ import annotations
@@ -17,12 +17,22 @@ from pykernels.kernel.numba.copying import parts
 from pykernels.kernel.numba.semantics.numpy_numbers import IN_PLACE, python_function
 
 
+def _is_in_place(function: Any) -> bool:
+    return isinstance(function, type(operator.iadd)) and function in IN_PLACE
+
+
+def refuse_inputs(function: nb.Type, types: Sequence[nb.Type]) -> None:
+    """Raise numba's `TypingError` if a call changes an input in place."""
+    if _is_in_place(python_function(function)) and isinstance(types[0], nb.Array) and not types[0].mutable:
+        raise errors.TypingError("Cannot modify a readonly array")
+
+
 def checked(context: Any, function: Any, signature: Any, found: Any) -> Any:
     """Return numba's implementation of a call, with a check of shapes before it if it writes to given arrays."""
     called, types = python_function(function) or function, signature.args
     if isinstance(called, np.ufunc) and called.signature is None and len(types) > called.nin:
         return _Checked(context, found, types, slice(0, called.nin), slice(called.nin, None))
-    if isinstance(called, type(operator.iadd)) and called in IN_PLACE and not isinstance(types[0], nb.Number):
+    if _is_in_place(called) and not isinstance(types[0], nb.Number):
         return _Checked(context, found, types, slice(1, None), slice(0, 1))
     return found
 

@@ -92,6 +92,8 @@ _COMPARISONS = {each for row in COMPARISONS.values() for each in (row.function, 
 @intrinsic(prefer_literal=True)
 def apply_weak(typing_context: Any, function: nb.Type, mask: nb.Type, like: nb.Type, *operands: nb.Type) -> Any:
     """Emit ``function(*operands)``; `mask` marks the Python numbers, which take the dtype of `like`."""
+    if not isinstance(like, nb.Literal):
+        return None  # numba tries again like that after an error, which it then reports
     other = operands[like.literal_value]
     dtype = other.dtype if isinstance(other, nb.Array) else nb.unliteral(other)
     called = python_function(function)

@@ -132,6 +132,7 @@ class _TypingContext(typing.Context):  # type: ignore[misc]
         return super().resolve_getattr(type_, name) or self._calls_of_python.method_type(type_, name)
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        given_outputs.refuse_inputs(func, args)
         resolve = functools.partial(super().resolve_function_type, func, args, kws)
         return self._calls_of_python.resolve(func, args, kws, resolve)
 

@@ -27,11 +27,11 @@ from pykernels.kernel.numba.numba_errors import line_of, reason_of
 from pykernels.kernel.numba.parts import single_calls
 from pykernels.kernel.numba.parts.fusing import Parts
 from pykernels.kernel.numba.python_calls.calling import allowed_in
-from pykernels.kernel.numba.rewriting import iterations
+from pykernels.kernel.numba.rewriting import absent, iterations
 from pykernels.kernel.numba.target import compile_function
 from pykernels.kernel.read.plain import uses
 from pykernels.kernel.read.signature import Group, Signature, group_shapes, leaves
-from pykernels.kernel.read.source import KernelFunction
+from pykernels.kernel.read.source import CURE_OF_WRITES, KernelFunction
 
 # What a kernel may use from numba besides its types and `numba.njit`.
 _OF_NUMBA = (numba.prange, numba.literal_unroll)
@@ -59,7 +59,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)  # of what numba does with code of generators
             values = dict(signature.constants)
             parts = Parts(kernel.helpers, values, intrinsics.rewritten)
-            function = tables.looked_up(kernel.function, values)
+            function = tables.looked_up(absent.folded(kernel.function, signature.inputs, signature.outputs), values)
             if not in_pieces and linking.find_objcopy():
                 function = parts.outlined(function, kernel.keywords)
             function = intrinsics.rewritten(function, kernel.keywords, values, parts.names, in_pieces=in_pieces)
@@ -68,8 +68,7 @@ def type_kernel(kernel: KernelFunction, signature: Signature) -> Any:
     except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
         if "readonly" in str(error).lower().replace("-", "") and "modify" in str(error).lower():
             raise KernelError(
-                f"{line_of(error, kernel)}: {kernel.name} writes to an input. Inputs belong to the framework; "
-                f"write to a copy or to an output"
+                f"{line_of(error, kernel)}: {kernel.name} writes to an input. {CURE_OF_WRITES}"
             ) from error
         raise NotNative(f"numba: {line_of(error, kernel)}: {reason_of(error)}") from error
     except Exception as error:  # numba fails with arbitrary errors on some code that it cannot type

@@ -17,6 +17,8 @@ from pykernels.kernel.read.plain import check_plain
 
 #: The keyword-only parameter that says whether this is a training pass; it is not an attribute.
 IS_TRAIN = "is_train"
+#: What to do where a kernel writes to an input.
+CURE_OF_WRITES = "Inputs belong to the framework; write to a copy or to an output"
 # The deepest syntax tree of a function. Deeper ones would exceed Python's recursion limit.
 _DEEPEST = 150
 

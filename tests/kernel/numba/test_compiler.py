@@ -152,6 +152,8 @@ def test_several_outputs_and_attributes_of_every_kind(tmp_path: Path) -> None:
         ("return x.sum()", "returned shape|returned 0 dimensions"),
         ("return x.astype(np.float64)", "returned dtype float64 for output 'y', but the definition infers float32"),
         ("x[0] = 1\n    return x", "writes to an input|read-only"),
+        ("y = x\n    y *= 2\n    return y + x", "write to a copy or to an output"),
+        ("y = x\n    y += x\n    return y + x", "write to a copy or to an output"),
         ("raise NotImplementedError('later')", "raised NotImplementedError: later"),
     ],
 )
