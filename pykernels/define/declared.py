@@ -9,6 +9,7 @@ from typing import Any
 from pykernels.base import abi
 from pykernels.base.attributes import format_value, parse_value, type_name
 from pykernels.base.errors import CallError
+from pykernels.base.refusals import WrongType
 
 # The maximum number of characters of a wrong value in a message.
 _MAX_SHOWN = 100
@@ -105,7 +106,7 @@ class Declaration:
 
                 close = difflib.get_close_matches(name, known, n=1)
                 hint = f"; did you mean '{close[0]}'?" if close else f"; it has: {', '.join(known) or 'none'}"
-                raise CallError(f"op {self.name} has no attribute '{name}'{hint}")
+                raise WrongType(f"op {self.name} has no attribute '{name}'{hint}")
         return {name: self._parse_attribute(attribute, given) for name, attribute in known.items()}
 
     def _parse_attribute(self, attribute: Attribute, given: Mapping[str, Any]) -> Any:

@@ -90,7 +90,10 @@ void Instance::InferShapes(Tensors* inputs, Tensors* outputs) const {
   if (are_known) {
     const std::shared_ptr<const Specialization> recent =
         FindRecent([&](const Tensors& known) { return SameShapes(known, *inputs); });
-    if (recent) return CopyShapes(recent->outputs(), outputs);
+    if (recent) {
+      RememberShapes(*inputs);
+      return CopyShapes(recent->outputs(), outputs);
+    }
   }
   const Tensors given = *inputs;
   try {

@@ -96,7 +96,8 @@ def traced(layout: Layout, kernel: KernelFunction, args: Sequence[Any], kwargs: 
     )
     for argument, tensor, value in unchanged:
         if _value(tensor) is not value:
-            raise RuntimeError(str(substitution.writes_to_input(kernel, op, argument)))
+            refusal = substitution.writes_to_input(kernel, op, argument)
+            raise RuntimeError(str(refusal))
     for argument, originals, changed in zip(op.inputs, call.inputs, inputs):
         for original, copy in zip(originals, changed if argument.mutable else ()):
             original.copy_(copy)

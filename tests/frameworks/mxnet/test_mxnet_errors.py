@@ -96,6 +96,12 @@ def test_wrong_calls_fail_at_the_call(case: str) -> None:
     assert case in OF_MXNET or code_of(raised.value) == "PK400"
 
 
+def test_errors_show_the_shapes_of_their_own_call() -> None:
+    for array in (ONE, mx.nd.ones((3, 4))):
+        mx.nd.Custom(array, op_type="sigmoid")
+    test_wrong_calls_fail_at_the_call("wrong dtype")
+
+
 @pytest.mark.parametrize("case", CALLS)
 def test_wrong_calls_fail_while_recording(case: str) -> None:
     call, message = CALLS[case]
