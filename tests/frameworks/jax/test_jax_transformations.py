@@ -93,11 +93,40 @@ def test_several_inputs_and_outputs_along_tangents() -> None:
     )
 
 
-def test_what_has_no_derivative_along_tangents_says_so() -> None:
-    with pytest.raises(
-        NotProvided, match=r"'batch_norm_forward' has no forward-mode .*: its definition has no Tangent"
-    ):
-        jax.jvp(lambda x: pykernels.jax.batch_norm(x, *[jnp.ones(6)] * 4), (X,), (X,))
+def test_what_has_no_derivative_along_tangents_says_so(tmp_path: Path) -> None:
+    kernel = """
+        import numpy as np
+
+
+        def forward(args):
+            return args[0] / args[0].sum()
+
+
+        def backward(args):
+            dy, x, y = args
+            dx = np.empty_like(x)
+            for i in range(x.shape[0]):  # which cannot be traced
+                dx[i] = (dy[i] - (dy * y).sum()) / x.sum()
+            return dx
+    """
+    pykernels.load_ops(write_op(tmp_path, "shares", kernel))
+    message = "'shares_forward' has no forward-mode .*: its definition has no Tangent"
+    try:
+        with pytest.raises(NotProvided, match=message):
+            jax.jvp(pykernels.jax.shares, (X,), (X,))
+    finally:
+        pykernels.unload_ops("shares")
+
+
+def test_batch_norm_along_tangents() -> None:
+    """It follows from the second derivative."""
+    rest = X[2], X[3], jnp.zeros(6), jnp.ones(6)
+
+    def batch_norm(x: Any, gamma: Any, beta: Any) -> Any:
+        return (x - x.mean(axis=0)) / jnp.sqrt(x.var(axis=0) + 1e-3) * gamma + beta
+
+    ours = jax.jvp(lambda x: pykernels.jax.batch_norm(x, *rest, is_train=True)[0], (X,), (X[::-1],))[1]
+    close(ours, jax.jvp(lambda x: batch_norm(x, *rest[:2]), (X,), (X[::-1],))[1])
 
 
 def test_rematerialization_and_loops_of_xla() -> None:
