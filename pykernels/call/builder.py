@@ -150,11 +150,9 @@ class UserOpBuilder:
             assert called is not None
             if len(tensors) != n_inputs:
                 raise WrongType(f"op {called.op.name!r} is called with {len(tensors)} tensors, not {n_inputs}")
-            if into is None:
-                kinds = type(tensors[0]) if n_inputs == 1 else tuple(map(type, tensors))
-                results = (called.calls.get(kinds) or called.bind(tensors))(*tensors)
-            else:
-                results = called.call_into(tensors, **into)
+            kinds = type(tensors[0]) if n_inputs == 1 else tuple(map(type, tensors))
+            call = called.calls.get(kinds) or called.bind(tensors)
+            results = call(*tensors) if into is None else called.call_into(call, tensors, **into)
             if len(results) == 1:
                 return results[0]
             blobs = UserOp(called, tensors, results).RemoteBlobList()

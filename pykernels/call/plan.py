@@ -75,13 +75,11 @@ class Plan:
         """The number of tensors that a call returns."""
         return sum(self._counts)
 
-    def call_into(self, tensors: Sequence[Any], out: Any = None, where: Any = True) -> Sequence[Any]:
-        """Call the op with the keywords `out` and `where` of NumPy's ufuncs.
+    def call_into(self, call: _Call, tensors: Sequence[Any], out: Any = None, where: Any = True) -> Sequence[Any]:
+        """Call the op by one of `calls`, with the keywords `out` and `where` of NumPy's ufuncs.
 
         This raises `CallError` if the tensors are not NumPy's arrays, or the keywords do not fit.
         """
-        kinds = type(tensors[0]) if len(tensors) == 1 else tuple(map(type, tensors))
-        call = self.calls.get(kinds) or self.bind(tensors)
         if out is None and where is True:
             return call(*tensors)
         for tensor in tensors:

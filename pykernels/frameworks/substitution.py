@@ -16,7 +16,7 @@ from pykernels.base.errors import KernelError, PykernelsWarning
 from pykernels.define.declared import Argument
 from pykernels.define.definition import OpDef
 from pykernels.frameworks.loops import refuse_loops
-from pykernels.kernel.read.source import IS_TRAIN, KernelFunction
+from pykernels.kernel.read.source import CURE_OF_WRITES, IS_TRAIN, KernelFunction
 
 _reported: set[tuple[str, KernelFunction]] = set()
 
@@ -102,8 +102,7 @@ def run(
 def writes_to_input(kernel: KernelFunction, op: OpDef, argument: Argument) -> KernelError:
     """Return the error of a kernel that has changed an input that the definition does not let it change."""
     return KernelError(
-        f"op '{op.name}': {kernel.where}: {kernel.name} writes to its input '{argument.name}'. Inputs belong to the "
-        f"framework; write to a copy or to an output"
+        f"op '{op.name}': {kernel.where}: {kernel.name} writes to its input '{argument.name}'. {CURE_OF_WRITES}"
     )
 
 

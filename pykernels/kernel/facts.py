@@ -65,7 +65,7 @@ class Facts:
     instruction_set: str = ""
     #: Whether it calls matrix products.
     blas: bool = False
-    #: The functions of NumPy by which it sorts where it can (`numpy_sorting`), such as ``"argsort_float32"``.
+    #: What takes functions of NumPy that sort (`numpy_sorting`), such as ``"pk_kernel_use_numpy_argsort_float32"``.
     sorting: tuple[str, ...] = ()
     #: Whether a framework may distribute its iterations (`pykernels.prange`) over threads.
     in_pieces: bool = False

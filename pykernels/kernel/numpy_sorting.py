@@ -26,16 +26,16 @@ _INSTRUCTIONS = {2: "AVX512_ICL", 4: "AVX2", 8: "AVX2"}
 
 
 def attach(library: ctypes.CDLL, names: Iterable[str]) -> None:
-    """Give a loaded kernel the functions that it has places for, such as ``"argsort_float32"``.
+    """Give a loaded kernel the functions that it takes by those of the `names`.
 
     Without these, it sorts by ours, which keep equal elements in their order.
     """
     for name in names:
-        function, dtype = name.split("_")
+        *_, function, dtype = name.split("_")
         table = _functions_of(np.dtype(dtype))
         if table and (function == "argsort" or _sorts_in_vectors(np.dtype(dtype))):
             place = {"sort": _SORT, "argsort": _ARGSORT}[function]
-            getattr(library, f"pk_kernel_use_numpy_{name}")(ctypes.c_void_p(table[place]))
+            getattr(library, name)(ctypes.c_void_p(table[place]))
 
 
 def _version() -> int:

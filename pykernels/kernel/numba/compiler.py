@@ -40,7 +40,7 @@ _MOST_INSTRUCTIONS = 60_000
 # Measured on one thread: numba takes up to 4 times as long.
 _LARGE = 1 << 18
 _FUNCTIONS = ("nonzero", "flatnonzero", "argwhere")
-# What takes a function of NumPy that sorts.
+# Begins the names of what takes a function of NumPy that sorts.
 _SETTER = "pk_kernel_use_numpy_"
 
 
@@ -114,9 +114,7 @@ def compile_kernel(
             instruction_set=target.instruction_set().name,
             blas=uses_blas,
             sorting=tuple(
-                name.removeprefix(_SETTER)
-                for name, part in _runtime_parts().items()
-                if part in runtime and name.startswith(_SETTER)
+                name for name, part in _runtime_parts().items() if part in runtime and name.startswith(_SETTER)
             ),
             slower=slower,
             slower_from=_LARGE if slower else 0,
