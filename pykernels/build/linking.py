@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,9 @@ _HEADERS = {"places": "ordering"}
 RUNTIME = {
     name: (_FOLDER / f"{name}.cpp", *sorted((_FOLDER / _HEADERS.get(name, name)).glob("*.h"))) for name in _PARTS
 }
+
+#: The parts that kernels of each form need: all elementwise and fused ones, and nearly all that numba compiles.
+FOR_ELEMENTWISE, FOR_FUSED, FOR_NUMBA = ("elementwise",), ("fused", "copying"), ("kernel_runtime", "copying")
 
 #: The C++ types of the dtypes for which `TYPED` parts are compiled, one by one: kernels rarely need several.
 C_TYPES = {"bool": "bool", "float32": "float", "float64": "double"}
@@ -72,6 +76,11 @@ def link(
     files = [object_path, *objects, *compiled]
     toolchain.run([*toolchain.compiler(), *map(str, files), "-o", str(output), *flags], what=what)
     object_path.unlink()
+
+
+def compiling(parts: Sequence[str]) -> contextlib.AbstractContextManager[None]:
+    """Compile parts of the runtime beside a block that ends with `link`, which waits for them."""
+    return toolchain.beside([functools.partial(_compiled, part) for part in parts])
 
 
 def find_objcopy() -> str | None:

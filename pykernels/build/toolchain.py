@@ -13,11 +13,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pykernels.base import paths, progress
 from pykernels.base.errors import BuildError, CompileFailed
 from pykernels.build import cache
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
@@ -154,6 +157,21 @@ def in_parallel(tasks: Sequence[Callable[[], T]], done: Callable[[object], None]
 
     They have the caller's context, such as the chosen processor. An error is raised when all have ended.
     """
+    with _begun(tasks, done) as results:
+        pass
+    return [result.result() for result in results]
+
+
+@contextlib.contextmanager
+def beside(tasks: Sequence[Callable[[], object]]) -> Iterator[None]:
+    """Call functions as `in_parallel` does, while the block runs; leave out their results and errors."""
+    with _begun(tasks):
+        yield
+
+
+@contextlib.contextmanager
+def _begun(tasks: Sequence[Callable[[], T]], done: Callable[[object], None] | None = None) -> Iterator[list[Future[T]]]:
+    """Call functions in threads, and wait for them at the block's end."""
     # Imported here: few programs build anything. Its executors share a lock that a fork takes before it waits for the
     # holders of our locks, and they may need it to go on. A pool of multiprocessing leaves semaphores behind if its
     # process is stopped.
@@ -175,11 +193,13 @@ def in_parallel(tasks: Sequence[Callable[[], T]], done: Callable[[object], None]
     for _ in range(min(len(tasks), os.cpu_count() or 1)):
         threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True).start()
     try:
-        wait(results)
+        yield results
     finally:
-        for _ in left:  # An interrupt leaves out what has not begun.
-            pass
-    return [result.result() for result in results]
+        try:
+            wait(results)
+        finally:
+            for _ in left:  # An interrupt leaves out what has not begun.
+                pass
 
 
 def _build(

@@ -117,9 +117,10 @@ def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> 
     def compiled(*, separates_views: bool) -> Facts:
         expression = fused.recognise(function, signature, separates_views=separates_views)
         toolchain.compiler()
-        from pykernels.kernel.emit import fused_code
+        with linking.compiling(linking.FOR_ELEMENTWISE if expression.is_elementwise else linking.FOR_FUSED):
+            from pykernels.kernel.emit import fused_code
 
-        return fused_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math)
+            return fused_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math)
 
     try:
         try:
@@ -142,7 +143,7 @@ def _compile(
     """Write the shared object, or an empty file for a kernel that must run as Python, so that numba tries it once."""
     toolchain.compiler()  # fail before numba's work
     try:
-        with _uncollected(), hooks.using_numba():
+        with _uncollected(), hooks.using_numba(), linking.compiling(linking.FOR_NUMBA):
             from pykernels.kernel.numba import compiler
 
             facts, is_widened = compiler.compile_kernel(function, signature, output_names, path)

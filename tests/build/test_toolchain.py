@@ -126,3 +126,11 @@ def test_parallel_tasks_all_end_before_an_error_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         toolchain.in_parallel([division, append, append])
     assert ended == [1, 1]
+
+
+def test_tasks_beside_a_block_end_with_it_whatever_they_raise() -> None:
+    ended: list[object] = []
+    division, append = functools.partial(operator.floordiv, 1, 0), functools.partial(ended.append, 1)
+    with pytest.raises(KeyError), toolchain.beside([division, append, append]):
+        raise KeyError
+    assert ended == [1, 1]

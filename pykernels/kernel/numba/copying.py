@@ -29,6 +29,19 @@ def copy(typing_context: Any, target: nb.Type, source: nb.Type) -> Any:
     return nb.void(target, source), generate
 
 
+@intrinsic
+def reinterpret(typing_context: Any, array: nb.Array, dtype: Any) -> Any:
+    """Return the memory of an array as numbers of another dtype of the same size."""
+    type_ = array.copy(dtype=dtype.dtype)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        base = context.make_array(array)(context, builder, arguments[0])
+        data = builder.bitcast(base.data, context.get_data_type(type_.dtype).as_pointer())
+        return emit_view(context, builder, type_, base, data, base.shape, base.strides)
+
+    return type_(array, dtype), generate
+
+
 def emit_whole_copy(context: Any, builder: Any, target: tuple[nb.Array, Any], source: tuple[nb.Array, Any]) -> None:
     """Emit a copy of an array into another one; each is given by its type and its value."""
     data, lengths, strides = parts(context, builder, *target)

@@ -7,6 +7,7 @@ process, where it never runs: this takes most of a kernel's compile time. With t
 
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -99,8 +100,14 @@ class _Codegen(AOTCPUCodegen):  # type: ignore[misc]
 
 
 def _count_declarations(context: Any) -> int:
+    return sum(map(len, _lists_of(context, len(context._registries))))
+
+
+@functools.lru_cache(maxsize=4)
+def _lists_of(context: Any, n_registries: int) -> list[list[Any]]:
+    """Return the lists of declarations in the registries of a context, of which there are so many."""
     lists = (entries for registry in context._registries for entries in vars(registry).values())
-    return sum(len(entries) for entries in lists if isinstance(entries, list))
+    return [entries for entries in lists if isinstance(entries, list)]
 
 
 class _TypingContext(typing.Context):  # type: ignore[misc]
@@ -168,9 +175,19 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
     @functools.cached_property
     def _written(self) -> set[Any]:
         """The keys of the functions that registries implement."""
-        entries = (entry for registry in self._registries for entry in registry.functions)
-        # An entry whose key is itself is an intrinsic, and one whose key is a tuple is a method in Python.
-        return {key for made, key, _ in entries if key is not made and not isinstance(key, tuple)}
+        return set()
+
+    @functools.cached_property
+    def _read(self) -> collections.Counter[Any]:
+        """The number of functions of each registry that `_written` knows."""
+        return collections.Counter()
+
+    def _find_written(self) -> None:
+        for registry in self._registries:
+            # An entry whose key is itself is an intrinsic, and one whose key is a tuple is a method in Python.
+            entries = registry.functions[self._read[registry] :]
+            self._written.update(key for made, key, _ in entries if key is not made and not isinstance(key, tuple))
+            self._read[registry] = len(registry.functions)
 
     def refresh(self) -> None:
         if _count_declarations(self) != self._known:
@@ -179,7 +196,7 @@ class _Context(cpu.CPUContext):  # type: ignore[misc]
             for hook in filter(None, map(hooks.load, _WITH_REGISTRIES)):
                 self.install_registry(hook.registry)
             self._known = _count_declarations(self)
-            self.__dict__.pop("_written", None)
+            self._find_written()
         self.typing_context.refresh()
 
     def load_additional_registries(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.kernel.numba.copying import reinterpret
 from pykernels.kernel.numba.target import compile_function
 
 _compiled = compile_function(error_model="numpy", boundscheck=False)
@@ -18,7 +19,7 @@ def flags_of(mask: Any, shape: Any) -> Any:
     """Return a mask as a contiguous vector of bytes, which need not be 0 or 1, after a check of its shape."""
     if mask.shape != shape:
         raise IndexError("the mask has another shape")
-    return np.ascontiguousarray(mask).reshape(mask.size).view(np.uint8)
+    return reinterpret(np.ascontiguousarray(mask).reshape(mask.size), np.uint8)
 
 
 @_compiled

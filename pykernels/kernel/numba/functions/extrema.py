@@ -13,6 +13,7 @@ from numba.extending import overload, overload_method
 from numba.np.numpy_support import as_dtype
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
+from pykernels.kernel.numba.copying import reinterpret
 from pykernels.kernel.numba.functions.along import around, checked_axis
 from pykernels.kernel.numba.implementing import compiled
 from pykernels.kernel.numba.target import kernel_target
@@ -84,7 +85,8 @@ def _float_finder(is_better: Callable[[Any, Any], Any], dtype: Any) -> Any:
 
     @compiled
     def find(numbers: Any) -> Any:
-        x, best, at = numbers.view(bits), numbers.view(bits)[0], 0
+        x, at = reinterpret(numbers, bits), 0
+        best = x[0]
         if x.size < _FEW:
             top = numbers[0]
             for i in range(x.size):

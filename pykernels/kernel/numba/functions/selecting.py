@@ -12,6 +12,7 @@ from numba import types as nb
 from numba.np.numpy_support import as_dtype, from_dtype
 
 from pykernels.kernel.numba.arrays import masking
+from pykernels.kernel.numba.copying import reinterpret
 from pykernels.kernel.numba.functions.indexing import as_given, broadcast
 from pykernels.kernel.numba.implementing import compiled, implements, is_array, known
 
@@ -24,7 +25,7 @@ _MOST_COMBINATIONS = 2000
 def _flags_of(array: Any) -> Any:
     """Return as a vector which elements of an array are not 0."""
     flags = np.ascontiguousarray(array).reshape(array.size) != 0
-    return flags.view(np.uint8)
+    return reinterpret(flags, np.uint8)
 
 
 @compiled
@@ -347,4 +348,4 @@ def _written(parameters: str, arrays: Sequence[str], lines: Sequence[str], dtype
 
 @compiled
 def _bytes_of(flags: Any) -> Any:
-    return flags.view(np.uint8)
+    return reinterpret(flags, np.uint8)
