@@ -28,27 +28,24 @@ class AttrVal {
     integer = attr.integer;
     real = attr.real;
     if (attr.text != nullptr) { text = attr.text; }
-    if (type == kAtListFloat) {
-      reals.assign(attr.reals, attr.reals + count);
-    } else if (type == kAtListString) {
-      texts.assign(attr.texts, attr.texts + count);
-    } else if (type == kAtListShape) {
-      const int64_t* at = attr.integers;
-      for (size_t i = 0; i < count; at += 1 + *at, ++i) { shapes.emplace_back(at + 1, at + 1 + *at); }
-    } else if (attr.integers != nullptr) {
-      integers.assign(attr.integers, attr.integers + count);
+    for (size_t i = 0; i < count; ++i) {
+      if (type == kAtListFloat) {
+        reals.push_back(attr.reals[i]);
+      } else if (type == kAtListString) {
+        texts.push_back(attr.texts[i]);
+      } else if (type == kAtListShape) {
+        const int64_t* dims = attr.integers + integers.size();
+        for (int64_t j = 0; j <= dims[0]; ++j) { integers.push_back(dims[j]); }
+      } else if (attr.integers != nullptr) {
+        integers.push_back(attr.integers[i]);
+      }
     }
   }
 
   /* The result points into this object and into `name`. */
   pk_attr View(const std::string& name) {
-    flat_.clear();
     text_pointers_.clear();
     for (const std::string& one : texts) { text_pointers_.push_back(one.c_str()); }
-    for (const auto& shape : shapes) {
-      flat_.push_back(static_cast<int64_t>(shape.size()));
-      flat_.insert(flat_.end(), shape.begin(), shape.end());
-    }
     pk_attr attr{};
     attr.name = name.c_str();
     attr.type = type;
@@ -56,7 +53,7 @@ class AttrVal {
     attr.integer = integer;
     attr.real = real;
     attr.text = text.c_str();
-    attr.integers = type == kAtListShape ? flat_.data() : integers.data();
+    attr.integers = integers.data();
     attr.reals = reals.data();
     attr.texts = text_pointers_.data();
     return attr;
@@ -69,7 +66,6 @@ class AttrVal {
   std::vector<int64_t> integers;
   std::vector<double> reals;
   std::vector<std::string> texts;
-  std::vector<std::vector<int64_t>> shapes;
 
  private:
   int32_t Count() const {
@@ -80,17 +76,19 @@ class AttrVal {
       case kAtListDataType: return static_cast<int32_t>(integers.size());
       case kAtListFloat: return static_cast<int32_t>(reals.size());
       case kAtListString: return static_cast<int32_t>(texts.size());
-      case kAtListShape: return static_cast<int32_t>(shapes.size());
+      case kAtListShape: {
+        int32_t count = 0;
+        for (size_t at = 0; at < integers.size(); at += 1 + static_cast<size_t>(integers[at])) { ++count; }
+        return count;
+      }
       default: return 1;
     }
   }
 
-  std::vector<int64_t> flat_;
   std::vector<const char*> text_pointers_;
 };
 
 /* Returns the double with the same shortest decimal form as a float, so that 0.1f reads as 0.1. */
-inline double ToDouble(double value) { return value; }
 inline double ToDouble(float value) {
   char decimal[32];
   for (int digits = 6; digits <= 9; ++digits) {
@@ -103,102 +101,93 @@ inline double ToDouble(float value) {
 template<typename T>
 T ToInteger(int64_t value) {
   const T narrow = static_cast<T>(value);
-  CHECK_EQ(static_cast<int64_t>(narrow), value) << "the value does not fit the type of the attribute";
-  return narrow;
+  if (static_cast<int64_t>(narrow) == value) { return narrow; }
+  throw pykernels::Failure("the value does not fit the type of the attribute");
 }
 
-/* Writes a C++ type to an AttrVal and reads it back. */
-template<typename T>
-struct AttrTraits {
-  static void Write(T value, AttrVal* to) { to->integer = static_cast<int64_t>(value); }
-  static T Read(const AttrVal& from) { return ToInteger<T>(from.integer); }
-};
-template<typename T>
-struct RealAttr {
-  static void Write(T value, AttrVal* to) { to->real = ToDouble(value); }
-  static T Read(const AttrVal& from) { return static_cast<T>(from.real); }
-};
-template<typename T>
-struct IntegerListAttr {
-  static void Write(const T& values, AttrVal* to) {
-    for (auto value : values) { to->integers.push_back(static_cast<int64_t>(value)); }
-  }
-  static T Read(const AttrVal& from) {
-    T values;
-    for (int64_t value : from.integers) { values.push_back(ToInteger<typename T::value_type>(value)); }
-    return values;
-  }
-};
-
-template<>
-struct AttrTraits<float> : RealAttr<float> {};
-template<>
-struct AttrTraits<double> : RealAttr<double> {};
-template<>
-struct AttrTraits<Shape> : IntegerListAttr<Shape> {};
-template<>
-struct AttrTraits<std::vector<int32_t>> : IntegerListAttr<std::vector<int32_t>> {};
-template<>
-struct AttrTraits<std::vector<int64_t>> : IntegerListAttr<std::vector<int64_t>> {};
-template<>
-struct AttrTraits<std::vector<DataType>> : IntegerListAttr<std::vector<DataType>> {};
-template<>
-struct AttrTraits<std::string> {
-  static void Write(const std::string& value, AttrVal* to) { to->text = value; }
-  static std::string Read(const AttrVal& from) { return from.text; }
-};
-template<>
-struct AttrTraits<std::vector<float>> {
-  static void Write(const std::vector<float>& values, AttrVal* to) {
-    for (float value : values) { to->reals.push_back(ToDouble(value)); }
-  }
-  static std::vector<float> Read(const AttrVal& from) { return {from.reals.begin(), from.reals.end()}; }
-};
-template<>
-struct AttrTraits<std::vector<std::string>> {
-  static void Write(const std::vector<std::string>& values, AttrVal* to) { to->texts = values; }
-  static std::vector<std::string> Read(const AttrVal& from) { return from.texts; }
-};
-template<>
-struct AttrTraits<std::vector<Shape>> {
-  static void Write(const std::vector<Shape>& values, AttrVal* to) {
-    for (const Shape& shape : values) { to->shapes.emplace_back(shape.begin(), shape.end()); }
-  }
-  static std::vector<Shape> Read(const AttrVal& from) {
-    std::vector<Shape> shapes;
-    for (const auto& dims : from.shapes) { shapes.emplace_back(dims.begin(), dims.end()); }
-    return shapes;
-  }
-};
-
-/* Calls `function` with a null pointer to the C++ type of an attribute type. */
-template<typename Function>
-auto WithTypeOf(AttrType type, const Function& function) {
-#define PK_CASE(number, T) \
-  case number: return function(static_cast<T*>(nullptr));
-  switch (type) { PK_ATTR_TYPES(PK_CASE) }
-#undef PK_CASE
-  throw pykernels::Failure("an attribute has no type");
+/* Appends the integers of a list, of an attribute or for one, and returns `to`. */
+template<typename From, typename To>
+To* AppendIntegers(const From& from, To* to) {
+  for (auto value : from) { to->push_back(ToInteger<typename To::value_type>(static_cast<int64_t>(value))); }
+  return to;
 }
 
 /* Returns the attribute whose value of the C++ type of `type` lies at `value`. */
 inline AttrVal MakeAttrVal(AttrType type, const void* value) {
-  AttrVal result(type);
-  WithTypeOf(type, [&](auto* typed) {
-    using T = std::remove_pointer_t<decltype(typed)>;
-    AttrTraits<T>::Write(*static_cast<const T*>(value), &result);
-  });
-  return result;
+  AttrVal made(type);
+  switch (type) {
+    case kAtInt32: made.integer = *static_cast<const int32_t*>(value); break;
+    case kAtInt64: made.integer = *static_cast<const int64_t*>(value); break;
+    case kAtBool: made.integer = *static_cast<const bool*>(value); break;
+    case kAtDataType: made.integer = *static_cast<const DataType*>(value); break;
+    case kAtFloat: made.real = ToDouble(*static_cast<const float*>(value)); break;
+    case kAtDouble: made.real = *static_cast<const double*>(value); break;
+    case kAtString: made.text = *static_cast<const std::string*>(value); break;
+    case kAtShape: AppendIntegers(*static_cast<const Shape*>(value), &made.integers); break;
+    case kAtListInt32: AppendIntegers(*static_cast<const std::vector<int32_t>*>(value), &made.integers); break;
+    case kAtListInt64: AppendIntegers(*static_cast<const std::vector<int64_t>*>(value), &made.integers); break;
+    case kAtListDataType: AppendIntegers(*static_cast<const std::vector<DataType>*>(value), &made.integers); break;
+    case kAtListString: made.texts = *static_cast<const std::vector<std::string>*>(value); break;
+    case kAtListFloat:
+      for (float each : *static_cast<const std::vector<float>*>(value)) { made.reals.push_back(ToDouble(each)); }
+      break;
+    case kAtListShape:
+      for (const Shape& shape : *static_cast<const std::vector<Shape>*>(value)) {
+        made.integers.push_back(static_cast<int64_t>(shape.size()));
+        AppendIntegers(shape, &made.integers);
+      }
+  }
+  return made;
 }
 
-/* Returns the value of an attribute as its C++ type. */
-inline std::shared_ptr<void> ReadAttrVal(const AttrVal& value) {
-  return WithTypeOf(value.type, [&](auto* typed) -> std::shared_ptr<void> {
-    using T = std::remove_pointer_t<decltype(typed)>;
-    // One type of shared pointer takes less time to compile than fourteen.
-    void* const made = new T(AttrTraits<T>::Read(value));
-    return {made, +[](void* last) { delete static_cast<T*>(last); }};
-  });
+/* The value of an attribute as its C++ type: one of the members, to which `value` points. */
+struct TypedAttr {
+  explicit TypedAttr(const AttrVal& from);
+  TypedAttr(const TypedAttr&) = delete;
+
+  const void* value;
+  int32_t int32;
+  int64_t int64;
+  bool boolean;
+  float float32;
+  double float64;
+  DataType data_type;
+  std::string text;
+  Shape shape;
+  std::vector<int32_t> list_int32;
+  std::vector<int64_t> list_int64;
+  std::vector<float> list_float;
+  std::vector<DataType> list_data_type;
+  std::vector<Shape> list_shape;
+  std::vector<std::string> list_text;
+};
+
+inline TypedAttr::TypedAttr(const AttrVal& from) {
+  switch (from.type) {
+    case kAtInt32: value = &(int32 = ToInteger<int32_t>(from.integer)); break;
+    case kAtInt64: value = &(int64 = from.integer); break;
+    case kAtBool: value = &(boolean = ToInteger<bool>(from.integer)); break;
+    case kAtDataType: value = &(data_type = ToInteger<DataType>(from.integer)); break;
+    case kAtFloat: value = &(float32 = static_cast<float>(from.real)); break;
+    case kAtDouble: value = &(float64 = from.real); break;
+    case kAtString: value = &(text = from.text); break;
+    case kAtShape: value = AppendIntegers(from.integers, &shape); break;
+    case kAtListInt32: value = AppendIntegers(from.integers, &list_int32); break;
+    case kAtListInt64: value = &(list_int64 = from.integers); break;
+    case kAtListDataType: value = AppendIntegers(from.integers, &list_data_type); break;
+    case kAtListString: value = &(list_text = from.texts); break;
+    case kAtListFloat:
+      for (double each : from.reals) { list_float.push_back(static_cast<float>(each)); }
+      value = &list_float;
+      break;
+    case kAtListShape:
+      for (size_t at = 0; at < from.integers.size(); at += 1 + list_shape.back().size()) {
+        Shape dims;
+        for (int64_t i = 1; i <= from.integers[at]; ++i) { dims.push_back(from.integers[at + static_cast<size_t>(i)]); }
+        list_shape.push_back(dims);
+      }
+      value = &list_shape;
+  }
 }
 
 /* Converts `value` to an attribute type, such as an int to int64 or a double to float. Returns false if the types do

@@ -29,26 +29,29 @@ int32_t Guarded(char* error, size_t size, const Function& function) {
 
 template<typename T>
 const T& NumberAmong(const std::list<T>& items, int32_t number, const char* what) {
-  if (number < 0 || static_cast<size_t>(number) >= items.size()) {
-    throw Failure("the definition has no " + std::string(what) + " number " + std::to_string(number));
+  int32_t left = number;
+  for (const T& item : items) {
+    if (left-- == 0) { return item; }
   }
-  return *std::next(items.begin(), number);
+  throw Failure(Joined({"the definition has no ", what, " number ", std::to_string(number)}));
 }
 
 /* Checks what was inferred for one output and copies it to `output`. */
 inline void WriteOutput(const OpRecord& op, const TensorDesc& inferred, ::oneflow::DataType otherwise,
                         pk_tensor* output) {
   const Where where = op.declaration.where;
-  const std::string what = "op " + op.declaration.name + " infers for " + inferred.label() + " ";
+  const std::string what = Joined({"op ", op.declaration.name, " infers for ", inferred.label(), " "});
   if (!inferred.has_shape()) {
-    throw Fault(where, "op " + op.declaration.name + " leaves the shape of " + inferred.label() + " unset");
+    throw Fault(where, Joined({"op ", op.declaration.name, " leaves the shape of ", inferred.label(), " unset"}));
   }
   const ::oneflow::Shape& shape = inferred.shape();
   if (shape.size() > PK_MAX_NDIM) {
-    throw Fault(where, what + std::to_string(shape.size()) + " axes; the maximum is " + std::to_string(PK_MAX_NDIM));
+    throw Fault(where, Joined({what, std::to_string(shape.size()), " axes; the maximum is ",
+                               std::to_string(PK_MAX_NDIM)}));
   }
   for (int64_t dim : shape) {
-    if (dim < 0) { throw Fault(where, what + "the shape " + shape.ToString() + ", which has a negative length"); }
+    if (dim >= 0) { continue; }
+    throw Fault(where, Joined({what, "the shape ", shape.ToString(), ", which has a negative length"}));
   }
   output->ndim = static_cast<int32_t>(shape.size());
   std::copy(shape.begin(), shape.end(), output->dims);
@@ -61,16 +64,17 @@ inline void RefuseComplex(Instance* instance) {
   for (const TensorKey& key : instance->inputs()) {
     const ::oneflow::DataType type = instance->FindTensor(key.first, key.second)->data_type();
     if (!::oneflow::IsComplexDataType(type)) { continue; }
-    throw Failure(key.first + " is " + ::oneflow::DataTypeName(type) + ", and the definition does not name complex "
-                  "dtypes. If the op and its gradient are right for complex numbers, give its arguments types, such as "
-                  "\"complex[...]\", or ask for IsComplexDataType in a function");
+    throw Failure(Joined({key.first, " is ", ::oneflow::DataTypeName(type),
+                          ", and the definition does not name complex dtypes. If the op and its gradient are right for "
+                          "complex numbers, give its arguments types, such as \"complex[...]\", or ask for "
+                          "IsComplexDataType in a function"}));
   }
 }
 
 inline void InferInstance(int32_t number, pk_instance* instance) {
   const OpRecord& op = NumberAmong(Registry::Get().ops(), number, "op");
   if ((op.flags & PK_OP_INFERS_SHAPE) == 0) {
-    throw Fault(op.declaration.where, "op " + op.declaration.name + " has no function that infers shapes");
+    throw Fault(op.declaration.where, Joined({"op ", op.declaration.name, " has no function that infers shapes"}));
   }
   Instance local(op.declaration, *instance);
   local.CheckCounts();
@@ -97,8 +101,8 @@ inline void InferInstance(int32_t number, pk_instance* instance) {
     }
     WriteOutput(op, inferred, first, output);
     if (output->dtype == ::oneflow::kInvalidDataType && has_data_types) {
-      throw Fault(op.declaration.where, "op " + op.declaration.name + " leaves the data type of "
-                  + inferred.label() + " unset, and has no input to take it from");
+      throw Fault(op.declaration.where, Joined({"op ", op.declaration.name, " leaves the data type of ",
+                                                inferred.label(), " unset, and has no input to take it from"}));
     }
   }
 }
@@ -107,14 +111,14 @@ inline void SendGradient(int32_t number, const pk_instance& forward, const pk_pl
   const OpGradRegistry& gradient = NumberAmong(Registry::Get().gradients(), number, "gradient");
   const OpRecord* op = Registry::Get().FindOp(gradient.name);
   if (op == nullptr) {
-    throw Fault(gradient.where, "the gradient is for op " + gradient.name + ", which this file does not register");
+    throw Fault(gradient.where, Joined({"the gradient is for op ", gradient.name,
+                                        ", which this file does not register"}));
   }
   Instance instance(op->declaration, forward);
   GradientPlan plan(instance);
-  const ::oneflow::user_op::UserOpConfWrapper conf(
-      std::shared_ptr<const OpUse>(std::shared_ptr<void>(), &instance.use()));
+  const UserOpConfWrapper conf(Borrowed(instance.use()));
   ::oneflow::user_op::UserOpWrapper wrapper(&instance, &plan, op->ConstantInputs(conf));
-  gradient.plan(&wrapper, &plan);
+  gradient.Plan(&wrapper, &plan);
   plan.Send(sink);
 }
 
@@ -194,7 +198,7 @@ inline pk_definition ExportRegistry() {
 inline const pk_definition* Export() {
   [[maybe_unused]] static const bool is_complete = (CompleteTypedOps(&Registry::Get()), true);
   std::string text;
-  for (const std::string& problem : Registry::Get().Problems()) { text += (text.empty() ? "" : "\n") + problem; }
+  for (const std::string& problem : Registry::Get().Problems()) { text += Joined({text.empty() ? "" : "\n", problem}); }
   if (!text.empty()) { throw Failure(text); }
   static const pk_definition definition = ExportRegistry();
   return &definition;

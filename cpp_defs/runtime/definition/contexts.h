@@ -7,7 +7,7 @@
 namespace pykernels {
 
 OpContext::OpContext(Instance* instance)
-    : UserOpConfWrapper(std::shared_ptr<const OpUse>(std::shared_ptr<void>(), &instance->use())),
+    : UserOpConfWrapper(Borrowed(instance->use())),
       instance_(instance),
       parallel_ctx_(instance->parallel_num()) {}
 
@@ -89,7 +89,8 @@ Error Differ(InferContext* ctx, const char* what, const TensorDesc& other, const
 
 const TensorDesc& FirstInput(InferContext* ctx) {
   if (ctx->inputs().empty()) {
-    throw pykernels::Fault(ctx->where(), "op " + ctx->op_type_name() + " has no input to take a shape or dtype from");
+    throw pykernels::Fault(ctx->where(), pykernels::Joined({"op ", ctx->op_type_name(),
+                                                            " has no input to take a shape or dtype from"}));
   }
   return ctx->InputTensorDesc(ctx->inputs()[0].first, ctx->inputs()[0].second);
 }
@@ -173,7 +174,8 @@ Builder& Builder::Add(const pykernels::TensorKey& tensor, char kind, int64_t axi
       return *this;
     }
   }
-  signature_.push_back({0, tensor, kind, axis});
+  const pykernels::SbpEntry added{0, tensor, kind, axis};
+  signature_.push_back(added);
   return *this;
 }
 template<typename Args>
@@ -201,8 +203,9 @@ void SbpContext::Check(const pykernels::SbpEntry& entry, Where at) const {
   const TensorDesc& tensor = Tensor(entry.tensor.first, entry.tensor.second, at);
   if (entry.kind != 'S' || !tensor.has_shape()) { return; }
   if (entry.axis < 0 || entry.axis >= tensor.shape().NumAxes()) {
-    throw pykernels::Fault(at, "an SBP signature of op " + op_type_name() + " splits " + tensor.label() + " along axis "
-                           + std::to_string(entry.axis) + ", but its shape is " + tensor.shape().ToString());
+    throw pykernels::Fault(at, pykernels::Joined({"an SBP signature of op ", op_type_name(), " splits ",
+                                                  tensor.label(), " along axis ", std::to_string(entry.axis),
+                                                  ", but its shape is ", tensor.shape().ToString()}));
   }
 }
 

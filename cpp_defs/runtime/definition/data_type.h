@@ -1,8 +1,6 @@
 /* Bodies of oneflow/core/common/data_type.h, and what tensor types ask of data types. */
 #pragma once
 
-#include <ostream>
-
 #include "tensor_type.h"
 
 namespace oneflow {
@@ -25,7 +23,6 @@ const DataTypeFacts& FactsOf(DataType type) {
 
 const char* DataTypeName(DataType type) { return FactsOf(type).name; }
 std::string DataType_Name(DataType type) { return DataTypeName(type); }
-std::ostream& operator<<(std::ostream& out, DataType type) { return out << DataTypeName(type); }
 
 bool IsBoolDataType(DataType type) { return type == kBool; }
 bool IsFloatingDataType(DataType type) {

@@ -1,6 +1,7 @@
 /* The declaration of an op: its arguments and attributes. */
 #pragma once
 
+#include <algorithm>
 #include <list>
 
 #include "attr_value.h"
@@ -24,7 +25,7 @@ struct ArgumentDecl {
   bool IsSingle() const { return IsFixed() && count == 1; }
   bool Takes(int32_t n) const { return n == count || (variadic && n > count) || (optional && n == 0); }
   /* The number of tensors, for messages. */
-  std::string Wanted() const { return std::to_string(count) + (variadic ? " or more" : ""); }
+  std::string Wanted() const { return Joined({std::to_string(count), variadic ? " or more" : ""}); }
 };
 
 struct AttributeDecl {
@@ -53,7 +54,7 @@ const T* FindNamed(const std::list<T>& items, const std::string& name) {
 template<typename T>
 std::string Names(const std::list<T>& items) {
   std::string names;
-  for (const T& item : items) { names += (names.empty() ? "" : ", ") + item.name; }
+  for (const T& item : items) { names += Joined({names.empty() ? "" : ", ", item.name}); }
   return names.empty() ? "none" : names;
 }
 

@@ -1,29 +1,28 @@
 /* Registers what a definition declares as text (declared.cpp). */
 #pragma once
 
-#include <sstream>
-
 #include "registry.h"
 
 namespace pykernels {
 namespace {
 
-/* The arguments of one line, in order. */
+/* The parts of a text between separators, in order. */
 class Reader {
  public:
-  Reader(const char* file, const std::string& line) : file_(file), fields_(line) {}
+  Reader(const std::string& text, char separator) : text_(text), separator_(separator) {}
 
+  bool HasMore() const { return at_ < text_.size(); }
   std::string Next() {
-    std::string field;
-    std::getline(fields_, field, '\t');
-    return field;
+    const size_t begin = std::min(at_, text_.size()), end = std::min(text_.find(separator_, begin), text_.size());
+    at_ = end + 1;
+    return text_.substr(begin, end - begin);
   }
-  int32_t Number() { return static_cast<int32_t>(std::stol(Next())); }
-  Where Place() { return {file_, Number()}; }
+  int32_t Number() { return static_cast<int32_t>(std::strtol(Next().c_str(), nullptr, 10)); }
 
  private:
-  const char* file_;
-  std::istringstream fields_;
+  const std::string& text_;
+  const char separator_;
+  size_t at_ = 0;
 };
 
 ::oneflow::user_op::AttrVal Value(int32_t type, const std::string& text) {
@@ -44,15 +43,14 @@ class Reader {
 bool Register(const volatile char* text) {
   std::string copy;
   for (; *text != '\0'; ++text) { copy += *text; }
-  std::istringstream lines(copy);
-  static std::string file;  // locations point into it
-  std::getline(lines, file);
-  std::string line;
+  Reader lines(copy, '\n');
+  static const std::string file = lines.Next();  // locations point into it
   OpRecord* op = nullptr;
-  while (std::getline(lines, line)) {
-    Reader reader(file.c_str(), line);
+  while (lines.HasMore()) {
+    const std::string call = lines.Next();
+    Reader reader(call, '\t');
     const std::string method = reader.Next();
-    const Where at = reader.Place();
+    const Where at{file.c_str(), reader.Number()};
     const std::string first = reader.Next();
     if (method == "REGISTER_USER_OP") {
       op = &Registry::Get().AddOp(first, at);
@@ -64,14 +62,16 @@ bool Register(const volatile char* text) {
     } else if (method == "Attr") {
       const int32_t type = reader.Number(), has_default = reader.Number();
       op->Add({first, has_default != 0 ? Value(type, reader.Next()) : Value(type, ""), has_default != 0});
-    } else if (method == "Require") {
-      op->requirements.push_back({first, at});
+    }
+    const Line line{first, at, method == "Split" ? reader.Next() : ""};
+    if (method == "Require") {
+      op->requirements.push_back(line);
     } else if (method == "Split") {
-      op->split.push_back({first, at, reader.Next()});
+      op->split.push_back(line);
     } else if (method == "Backward") {
-      op->backward.push_back({first, at});
+      op->backward.push_back(line);
     } else if (method == "Tangent") {
-      op->tangent.push_back({first, at});
+      op->tangent.push_back(line);
     } else if (method == "NoGrad") {
       op->flags |= PK_OP_NO_GRADIENT;
     } else if (method == "SupportCpuOnly") {

@@ -12,12 +12,12 @@ class DerivativeOp {
   DerivativeOp(const char* method, const OpRecord& of, const Line& line)
       : of_(of.declaration), method_(method), line_(line) {
     const size_t arrow = line.text.find("->");
-    if (arrow == std::string::npos) { throw Wrong("'" + line.text + "' lacks '->', as in \"x, dy -> dx\""); }
+    if (arrow == std::string::npos) { throw Wrong(Joined({"'", line.text, "' lacks '->', as in \"x, dy -> dx\""})); }
     wanted_ = Items(line.text.substr(0, arrow));
     computed_ = Items(line.text.substr(arrow + 2));
   }
 
-  Failure Wrong(const std::string& problem) const { return Failure(line_.at, method_ + (": " + problem)); }
+  Failure Wrong(const std::string& problem) const { return Failure(line_.at, Joined({method_, ": ", problem})); }
 
   /* Whether the other op is itself a backward op. */
   bool IsOfBackward() const { return EndsIn(of_.name, "_backward"); }
@@ -26,7 +26,7 @@ class DerivativeOp {
   std::string NameBefore(const std::string& ending) const {
     static const std::string kForward = "_forward";
     if (IsOfBackward()) { return of_.name + ending; }
-    if (!EndsIn(of_.name, kForward)) { throw Wrong("the name of op " + of_.name + " must end in _forward"); }
+    if (!EndsIn(of_.name, kForward)) { throw Wrong(Joined({"the name of op ", of_.name, " must end in _forward"})); }
     return of_.name.substr(0, of_.name.size() - kForward.size()) + ending;
   }
 

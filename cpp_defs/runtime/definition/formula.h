@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cctype>
-#include <cmath>
 #include <cstdlib>
-#include <functional>
 
 #include "pykernels/definition/message.h"
 
@@ -14,22 +12,22 @@ namespace pykernels {
  * * // %, unary -. Operands are numbers, names, `name.ndim`, `name[2]` and parentheses. True is 1 and false is 0. */
 class Formula {
  public:
-  /* Returns the value of an operand that is no number. */
-  using Lookup = std::function<double(const std::string& name)>;
+  /* The values of the operands that are no numbers. */
+  struct Operands {
+    virtual double Value(const std::string& name) const = 0;
 
-  /* Throws a Failure if `text` is not a formula, or what `lookup` throws. */
-  static double Evaluate(const std::string& text, const Lookup& lookup) { return Formula(text, lookup).Whole(); }
+   protected:
+    ~Operands() = default;
+  };
+
+  /* Throws a Failure if `text` is not a formula, or what `operands` throw. */
+  static double Evaluate(const std::string& text, const Operands& operands) { return Formula(text, &operands).Whole(); }
 
   /* The operands of `text` that are not numbers. */
   static std::vector<std::string> Names(const std::string& text) {
-    std::vector<std::string> names;
-    Formula formula(text, [&names](const std::string& name) {
-      names.push_back(name);
-      return 1.0;
-    });
-    formula.divides_ = false;
+    Formula formula(text, nullptr);
     formula.Whole();
-    return names;
+    return formula.names_;
   }
 
   static bool IsName(const std::string& text) {
@@ -39,16 +37,17 @@ class Formula {
   }
 
  private:
-  Formula(const std::string& text, const Lookup& lookup) : text_(text), lookup_(lookup) {}
+  /* Without operands, it only collects their names. */
+  Formula(const std::string& text, const Operands* operands) : text_(text), operands_(operands) {}
 
   static bool InName(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-  [[noreturn]] void Refuse(const std::string& why) const { throw Failure("'" + text_ + "' " + why); }
+  [[noreturn]] void Refuse(const std::string& why) const { throw Failure(Joined({"'", text_, "' ", why})); }
 
   double Whole() {
     const double value = Or();
     Spaces();
-    if (at_ < text_.size()) { Refuse("cannot be read from '" + text_.substr(at_) + "' on"); }
+    if (at_ < text_.size()) { Refuse(Joined({"cannot be read from '", text_.substr(at_), "' on"})); }
     return value;
   }
 
@@ -107,9 +106,9 @@ class Formula {
     }
   }
   double Divide(const std::string& sign, double left, double right) const {
-    if (!divides_) { return 1; }
+    if (operands_ == nullptr) { return 1; }
     if (right == 0) { Refuse("divides by 0"); }
-    const double quotient = std::floor(left / right);
+    const double quotient = __builtin_floor(left / right);  // without <cmath>, which takes long to compile
     return sign == "//" ? quotient : left - quotient * right;
   }
   double Unary() { return Sign({"-"}).empty() ? Operand() : -Unary(); }
@@ -125,11 +124,14 @@ class Formula {
     if (std::isdigit(static_cast<unsigned char>(*begin)) || *begin == '.') {
       char* end = nullptr;
       const double value = std::strtod(begin, &end);
-      if (end == begin) { Refuse("lacks a number or a name at '" + text_.substr(at_) + "'"); }
+      if (end == begin) { Refuse(Joined({"lacks a number or a name at '", text_.substr(at_), "'"})); }
       at_ += static_cast<size_t>(end - begin);
       return value;
     }
-    return lookup_(Name());
+    const std::string name = Name();
+    if (operands_ != nullptr) { return operands_->Value(name); }
+    names_.push_back(name);
+    return 1;
   }
 
   /* A name, with `.ndim` or an index in brackets. */
@@ -137,7 +139,7 @@ class Formula {
     const size_t begin = at_;
     while (at_ < text_.size() && InName(text_[at_])) { ++at_; }
     if (at_ == begin) {
-      Refuse(at_ < text_.size() ? "lacks a number or a name at '" + text_.substr(at_) + "'"
+      Refuse(at_ < text_.size() ? Joined({"lacks a number or a name at '", text_.substr(at_), "'"})
                                 : "lacks a number or a name at its end");
     }
     if (text_.compare(at_, 5, ".ndim") == 0) {
@@ -173,9 +175,9 @@ class Formula {
   }
 
   const std::string& text_;
-  const Lookup& lookup_;
+  const Operands* const operands_;
   size_t at_ = 0;
-  bool divides_ = true;
+  std::vector<std::string> names_;
 };
 
 }  // namespace pykernels

@@ -17,7 +17,7 @@ class GradientPlan {
 
   void Add(const OpUse& op) {
     for (const OpUse& other : ops_) {
-      if (other.name == op.name) { throw Fault(op.where, "two ops of the gradient are named " + op.name); }
+      if (other.name == op.name) { throw Fault(op.where, Joined({"two ops of the gradient are named ", op.name})); }
     }
     ops_.push_back(op);
   }
@@ -25,7 +25,7 @@ class GradientPlan {
   void Bind(const std::string& input, int32_t index, const std::string& blob, Where at) {
     for (const Binding& binding : bindings_) {
       if (binding.input == input && binding.index == index) {
-        throw Fault(at, "the gradient of input '" + input + "' is bound twice");
+        throw Fault(at, Joined({"the gradient of input '", input, "' is bound twice"}));
       }
     }
     bindings_.push_back({input, index, blob, at});
@@ -73,11 +73,11 @@ class GradientPlan {
       if (ready == waiting.end()) {
         const OpUse& op = waiting.front();
         const Missing missing = FindMissing(op);
-        throw Fault(op.where, "input '" + missing.input->name + "' of op " + op.type + " in the gradient is "
-                    + *missing.blob + ", which no op of the gradient computes before it");
+        throw Fault(op.where, Joined({"input '", missing.input->name, "' of op ", op.type, " in the gradient is ",
+                                      *missing.blob, ", which no op of the gradient computes before it"}));
       }
       for (const BoundArgument& output : ready->outputs) {
-        blobs_.insert(blobs_.end(), output.blobs.begin(), output.blobs.end());
+        for (const std::string& blob : output.blobs) { blobs_.push_back(blob); }
       }
       ops_.splice(ops_.end(), waiting, ready);
     }
@@ -107,7 +107,7 @@ class GradientPlan {
     for (BoundAttribute& attribute : op->attributes) { CheckAttribute(*op, &attribute, *declaration); }
     for (const AttributeDecl& declared : declaration->attributes) {
       if (!declared.has_default && FindNamed(op->attributes, declared.name) == nullptr) {
-        throw Fault(op->where, "the gradient gives op " + op->type + " no attribute '" + declared.name + "'");
+        throw Fault(op->where, Joined({"the gradient gives op ", op->type, " no attribute '", declared.name, "'"}));
       }
     }
   }
@@ -116,37 +116,37 @@ class GradientPlan {
                              const std::list<ArgumentDecl>& declared) {
     for (const BoundArgument& argument : bound) {
       if (FindNamed(declared, argument.name) == nullptr) {
-        throw Fault(op.where, "the gradient binds " + kind + " '" + argument.name + "' of op " + op.type
-                    + ", which has no such " + kind + "; it has: " + Names(declared));
+        throw Fault(op.where, Joined({"the gradient binds ", kind, " '", argument.name, "' of op ", op.type,
+                                      ", which has no such ", kind, "; it has: ", Names(declared)}));
       }
     }
     for (const ArgumentDecl& argument : declared) {
       const BoundArgument* found = FindNamed(bound, argument.name);
       const int32_t count = found == nullptr ? 0 : static_cast<int32_t>(found->blobs.size());
       if (argument.Takes(count)) { continue; }
-      throw Fault(op.where, "the gradient binds " + std::to_string(count) + " tensors to " + kind + " '"
-                  + argument.name + "' of op " + op.type + ", which takes " + argument.Wanted());
+      throw Fault(op.where, Joined({"the gradient binds ", std::to_string(count), " tensors to ", kind, " '",
+                                    argument.name, "' of op ", op.type, ", which takes ", argument.Wanted()}));
     }
   }
 
   static void CheckAttribute(const OpUse& op, BoundAttribute* attribute, const Declaration& declaration) {
     const AttributeDecl* declared = FindNamed(declaration.attributes, attribute->name);
     if (declared == nullptr) {
-      throw Fault(op.where, "the gradient sets attribute '" + attribute->name + "' of op " + op.type
-                  + ", which has no such attribute; it has: " + Names(declaration.attributes));
+      throw Fault(op.where, Joined({"the gradient sets attribute '", attribute->name, "' of op ", op.type,
+                                    ", which has no such attribute; it has: ", Names(declaration.attributes)}));
     }
     const std::string given = ::oneflow::AttrTypeName(attribute->value.type);
     if (!ConvertAttrVal(&attribute->value, declared->initial.type)) {
-      throw Fault(op.where, "the gradient sets attribute '" + attribute->name + "' of op " + op.type
-                  + " to a value of type " + given + ", but its type is "
-                  + ::oneflow::AttrTypeName(declared->initial.type));
+      throw Fault(op.where, Joined({"the gradient sets attribute '", attribute->name, "' of op ", op.type,
+                                    " to a value of type ", given, ", but its type is ",
+                                    ::oneflow::AttrTypeName(declared->initial.type)}));
     }
   }
 
   void Check(const Binding& binding) const {
     if (!Contains(blobs_, binding.blob)) {
-      throw Fault(binding.at, "the gradient of input '" + binding.input + "' of op " + forward_.use().type + " is "
-                  + binding.blob + ", which no op of the gradient computes");
+      throw Fault(binding.at, Joined({"the gradient of input '", binding.input, "' of op ", forward_.use().type,
+                                      " is ", binding.blob, ", which no op of the gradient computes"}));
     }
   }
 

@@ -50,11 +50,11 @@ class Instance {
     if (TensorDesc* tensor = FindTensor(argument, index)) { return *tensor; }
     const bool is_output = FindNamed(use_.outputs, argument) != nullptr;
     if (!is_output && FindNamed(use_.inputs, argument) == nullptr) {
-      throw Fault(at, "op " + use_.type + " has neither an input nor an output '" + argument + "'; inputs: "
-                  + Names(use_.inputs) + "; outputs: " + Names(use_.outputs));
+      throw Fault(at, Joined({"op ", use_.type, " has neither an input nor an output '", argument, "'; inputs: ",
+                              Names(use_.inputs), "; outputs: ", Names(use_.outputs)}));
     }
     use_.Blob(is_output ? "output" : "input", is_output ? use_.outputs : use_.inputs, argument, index, at);
-    throw Fault(at, "the shape of '" + argument + "' " + kNotKnownYet);
+    throw Fault(at, Joined({"the shape of '", argument, "' ", kNotKnownYet}));
   }
 
   /* Fails unless every argument has the declared number of tensors. */
@@ -78,7 +78,7 @@ class Instance {
     for (const ArgumentDecl& argument : declared) {
       BoundArgument one{argument.name, {}, !without_tensors || argument.IsFixed()};
       for (int32_t i = 0; without_tensors && argument.IsFixed() && i < argument.count; ++i) {
-        one.blobs.push_back(prefix + argument.name + "/" + std::to_string(i));
+        one.blobs.push_back(Joined({prefix, argument.name, "/", std::to_string(i)}));
       }
       bound->push_back(one);
     }
@@ -91,23 +91,25 @@ class Instance {
       const std::string argument = tensor.argument;
       auto* found = const_cast<BoundArgument*>(FindNamed(*bound, argument));
       if (found == nullptr) {
-        throw Failure("op " + use_.type + " has no " + kind + " '" + argument + "'; it has: " + Names(*bound));
+        throw Failure(Joined({"op ", use_.type, " has no ", kind, " '", argument, "'; it has: ", Names(*bound)}));
       }
       if (tensor.ndim > PK_MAX_NDIM) {
-        throw Failure(std::string(kind) + " '" + argument + "' of op " + use_.type + " has "
-                      + std::to_string(tensor.ndim) + " axes; the maximum is " + std::to_string(PK_MAX_NDIM));
+        throw Failure(Joined({kind, " '", argument, "' of op ", use_.type, " has ", std::to_string(tensor.ndim),
+                              " axes; the maximum is ", std::to_string(PK_MAX_NDIM)}));
       }
-      found->blobs.push_back(prefix + argument + "/" + std::to_string(tensor.index));
+      found->blobs.push_back(Joined({prefix, argument, "/", std::to_string(tensor.index)}));
       keys->emplace_back(argument, tensor.index);
       tensors_.emplace_back(keys->back(), Describe(kind, tensor));
     }
   }
 
   static TensorDesc Describe(const char* kind, const pk_tensor& tensor) {
-    std::string label = std::string(kind) + " '" + tensor.argument + "'";
-    if (tensor.index > 0) { label += " number " + std::to_string(tensor.index); }
+    const std::string number = tensor.index > 0 ? Joined({" number ", std::to_string(tensor.index)}) : "";
+    const std::string label = Joined({kind, " '", tensor.argument, "'", number});
     const int32_t ndim = tensor.ndim < 0 ? 0 : tensor.ndim;
-    TensorDesc result(label, ::oneflow::Shape(tensor.dims, tensor.dims + ndim),
+    ::oneflow::Shape shape;
+    for (int32_t i = 0; i < ndim; ++i) { shape.push_back(tensor.dims[i]); }
+    TensorDesc result(label, shape,
                       static_cast<::oneflow::DataType>(tensor.dtype), tensor.is_dynamic != 0);
     if (tensor.ndim < 0) { result.ForgetShape(); }
     return result;
@@ -118,23 +120,23 @@ class Instance {
     for (const ArgumentDecl& argument : declared) {
       const auto count = static_cast<int32_t>(FindNamed(bound, argument.name)->blobs.size());
       if (argument.Takes(count)) { continue; }
-      throw Failure(kind + " '" + argument.name + "' of op " + use_.type + " takes " + argument.Wanted()
-                    + " tensors, but has " + std::to_string(count));
+      throw Failure(Joined({kind, " '", argument.name, "' of op ", use_.type, " takes ", argument.Wanted(),
+                            " tensors, but has ", std::to_string(count)}));
     }
   }
 
   void ReadAttribute(const pk_attr& attr) {
     const AttributeDecl* declared = FindNamed(declaration_.attributes, attr.name);
     if (declared == nullptr) {
-      throw Failure("op " + use_.type + " has no attribute '" + attr.name
-                    + "'; it has: " + Names(declaration_.attributes));
+      throw Failure(Joined({"op ", use_.type, " has no attribute '", attr.name, "'; it has: ",
+                            Names(declaration_.attributes)}));
     }
     if (attr.type != declared->initial.type) {
-      throw Failure("attribute '" + declared->name + "' of op " + use_.type + " is of type "
-                    + ::oneflow::AttrTypeName(declared->initial.type) + ", but was given as "
-                    + ::oneflow::AttrTypeName(attr.type));
+      throw Failure(Joined({"attribute '", declared->name, "' of op ", use_.type, " is of type ",
+                            ::oneflow::AttrTypeName(declared->initial.type), ", but was given as ",
+                            ::oneflow::AttrTypeName(attr.type)}));
     }
-    use_.attributes.push_back({attr.name, AttrVal(attr)});
+    use_.Add(attr.name, AttrVal(attr));
   }
 
   const Declaration& declaration_;

@@ -9,7 +9,7 @@ namespace pykernels {
 using ::oneflow::Shape;
 
 /* The lengths of the axes that the types of an op name, in one use of the op. */
-class Lengths {
+class Lengths : public Formula::Operands {
  public:
   Lengths(const std::string& axis, Instance* instance) : axis_(axis), instance_(instance) {}
 
@@ -17,9 +17,9 @@ class Lengths {
   void Read(const TensorType& type, const std::string& name, const Shape& shape) {
     const size_t any = type.Any(), others = type.axes.size() - (type.HasAny() ? 1 : 0);
     if (type.HasAny() ? shape.size() < others : shape.size() != others) {
-      const std::string more = type.HasAny() ? " or more" : "";
-      throw Failure(name + " must have " + (others == 1 ? "1 axis" : std::to_string(others) + " axes") + more + " ("
-                    + type.shape + "), but its shape is " + shape.ToString());
+      throw Failure(Joined({name, " must have ", std::to_string(others), others == 1 ? " axis" : " axes",
+                            type.HasAny() ? " or more (" : " (", type.shape, "), but its shape is ",
+                            shape.ToString()}));
     }
     const size_t middle = shape.size() - others;
     for (size_t i = 0; i < type.axes.size(); ++i) {
@@ -35,11 +35,10 @@ class Lengths {
     Shape shape;
     for (const std::string& item : type.axes) {
       if (item == TensorType::kSame) {
-        const Shape same = Same(type);
-        shape.insert(shape.end(), same.begin(), same.end());
+        for (int64_t length : Same(type)) { shape.push_back(length); }
       } else if (item == TensorType::kBroadcast) {
         const Shape& part = broadcast != nullptr ? *broadcast : broadcast_;
-        shape.insert(shape.end(), part.begin(), part.end());
+        for (int64_t length : part) { shape.push_back(length); }
       } else {
         shape.push_back(Length(item));
       }
@@ -47,7 +46,7 @@ class Lengths {
     return shape;
   }
 
-  double Value(const std::string& name) const {
+  double Value(const std::string& name) const override {
     const size_t dot = name.find('.'), open = name.find('[');
     if (dot != std::string::npos) {
       return static_cast<double>(instance_->Tensor(name.substr(0, dot), 0, Where::Here()).shape().size());
@@ -61,11 +60,11 @@ class Lengths {
     }
     const size_t index = std::strtoul(name.c_str() + open + 1, nullptr, 10);
     if (index < value.integers.size()) { return static_cast<double>(value.integers[index]); }
-    throw Failure(attribute->name + " must have " + std::to_string(index + 1) + " numbers or more, but has "
-                  + std::to_string(value.integers.size()));
+    throw Failure(Joined({attribute->name, " must have ", std::to_string(index + 1), " numbers or more, but has ",
+                          std::to_string(value.integers.size())}));
   }
   double Evaluate(const std::string& formula) const {
-    return Formula::Evaluate(formula, [this](const std::string& name) { return Value(name); });
+    return Formula::Evaluate(formula, *this);
   }
 
   /* The axes that "..." stands for, without the axis that an attribute selects, and the common shape of "broadcast". */
@@ -107,10 +106,10 @@ class Lengths {
 
   int64_t Selected(const std::string& name, int64_t axes, const Shape& shape) const {
     const auto axis = static_cast<int64_t>(Value(axis_));
-    if (axes == 0) { throw Failure(name + " must have one axis or more, but has none"); }
+    if (axes == 0) { throw Failure(Joined({name, " must have one axis or more, but has none"})); }
     if (axis < -axes || axis >= axes) {
-      throw Failure(axis_ + " is " + std::to_string(axis) + ", but " + name + " has " + std::to_string(shape.size())
-                    + (shape.size() == 1 ? " axis" : " axes") + " (its shape is " + shape.ToString() + ")");
+      throw Failure(Joined({axis_, " is ", std::to_string(axis), ", but ", name, " has ", std::to_string(shape.size()),
+                            (shape.size() == 1 ? " axis" : " axes"), " (its shape is ", shape.ToString(), ")"}));
     }
     return axis < 0 ? axis + axes : axis;
   }
@@ -120,8 +119,8 @@ class Lengths {
     for (size_t i = 0; i < part.size(); ++i) {
       int64_t& length = broadcast_[broadcast_.size() - part.size() + i];
       if (part[i] != 1 && length != 1 && part[i] != length) {
-        throw Failure(name + " has the shape " + part.ToString() + ", which cannot be broadcast together with "
-                      + broadcast_.ToString());
+        throw Failure(Joined({name, " has the shape ", part.ToString(), ", which cannot be broadcast together with ",
+                              broadcast_.ToString()}));
       }
       if (length == 1) { length = part[i]; }
     }
@@ -136,7 +135,7 @@ class Lengths {
 
   int64_t Length(const std::string& formula) const {
     const auto length = static_cast<int64_t>(Evaluate(formula));
-    if (length < 0) { throw Failure("the length " + formula + " is " + std::to_string(length)); }
+    if (length < 0) { throw Failure(Joined({"the length ", formula, " is ", std::to_string(length)})); }
     return length;
   }
 

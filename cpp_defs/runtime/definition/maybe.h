@@ -8,15 +8,15 @@ namespace oneflow {
 MaybeBase::MaybeBase(const MaybeBase&) = default;
 MaybeBase& MaybeBase::operator=(const MaybeBase&) = default;
 MaybeBase::~MaybeBase() = default;
-MaybeBase::MaybeBase(const Error& error) : error_(std::make_shared<const Error>(error)) {}
+MaybeBase::MaybeBase(const Error& error) : error_(error.msg()) {}
 
-const Error& MaybeBase::error() const {
-  CHECK(error_ != nullptr) << "this Maybe holds a value, not an error";
-  return *error_;
+Error MaybeBase::error() const {
+  CHECK(!IsOk()) << "this Maybe holds a value, not an error";
+  return Error(pykernels::Message(pykernels::Failure(error_)));
 }
 
 void MaybeBase::ThrowIfError() const {
-  if (error_ != nullptr) { throw pykernels::Failure(error_->msg()); }
+  if (!IsOk()) { throw pykernels::Failure(error_); }
 }
 
 }  // namespace oneflow

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdio>
-#include <sstream>
 
 #include "pykernels/definition/check.h"
 
@@ -10,10 +9,16 @@ namespace pykernels {
 
 std::string Where::Text() const {
   const char* slash = std::strrchr(file, '/');
-  return std::string(slash ? slash + 1 : file) + ":" + std::to_string(line);
+  return Joined({slash ? slash + 1 : file, ":", std::to_string(line)});
 }
 
-Failure::Failure(Where where, const std::string& text) : std::runtime_error(where.Text() + ": " + text) {}
+std::string Joined(std::initializer_list<std::string_view> pieces) {
+  std::string text;
+  for (std::string_view piece : pieces) { text += piece; }
+  return text;
+}
+
+Failure::Failure(Where where, const std::string& text) : std::runtime_error(Joined({where.Text(), ": ", text})) {}
 
 void AppendInteger(std::string* to, int64_t value) { *to += std::to_string(value); }
 void AppendUnsigned(std::string* to, uint64_t value) { *to += std::to_string(value); }
@@ -28,12 +33,6 @@ void AppendAddress(std::string* to, const void* address) {
   std::snprintf(digits, sizeof(digits), "%p", address);
   *to += address != nullptr ? digits : "0";
 }
-void AppendPrinted(std::string* to, const void* value, void (*print)(std::ostream& out, const void* value)) {
-  std::ostringstream text;
-  text << std::boolalpha;
-  print(text, value);
-  *to += text.str();
-}
 
 Message::Message(Where where, const char* subject, bool instead)
     : where_(where.Text()), subject_(subject), instead_(instead) {}
@@ -41,18 +40,23 @@ Message::Message(const Failure& failure) : subject_(failure.what()), instead_(fa
 Message::Message(const Message&) = default;
 Message::~Message() = default;
 
+Message& Message::operator<<(const char* text) {
+  AppendText(&body_, text);
+  return *this;
+}
+
 std::string Message::Text() const {
   const size_t first = body_.find_first_not_of(' ');
   const std::string body = first == std::string::npos ? "" : body_.substr(first);
-  const std::string start = where_.empty() ? "" : where_ + ": ";
-  if (body.empty()) { return start + subject_; }
-  return start + (instead_ || subject_.empty() ? body : subject_ + ": " + body);
+  const bool has_subject = !subject_.empty() && (body.empty() || !instead_);
+  return Joined({where_, where_.empty() ? "" : ": ", has_subject ? subject_ : "",
+                 has_subject && !body.empty() ? ": " : "", body});
 }
 
 void Raise::operator&(const Message& message) const { throw Failure(message.Text()); }
 
 void RaiseNull(Where where, const char* text) {
-  throw Failure(where, std::string("check failed: ") + text + " is not null");
+  throw Failure(where, Joined({"check failed: ", text, " is not null"}));
 }
 
 }  // namespace pykernels

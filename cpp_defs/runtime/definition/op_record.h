@@ -25,6 +25,8 @@ struct SbpEntry {
   int64_t axis;
 };
 
+class TypedOp;
+
 struct OpRecord {
   Declaration declaration;
   uint32_t flags = 0;  // of pk_op_flags
@@ -39,6 +41,7 @@ struct OpRecord {
   GetSbpFn sbp_fn;
   CheckAttrFn check_attr_fn;
   InputArgModifyFn input_modify_fn;
+  const TypedOp* typed = nullptr;  // what the types of its arguments say, where no function does
 
   OpRecord(const std::string& op_type_name, Where at) {
     declaration.name = op_type_name;
@@ -51,8 +54,8 @@ struct OpRecord {
   void Add(std::list<ArgumentDecl>* arguments, const ArgumentDecl& argument) {
     CheckName(argument.name);
     if (argument.count < 1) {
-      Problem("argument '" + argument.name + "' stands for " + std::to_string(argument.count)
-              + " tensors; the minimum is 1 (OptionalInput may be left out)");
+      Problem(Joined({"argument '", argument.name, "' stands for ", std::to_string(argument.count),
+                      " tensors; the minimum is 1 (OptionalInput may be left out)"}));
     }
     arguments->push_back(argument);
   }
@@ -61,7 +64,7 @@ struct OpRecord {
     declaration.attributes.push_back(attribute);
   }
   void Problem(const std::string& text) {
-    problems.push_back(declaration.where.Text() + ": op " + declaration.name + ": " + text);
+    problems.push_back(Joined({declaration.where.Text(), ": op ", declaration.name, ": ", text}));
   }
 
   /* Whether an argument has a type, or something is said that only types give a meaning. */
@@ -74,32 +77,23 @@ struct OpRecord {
   }
 
   /* Infers the outputs of `instance`. Without `with_shapes`, infers only data types, if a separate function does so. */
-  void Infer(Instance* instance, bool with_shapes, bool with_data_types) const {
-    instance->UnsetOutputs();
-    InferContext context(instance, static_cast<bool>(data_type_fn));
-    if (check_attr_fn) { check_attr_fn(UserOpDefWrapper(declaration), context.user_op_conf()); }
-    if (with_shapes) { (logical_fn ? logical_fn : physical_fn)(&context); }
-    if (with_data_types && data_type_fn) { data_type_fn(&context); }
-  }
+  void Infer(Instance* instance, bool with_shapes, bool with_data_types) const;
 
-  void GetSbp(SbpContext* context) const {
-    if (sbp_fn) { sbp_fn(context); }
-  }
+  void GetSbp(SbpContext* context) const;
 
   /* Marks the inputs that the kernel changes, according to the SetInputArgModifyFn function. The function is called
    * with all inputs present and every attribute at its default. */
   void MarkMutableInputs() {
     if (!input_modify_fn) { return; }
-    const auto use = std::make_shared<OpUse>();
-    use->name = use->type = declaration.name;
-    use->where = declaration.where;
+    OpUse use{declaration.name, declaration.name, declaration.where, {}, {}, {}};
     for (const auto& argument : declaration.inputs) {
-      use->inputs.push_back({argument.name, std::vector<std::string>(argument.count, argument.name)});
+      std::vector<std::string>* blobs = OpUse::Blobs(&use.inputs, argument.name);
+      for (int32_t i = 0; i < argument.count; ++i) { blobs->push_back(argument.name); }
     }
     for (const auto& attribute : declaration.attributes) {
-      use->attributes.push_back({attribute.name, attribute.initial});
+      use.Add(attribute.name, attribute.initial);
     }
-    for (const auto& modifier : Modifiers(UserOpConfWrapper(use))) {
+    for (const auto& modifier : Modifiers(UserOpConfWrapper(Borrowed(use)))) {
       for (auto& argument : declaration.inputs) {
         if (argument.name == modifier.first.first) { argument.is_mutable |= modifier.second.is_mutable(); }
       }
@@ -130,7 +124,7 @@ struct OpRecord {
 
   void CheckName(const std::string& name) {
     if (name.empty()) { Problem("an argument or attribute has no name"); }
-    if (Contains(names, name)) { Problem("the name '" + name + "' is declared twice"); }
+    if (Contains(names, name)) { Problem(Joined({"the name '", name, "' is declared twice"})); }
     names.push_back(name);
   }
 };

@@ -12,6 +12,11 @@ using ::oneflow::user_op::AttrVal;
 /* Part of every message about a shape or a number of tensors that is used before it is known. Readers search for it. */
 inline const char* const kNotKnownYet = "is not known yet";
 
+struct OpUse;
+
+/* A pointer to a use that outlives it. */
+inline std::shared_ptr<const OpUse> Borrowed(const OpUse& use) { return {std::shared_ptr<void>(), &use}; }
+
 /* An argument and the blobs bound to it. */
 struct BoundArgument {
   std::string name;
@@ -22,7 +27,7 @@ struct BoundArgument {
 struct BoundAttribute {
   std::string name;
   AttrVal value;
-  mutable std::shared_ptr<void> typed = nullptr;  // the value as its C++ type, set on first read
+  mutable std::shared_ptr<const ::oneflow::user_op::TypedAttr> typed = nullptr;  // set on first read
 };
 
 struct OpUse {
@@ -46,15 +51,19 @@ struct OpUse {
                           const std::string& argument, int32_t index, Where at) const {
     const BoundArgument* found = FindNamed(arguments, argument);
     if (found == nullptr) {
-      throw Fault(at, "op " + type + " has no " + kind + " '" + argument + "'; it has: " + Names(arguments));
+      throw Fault(at, Joined({"op ", type, " has no ", kind, " '", argument, "'; it has: ", Names(arguments)}));
     }
     CheckKnown(*found, at);
     if (index < 0 || static_cast<size_t>(index) >= found->blobs.size()) {
-      throw Fault(at, std::string(kind) + " '" + argument + "' of op " + type + " has "
-                  + std::to_string(found->blobs.size()) + " tensors here; it has no number "
-                  + std::to_string(index));
+      throw Fault(at, Joined({kind, " '", argument, "' of op ", type, " has ", std::to_string(found->blobs.size()),
+                              " tensors here; it has no number ", std::to_string(index)}));
     }
     return found->blobs[static_cast<size_t>(index)];
+  }
+
+  /* The name of the blob that this op computes for an output. */
+  std::string OutputBlob(const std::string& output, int32_t index) const {
+    return Joined({name, "/", output, "_", std::to_string(index)});
   }
 
   bool HasAttribute(const std::string& attribute) const { return FindNamed(attributes, attribute) != nullptr; }
@@ -63,14 +72,20 @@ struct OpUse {
   const void* Attribute(const std::string& attribute, ::oneflow::AttrType as, Where at) const {
     const BoundAttribute* found = FindNamed(attributes, attribute);
     if (found == nullptr) {
-      throw Fault(at, "op " + type + " has no attribute '" + attribute + "'; it has: " + Names(attributes));
+      throw Fault(at, Joined({"op ", type, " has no attribute '", attribute, "'; it has: ", Names(attributes)}));
     }
     if (found->value.type != as) {
-      throw Fault(at, "attribute '" + attribute + "' of op " + type + " is of type "
-                  + ::oneflow::AttrTypeName(found->value.type) + ", but is read as " + ::oneflow::AttrTypeName(as));
+      throw Fault(at, Joined({"attribute '", attribute, "' of op ", type, " is of type ",
+                              ::oneflow::AttrTypeName(found->value.type), ", but is read as ",
+                              ::oneflow::AttrTypeName(as)}));
     }
-    if (found->typed == nullptr) { found->typed = ReadAttrVal(found->value); }
-    return found->typed.get();
+    if (found->typed == nullptr) { found->typed.reset(new ::oneflow::user_op::TypedAttr(found->value)); }
+    return found->typed->value;
+  }
+
+  void Add(const std::string& attribute, const AttrVal& value) {
+    const BoundAttribute added{attribute, value};
+    attributes.push_back(added);
   }
 
   /* The blobs of an argument, which is added if it is new. */
@@ -78,14 +93,16 @@ struct OpUse {
     for (BoundArgument& argument : *arguments) {
       if (argument.name == name) { return &argument.blobs; }
     }
-    arguments->push_back({name, {}});
+    const BoundArgument added{name, {}};
+    arguments->push_back(added);
     return &arguments->back().blobs;
   }
 
  private:
   void CheckKnown(const BoundArgument& argument, Where at) const {
     if (!argument.known) {
-      throw Failure(at, "how many tensors '" + argument.name + "' of op " + type + " stands for " + kNotKnownYet);
+      throw Failure(at, Joined({"how many tensors '", argument.name, "' of op ", type, " stands for ",
+                                kNotKnownYet}));
     }
   }
 };

@@ -35,13 +35,14 @@ class Registry {
     std::vector<std::string> problems;
     for (const OpRecord& op : ops_) {
       const Declaration& declaration = op.declaration;
-      if (declaration.name.empty()) { problems.push_back(declaration.where.Text() + ": an op has no name"); }
-      problems.insert(problems.end(), op.problems.begin(), op.problems.end());
-      CheckFirst("op " + declaration.name, declaration.where, FindOp(declaration.name)->declaration.where, &problems);
+      if (declaration.name.empty()) { problems.push_back(Joined({declaration.where.Text(), ": an op has no name"})); }
+      for (const std::string& problem : op.problems) { problems.push_back(problem); }
+      const Where first = FindOp(declaration.name)->declaration.where;
+      CheckFirst(Joined({"op ", declaration.name}), declaration.where, first, &problems);
     }
     for (const OpGradRegistry& gradient : gradients_) {
-      const std::string what = "the gradient of op " + gradient.name;
-      if (!gradient.plan) { problems.push_back(gradient.where.Text() + ": " + what + " has no function"); }
+      const std::string what = Joined({"the gradient of op ", gradient.name});
+      if (!gradient.HasPlan()) { problems.push_back(Joined({gradient.where.Text(), ": ", what, " has no function"})); }
       CheckFirst(what, gradient.where, FindNamed(gradients_, gradient.name)->where, &problems);
     }
     return problems;
@@ -50,7 +51,8 @@ class Registry {
  private:
   static void CheckFirst(const std::string& what, Where where, Where first, std::vector<std::string>* problems) {
     if (where.line != first.line || std::strcmp(where.file, first.file) != 0) {
-      problems->push_back(where.Text() + ": " + what + " is registered twice; the first time is at " + first.Text());
+      problems->push_back(Joined({where.Text(), ": ", what, " is registered twice; the first time is at ",
+                                  first.Text()}));
     }
   }
 

@@ -1,16 +1,16 @@
 /* Bodies of oneflow/core/common/shape.h. */
 #pragma once
 
-#include <ostream>
-
 #include "oneflow/core/common/shape.h"
 
 namespace oneflow {
 
 std::string DimVector::ToString() const {
   std::string text = "(";
-  for (size_t i = 0; i < size(); ++i) { text += (i ? ", " : "") + std::to_string(Base::operator[](i)); }
-  return text + (size() == 1 ? ",)" : ")");
+  for (size_t i = 0; i < size(); ++i) {
+    text += pykernels::Joined({i ? ", " : "", std::to_string(Base::operator[](i))});
+  }
+  return text += size() == 1 ? ",)" : ")";
 }
 
 size_t DimVector::Checked(size_t index) const {
@@ -22,10 +22,9 @@ size_t DimVector::Checked(size_t index, pykernels::Where where) const {
   throw pykernels::Failure(where, OutOfRange(index));
 }
 std::string DimVector::OutOfRange(size_t index) const {
-  return "axis " + std::to_string(static_cast<int64_t>(index)) + " is out of range for the shape " + ToString();
+  return pykernels::Joined({"axis ", std::to_string(static_cast<int64_t>(index)), " is out of range for the shape ",
+                            ToString()});
 }
-
-std::ostream& operator<<(std::ostream& out, const DimVector& dims) { return out << dims.ToString(); }
 
 Shape::Shape(std::initializer_list<int64_t> dims) : DimVector(dims) {}
 Shape::Shape(const DimVector& dims) : DimVector(dims) {}
@@ -66,7 +65,9 @@ Shape Shape::Ones(int64_t num_axes) { return Shape(DimVector(static_cast<size_t>
 Shape Shape::RemoveOnes(const AxisVector& axes, pykernels::Where where) const {
   Shape result;
   for (int64_t axis = 0; axis < NumAxes(where); ++axis) {
-    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) { result.push_back(At(axis, where)); }
+    bool is_removed = false;
+    for (int64_t each : axes) { is_removed = is_removed || each == axis; }
+    if (!is_removed) { result.push_back(At(axis, where)); }
   }
   return result;
 }
@@ -87,8 +88,8 @@ void Shape::CheckKnown(pykernels::Where where) const {
 int64_t ShiftNegativeAxis(int64_t axis, int64_t num_axes, pykernels::Where where) {
   const int64_t shifted = axis < 0 ? axis + num_axes : axis;
   if (shifted < 0 || shifted >= num_axes) {
-    throw pykernels::Failure(where, "axis " + std::to_string(axis) + " is out of range for "
-                             + std::to_string(num_axes) + " axes");
+    throw pykernels::Failure(where, pykernels::Joined({"axis ", std::to_string(axis), " is out of range for ",
+                                                       std::to_string(num_axes), " axes"}));
   }
   return shifted;
 }
@@ -101,7 +102,7 @@ Shape CreateReducedShape(const Shape& shape, const AxisVector& axes) {
 Shape CreateLeftExtendedShape(const Shape& shape, int num_axes) {
   CHECK_GE(num_axes, shape.NumAxes());
   Shape result = Shape::Ones(num_axes - shape.NumAxes());
-  result.insert(result.end(), shape.begin(), shape.end());
+  for (int64_t dim : shape) { result.push_back(dim); }
   return result;
 }
 

@@ -25,8 +25,8 @@ bool TensorDesc::operator==(const TensorDesc& other) const {
 
 const Shape& TensorDesc::shape(pykernels::Where where) const {
   if (shape_.is_initialized()) { return shape_; }
-  const std::string why = forgotten_ ? pykernels::kNotKnownYet : "is read before it is set";
-  throw pykernels::Failure(where, "the shape of " + label_ + " " + why);
+  const char* why = forgotten_ ? pykernels::kNotKnownYet : "is read before it is set";
+  throw pykernels::Failure(where, pykernels::Joined({"the shape of ", label_, " ", why}));
 }
 
 const Stride& TensorDesc::stride(pykernels::Where where) const {

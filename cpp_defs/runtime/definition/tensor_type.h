@@ -54,14 +54,14 @@ struct TensorType {
   explicit TensorType(const std::string& text) {
     const size_t open = text.find('[');
     if (open == std::string::npos || text.back() != ']') {
-      throw Failure("'" + text + "' is not a tensor type, such as floating[rows, columns]");
+      throw Failure(Joined({"'", text, "' is not a tensor type, such as floating[rows, columns]"}));
     }
     dtype = Trimmed(text.substr(0, open));
     shape = Trimmed(text.substr(open + 1, text.size() - open - 2));
     if (FindDataTypeClass(dtype) == nullptr && DataTypeNamed(dtype) == ::oneflow::kInvalidDataType) {
-      throw Failure("'" + dtype + "' in '" + text
-                    + "' is not a dtype: write floating, complex, inexact, integer, number, any, or a name such as "
-                      "float32");
+      throw Failure(Joined({"'", dtype, "' in '", text,
+                            "' is not a dtype: write floating, complex, inexact, integer, number, any, or a name "
+                            "such as float32"}));
     }
     if (!shape.empty()) { Split(text); }
   }
@@ -99,7 +99,7 @@ struct TensorType {
   void AddAxis(const std::string& item, const std::string& text) {
     const bool is_same = item.compare(0, 3, kSame) == 0;
     if ((is_same || item == kBroadcast) && HasAny()) {
-      throw Failure("'" + text + "' says twice 'any number of axes'");
+      throw Failure(Joined({"'", text, "' says twice 'any number of axes'"}));
     }
     if (!is_same) {
       if (item != kBroadcast) { Formula::Names(item); }
@@ -112,12 +112,15 @@ struct TensorType {
     const bool keeps = rest.compare(0, 5, "with ") == 0;
     const size_t equals = keeps ? rest.find('=') : rest.size();
     if ((!keeps && rest.compare(0, 8, "without ") != 0) || equals == std::string::npos) {
-      throw Failure("'" + item + "' in '" + text + "' is neither '... with axis = length' nor '... without axis'");
+      throw Failure(Joined({"'", item, "' in '", text,
+                            "' is neither '... with axis = length' nor '... without axis'"}));
     }
     const size_t begin = keeps ? 5 : 8;
     axis = Trimmed(rest.substr(begin, equals - begin));
     length = keeps ? Trimmed(rest.substr(equals + 1)) : "";
-    if (!Formula::IsName(axis)) { throw Failure("'" + axis + "' in '" + text + "' is not the name of an attribute"); }
+    if (!Formula::IsName(axis)) {
+      throw Failure(Joined({"'", axis, "' in '", text, "' is not the name of an attribute"}));
+    }
     if (keeps) { Formula::Names(length); }
   }
 };

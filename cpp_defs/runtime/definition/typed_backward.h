@@ -17,20 +17,47 @@ class TypedBackward : DerivativeOp {
     for (const std::string& name : computed_) { AddOutput(&op, name); }
     Complete(&op, *forward);
     // Further lines are those of the backward op.
-    ForRest(forward->backward, [&op](const Line& line) { op.backward.push_back(line); });
-    ForRest(forward->tangent, [&op](const Line& line) { op.tangent.push_back(line); });
-    OpGradRegistry& gradient = registry->AddGradient(of_.name, line_.at);
-    gradient.plan = [plan = *this](::oneflow::user_op::UserOpWrapper* op, GradientPlan* to) { plan.Send(op, to); };
+    AddRest(forward->backward, &op.backward);
+    AddRest(forward->tangent, &op.tangent);
+    registry->AddGradient(of_.name, line_.at).typed = this;
+  }
+  TypedBackward(const TypedBackward&) = delete;
+
+  /* Plans the backward pass of one use of the forward op. */
+  void Send(::oneflow::user_op::UserOpWrapper* forward, GradientPlan* plan) const {
+    OpUse use{Joined({forward->op_name(), "_grad"}), type_, line_.at, {}, {}, {}};
+    for (const Bound& input : inputs_) {
+      std::vector<std::string>* blobs = OpUse::Blobs(&use.inputs, input.name);
+      const bool is_input = input.kind == 'I';
+      const int32_t n = is_input ? forward->input_size(input.source) : forward->output_size(input.source);
+      for (int32_t i = 0; i < n; ++i) {
+        blobs->push_back(is_input            ? forward->input(input.source, i)
+                         : input.kind == 'O' ? forward->output(input.source, i)
+                                             : forward->output_grad(input.source, i));
+      }
+    }
+    for (const Bound& output : outputs_) {
+      std::vector<std::string>* blobs = OpUse::Blobs(&use.outputs, output.name);
+      const int32_t n = forward->input_size(output.source);
+      for (int32_t i = 0; i < n; ++i) { blobs->push_back(use.OutputBlob(output.name, i)); }
+    }
+    for (const BoundAttribute& attribute : forward->user_op_conf().use()->attributes) {
+      use.Add(attribute.name, attribute.value);
+    }
+    plan->Add(use);
+    for (const Bound& output : outputs_) {
+      for (int32_t i = 0; i < forward->input_size(output.source); ++i) {
+        if (!forward->NeedGenGradTensor4OpInput(output.source, i)) { continue; }
+        forward->BindGradTensorWithOpInput(use.OutputBlob(output.name, i), output.source, i);
+      }
+    }
   }
 
  private:
-  using UserOpWrapper = ::oneflow::user_op::UserOpWrapper;
-
-  template<typename Function>
-  static void ForRest(const std::list<Line>& lines, const Function& function) {
+  static void AddRest(const std::list<Line>& lines, std::list<Line>* to) {
     bool is_first = true;
     for (const Line& line : lines) {
-      if (!is_first) { function(line); }
+      if (!is_first) { to->push_back(line); }
       is_first = false;
     }
   }
@@ -41,9 +68,9 @@ class TypedBackward : DerivativeOp {
     const ArgumentDecl* gradient = FindBehind(prefix_, of_.outputs, name);
     const ArgumentDecl* source = input != nullptr ? input : output != nullptr ? output : gradient;
     if (source == nullptr) {
-      throw Wrong("'" + name + "' is no input or output of op " + of_.name
-                    + ", and not the gradient of an output; inputs: " + Names(of_.inputs) + "; outputs: "
-                    + Names(of_.outputs));
+      throw Wrong(Joined({"'", name, "' is no input or output of op ", of_.name,
+                          ", and not the gradient of an output; inputs: ", Names(of_.inputs), "; outputs: ",
+                          Names(of_.outputs)}));
     }
     inputs_.push_back({name, source->name, input != nullptr ? 'I' : output != nullptr ? 'O' : 'D'});
     op->Add(&op->declaration.inputs, Renamed(*source, name));
@@ -52,43 +79,13 @@ class TypedBackward : DerivativeOp {
   void AddOutput(OpRecord* op, const std::string& name) {
     const ArgumentDecl* input = FindBehind(prefix_, of_.inputs, name);
     if (input == nullptr) {
-      throw Wrong("'" + name + "' is not the gradient of an input of op " + of_.name
-                    + ", which has: " + Names(of_.inputs));
+      throw Wrong(Joined({"'", name, "' is not the gradient of an input of op ", of_.name, ", which has: ",
+                          Names(of_.inputs)}));
     }
     ArgumentDecl output = Renamed(*input, name);
     output.like = input->name;
     outputs_.push_back({name, input->name, 'I'});
     op->Add(&op->declaration.outputs, output);
-  }
-
-  void Send(UserOpWrapper* forward, GradientPlan* plan) const {
-    OpUse use{forward->op_name() + "_grad", type_, line_.at, {}, {}, {}};
-    for (const Bound& input : inputs_) {
-      use.inputs.push_back({input.name, {}});
-      const bool is_input = input.kind == 'I';
-      const int32_t n = is_input ? forward->input_size(input.source) : forward->output_size(input.source);
-      for (int32_t i = 0; i < n; ++i) {
-        use.inputs.back().blobs.push_back(is_input             ? forward->input(input.source, i)
-                                          : input.kind == 'O' ? forward->output(input.source, i)
-                                                              : forward->output_grad(input.source, i));
-      }
-    }
-    for (const Bound& output : outputs_) {
-      use.outputs.push_back({output.name, {}});
-      for (int32_t i = 0; i < forward->input_size(output.source); ++i) {
-        use.outputs.back().blobs.push_back(use.name + "/" + output.name + "_" + std::to_string(i));
-      }
-    }
-    for (const BoundAttribute& attribute : forward->user_op_conf().use()->attributes) {
-      use.attributes.push_back({attribute.name, attribute.value});
-    }
-    plan->Add(use);
-    for (const Bound& output : outputs_) {
-      for (int32_t i = 0; i < forward->input_size(output.source); ++i) {
-        if (!forward->NeedGenGradTensor4OpInput(output.source, i)) { continue; }
-        forward->BindGradTensorWithOpInput(use.name + "/" + output.name + "_" + std::to_string(i), output.source, i);
-      }
-    }
   }
 
   /* An argument of the backward op, and the forward argument that it is ('I', 'O') or whose gradient it is ('D'). */
@@ -100,7 +97,7 @@ class TypedBackward : DerivativeOp {
 
   std::string type_;
   char prefix_;
-  std::vector<Bound> inputs_, outputs_;
+  std::list<Bound> inputs_, outputs_;
 };
 
 }  // namespace pykernels

@@ -16,7 +16,7 @@ inline const TypedArgument& ArgumentNamed(const std::list<TypedArgument>& argume
   for (const TypedArgument& argument : arguments) {
     if (argument.declared->name == name) { return argument; }
   }
-  throw Failure("no argument '" + name + "'");
+  throw Failure(Joined({"no argument '", name, "'"}));
 }
 
 inline bool IsNumber(const AttrVal& value) {
@@ -32,7 +32,7 @@ inline bool IsListOfIntegers(const AttrVal& value) {
 
 /* The name of a tensor, for messages. */
 inline std::string NameOf(const TensorKey& key) {
-  return key.second == 0 ? key.first : key.first + "[" + std::to_string(key.second) + "]";
+  return key.second == 0 ? key.first : Joined({key.first, "[", std::to_string(key.second), "]"});
 }
 
 /* What the tensor types of an op's arguments say. */
@@ -64,7 +64,7 @@ class TypedOp {
   }
 
   void InferDataTypes(Instance* instance) const {
-    std::list<std::pair<std::string, TensorKey>> first;  // the first input of each word
+    std::vector<TensorKey> first;  // the first input of each word
     for (const TensorKey& key : instance->inputs()) {
       const TypedArgument& argument = ArgumentNamed(inputs_, key.first);
       CheckDataType(argument, key, instance, &first);
@@ -73,18 +73,20 @@ class TypedOp {
       const TypedArgument& argument = ArgumentNamed(outputs_, key.first);
       const std::string& word = argument.type.dtype;
       ::oneflow::DataType type = DataTypeNamed(word);
-      for (const auto& each : first) {
-        const ::oneflow::DataType given = instance->FindTensor(each.second.first, each.second.second)->data_type();
-        if (each.first == word) {
+      for (const TensorKey& each : first) {
+        const ::oneflow::DataType given = instance->FindTensor(each.first, each.second)->data_type();
+        const std::string& other = ArgumentNamed(inputs_, each.first).type.dtype;
+        if (other == word) {
           type = given;
           break;
         }
-        if (!HasPrecision(word) || !HasPrecision(each.first)) { continue; }
+        if (!HasPrecision(word) || !HasPrecision(other)) { continue; }
         type = ::oneflow::RealDataType(given);
         if (word == "complex") { type = ::oneflow::ComplexDataType(type); }
         if (type == ::oneflow::kInvalidDataType) {
-          throw Failure(argument.declared->at, "'" + key.first + "' is complex, but there are no complex numbers with "
-                        "the precision of " + NameOf(each.second) + ", " + ::oneflow::DataTypeName(given));
+          throw Failure(argument.declared->at,
+                        Joined({"'", key.first, "' is complex, but there are no complex numbers with the precision of ",
+                                NameOf(each), ", ", ::oneflow::DataTypeName(given)}));
         }
       }
       instance->FindTensor(key.first, key.second)->set_data_type(type);
@@ -96,20 +98,10 @@ class TypedOp {
     const Lengths lengths = ReadLengths(instance);
     for (const Line& line : op_.split) {
       if (!line.condition.empty() && lengths.Evaluate(line.condition) == 0) { continue; }
-      if (line.text == TensorType::kSame) {
-        for (size_t i = 0; i < lengths.same().size(); ++i) {
-          Distribute(ctx, lengths, [&](const TensorType& type, const Shape&) { return AxisOfSame(type, lengths, i); });
-        }
-      } else if (line.text == TensorType::kBroadcast) {
-        for (size_t i = 0; i < lengths.broadcast().size(); ++i) {
-          Distribute(ctx, lengths, [&](const TensorType& type, const Shape& shape) {
-            return AxisOfBroadcast(type, shape, lengths.broadcast(), i);
-          });
-        }
-      } else {
-        Distribute(ctx, lengths,
-                   [&](const TensorType& type, const Shape& shape) { return AxisNamed(type, shape, line.text); });
-      }
+      const size_t axes = line.text == TensorType::kSame        ? lengths.same().size()
+                          : line.text == TensorType::kBroadcast ? lengths.broadcast().size()
+                                                                : 1;
+      for (size_t i = 0; i < axes; ++i) { Distribute(ctx, lengths, line.text, i); }
     }
   }
 
@@ -126,8 +118,9 @@ class TypedOp {
     for (const ArgumentDecl& argument : declared) {
       At(argument.at, [&] {
         if (argument.type.empty()) {
-          throw Failure("'" + argument.name + "' has no type, unlike other arguments: write it after the name, as in \""
-                        + argument.name + "\", \"floating[...]\"");
+          throw Failure(Joined({"'", argument.name,
+                                "' has no type, unlike other arguments: write it after the name, as in \"",
+                                argument.name, "\", \"floating[...]\""}));
         }
         arguments->push_back({&argument, TensorType(argument.type)});
       });
@@ -145,10 +138,11 @@ class TypedOp {
       if (type.axis.empty()) { return; }
       const AttributeDecl* attribute = FindNamed(op_.declaration.attributes, type.axis);
       if (attribute == nullptr || !IsInteger(attribute->initial)) {
-        throw Failure("'" + type.axis + "' in '" + argument.declared->type + "' must be an attribute of integer type");
+        throw Failure(Joined({"'", type.axis, "' in '", argument.declared->type,
+                              "' must be an attribute of integer type"}));
       }
       if (!axis_.empty() && axis_ != type.axis) {
-        throw Failure("two attributes select an axis of '...': " + axis_ + " and " + type.axis);
+        throw Failure(Joined({"two attributes select an axis of '...': ", axis_, " and ", type.axis}));
       }
       axis_ = type.axis;
       if (!type.length.empty()) { CheckFormula(type.length); }
@@ -163,11 +157,11 @@ class TypedOp {
       for (const char* item : {TensorType::kSame, TensorType::kBroadcast}) {
         bool is_given = !type.Has(item);
         for (const TypedArgument& input : inputs_) { is_given = is_given || input.type.Has(item); }
-        if (!is_given) { throw Failure("'" + output.declared->name + "': no input has '" + item + "'"); }
+        if (!is_given) { throw Failure(Joined({"'", output.declared->name, "': no input has '", item, "'"})); }
       }
       if (type.Has(TensorType::kBroadcast) && !output.declared->like.empty()) {
-        throw Failure("the gradient of '" + output.declared->like + "' has its shape, so it depends on it: add "
-                      + output.declared->like + " before '->'");
+        throw Failure(Joined({"the gradient of '", output.declared->like, "' has its shape, so it depends on it: add ",
+                              output.declared->like, " before '->'"}));
       }
       bool is_known = FindDataTypeClass(type.dtype) == nullptr;
       for (const TypedArgument& input : inputs_) {
@@ -175,7 +169,8 @@ class TypedOp {
                    || (type.dtype != "inexact" && HasPrecision(type.dtype) && HasPrecision(input.type.dtype));
       }
       if (!is_known) {
-        throw Failure("'" + output.declared->name + "' is " + type.dtype + ", which no input is: name its dtype");
+        throw Failure(Joined({"'", output.declared->name, "' is ", type.dtype,
+                              ", which no input is: name its dtype"}));
       }
     });
   }
@@ -191,7 +186,7 @@ class TypedOp {
           && (open != std::string::npos ? IsListOfIntegers(attribute->initial) : IsNumber(attribute->initial))) {
         continue;
       }
-      throw Failure("'" + name + "' in '" + formula + "' is neither an axis of an input nor an attribute");
+      throw Failure(Joined({"'", name, "' in '", formula, "' is neither an axis of an input nor an attribute"}));
     }
   }
 
@@ -203,7 +198,7 @@ class TypedOp {
   }
 
   void CheckSplit(const Line& line) const {
-    if (!IsLength(line.text)) { throw Failure("Split: no input has the axis '" + line.text + "'"); }
+    if (!IsLength(line.text)) { throw Failure(Joined({"Split: no input has the axis '", line.text, "'"})); }
     if (!line.condition.empty()) { CheckFormula(line.condition); }
   }
 
@@ -227,10 +222,10 @@ class TypedOp {
       for (const std::string& name : Formula::Names(line.text)) {
         if (Contains(named, name)) { continue; }
         named.push_back(name);
-        values += (values.empty() ? "" : " and ") + name + " is ";
+        values += Joined({values.empty() ? "" : " and ", name, " is "});
         AppendReal(&values, lengths.Value(name));
       }
-      throw Failure("the op requires " + line.text + ", but " + values);
+      throw Failure(Joined({"the op requires ", line.text, ", but ", values}));
     });
   }
 
@@ -244,12 +239,12 @@ class TypedOp {
       for (const TensorKey& other : instance->inputs()) {
         if (other == key) { break; }
         if (ArgumentNamed(inputs_, other.first).type.shape == input.type.shape) {
-          throw Failure(NameOf(key) + " must have the shape of " + NameOf(other) + ", " + wanted.ToString()
-                        + ", but has " + shape.ToString());
+          throw Failure(Joined({NameOf(key), " must have the shape of ", NameOf(other), ", ", wanted.ToString(),
+                                ", but has ", shape.ToString()}));
         }
       }
-      throw Failure(NameOf(key) + " must have the shape (" + input.type.shape + "), here " + wanted.ToString()
-                    + ", but has " + shape.ToString());
+      throw Failure(Joined({NameOf(key), " must have the shape (", input.type.shape, "), here ", wanted.ToString(),
+                            ", but has ", shape.ToString()}));
     });
   }
 
@@ -269,49 +264,50 @@ class TypedOp {
     return nullptr;
   }
 
-  static void CheckDataType(const TypedArgument& argument, const TensorKey& key, Instance* instance,
-                            std::list<std::pair<std::string, TensorKey>>* first) {
+  void CheckDataType(const TypedArgument& argument, const TensorKey& key, Instance* instance,
+                     std::vector<TensorKey>* first) const {
     At(argument.declared->at, [&] {
       const std::string& word = argument.type.dtype;
       const ::oneflow::DataType type = instance->FindTensor(key.first, key.second)->data_type();
       const DataTypeClass* several = FindDataTypeClass(word);
       const bool fits = several != nullptr ? several->includes(type) : type == DataTypeNamed(word);
       if (!fits) {
-        throw Failure(NameOf(key) + " must be " + (several != nullptr ? several->wanted : word) + ", but is "
-                      + ::oneflow::DataTypeName(type));
+        throw Failure(Joined({NameOf(key), " must be ", (several != nullptr ? several->wanted : word), ", but is ",
+                              ::oneflow::DataTypeName(type)}));
       }
-      for (const auto& each : *first) {
-        const ::oneflow::DataType wanted =
-            instance->FindTensor(each.second.first, each.second.second)->data_type();
-        const bool is_alike = each.first == word;
+      for (const TensorKey& each : *first) {
+        const ::oneflow::DataType wanted = instance->FindTensor(each.first, each.second)->data_type();
+        const std::string& other = ArgumentNamed(inputs_, each.first).type.dtype;
+        const bool is_alike = other == word;
         if (is_alike && type == wanted) { return; }
-        const bool is_as_precise = !HasPrecision(word) || !HasPrecision(each.first)
+        const bool is_as_precise = !HasPrecision(word) || !HasPrecision(other)
                                    || ::oneflow::RealDataType(type) == ::oneflow::RealDataType(wanted);
         if (!is_alike && is_as_precise) { continue; }
-        throw Failure(NameOf(key) + " must have the " + (is_alike ? "dtype" : "precision") + " of "
-                      + NameOf(each.second) + ", " + ::oneflow::DataTypeName(wanted) + ", but is "
-                      + ::oneflow::DataTypeName(type));
+        throw Failure(Joined({NameOf(key), " must have the ", (is_alike ? "dtype" : "precision"), " of ",
+                              NameOf(each), ", ", ::oneflow::DataTypeName(wanted), ", but is ",
+                              ::oneflow::DataTypeName(type)}));
       }
-      first->emplace_back(word, key);
+      first->push_back(key);
     });
   }
 
   /* ---- distribution: every function returns the axis of a tensor to split, or -1 */
 
-  /* Adds one signature: tensors with the axis are split along it; other inputs are whole, other outputs are sums of
-   * parts. */
-  template<typename AxisOf>
-  void Distribute(::oneflow::user_op::SbpContext* ctx, const Lengths& lengths, const AxisOf& axis_of) const {
+  /* Adds one signature: tensors with axis `i` of those that `name` stands for are split along it; other inputs are
+   * whole, other outputs are sums of parts. */
+  void Distribute(::oneflow::user_op::SbpContext* ctx, const Lengths& lengths, const std::string& name,
+                  size_t i) const {
     Instance* instance = ctx->instance();
     auto builder = ctx->NewBuilder();
     for (const TensorKey& key : instance->inputs()) {
       const Shape& shape = instance->FindTensor(key.first, key.second)->shape();
-      const int64_t axis = axis_of(ArgumentNamed(inputs_, key.first).type, shape);
+      const int64_t axis = AxisOf(ArgumentNamed(inputs_, key.first).type, shape, lengths, name, i);
       const ::oneflow::user_op::OpArg arg(key.first, key.second);
       axis < 0 ? builder.Broadcast(arg) : builder.Split(arg, axis);
     }
     for (const TensorKey& key : instance->outputs()) {
-      const int64_t axis = axis_of(ArgumentNamed(outputs_, key.first).type, OutputShape(key, instance, lengths));
+      const Shape shape = OutputShape(key, instance, lengths);
+      const int64_t axis = AxisOf(ArgumentNamed(outputs_, key.first).type, shape, lengths, name, i);
       const ::oneflow::user_op::OpArg arg(key.first, key.second);
       axis < 0 ? builder.PartialSum(arg) : builder.Split(arg, axis);
     }
@@ -323,6 +319,12 @@ class TypedOp {
     return Shape(shape.begin() + static_cast<long>(any), shape.end() - static_cast<long>(type.axes.size() - any - 1));
   }
 
+  static int64_t AxisOf(const TensorType& type, const Shape& shape, const Lengths& lengths, const std::string& name,
+                        size_t i) {
+    if (name == TensorType::kSame) { return AxisOfSame(type, lengths, i); }
+    if (name == TensorType::kBroadcast) { return AxisOfBroadcast(type, shape, lengths.broadcast(), i); }
+    return AxisNamed(type, shape, name);
+  }
   static int64_t AxisOfSame(const TensorType& type, const Lengths& lengths, size_t i) {
     if (!type.Has(TensorType::kSame)) { return -1; }
     const auto at = static_cast<int64_t>(i);

@@ -11,15 +11,15 @@ class TypedTangent : DerivativeOp {
  public:
   TypedTangent(Registry* registry, const OpRecord& of) : DerivativeOp("Tangent", of, of.tangent.front()) {
     if (of.tangent.size() > 1 && of.backward.empty()) {
-      throw Wrong("the second line is that of the backward op, and op " + of_.name + " has no Backward");
+      throw Wrong(Joined({"the second line is that of the backward op, and op ", of_.name, " has no Backward"}));
     }
     OpRecord& op = registry->AddOp(NameBefore("_tangent"), line_.at);
     for (const std::string& name : wanted_) { op.Add(&op.declaration.inputs, Renamed(*Find(name), name)); }
     for (const std::string& name : computed_) {
       const ArgumentDecl* output = FindBehind('t', of_.outputs, name);
       if (output == nullptr) {
-        throw Wrong("'" + name + "' is not the tangent of an output of op " + of_.name + ", which has: "
-                    + Names(of_.outputs));
+        throw Wrong(Joined({"'", name, "' is not the tangent of an output of op ", of_.name, ", which has: ",
+                            Names(of_.outputs)}));
       }
       ArgumentDecl tangent = Renamed(*output, name);
       tangent.like = output->name;
@@ -34,8 +34,9 @@ class TypedTangent : DerivativeOp {
          {FindNamed(of_.inputs, name), FindNamed(of_.outputs, name), FindBehind('t', of_.inputs, name)}) {
       if (found != nullptr) { return found; }
     }
-    throw Wrong("'" + name + "' is no input or output of op " + of_.name + ", and not the tangent of an input; inputs: "
-                + Names(of_.inputs) + "; outputs: " + Names(of_.outputs));
+    throw Wrong(Joined({"'", name, "' is no input or output of op ", of_.name,
+                        ", and not the tangent of an input; inputs: ", Names(of_.inputs), "; outputs: ",
+                        Names(of_.outputs)}));
   }
 };
 

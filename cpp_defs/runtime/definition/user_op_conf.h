@@ -44,12 +44,12 @@ const void* UserOpConfWrapper::Attribute(const std::string& name, AttrType type,
 }
 
 UserOpConfWrapperBuilder::UserOpConfWrapperBuilder(const std::string& op_name, pykernels::Where at)
-    : use_(std::make_unique<pykernels::OpUse>()) {
+    : use_(new pykernels::OpUse()) {
   use_->name = op_name;
   use_->where = at;
 }
 UserOpConfWrapperBuilder::UserOpConfWrapperBuilder(const UserOpConfWrapperBuilder& other)
-    : use_(std::make_unique<pykernels::OpUse>(*other.use_)) {}
+    : use_(new pykernels::OpUse(*other.use_)) {}
 UserOpConfWrapperBuilder::~UserOpConfWrapperBuilder() = default;
 
 UserOpConfWrapperBuilder& UserOpConfWrapperBuilder::OpTypeName(const std::string& op_type_name) {
@@ -71,7 +71,7 @@ UserOpConfWrapperBuilder& UserOpConfWrapperBuilder::Input(const std::string& nam
 UserOpConfWrapperBuilder& UserOpConfWrapperBuilder::Output(const std::string& name, int32_t count) {
   std::vector<std::string>* blobs = pykernels::OpUse::Blobs(&use_->outputs, name);
   blobs->clear();
-  for (int32_t i = 0; i < count; ++i) { blobs->push_back(use_->name + "/" + name + "_" + std::to_string(i)); }
+  for (int32_t i = 0; i < count; ++i) { blobs->push_back(use_->OutputBlob(name, i)); }
   return *this;
 }
 
@@ -84,7 +84,7 @@ UserOpConfWrapperBuilder& UserOpConfWrapperBuilder::SetAttribute(const std::stri
       return *this;
     }
   }
-  use_->attributes.push_back({name, std::move(converted)});
+  use_->Add(name, converted);
   return *this;
 }
 
@@ -95,7 +95,7 @@ UserOpConfWrapper UserOpConfWrapperBuilder::Build() {
       if (output.IsFixed() && !given) { Output(output.name, output.count); }
     }
   }
-  return UserOpConfWrapper(std::make_shared<const pykernels::OpUse>(*use_));
+  return UserOpConfWrapper(std::shared_ptr<const pykernels::OpUse>(new pykernels::OpUse(*use_)));
 }
 
 }  // namespace user_op

@@ -3,6 +3,7 @@
 
 #include "gradient_plan.h"
 #include "oneflow/core/framework/user_op_grad_registry.h"
+#include "typed_backward.h"
 
 namespace oneflow {
 namespace user_op {
@@ -11,7 +12,7 @@ namespace user_op {
 
 UserOpWrapper::UserOpWrapper(pykernels::Instance* forward, pykernels::GradientPlan* plan,
                              const std::vector<pykernels::TensorKey>& constant)
-    : UserOpConfWrapper(std::shared_ptr<const pykernels::OpUse>(std::shared_ptr<void>(), &forward->use())),
+    : UserOpConfWrapper(pykernels::Borrowed(forward->use())),
       forward_(forward),
       plan_(plan),
       constant_(constant) {}
@@ -51,7 +52,8 @@ bool UserOpWrapper::HasGradTensor4OpOutput(const std::string& name, int32_t inde
 void UserOpWrapper::BindGradTensorWithOpInput(const std::string& blob, const std::string& name, int32_t index,
                                               Where at) const {
   if (!NeedGenGradTensor4OpInput(name, index, at)) {
-    throw pykernels::Fault(at, "input '" + name + "' of op " + op_type_name() + " is declared to need no gradient");
+    throw pykernels::Fault(at, pykernels::Joined({"input '", name, "' of op ", op_type_name(),
+                                                  " is declared to need no gradient"}));
   }
   plan_->Bind(InputName(name), index, blob, at);
 }
@@ -65,8 +67,8 @@ std::string Declared(const std::string& kind, const std::list<pykernels::BoundAr
   const bool one_to_one = op.inputs.size() == 1 && op.outputs.size() == 1 && op.inputs.front().IsSingle()
                           && op.outputs.front().IsSingle();
   if (!one_to_one || pykernels::FindNamed(arguments, name) != nullptr) { return name; }
-  plan->Note("the gradient of op " + op.name + " names its " + kind + " '" + name + "', but the op declares '"
-             + arguments.front().name + "'");
+  plan->Note(pykernels::Joined({"the gradient of op ", op.name, " names its ", kind, " '", name,
+                                "', but the op declares '", arguments.front().name, "'"}));
   return arguments.front().name;
 }
 
@@ -86,7 +88,7 @@ struct BackwardOpConfContext::DefinedOp {
   BackwardOpBuilderFn fn;
   Where at;
   bool building = false;
-  std::shared_ptr<UserOpConfWrapper> built = nullptr;
+  std::unique_ptr<UserOpConfWrapper> built;
 };
 
 BackwardOpConfContext::BackwardOpConfContext(UserOpWrapper* forward, pykernels::GradientPlan* plan)
@@ -94,13 +96,15 @@ BackwardOpConfContext::BackwardOpConfContext(UserOpWrapper* forward, pykernels::
 BackwardOpConfContext::~BackwardOpConfContext() = default;
 
 void BackwardOpConfContext::DefineOp(const std::string& op_name, const BackwardOpBuilderFn& fn, Where at) {
-  if (Find(op_name) != nullptr) { throw pykernels::Fault(at, "the gradient defines op " + op_name + " twice"); }
-  ops_.push_back({op_name, fn, at});
+  if (Find(op_name) != nullptr) {
+    throw pykernels::Fault(at, pykernels::Joined({"the gradient defines op ", op_name, " twice"}));
+  }
+  ops_.push_back({op_name, fn, at, false, nullptr});
 }
 
 UserOpConfWrapper& BackwardOpConfContext::GetOp(const std::string& op_name, Where at) {
   DefinedOp* op = Find(op_name);
-  if (op == nullptr) { throw pykernels::Fault(at, "the gradient has not defined op " + op_name); }
+  if (op == nullptr) { throw pykernels::Fault(at, pykernels::Joined({"the gradient has not defined op ", op_name})); }
   if (op->built == nullptr) { Build(op, at); }
   return *op->built;
 }
@@ -111,11 +115,11 @@ BackwardOpConfContext::DefinedOp* BackwardOpConfContext::Find(const std::string&
 
 void BackwardOpConfContext::Build(DefinedOp* op, Where at) {
   if (op->building) {
-    throw pykernels::Fault(at, "op " + op->name + " of the gradient is defined by its own output");
+    throw pykernels::Fault(at, pykernels::Joined({"op ", op->name, " of the gradient is defined by its own output"}));
   }
   op->building = true;
   BackwardOpBuilder builder(op->name, op->at);
-  op->built = std::make_shared<UserOpConfWrapper>(op->fn(builder));
+  op->built.reset(new UserOpConfWrapper(op->fn(builder)));
   plan_->Add(*op->built->use());
 }
 
@@ -124,17 +128,25 @@ void BackwardOpConfContext::Build(DefinedOp* op, Where at) {
 OpGradRegistry::OpGradRegistry(const std::string& op_type_name, pykernels::Where at) : name(op_type_name), where(at) {}
 
 OpGradRegistry& OpGradRegistry::SetBackwardOpConfGenFn(const BackwardOpConfGenFn& fn) {
-  plan = [fn](UserOpWrapper* forward, pykernels::GradientPlan* gradient) {
-    BackwardOpConfContext context(forward, gradient);
-    fn(&context);
-  };
+  with_context = fn;
   return *this;
 }
 OpGradRegistry& OpGradRegistry::SetGenBackwardOpConfFn(const GenBackwardOpConfFn& fn) {
-  plan = [fn](UserOpWrapper* forward, pykernels::GradientPlan* gradient) {
-    fn(*forward, [gradient](const UserOpConfWrapper& op) { gradient->Add(*op.use()); });
-  };
+  with_function = fn;
   return *this;
+}
+
+bool OpGradRegistry::HasPlan() const { return typed != nullptr || with_context || with_function; }
+
+void OpGradRegistry::Plan(UserOpWrapper* forward, pykernels::GradientPlan* plan) const {
+  if (typed != nullptr) {
+    typed->Send(forward, plan);
+  } else if (with_context) {
+    BackwardOpConfContext context(forward, plan);
+    with_context(&context);
+  } else {
+    with_function(*forward, [plan](const UserOpConfWrapper& op) { plan->Add(*op.use()); });
+  }
 }
 
 }  // namespace user_op

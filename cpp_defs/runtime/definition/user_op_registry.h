@@ -49,8 +49,8 @@ OpRegistry& OpRegistry::Attribute(const std::string& name, AttrType type, AttrTy
   if (value != nullptr) {
     attribute.initial = MakeAttrVal(given, value);
     if (!ConvertAttrVal(&attribute.initial, type)) {
-      record_->Problem("the default of attribute '" + name + "' must be " + AttrTypeName(type) + ", but is of type "
-                       + AttrTypeName(given));
+      record_->Problem(pykernels::Joined({"the default of attribute '", name, "' must be ", AttrTypeName(type),
+                                          ", but is of type ", AttrTypeName(given)}));
     }
   }
   record_->Add(attribute);
@@ -58,19 +58,23 @@ OpRegistry& OpRegistry::Attribute(const std::string& name, AttrType type, AttrTy
 }
 
 OpRegistry& OpRegistry::Require(const std::string& condition, Where at) {
-  record_->requirements.push_back({condition, at});
+  const pykernels::Line line{condition, at};
+  record_->requirements.push_back(line);
   return *this;
 }
 OpRegistry& OpRegistry::Split(const std::string& axis, const std::string& condition, Where at) {
-  record_->split.push_back({axis, at, condition});
+  const pykernels::Line line{axis, at, condition};
+  record_->split.push_back(line);
   return *this;
 }
 OpRegistry& OpRegistry::Backward(const std::string& gradient, Where at) {
-  record_->backward.push_back({gradient, at});
+  const pykernels::Line line{gradient, at};
+  record_->backward.push_back(line);
   return *this;
 }
 OpRegistry& OpRegistry::Tangent(const std::string& tangent, Where at) {
-  record_->tangent.push_back({tangent, at});
+  const pykernels::Line line{tangent, at};
+  record_->tangent.push_back(line);
   return *this;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <iosfwd>
 #include <stdexcept>
 #include <string>
@@ -22,6 +23,9 @@ struct Where {
 
   std::string Text() const;
 };
+
+/* Puts the pieces of a message together. A chain of + takes longer to compile, for it leaves temporary strings. */
+std::string Joined(std::initializer_list<std::string_view> pieces);
 
 /* The exception that every failing check throws. It never leaves the shared object: the C boundary turns it into a
  * message. */
@@ -56,7 +60,28 @@ void AppendUnsigned(std::string* to, uint64_t value);
 void AppendReal(std::string* to, long double value);
 void AppendText(std::string* to, const char* text);
 void AppendAddress(std::string* to, const void* address);
-void AppendPrinted(std::string* to, const void* value, void (*print)(std::ostream& out, const void* value));
+
+/* The buffer of a stream into a string. These are templates, since only who prints a type has included <ostream>. */
+template<typename Buffer>
+class StringBuffer : public Buffer {
+ public:
+  explicit StringBuffer(std::string* to) : to_(to) {}
+
+ private:
+  typename Buffer::int_type overflow(typename Buffer::int_type character) override {
+    *to_ += static_cast<char>(character);
+    return character;
+  }
+
+  std::string* to_;
+};
+template<typename Buffer, typename Stream, typename T>
+void AppendPrinted(std::string* to, const T& value) {
+  StringBuffer<Buffer> buffer(to);
+  Stream out(&buffer);
+  out.setf(Stream::boolalpha);
+  out << value;
+}
 
 template<typename T>
 void Append(std::string* to, const T& value) {
@@ -75,7 +100,7 @@ void Append(std::string* to, const T& value) {
   } else if constexpr (HasToString<T>::value) {
     *to += value.ToString();
   } else if constexpr (IsPrintable<T>::value && !std::is_integral_v<T>) {
-    AppendPrinted(to, &value, [](std::ostream& out, const void* each) { out << *static_cast<const T*>(each); });
+    AppendPrinted<std::streambuf, std::ostream>(to, value);
   } else if constexpr (std::is_convertible_v<const T&, int64_t>) {
     AppendInteger(to, value);
   } else if constexpr (std::is_convertible_v<const T&, const void*>) {
@@ -90,7 +115,7 @@ void Append(std::string* to, const std::vector<T>& values) {
   const char* separator = "[";
   for (const auto& value : values) {
     *to += separator;
-    Append<T>(to, value);
+    Append(to, value);
     separator = ", ";
   }
   *to += values.empty() ? "[]" : "]";
@@ -118,6 +143,8 @@ class Message {
   Message(const Message&);
   ~Message();
 
+  // Otherwise, literals of each length would need a function of their own.
+  Message& operator<<(const char* text);
   template<typename T>
   Message& operator<<(const T& value) {
     Append(&body_, value);

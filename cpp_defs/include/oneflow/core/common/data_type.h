@@ -1,7 +1,7 @@
 /* oneflow::DataType and queries about it. */
 #pragma once
 
-#include "oneflow/core/common/util.h"
+#include "pykernels/definition/check.h"
 
 namespace oneflow {
 
@@ -17,7 +17,11 @@ enum DeviceType : int { kInvalidDevice = 0, kCPU = 1, kGPU = 2, kCUDA = 2 };
 /* The data type's NumPy name, if it has one. */
 const char* DataTypeName(DataType type);
 std::string DataType_Name(DataType type);
-std::ostream& operator<<(std::ostream& out, DataType type);
+template<typename Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, DataType type) {
+  return out << DataTypeName(type);
+}
+inline void Append(std::string* to, DataType type) { *to += DataTypeName(type); }
 
 bool IsBoolDataType(DataType type);
 bool IsFloatingDataType(DataType type);

@@ -13,8 +13,8 @@ class MaybeBase {
   MaybeBase& operator=(const MaybeBase&);
   ~MaybeBase();
 
-  bool IsOk() const { return error_ == nullptr; }
-  const Error& error() const;
+  bool IsOk() const { return error_.empty(); }
+  Error error() const;
   void ThrowIfError() const;
 
  protected:
@@ -22,7 +22,7 @@ class MaybeBase {
   explicit MaybeBase(const Error& error);
 
  private:
-  std::shared_ptr<const Error> error_;
+  std::string error_;  // its text; "" if there is a value
 };
 
 /* A value of class type is returned as a shared pointer, as in OneFlow: `*JUST(maybe)`. */

@@ -4,7 +4,6 @@
 #include <initializer_list>
 
 #include "oneflow/core/common/maybe.h"
-#include "oneflow/core/common/util.h"
 
 namespace oneflow {
 
@@ -40,7 +39,10 @@ class DimVector : public std::vector<int64_t> {
 
 using AxisVector = DimVector;
 using Stride = DimVector;
-std::ostream& operator<<(std::ostream& out, const DimVector& dims);
+template<typename Traits>
+std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out, const DimVector& dims) {
+  return out << dims.ToString();
+}
 
 class Shape final : public DimVector {
  public:

@@ -24,25 +24,23 @@ struct AttrTypeOf {
                 "an attribute is int32_t, int64_t, bool, float, double, std::string, Shape, DataType, or a "
                 "std::vector of int32_t, int64_t, float, DataType, Shape or std::string");
 };
-#define PK_ATTR_TYPES(TYPE)                     \
-  TYPE(kAtInt32, int32_t)                       \
-  TYPE(kAtInt64, int64_t)                       \
-  TYPE(kAtBool, bool)                           \
-  TYPE(kAtFloat, float)                         \
-  TYPE(kAtDouble, double)                       \
-  TYPE(kAtString, std::string)                  \
-  TYPE(kAtShape, Shape)                         \
-  TYPE(kAtDataType, DataType)                   \
-  TYPE(kAtListInt32, std::vector<int32_t>)      \
-  TYPE(kAtListInt64, std::vector<int64_t>)      \
-  TYPE(kAtListFloat, std::vector<float>)        \
-  TYPE(kAtListDataType, std::vector<DataType>)  \
-  TYPE(kAtListShape, std::vector<Shape>)        \
-  TYPE(kAtListString, std::vector<std::string>)
 #define PK_ATTR_TYPE(number, T) \
   template<>                    \
   struct AttrTypeOf<T> : std::integral_constant<AttrType, number> {};
-PK_ATTR_TYPES(PK_ATTR_TYPE)
+PK_ATTR_TYPE(kAtInt32, int32_t)
+PK_ATTR_TYPE(kAtInt64, int64_t)
+PK_ATTR_TYPE(kAtBool, bool)
+PK_ATTR_TYPE(kAtFloat, float)
+PK_ATTR_TYPE(kAtDouble, double)
+PK_ATTR_TYPE(kAtString, std::string)
+PK_ATTR_TYPE(kAtShape, Shape)
+PK_ATTR_TYPE(kAtDataType, DataType)
+PK_ATTR_TYPE(kAtListInt32, std::vector<int32_t>)
+PK_ATTR_TYPE(kAtListInt64, std::vector<int64_t>)
+PK_ATTR_TYPE(kAtListFloat, std::vector<float>)
+PK_ATTR_TYPE(kAtListDataType, std::vector<DataType>)
+PK_ATTR_TYPE(kAtListShape, std::vector<Shape>)
+PK_ATTR_TYPE(kAtListString, std::vector<std::string>)
 #undef PK_ATTR_TYPE
 
 /* String literals are converted to std::string. */

@@ -9,6 +9,7 @@
 namespace pykernels {
 class GradientPlan;
 class Instance;
+class TypedBackward;
 }  // namespace pykernels
 
 namespace oneflow {
@@ -102,7 +103,12 @@ class OpGradRegistry final {
 
   const std::string name;  // of the forward op
   const pykernels::Where where;
-  std::function<void(UserOpWrapper*, pykernels::GradientPlan*)> plan;
+  BackwardOpConfGenFn with_context;
+  GenBackwardOpConfFn with_function;
+  const pykernels::TypedBackward* typed = nullptr;  // what `.Backward` says, in place of a function
+
+  bool HasPlan() const;
+  void Plan(UserOpWrapper* forward, pykernels::GradientPlan* plan) const;
 };
 
 }  // namespace user_op
