@@ -45,10 +45,10 @@ void CopyRows(char* __restrict to, const char* __restrict from, Axis rows, Axis 
   }
 }
 
-template <typename T>
+// Copies rows whose columns are contiguous in both arrays.
 void CopyRuns(char* __restrict to, const char* __restrict from, Axis rows, Axis columns) {
   for (int64_t row = 0; row < rows.length; ++row, to += rows.to, from += rows.from) {
-    std::memcpy(to, from, static_cast<std::size_t>(columns.length) * sizeof(T));
+    std::memcpy(to, from, static_cast<std::size_t>(columns.length * columns.to));
   }
 }
 
@@ -118,19 +118,21 @@ CopyPlane PlaneOf(Axis rows, Axis columns) {
                               FewFor<T, 5>(rows, columns), FewFor<T, 6>(rows, columns), FewFor<T, 7>(rows, columns)}) {
     if (few != nullptr) return few;
   }
-  if (columns.to == kItem && columns.from == kItem) return CopyRuns<T>;
-  if constexpr (kItem <= 8) {
+  if (columns.to == kItem && columns.from == kItem) return CopyRuns;
+  if constexpr (kItem <= 8) {  // Larger items take a vector or more each, whatever the strides.
     if (columns.to == kItem && rows.from == kItem && rows.length >= kSquare<kItem>) return CopyTurned<T>;
+    if (columns.to == kItem) {
+      switch (columns.from) {
+        case 0: return CopyRows<T, 1, 0>;
+        case -kItem: return CopyRows<T, 1, -1>;
+        case 2 * kItem: return CopyRows<T, 1, 2>;
+        case 3 * kItem: return CopyRows<T, 1, 3>;
+        case 4 * kItem: return CopyRows<T, 1, 4>;
+        default: return CopyRows<T, 1, kAny>;
+      }
+    }
   }
-  if (columns.to != kItem) return CopyRows<T, kAny, kAny>;
-  switch (columns.from) {
-    case 0: return CopyRows<T, 1, 0>;
-    case -kItem: return CopyRows<T, 1, -1>;
-    case 2 * kItem: return CopyRows<T, 1, 2>;
-    case 3 * kItem: return CopyRows<T, 1, 3>;
-    case 4 * kItem: return CopyRows<T, 1, 4>;
-    default: return CopyRows<T, 1, kAny>;
-  }
+  return CopyRows<T, kAny, kAny>;
 }
 
 CopyPlane PlaneFor(int64_t item, Axis rows, Axis columns) {
