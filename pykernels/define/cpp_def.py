@@ -57,17 +57,17 @@ def load_cpp_def(path: Path) -> Definition:
     compiled = None if store is None else store.find(path.parent, definition_parts(path))
     if compiled is not None:
         return _read(compiled[0], path)
-    declared = _declared(path)
-    if declared is not None:
-        return _read(declared, path)
-    built = _compile(path)
-    _probe(built, path)
-    return _read(built, path)
+    return _read(build_definition(path), path)
 
 
 def build_definition(path: Path) -> Path:
     """Build the C++ definition at `path` as a shared object; raises the errors of `load_cpp_def`."""
-    return _declared(path) or _compile(path)
+    declared = _declared(path)
+    if declared is not None:
+        return declared
+    built = _compile(path)
+    _probe(built, path)
+    return built
 
 
 def only_declares(path: Path) -> bool:

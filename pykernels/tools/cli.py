@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import os
 import sys
@@ -11,28 +12,28 @@ from typing import Any
 
 import pykernels
 from pykernels.base.errors import PykernelsError
-from pykernels.tools.commands import (
-    bench,
-    build,
-    cache,
-    check,
-    completion,
-    derive,
-    describe,
-    doctor,
-    explain,
-    list,
-    new,
-    popart,
-    run,
-    stubgen,
-    warmup,
-)
+from pykernels.tools.commands import completion
 from pykernels.tools.commands.output import complain
 
 # The exit code by which shells recognise an interrupted program.
 _INTERRUPTED = 130
-_COMMANDS = (new, derive, list, describe, check, explain, bench, warmup, build, stubgen, cache, doctor, popart, run)
+# The modules of the commands.
+_COMMANDS = (
+    "new",
+    "derive",
+    "list",
+    "describe",
+    "check",
+    "explain",
+    "bench",
+    "warmup",
+    "build",
+    "stubgen",
+    "cache",
+    "doctor",
+    "popart",
+    "run",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The arguments; by default those of the process.
     """
     _accept_every_character()
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = _parser(given).parse_args(given)
     try:
         code = int(options.run(options))
         if sys.stdout is not None:
@@ -81,11 +83,14 @@ class _CommandParser(argparse.ArgumentParser):
         return namespace, rest
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of all commands, or of the one that `arguments` begin with: only its module is imported."""
     parser = argparse.ArgumentParser(prog="pykernels", description=pykernels.__doc__)
     parser.add_argument("--version", action="version", version=f"pykernels {pykernels.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_CommandParser)
-    for command in _COMMANDS:
-        command.add(commands)
-    completion.add(commands, parser)
+    named = [name for name in arguments[:1] if name in _COMMANDS]
+    for name in named or _COMMANDS:
+        importlib.import_module(f"pykernels.tools.commands.{name}").add(commands)
+    if not named:
+        completion.add(commands, parser)
     return parser

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ from pykernels.base.errors import PykernelsError
 from pykernels.build.shipped import store_of
 from pykernels.define.cpp_def import build_definition, only_declares
 from pykernels.load.folders import CPP_DEF, owner_of
-from pykernels.load.module import open_folder
+from pykernels.load.module import OpModule, open_folder
 from pykernels.tools.commands import arguments
 from pykernels.tools.commands.output import complain, show
 from pykernels.tools.commands.processes import processors, stopping
@@ -35,10 +36,10 @@ def _run(options: argparse.Namespace) -> int:
     for column in ("op", "schema", "gradient", "from"):
         table.add_column(column, overflow="fold")
     broken: list[str] = []
-    folders = arguments.find_folders(options.ops)
-    _compile(folders)
-    for folder in folders:
-        module = open_folder(folder)
+    modules = [open_folder(folder) for folder in arguments.find_folders(options.ops)]
+    _compile(modules)
+    for module in modules:
+        folder = module.path
         try:
             op = module.build_load().forward
         except PykernelsError as error:
@@ -53,15 +54,20 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if broken else 0
 
 
-def _compile(folders: Sequence[Path]) -> None:
+def _compile(modules: Sequence[OpModule]) -> None:
     """Compile the definitions into the cache in parallel; errors appear when the ops are loaded."""
     # Packages may ship compiled definitions.
-    files = [folder / f"{folder.name}{CPP_DEF}" for folder in folders if store_of(folder) is None]
+    folders = [module.path for module in modules if store_of(module.path) is None]
+    files = [folder / f"{folder.name}{CPP_DEF}" for folder in folders]
     files = [file for file in files if file.is_file()]
     pool = ThreadPoolExecutor(processors())
     with progress.bar("compiling definitions", len(files)) as bar, stopping(pool):
         # Those that only declare wait for what all share, which others compile beside their own files.
         waiting = [pool.submit(build_definition, file) for file in sorted(files, key=only_declares)]
+        # Compilers leave processors idle.
+        for module in modules:
+            with contextlib.suppress(PykernelsError):
+                _ = module.source
         for each in waiting:
             each.exception()
             bar.advance()
