@@ -36,10 +36,14 @@ def main() -> None:
     options = parser.parse_args()
     ops = pykernels.load_ops()
     tanh, leaky_relu = ops["tanh"].api.tanh, ops["leaky_relu"].api.leaky_relu
+    mask = np.random.default_rng(0).random(max(options.elements)) < 0.5
+    y = np.zeros(max(options.elements), np.float32)
     functions: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "np.tanh": np.tanh,
         "np.where(x > 0, x, 0.1 * x)": lambda x: np.where(x > 0, x, 0.1 * x),
         "tanh": tanh,
+        "tanh(x, out=y)": lambda x: tanh(x, out=y[: len(x)]),
+        "tanh(x, out=y, where=mask)": lambda x: tanh(x, out=y[: len(x)], where=mask[: len(x)]),
         "leaky_relu(x, 0.1)": lambda x: leaky_relu(x, 0.1),
         "tanh, described in each call": _described,
     }

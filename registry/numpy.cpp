@@ -19,6 +19,8 @@ namespace {
 // More shapes than a program has in use at a time; the oldest makes room.
 constexpr size_t kMostPrepared = 64;
 
+PyArrayObject* AsArray(PyObject* object) { return reinterpret_cast<PyArrayObject*>(object); }
+
 // The dtype and shape of an array in C order.
 class ArrayType {
  public:
@@ -27,13 +29,12 @@ class ArrayType {
 
   const std::vector<npy_intp>& dims() const { return dims_; }
 
-  // Whether a kernel can take an object as an array of this type as it is.
-  bool Fits(PyObject* object, bool is_changed) const {
+  // Whether an object is an array of this dtype and shape, in any layout.
+  bool Describes(PyObject* object) const {
     if (!PyArray_CheckExact(object)) return false;
-    auto* array = reinterpret_cast<PyArrayObject*>(object);
-    return PyArray_TYPE(array) == type_ && PyArray_NDIM(array) == static_cast<int>(dims_.size()) &&
-           PyArray_CompareLists(PyArray_DIMS(array), dims_.data(), PyArray_NDIM(array)) && IsPlain(array) &&
-           (!is_changed || PyArray_ISWRITEABLE(array));
+    PyArrayObject* array = AsArray(object);
+    return PyArray_TYPE(array) == type_ && PyArray_NDIM(array) == Ndim() &&
+           PyArray_CompareLists(PyArray_DIMS(array), dims_.data(), PyArray_NDIM(array));
   }
 
   static bool IsPlain(PyArrayObject* array) {
@@ -42,11 +43,26 @@ class ArrayType {
            (PyTypeNum_ISNUMBER(type) || PyTypeNum_ISBOOL(type));
   }
 
-  PyObject* New() const {
-    return PyArray_SimpleNew(static_cast<int>(dims_.size()), const_cast<npy_intp*>(dims_.data()), type_);
+  PyObject* New() const { return NewOf(type_); }
+
+  // Returns a mask of this shape from what broadcasts to it; null, perhaps with an error set, if that is no mask.
+  PyObject* NewMask(PyObject* where) const {
+    PyObject* given = PyArray_FROM_O(where);
+    if (!given) return nullptr;
+    const bool is_mask = PyArray_ISBOOL(AsArray(given)) && PyArray_NDIM(AsArray(given)) <= Ndim();
+    PyObject* mask = is_mask ? NewOf(NPY_BOOL) : nullptr;
+    if (mask && PyArray_CopyInto(AsArray(mask), AsArray(given)) < 0) Py_CLEAR(mask);
+    Py_DECREF(given);
+    return mask;
   }
 
  private:
+  int Ndim() const { return static_cast<int>(dims_.size()); }
+
+  PyObject* NewOf(int type) const {
+    return PyArray_SimpleNew(Ndim(), const_cast<npy_intp*>(dims_.data()), type);
+  }
+
   int type_;
   std::vector<npy_intp> dims_;
 };
@@ -90,43 +106,80 @@ CallObject& Of(PyObject* self) { return *reinterpret_cast<CallObject*>(self); }
 bool Fits(const Prepared& prepared, PyObject* const* arrays, Py_ssize_t n, Py_ssize_t first_state) {
   if (static_cast<size_t>(n) != prepared.inputs.size()) return false;
   for (Py_ssize_t i = 0; i < n; ++i) {
-    if (!prepared.inputs[static_cast<size_t>(i)].Fits(arrays[i], i >= first_state)) return false;
+    if (!prepared.inputs[static_cast<size_t>(i)].Describes(arrays[i])) return false;
+    PyArrayObject* array = AsArray(arrays[i]);
+    if (!ArrayType::IsPlain(array) || (i >= first_state && !PyArray_ISWRITEABLE(array))) return false;
   }
   return true;
 }
 
 bool Overlap(PyObject* object, PyObject* other) {
-  auto* a = reinterpret_cast<PyArrayObject*>(object);
-  auto* b = reinterpret_cast<PyArrayObject*>(other);
+  PyArrayObject *a = AsArray(object), *b = AsArray(other);
   return PyArray_BYTES(a) < PyArray_BYTES(b) + PyArray_NBYTES(b) &&
          PyArray_BYTES(b) < PyArray_BYTES(a) + PyArray_NBYTES(a);
 }
 
-// Whether the kernel can write into the arrays of a tuple, which has None for each output that is to be new.
-bool CanWriteInto(PyObject* out, const Prepared& prepared, PyObject* const* inputs) {
-  for (size_t i = 0; i < prepared.outputs.size(); ++i) {
-    PyObject* array = PyTuple_GET_ITEM(out, static_cast<Py_ssize_t>(i));
-    if (array == Py_None) continue;
-    if (!prepared.outputs[i].Fits(array, true)) return false;
-    for (size_t input = 0; input < prepared.inputs.size(); ++input) {
-      if (Overlap(array, inputs[input])) return false;
+// The keywords of a call.
+struct Keywords {
+  PyObject* out = nullptr;    // an array, or a tuple with an array or None for each output; null: all are to be new
+  PyObject* where = nullptr;  // which elements to write; null: all
+
+  // Returns the array for an output, or null.
+  PyObject* Given(size_t output) const {
+    PyObject* array = out && PyTuple_Check(out) ? PyTuple_GET_ITEM(out, static_cast<Py_ssize_t>(output)) : out;
+    return array == Py_None ? nullptr : array;
+  }
+
+  // Returns false if there are others.
+  bool Read(PyObject* names, PyObject* const* values) {
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
+      PyObject* name = PyTuple_GET_ITEM(names, i);
+      if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+        out = values[i] == Py_None ? nullptr : values[i];
+      } else if (PyUnicode_CompareWithASCIIString(name, "where") == 0) {
+        where = values[i] == Py_True ? nullptr : values[i];
+      } else {
+        return false;
+      }
     }
-    for (size_t other = 0; other < i; ++other) {
-      PyObject* earlier = PyTuple_GET_ITEM(out, static_cast<Py_ssize_t>(other));
-      if (earlier != Py_None && Overlap(array, earlier)) return false;
+    return true;
+  }
+
+  // Whether results can go into the arrays of `out`, and only where `where` says.
+  bool Fit(const Prepared& prepared) const {
+    const size_t n = prepared.outputs.size();
+    if (out && static_cast<size_t>(PyTuple_Check(out) ? PyTuple_GET_SIZE(out) : 1) != n) return false;
+    for (size_t i = 0; i < n; ++i) {
+      const ArrayType& type = prepared.outputs[i];
+      if (where && type.dims() != prepared.outputs.front().dims()) return false;
+      PyObject* array = Given(i);
+      if (array && !(type.Describes(array) && PyArray_ISWRITEABLE(AsArray(array)))) return false;
     }
+    return !where || (n > 0 && prepared.kernel->flags & PK_KERNEL_ELEMENTWISE);
+  }
+};
+
+// Whether the kernel can write an output into `array`, next to the inputs and the outputs before it.
+bool CanWriteInto(PyObject* array, const Prepared& prepared, PyObject* const* inputs, PyObject* outputs, size_t i) {
+  if (!ArrayType::IsPlain(AsArray(array))) return false;
+  for (size_t input = 0; input < prepared.inputs.size(); ++input) {
+    if (Overlap(array, inputs[input])) return false;
+  }
+  for (size_t other = 0; other < i; ++other) {
+    if (Overlap(array, PyTuple_GET_ITEM(outputs, static_cast<Py_ssize_t>(other)))) return false;
   }
   return true;
 }
 
-// Returns a tuple of the arrays that `out` has, unless it is null, and of new ones; null, with an error set, if the
+// Returns a tuple of what the kernel writes into, arrays that are given and new ones; null, with an error set, if the
 // memory is full.
-PyObject* MakeOutputs(const Prepared& prepared, PyObject* out) {
+PyObject* MakeOutputs(const Prepared& prepared, PyObject* const* inputs, const Keywords& keywords) {
   PyObject* outputs = PyTuple_New(static_cast<Py_ssize_t>(prepared.outputs.size()));
   if (!outputs) return nullptr;
   for (size_t i = 0; i < prepared.outputs.size(); ++i) {
-    PyObject* given = out ? PyTuple_GET_ITEM(out, static_cast<Py_ssize_t>(i)) : Py_None;
-    PyObject* output = given == Py_None ? prepared.outputs[i].New() : Py_NewRef(given);
+    PyObject* given = keywords.where ? nullptr : keywords.Given(i);
+    const bool is_direct = given && CanWriteInto(given, prepared, inputs, outputs, i);
+    PyObject* output = is_direct ? Py_NewRef(given) : prepared.outputs[i].New();
     if (!output) {
       Py_DECREF(outputs);
       return nullptr;
@@ -136,7 +189,25 @@ PyObject* MakeOutputs(const Prepared& prepared, PyObject* out) {
   return outputs;
 }
 
-void* Data(PyObject* array) { return PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)); }
+// Copies results into the arrays that are given, where the mask is true, and puts those into the tuple; returns false
+// with an error set if that fails.
+bool Deliver(PyObject* outputs, const Keywords& keywords, PyObject* mask) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i) {
+    PyObject *given = keywords.Given(static_cast<size_t>(i)), *computed = PyTuple_GET_ITEM(outputs, i);
+    if (!given || given == computed) continue;
+    if (mask) {
+      PyObject* none = PyArray_PutMask(AsArray(given), computed, mask);
+      if (!none) return false;
+      Py_DECREF(none);
+    } else if (PyArray_CopyInto(AsArray(given), AsArray(computed)) < 0) {
+      return false;
+    }
+    PyTuple_SetItem(outputs, i, Py_NewRef(given));
+  }
+  return true;
+}
+
+void* Data(PyObject* array) { return PyArray_DATA(AsArray(array)); }
 
 // Runs a kernel; returns false with a Python error set if it fails.
 bool Run(const Prepared& prepared, PyObject* const* inputs, PyObject* outputs, PyObject* explain) {
@@ -163,21 +234,23 @@ PyObject* CallVector(PyObject* self, PyObject* const* arrays, size_t n_and_flag,
   const CallObject& call = Of(self);
   const Py_ssize_t n = PyVectorcall_NARGS(n_and_flag);
   const Py_ssize_t n_named = names ? PyTuple_GET_SIZE(names) : 0;
-  PyObject* out = nullptr;
-  if (n_named == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0) out = arrays[n];
+  Keywords keywords;
+  const bool is_known = keywords.Read(names, arrays + n);
   for (const auto& each : call.prepared) {
-    if (n_named && !out) break;  // other keywords are left to the general way
+    if (!is_known) break;
     if (!Fits(*each, arrays, n, call.first_state)) continue;
-    if (out && !CanWriteInto(out, *each, arrays)) break;
-    const std::shared_ptr<const Prepared> prepared = each;  // other threads may forget it meanwhile
-    PyObject* outputs = MakeOutputs(*prepared, out);
+    if (!keywords.Fit(*each)) break;
+    const std::shared_ptr<const Prepared> prepared = each;  // other threads, or a mask, may forget it meanwhile
+    PyObject* mask = keywords.where ? prepared->outputs.front().NewMask(keywords.where) : nullptr;
+    PyObject* outputs = keywords.where && !mask ? nullptr : MakeOutputs(*prepared, arrays, keywords);
     if (!outputs) {
+      Py_XDECREF(mask);
       PyErr_Clear();
-      break;  // the general way says which output does not fit
+      break;  // the general way says what does not fit
     }
-    if (Run(*prepared, arrays, outputs, call.explain)) return outputs;
-    Py_DECREF(outputs);
-    return nullptr;
+    if (!Run(*prepared, arrays, outputs, call.explain) || !Deliver(outputs, keywords, mask)) Py_CLEAR(outputs);
+    Py_XDECREF(mask);
+    return outputs;
   }
   std::vector<PyObject*> arguments{self};
   arguments.insert(arguments.end(), arrays, arrays + n + n_named);
@@ -189,9 +262,8 @@ bool ReadTypes(PyObject* arrays, std::vector<ArrayType>* types, std::vector<int6
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arrays); ++i) {
     PyObject* object = PyTuple_GET_ITEM(arrays, i);
     if (!PyArray_CheckExact(object)) return false;
-    auto* array = reinterpret_cast<PyArrayObject*>(object);
-    if (!ArrayType::IsPlain(array)) return false;
-    types->emplace_back(array);
+    if (!ArrayType::IsPlain(AsArray(object))) return false;
+    types->emplace_back(AsArray(object));
     dims->insert(dims->end(), types->back().dims().begin(), types->back().dims().end());
   }
   return true;
@@ -268,11 +340,11 @@ PyObject* make_call(PyObject* /*module*/, PyObject* arguments) {
 
 PyMethodDef the_methods[] = {
     {"make_call", make_call, METH_VARARGS,
-     "make_call(general, explain, first_state): what calls an op on arrays. ``out=`` is a tuple with an array or None "
-     "for each output. For other arrays and keywords than it remembers, or can write into, it returns "
-     "general(call, *arrays, **keywords). If a kernel fails it calls explain(owner, status, data, dims, detail), "
-     "which may raise, with the addresses of the arguments of the kernel. From the input `first_state` on the op "
-     "changes them."},
+     "make_call(general, explain, first_state): what calls an op on arrays. ``out=`` and ``where=`` are those of "
+     "NumPy's ufuncs. For arrays that it does not remember, and keywords that do not fit these as they are, it returns "
+     "general(call, *arrays, **keywords). If a kernel fails it calls explain(owner, status, data, dims, detail), which "
+     "may raise, with the addresses of the arguments of the kernel. From the input `first_state` on the op changes "
+     "them."},
     {nullptr, nullptr, 0, nullptr},
 };
 

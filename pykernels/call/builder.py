@@ -8,7 +8,7 @@ from typing import Any
 
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import WrongType
-from pykernels.call.plan import Plan, find_plan, split_keywords
+from pykernels.call.plan import KEYWORDS, Plan, find_plan, take_keywords
 from pykernels.load import loaded
 
 
@@ -134,15 +134,14 @@ class UserOpBuilder:
 
         def function(*tensors: Any, **attributes: Any) -> Any:
             nonlocal plan, plans, calls
+            into = attributes and not KEYWORDS.isdisjoint(attributes) and take_keywords(op_type, attributes)
             if not attributes and plans is loaded.plans:
                 # The shortest code for most ops.
-                if len(tensors) == 1 and (call := calls.get(type(*tensors))) is not None:
+                if not into and len(tensors) == 1 and (call := calls.get(type(*tensors))) is not None:
                     return call(*tensors)[0]
-                called, into = plan, None
+                called = plan
             else:
-                now, into = loaded.plans, None
-                if "out" in attributes or "where" in attributes:
-                    attributes, into = split_keywords(op_type, attributes)
+                now = loaded.plans
                 called = find_plan(op_type, counts, {**fixed, **attributes} if fixed else attributes)
                 if not attributes:
                     calls = called.calls if n_inputs == called.n_results == 1 else {}
@@ -151,8 +150,10 @@ class UserOpBuilder:
             if len(tensors) != n_inputs:
                 raise WrongType(f"op {called.op.name!r} is called with {len(tensors)} tensors, not {n_inputs}")
             kinds = type(tensors[0]) if n_inputs == 1 else tuple(map(type, tensors))
-            call = called.calls.get(kinds) or called.bind(tensors)
-            results = call(*tensors) if into is None else called.call_into(call, tensors, **into)
+            if into:
+                results = (called.calls_into.get(kinds) or called.bind_into(tensors))(*tensors, **into)
+            else:
+                results = (called.calls.get(kinds) or called.bind(tensors))(*tensors)
             if len(results) == 1:
                 return results[0]
             blobs = UserOp(called, tensors, results).RemoteBlobList()

@@ -8,12 +8,16 @@ from typing import Any
 
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import WrongType
+from pykernels.define.declared import Declaration
 from pykernels.define.definition import OpDef
 from pykernels.load import discovery, loaded, plugins
 from pykernels.load.module import OpModule
 
 #: The most plans in the cache, so that an attribute that changes in every call cannot fill the memory.
 _MOST_PLANS = 1024
+#: The keywords of NumPy's ufuncs that calls take unless they are attributes of the op, with their defaults.
+_DEFAULTS: dict[str, Any] = {"out": None, "where": True}
+KEYWORDS = frozenset(_DEFAULTS)
 #: The types of attributes whose values are identified by type and equality.
 _PLAIN = frozenset({bool, int, float, str, type(None)})
 
@@ -32,8 +36,8 @@ class Plan:
     op : OpDef
     outputs : list of tuple
         The name of each requested output, in the order of the requests, and its positions among all results.
-    calls : dict
-        The results of `bind`, by the type of the tensor, or by the tuple of types if there are several.
+    calls, calls_into : dict
+        The results of `bind` and `bind_into`, by the type of the tensor, or by the tuple of types if there are several.
 
     Raises
     ------
@@ -41,7 +45,7 @@ class Plan:
         The op, an input, an output or an attribute is unknown, missing or malformed.
     """
 
-    __slots__ = ("_attributes", "_counts", "_inputs", "_module", "_order", "calls", "op", "outputs")
+    __slots__ = ("_attributes", "_counts", "_inputs", "_module", "_order", "calls", "calls_into", "op", "outputs")
 
     def __init__(self, op_type: str, counts: Sequence[str | int], attributes: Mapping[str, Any] | None) -> None:
         self._module, self.op = _find(op_type)
@@ -69,37 +73,12 @@ class Plan:
         # None if the tensors come in the order of the definition.
         self._order = None if order == list(range(n_given)) else order
         self.calls: dict[Any, _Call] = {}
+        self.calls_into: dict[Any, _Call] = {}
 
     @property
     def n_results(self) -> int:
         """The number of tensors that a call returns."""
         return sum(self._counts)
-
-    def call_into(self, call: _Call, tensors: Sequence[Any], out: Any = None, where: Any = True) -> Sequence[Any]:
-        """Call the op by one of `calls`, with the keywords `out` and `where` of NumPy's ufuncs.
-
-        This raises `CallError` if the tensors are not NumPy's arrays, or the keywords do not fit.
-        """
-        if out is None and where is True:
-            return call(*tensors)
-        for tensor in tensors:
-            framework = plugins.framework_of(tensor, self.op.name)
-            if framework != plugins.NUMPY:
-                raise CallError(
-                    f"op {self.op.name!r}: out= and where= are for NumPy's arrays, and an input is a tensor of "
-                    f"{framework}"
-                )
-        positions = [at for _, places in self.outputs for at in range(places.start, places.stop)]
-        given = out if isinstance(out, tuple) else (out,) if out is not None else (None,) * len(positions)
-        if len(given) != len(positions):
-            raise CallError(
-                f"op {self.op.name!r}: out has {len(given)} arrays, and the call has {len(positions)} results"
-            )
-        arrays: list[Any] = [None] * self.n_results
-        for at, array in zip(positions, given):
-            arrays[at] = array
-        keywords = {} if where is True else {"where": where}
-        return call(*tensors, out=tuple(arrays), **keywords)
 
     def bind(self, tensors: Sequence[Any]) -> _Call:
         """Return the function that calls the op on tensors of these types, and store it in `calls`.
@@ -110,8 +89,45 @@ class Plan:
         call = plugins.bind(self._module, self.op.name, groups, self._attributes, self._counts)
         if self._order is not None:
             call = _reordered(call, self._order)
-        self.calls[type(tensors[0]) if len(tensors) == 1 else tuple(map(type, tensors))] = call
+        self.calls[_kinds(tensors)] = call
         return call
+
+    def bind_into(self, tensors: Sequence[Any]) -> _Call:
+        """Return the function that calls the op with the keywords of `take_keywords`, and store it in `calls_into`.
+
+        This raises the errors of `bind`, and `CallError` if the tensors are not NumPy's arrays.
+        """
+        for tensor in tensors:
+            framework = plugins.framework_of(tensor, self.op.name)
+            if framework != plugins.NUMPY:
+                raise CallError(
+                    f"op {self.op.name!r}: out= and where= are for NumPy's arrays, and an input is a tensor of "
+                    f"{framework}"
+                )
+        kinds = _kinds(tensors)
+        call = self.calls.get(kinds) or self.bind(tensors)
+        places = [at for _, positions in self.outputs for at in range(positions.start, positions.stop)]
+        if places != list(range(self.n_results)):
+            call = self._placed(call, places)
+        self.calls_into[kinds] = call
+        return call
+
+    def _placed(self, call: _Call, places: Sequence[int]) -> _Call:
+        def call_into(*tensors: Any, out: Any = None, **keywords: Any) -> Sequence[Any]:
+            arrays: list[Any] = [None] * self.n_results
+            for at, array in zip(places, arrays_of_out(self.op, out, len(places))):
+                arrays[at] = array
+            return call(*tensors, out=tuple(arrays), **keywords)
+
+        return call_into
+
+
+def arrays_of_out(op: Declaration, out: Any, count: int) -> tuple[Any, ...]:
+    """Return what the keyword `out` has for each of `count` results; raise `CallError` if their numbers differ."""
+    arrays = out if isinstance(out, tuple) else (None,) * count if out is None else (out,)
+    if len(arrays) != count:
+        raise CallError(f"op {op.name!r}: out has {len(arrays)} arrays, and the call has {count} results")
+    return arrays
 
 
 def find_plan(op_type: str, counts: Sequence[str | int], attributes: Mapping[str, Any] | None) -> Plan:
@@ -131,11 +147,18 @@ def find_plan(op_type: str, counts: Sequence[str | int], attributes: Mapping[str
     return plan
 
 
-def split_keywords(op_type: str, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the attributes among the keywords of a call, and those of `Plan.call_into`."""
-    attributes = dict(keywords)
-    known = {attribute.name for attribute in _find(op_type)[1].attributes}
-    return attributes, {name: attributes.pop(name) for name in {"out", "where"} & (attributes.keys() - known)}
+def take_keywords(op_type: str, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Remove `KEYWORDS` from the attributes of a call, and return those that do not have their default value."""
+    plans = loaded.plans
+    names = plans.get(op_type)  # plans have tuples as their keys
+    if names is None:
+        names = plans[op_type] = KEYWORDS.difference(attribute.name for attribute in _find(op_type)[1].attributes)
+    taken = {}
+    for name in names:
+        value = attributes.pop(name, _DEFAULTS[name])
+        if value is not _DEFAULTS[name]:
+            taken[name] = value
+    return taken
 
 
 def _find(op_type: str) -> tuple[OpModule, OpDef]:
@@ -153,6 +176,10 @@ def _key(value: Any) -> Any:
     if kind is tuple or kind is list:
         return (kind, *map(_key, value))
     raise TypeError(f"a {kind} may change while it is remembered")
+
+
+def _kinds(tensors: Sequence[Any]) -> Any:
+    return type(tensors[0]) if len(tensors) == 1 else tuple(map(type, tensors))
 
 
 def _check_names(op: OpDef, kind: str, given: Mapping[str, Any], known: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from pykernels.base.errors import CallError
 from pykernels.base.refusals import WrongType
+from pykernels.call.plan import arrays_of_out
 from pykernels.define.declared import Declaration
 from pykernels.define.instance import TensorSpec, grouped, new_outputs
 from pykernels.kernel.build import BuiltKernel
@@ -25,8 +26,8 @@ class Results:
         What `OpDef.infer` returns.
     inputs : iterable of ndarray
         What the kernel reads.
-    out : tuple, optional
-        For each output, the array to write it into, or None.
+    out : array or tuple, optional
+        The array to write the only output into, or for each output one or None.
     where : array_like
         Which elements of these arrays to write. Only elementwise kernels compute some elements and not others.
 
@@ -48,13 +49,13 @@ class Results:
         inferred: Sequence[Sequence[TensorSpec]],
         inputs: Iterable[np.ndarray],
         *,
-        out: Sequence[Any] = (),
+        out: Any = None,
         where: Any = True,
     ) -> None:
         self._op = op
         self._where = where
         places = [(f"'{a.name}'", spec) for a, specs in zip(op.outputs, inferred) for spec in specs]
-        self._out = out or [None] * len(places)
+        self._out = arrays_of_out(op, out, len(places))
         for array, (name, spec) in zip(self._out, places):
             if array is not None:
                 _check(op, name, spec, array)

@@ -78,7 +78,7 @@ def test_where_leaves_the_other_elements(call: Callable[..., Any]) -> None:
     x = RNG.normal(size=(4, 6))
     for _ in range(3):
         for mask in (x > 0, x[0] > 0, [[True], [False], [True], [True]], False):
-            for out in (np.full((4, 6), 7.0), np.full((6, 4), 7.0).T):
+            for out in (np.full((4, 6), 7.0), np.full((6, 4), 7.0).T, np.full((4, 6), 7.0, ">f8")):
                 wanted = np.tanh(x, out=out.copy(), where=np.asarray(mask))
                 assert call(x, out=out, where=mask) is out
                 np.testing.assert_allclose(out, wanted, rtol=1e-6)
@@ -101,6 +101,7 @@ def test_out_and_where_that_do_not_fit(call: Callable[..., Any]) -> None:
         ({"out": (x, x)}, CallError, "out has 2 arrays, and the call has 1 results"),
         ({"where": np.ones(3)}, TypeError, "where has dtype float64, not bool"),
         ({"where": np.ones(2, bool)}, CallError, r"where has the shape \(2,\), which does not broadcast to .* \(3,\)"),
+        ({"where": np.ones((1, 3), bool)}, CallError, r"where has the shape \(1, 3\), which does not broadcast to"),
     ]
     for _ in range(2):
         for keywords, kind, message in mismatches:
