@@ -11,6 +11,7 @@ from folders import write_op
 
 import pykernels
 import pykernels.compat.mxnet
+from pykernels.build import cache
 
 pytest_plugins = ["quick"]
 
@@ -33,6 +34,17 @@ def cache_of_the_tests(request: pytest.FixtureRequest) -> Iterator[None]:
         # Where nothing can be written to a home directory, matplotlib says so.
         patch.setenv("MPLCONFIGDIR", str(Path(os.environ["PYKERNELS_CACHE"], "matplotlib")))
         yield
+
+
+@pytest.fixture
+def new_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own, which has nothing but the runtime that kernels are linked with."""
+    runtime, folder = cache.directory() / "runtime", tmp_path / "cache"
+    for each in (runtime, folder):
+        each.mkdir(parents=True, exist_ok=True)
+    (folder / "runtime").symlink_to(runtime)
+    monkeypatch.setenv("PYKERNELS_CACHE", str(folder))
+    return folder
 
 
 @pytest.fixture

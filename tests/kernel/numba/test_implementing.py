@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, run
 
+pytestmark = pytest.mark.usefixtures("new_cache")
+
 GIVEN: list[Any] = []
 X = np.arange(6.0).reshape(2, 3)
 
@@ -36,11 +38,6 @@ def compute(folder: Path, body: str, numbers: Mapping[str, Any] = {}, constants:
     assert built.facts.form == "whole-array", built.facts.reason
     assert run(built, [X], [y], {name: numbers[name] for name, _ in built.signature.scalars}) is None
     return y
-
-
-@pytest.fixture(autouse=True)
-def _new_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYKERNELS_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,8 @@ def fused_in(folder: Path, body: str, *inputs: np.ndarray) -> int:
     return len(part_calls.PARTS) - before
 
 
-@pytest.fixture(autouse=True)
-def _new_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every test compile, since it counts what is made."""
-    monkeypatch.setenv("PYKERNELS_CACHE", str(tmp_path / "cache"))
+# Every test compiles, since it counts what is made.
+pytestmark = pytest.mark.usefixtures("new_cache")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +97,7 @@ def test_matrix_products_end_lines(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_many_refused_statements(tmp_path: Path) -> None:
-    lines = [f"x = np.cumsum(x, 1)\n    x = x / 9 + {by} - x / 7" for by in range(40)]
+    lines = [f"x = np.cumsum(x, 1)\n    x = x / 9 + {by} - x / 7" for by in range(12)]
     assert fused_in(tmp_path, "\n    ".join([*lines, "return x * m + 1"]), X, M) > 1
 
 

@@ -60,9 +60,9 @@ def test_arrays(tmp_path: Path, dtype: Any) -> None:
     check(tmp_path, OF_ARRAYS, x, np.abs(x[0]))
 
 
-def test_reductions_along_known_axes_are_fused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Parts are counted as they are written, so the kernel must not have been compiled before.
-    monkeypatch.setenv("PYKERNELS_CACHE", str(tmp_path / "cache"))
+# Parts are counted as they are written, so the kernel must not have been compiled before.
+@pytest.mark.usefixtures("new_cache")
+def test_reductions_along_known_axes_are_fused(tmp_path: Path) -> None:
     lines = [
         "np.max(x, 1)",
         "np.add.reduce(x)",
