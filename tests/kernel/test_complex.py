@@ -84,6 +84,7 @@ def test_parts_are_views(tmp_path: Path, body: str) -> None:
     np.testing.assert_allclose(made, plain(kernel, [x], made), 1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*but for calls of Python:pykernels.PykernelsWarning")
 @pytest.mark.parametrize("expressions", [ARITHMETIC, ARRAYS], ids=["arithmetic", "arrays"])
 def test_expressions(tmp_path: Path, expressions: str) -> None:

@@ -19,7 +19,12 @@ from pykernels.base.errors import PykernelsWarning
             700,
             r"forward is long: \d,\d+ instructions of Python, and at most 4,000 are compiled",
         ),
-        ("y[:] = np.flip(y, 0) + x", 200, r"it is long: \d+,\d+ instructions of LLVM, and at most 60,000 are compiled"),
+        pytest.param(
+            "y[:] = np.flip(y, 0) + x",
+            200,
+            r"it is long: \d+,\d+ instructions of LLVM, and at most 60,000 are compiled",
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_long_kernels_run_as_python(tmp_path: Path, line: str, lines: int, told: str) -> None:

@@ -14,6 +14,7 @@ VARIABLE = "PYTHON_ONEFLOW_0_9"
 FILES = ("blas", "devices", "errors", "functions", "gradients", "guide", "registrar", "training")
 
 
+@pytest.mark.thorough
 def test_the_tests_of_this_folder_pass() -> None:
     python = os.environ.get(VARIABLE)
     if not python:

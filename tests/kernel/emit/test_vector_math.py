@@ -180,11 +180,11 @@ INSTRUCTION_SETS = [
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("new_cache")
 @pytest.mark.parametrize("instructions", INSTRUCTION_SETS, ids=lambda each: each.name)
 def test_other_instruction_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instructions: InstructionSet) -> None:
     if not llvm.get_host_cpu_features().get("avx2"):
         pytest.skip("a processor with AVX2 can stand in for older ones")
-    monkeypatch.setenv("PYKERNELS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(target, "instruction_set", lambda: instructions)
     x = samples("float32")
     with np.errstate(all="ignore"):

@@ -15,7 +15,6 @@ from compiled import build, kernel_of, plain, run
 from process import HELPERS, program
 
 from pykernels.base.errors import KernelError, PykernelsWarning
-from pykernels.build import cache
 
 DTYPES = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool")
 FLOATS = DTYPES[:3]
@@ -262,12 +261,11 @@ def test_a_helper_module_may_have_functions_named_as_methods(tmp_path: Path) -> 
     np.testing.assert_array_equal(out, np.minimum(x, 2))
 
 
-def test_a_truncated_cache_entry_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYKERNELS_CACHE", str(tmp_path / "cache"))
+def test_a_truncated_cache_entry_heals(tmp_path: Path, new_cache: Path) -> None:
     kernel = kernel_of(tmp_path, "def forward(args):\n    return args[0] * 7\n")
     x, out = np.ones(2), np.empty(2)
     build(kernel, [x], [out])
-    (entry,) = cache.directory().rglob("kernel.so")
+    (entry,) = new_cache.rglob("kernel.so")
     size = entry.stat().st_size
     replacement = entry.with_name("short")
     replacement.write_bytes(entry.read_bytes()[:100])  # a file of its own: the loaded one must stay whole
@@ -280,6 +278,7 @@ def test_a_truncated_cache_entry_heals(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("new_cache")
 def test_a_warm_start_needs_neither_numba_nor_a_compiler(tmp_path: Path) -> None:
     text = f"""
         import os, sys
@@ -291,9 +290,8 @@ def test_a_warm_start_needs_neither_numba_nor_a_compiler(tmp_path: Path) -> None
         x, out = np.ones(2), np.empty(2)
         print(run(build(kernel, [x], [out]), [x], [out]), out[0], "numba" in sys.modules)
     """
-    environment = {"PYKERNELS_CACHE": str(tmp_path / "cache")}
-    assert program(text, cwd=tmp_path, **environment).stdout == "None 2.5 True\n"
-    assert program(text, cwd=tmp_path, PATH=str(tmp_path), **environment).stdout == "None 2.5 False\n"
+    assert program(text, cwd=tmp_path).stdout == "None 2.5 True\n"
+    assert program(text, cwd=tmp_path, PATH=str(tmp_path)).stdout == "None 2.5 False\n"
 
 
 def test_large_arrays_are_left_to_numpy_where_that_is_faster(tmp_path: Path) -> None:

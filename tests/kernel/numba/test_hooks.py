@@ -217,6 +217,7 @@ def elsewhere(folder: Path, setup: str, *texts: str) -> list[dict[str, Any]]:
     return list(map(json.loads, program(code, cwd=folder).stdout.splitlines()))
 
 
+@pytest.mark.thorough
 def test_assignments(loses_for_good: Callable[..., None]) -> None:
     loses_for_good(LOOP + "y[:, 1:] = x[:, :-1]", "@pk_copy")
 
@@ -226,6 +227,7 @@ def test_broadcasting(loses_for_good: Callable[..., None]) -> None:
     loses_for_good(LOOP + body, "pk__KernelImpl")
 
 
+@pytest.mark.thorough
 def test_references(tmp_path: Path) -> None:
     hook = "hooks.HOOKS['llvm_ir.references']"
     without = f"{hook} = dataclasses.replace({hook}, names=('numba.gone',))"
@@ -241,6 +243,7 @@ def test_every_hook_has_a_test() -> None:
     assert set(HOOK_OF) - set(globals()) == set()
 
 
+@pytest.mark.thorough
 def test_another_version_of_numba(tmp_path: Path) -> None:
     texts = (
         LOOP + "for i in range(40):\n        for j in range(50):\n            y[i, 0] += np.exp(x[i, j])",

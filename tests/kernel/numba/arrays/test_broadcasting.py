@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from compiled import build, kernel_of, plain, run, signature_of
 from process import HELPERS, program
+from quick import thorough
 
 from pykernels.build import linking
 from pykernels.kernel.pipeline import compile_kernel
@@ -25,7 +26,7 @@ OPERATIONS = """
 """
 
 
-@pytest.mark.parametrize("rank", [2, 3, 4, 5])
+@pytest.mark.parametrize("rank", [3, 5, *thorough(2, 4)])
 def test_every_axis_is_broadcast_in_every_layout(tmp_path: Path, rank: int) -> None:
     kernel = kernel_of(tmp_path, OPERATIONS)
     shape = (3,) * rank
@@ -68,8 +69,10 @@ def test_code_does_not_multiply_with_axes_and_outputs(tmp_path: Path) -> None:
     assert size_of(tmp_path, 4, 7) < 4 * one
 
 
+@pytest.mark.thorough
+@pytest.mark.usefixtures("new_cache")
 def test_many_outputs_of_many_axes_are_compiled_in_time(tmp_path: Path) -> None:
-    # Some 10 s, with what is built once for all kernels.
+    # Some 10 s.
     program(
         f"""
         import sys
@@ -80,5 +83,4 @@ def test_many_outputs_of_many_axes_are_compiled_in_time(tmp_path: Path) -> None:
         """,
         cwd=tmp_path,
         limit=60,
-        PYKERNELS_CACHE=str(tmp_path / "cache"),
     )

@@ -10,40 +10,37 @@ from compiled import build, kernel_of, plain, run
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
+SHAPES = [
+    *("(24,)", "24", "4, 6", "(4, 6)", "-1", "(-1,)"),
+    *("3, -1", "-1, 2, 2", "2, -5, 4", "x.shape", "x.size", "2, n // 2"),
+]
+
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "shape",
-    ["(24,)", "24", "4, 6", "(4, 6)", "-1", "(-1,)", "3, -1", "-1, 2, 2", "2, -5, 4", "x.shape", "x.size", "2, n // 2"],
-)
-def test_shapes(tmp_path: Path, shape: str) -> None:
-    text = f"""
-        def forward(args, outs):
-            (x,), (y,) = args, outs
-            n = x.size
-            a, b = x.reshape({shape}), y.reshape({shape})
-            b[...] = a
-            b += 1
-        """
+def test_shapes(tmp_path: Path) -> None:
+    text = "def forward(args, outs):\n    (x,) = args\n    n = x.size\n"
+    for at, shape in enumerate(SHAPES):
+        text += f"    a{at}, b{at} = x.reshape({shape}), outs[{at}].reshape({shape})\n    b{at}[...] = a{at}\n"
+        text += f"    b{at} += {at}\n"
     kernel = kernel_of(tmp_path, text)
-    outputs = [np.zeros_like(X)]
+    outputs = [np.zeros_like(X) for _ in SHAPES]
     built = build(kernel, [X], outputs)
     assert built.reason is None
     assert run(built, [X], outputs) is None
-    np.testing.assert_array_equal(outputs[0], X + 1)
+    for at, (shape, output) in enumerate(zip(SHAPES, outputs)):
+        np.testing.assert_array_equal(output, X + at, shape)
 
 
-@pytest.mark.parametrize("shape", ["5, 5", "-1, -1", "-1, 5", "-1, 0", "n * 2", "1 << 32, 1 << 32, 24"])
-def test_shapes_of_other_sizes_are_refused(tmp_path: Path, shape: str) -> None:
-    text = f"""
-        def forward(args, outs):
-            (x,), (y,) = args, outs
-            n = x.size
-            y[:] = x.reshape({shape}).size
-        """
+def test_shapes_of_other_sizes_are_refused(tmp_path: Path) -> None:
+    shapes = ["5, 5", "-1, -1", "-1, 5", "-1, 0", "n * 2", "1 << 32, 1 << 32, 24"]
+    text = "def forward(args, outs, *, k):\n    (x,), (y,) = args, outs\n    n = x.size\n    y[:] = 0\n"
+    text += "".join(f"    if k == {at}:\n        y[:] = x.reshape({shape}).size\n" for at, shape in enumerate(shapes))
     outputs = [np.zeros(1)]
-    said = run(build(kernel_of(tmp_path, text), [X], outputs), [X], outputs)
-    assert said is not None and "forward raised ValueError: " in said
+    built = build(kernel_of(tmp_path, text), [X], outputs, {"k": 0})
+    for at, shape in enumerate(shapes):
+        said = run(built, [X], outputs, {"k": at})
+        assert said is not None and "forward raised ValueError: " in said, shape
+    assert built.reason is None and run(built, [X], outputs, {"k": len(shapes)}) is None
 
 
 @pytest.mark.thorough

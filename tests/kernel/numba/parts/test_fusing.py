@@ -77,6 +77,7 @@ def forward(args):
 """
 
 
+@pytest.mark.thorough
 def test_loops_over_whole_arrays_have_parts(tmp_path: Path) -> None:
     kernel, inputs = kernel_of(tmp_path, LOOP), [X, M, np.linspace(0, 2.5, 7)]
     wanted = [np.asarray(each) for each in kernel.function(inputs)]

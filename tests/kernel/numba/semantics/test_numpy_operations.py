@@ -46,7 +46,7 @@ def agree(folder: Path, expressions: Sequence[str], a: np.ndarray, b: np.ndarray
                 np.testing.assert_array_equal(np.signbit(ours[is_number]), np.signbit(right[is_number]), expression)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint64", *thorough("int16", "uint8", "uint16", "uint32")])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint64", *thorough("int16", "int32", "uint8", "uint16", "uint32")])
 def test_integers(tmp_path: Path, dtype: str) -> None:
     limits, width = np.iinfo(dtype), 8 * np.dtype(dtype).itemsize
     ends = [limits.min, limits.min + 1, 0, 1, 5, limits.max, *([-1, -5] if limits.min else [])]
@@ -55,7 +55,7 @@ def test_integers(tmp_path: Path, dtype: str) -> None:
     agree(tmp_path, OF_INTEGERS, a.copy(), b.copy())
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", *thorough("float64")])
 def test_real_numbers(tmp_path: Path, dtype: str) -> None:
     numbers = [0.0, -0.0, 1.0, -1.0, 2.5, -7.0, np.inf, -np.inf, np.nan, 1e30]
     a, b = (np.ravel(each) for each in np.meshgrid(np.array(numbers, dtype), np.array(numbers, dtype)))
