@@ -17,7 +17,8 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,33 +32,54 @@ from pykernels.kernel.facts import LOOPS, WHOLE_ARRAY
 from pykernels.kernel.read.source import KernelFunction, KernelSource
 from pykernels.tools.check.bounds import GuardedArray
 
-__all__ = ["findings"]
+__all__ = ["Finding", "findings"]
 
 
-def findings(seed: int, folder: Path, n_inputs: int, host: str = "pykernels") -> tuple[str, int, list[str]]:
-    """What is wrong with the kernel of a seed on some inputs: its form, on how many it was compared, and what.
+@dataclass
+class Finding:
+    """What is wrong with a kernel: its form, empty if it was refused, and on how many inputs it was compared."""
 
-    It runs in a child process, which may crash.
+    form: str = ""
+    compared: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def findings(seeds: Iterable[int], folder: Path, n_inputs: int, host: str = "pykernels") -> dict[int, Finding]:
+    """What is wrong with the kernels of seeds on some inputs each.
+
+    They run in a child process, which may crash; then those after the one that crashed are missing.
     """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         with os.fdopen(writing, "w", buffering=1) as told:
-            try:
-                _try(seed, folder / str(seed), n_inputs, host, told)
-            except BaseException:
-                print("wrong", repr(traceback.format_exc()), file=told)
+            for seed in seeds:
+                print("seed", seed, file=told)
+                try:
+                    _try(seed, folder / str(seed), n_inputs, host, told)
+                except BaseException:
+                    print("wrong", repr(traceback.format_exc()), file=told)
+                signal.alarm(0)
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as lines:
         said = lines.read().splitlines()
     _, status = os.waitpid(child, 0)
-    form = next((line.split()[1] for line in said if line.startswith("form ")), "")
-    wrong = [line.removeprefix("wrong ") for line in said if line.startswith("wrong ")]
+    found: dict[int, Finding] = {}
+    for line in said:
+        what, _, text = line.partition(" ")
+        if what == "seed":
+            last = found[int(text)] = Finding()
+        elif what == "form":
+            last.form = text
+        elif what == "done":
+            last.compared += 1
+        elif what == "wrong":
+            last.wrong.append(text)
     if os.WIFSIGNALED(status):
-        wrong.append(f"ended by {signal.Signals(os.WTERMSIG(status)).name}, input {said[-1] if said else ''}")
-    return form, sum(line.startswith("done ") for line in said), wrong
+        last.wrong.append(f"ended by {signal.Signals(os.WTERMSIG(status)).name} after {said[-1]}")
+    return found
 
 
 def _try(seed: int, parent: Path, n_inputs: int, host: str, told: Any) -> None:
@@ -70,7 +92,7 @@ def _try(seed: int, parent: Path, n_inputs: int, host: str, told: Any) -> None:
     for number in range(n_inputs):
         inputs = author.inputs()
         print("input", number, file=told)
-        signal.alarm(60)
+        signal.alarm(60 if call else 300)  # what is built for the first call takes long on a busy machine
         if call is None:
             try:
                 built = build(kernel, inputs, inputs[-1:])
@@ -139,12 +161,12 @@ def _main() -> int:
     pairs, n_wrong = 0, 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in _seeds(given.first, given.minutes, given.kernels):
-            form, compared, wrong = findings(seed, Path(folder), given.inputs, given.under)
-            forms[form or "refused"] += 1
-            pairs += compared
-            n_wrong += bool(wrong)
-            if wrong:
-                print(f"{seed}: {len(wrong)} of {compared}: {wrong[0][:1500]}")
+            found = findings([seed], Path(folder), given.inputs, given.under)[seed]
+            forms[found.form or "refused"] += 1
+            pairs += found.compared
+            n_wrong += bool(found.wrong)
+            if found.wrong:
+                print(f"{seed}: {len(found.wrong)} of {found.compared}: {found.wrong[0][:1500]}")
                 if given.show:
                     print(Author(seed).write())
     print(f"{pairs} pairs of a kernel and inputs, {sum(forms.values())} kernels: {dict(forms)}, NumPy {np.__version__}")

@@ -17,7 +17,6 @@ __all__ = ["HOSTS", "Call", "write"]
 #: Computes from inputs, the last of which is like the output; gives the output and what went wrong, if anything.
 Call = Callable[[Sequence[np.ndarray]], tuple[np.ndarray, str]]
 
-_NAME = "op"
 _DEFINITION = """
     import pykernels
 
@@ -38,11 +37,11 @@ _DEFINITION = """
 
 
 def write(parent: Path, kernel: str) -> Path:
-    """Write the folder of an op with this kernel, and give its path."""
-    folder = parent / _NAME
+    """Write the folder of an op with this kernel, whose name is that of `parent`, too, and give its path."""
+    folder = parent / f"op_{parent.name}"
     folder.mkdir(parents=True)
     for part, text in (("py_kernel", kernel), ("py_def", textwrap.dedent(_DEFINITION)), ("py_api", "")):
-        (folder / f"{_NAME}_{part}.py").write_text(text)
+        (folder / f"{folder.name}_{part}.py").write_text(text)
     return folder
 
 
@@ -62,7 +61,7 @@ def _torch(folder: Path, built: Any) -> Call:
 
     def call(inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, str]:
         try:
-            return getattr(torch.ops.pykernels, _NAME)(*map(torch.from_numpy, inputs)).numpy(), ""
+            return getattr(torch.ops.pykernels, folder.name)(*map(torch.from_numpy, inputs)).numpy(), ""
         except RuntimeError as error:
             return inputs[-1], str(error)
 
@@ -81,11 +80,11 @@ def _onnxruntime(folder: Path, built: Any) -> Call:
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), None)
         for name, dtype in zip("xwazly", [*dtypes, dtypes[-1]])
     ]
-    node = helper.make_node(_NAME, list("xwazl"), ["y"], domain="pykernels")
+    node = helper.make_node(folder.name, list("xwazl"), ["y"], domain="pykernels")
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("pykernels", 1)]
     graph = helper.make_graph([node], "campaign", infos[:-1], infos[-1:])
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-    options = pykernels.onnx.session_options(_NAME)
+    options = pykernels.onnx.session_options(folder.name)
     options.log_severity_level = 4  # each error is an outcome
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
