@@ -23,12 +23,13 @@ def check(folder: Path, body: str, *inputs: np.ndarray) -> None:
     built = build(kernel, inputs, made)
     assert built.facts.form != "Python", built.facts.reason
     assert run(built, inputs, made) is None
-    for each, other in zip(made, wanted):
-        np.testing.assert_array_equal(each, other)
+    for at, (each, other) in enumerate(zip(made, wanted)):
+        np.testing.assert_array_equal(each, other, f"output {at} of {body}")
 
 
+# One of each size of elements, and those that numba computes with in another way.
 @pytest.mark.thorough
-@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int16, np.float16, np.float32, np.int64])
+@pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.float32, np.int64])
 def test_all_functions_in_all_dtypes(tmp_path: Path, dtype: type) -> None:
     body = (
         "return (np.stack((x, x[::-1]), 1), np.flip(x, -1), np.roll(x, 4), np.roll(x, -9, axis=1), "
@@ -59,9 +60,9 @@ def test_numbers_are_stacked(tmp_path: Path) -> None:
     check(tmp_path, "return np.sort(np.stack((x, y, x)))", np.array(3.0), np.array(4.0))
 
 
-@pytest.mark.parametrize("shift", [1, -125, *thorough(0, 59, 60, 61, -1, -60, 10**12)])
-def test_shifts(tmp_path: Path, shift: int) -> None:
-    check(tmp_path, f"return (np.roll(x, {shift}), np.roll(x, {shift}, axis=0))", X[:, 0].copy())
+def test_shifts(tmp_path: Path) -> None:
+    calls = [f"np.roll(x, {n}), np.roll(x, {n}, axis=0)" for n in (0, 1, 41, 42, 43, 60, -1, -42, -125, 10**12)]
+    check(tmp_path, f"return ({', '.join(calls)})", X[:, 0].copy())
 
 
 @pytest.mark.thorough

@@ -21,8 +21,11 @@ x[i] | x[:, i] | x[i, :, 1] | x[0, :, i] | x[i, i] | x[j, :, i] | x[:, j, i] | x
 x[:, i, None, i] | x[::-1, 1][:, i] | x[i, ..., i, i] | x[j] | x[i[:0]] | x[np.array(2)]
 """
 SELECTED = """
-x[m] | x[m[:, 0, 0]] | x[:, m[0]] | x[m[..., 0], 1] | x[:, m[0, :, 0], -1] | x[x > 9] | x.T[m.T] | m[m] | x[(2, 0), 1]
-x[m[:, 0, 0], :, i[:1]] | x[:, [2, 0, -1]] | x[1:, [3], i] | x[[True, False, False, True]] | np.ones((3, 6))[:, m[0, 0]]
+x[m] | x[:, m[0]] | x[m[..., 0], 1] | x[x > 9] | x[(2, 0), 1] | x[m[:, 0, 0], :, i[:1]]
+"""
+SELECTED_MORE = """
+x[m[:, 0, 0]] | x[:, m[0, :, 0], -1] | x.T[m.T] | m[m]
+x[:, [2, 0, -1]] | x[1:, [3], i] | x[[True, False, False, True]] | np.ones((3, 6))[:, m[0, 0]]
 np.arange(99)[np.arange(99) % 7 > 2] | np.ones(200)[np.arange(200) < 190]
 """
 WRITTEN = """
@@ -57,7 +60,11 @@ def check(folder: Path, lines: list[str], inputs: tuple[np.ndarray, ...]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("table", "dtype"), [pytest.param(READ, np.float32, marks=pytest.mark.thorough), (SELECTED, np.int16)]
+    ("table", "dtype"),
+    [
+        (SELECTED, np.int16),
+        *(pytest.param(*each, marks=pytest.mark.thorough) for each in ((SELECTED_MORE, np.int16), (READ, np.float32))),
+    ],
 )
 def test_reading(tmp_path: Path, table: str, dtype: Any) -> None:
     check(tmp_path, [f"return ({'), ('.join(bodies(table))})"], ((X * 9).astype(dtype), M, AT, ROWS))

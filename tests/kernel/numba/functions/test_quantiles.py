@@ -27,6 +27,7 @@ def test_quantiles(tmp_path: Path, dtype: str, lines: Sequence[str]) -> None:
     check(tmp_path, lines, [x, y, z], rtol=1e-5)
 
 
+@pytest.mark.thorough
 def test_many_short_lines(tmp_path: Path) -> None:
     x = np.random.default_rng(0).standard_normal((3, 1100))
     x[1, 600] = np.nan
