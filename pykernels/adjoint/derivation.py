@@ -19,7 +19,7 @@ from pykernels.adjoint.histories import Histories, keeping
 from pykernels.adjoint.nodes import LEFT, Graph, Node, is_complex
 from pykernels.adjoint.reading import read_function
 from pykernels.adjoint.reverse import gradients_of
-from pykernels.adjoint.states import check_states
+from pykernels.adjoint.states import check_states, computed
 from pykernels.adjoint.writing import Written, write
 from pykernels.base.errors import KernelError
 
@@ -147,11 +147,7 @@ def derive_tangent(
     """
     gradients, tangents = ({each: f"t{each[1:]}" for each in names} for names in (seeds, outputs))
     derive = functools.partial(_derive, function, inputs, tangents, calls, name, gradients, ())
-    derived = keeping(functools.partial(derive, reads_outputs=False, is_kernel=True))
-    read = [each for each in seeds if each in derived.written.arguments]
-    if read:
-        raise KernelError(f"{_place(function)} is not linear in {', '.join(read)}, as a gradient is")
-    return derived
+    return keeping(functools.partial(derive, reads_outputs=False, is_kernel=True, is_transposed=True))
 
 
 def _derive(
@@ -166,8 +162,13 @@ def _derive(
     *,
     reads_outputs: bool,
     is_kernel: bool,
+    is_transposed: bool = False,
 ) -> Derivative:
-    """Derive a gradient by some inputs. `outputs` and `gradients` have the names of the gradients of each."""
+    """Derive a gradient by some inputs. `outputs` and `gradients` have the names of the gradients of each.
+
+    With `is_transposed`, the function is a gradient, and linear in those inputs: what is derived reads no more of them
+    than their shapes, which it asks of what they are the gradients of.
+    """
     assert isinstance(function, types.FunctionType)
     graph = Graph({"np": np, "scipy": _Scipy("scipy")}, len(calls), histories)
     arrays = [
@@ -213,10 +214,32 @@ def _derive(
         made = view.made_as
         stand[view] = graph.node(made.op, made.form, [leaf, *made.operands[1:]])
     written = write(name, named, leaves, stand, takes_tuple=is_kernel)
+    if is_transposed and (
+        seeds := [leaf for leaf in arrays if leaf.name in gradients and leaf.name in written.arguments]
+    ):
+        _check_linear(function, graph, written, leaves, seeds)
+        for leaf in seeds:
+            leaf.rename(leaf.name[1:])
+        written = write(name, named, leaves, stand, takes_tuple=is_kernel)
     if own:
         arguments = {"inputs": arrays, "outputs": kept, "slopes": slopes, "attributes": attributes}
         check_states(graph, function, written, arguments, own)
     return Derivative(written, tuple(named))
+
+
+def _check_linear(
+    function: types.FunctionType, graph: Graph, written: Written, leaves: Sequence[Node], seeds: Sequence[Node]
+) -> None:
+    """Raise `KernelError` if the transpose of a gradient depends on the values of the gradients of the outputs."""
+    namespace = {**function.__globals__, **graph.namespace}
+    exec(written.source, namespace)
+    for sample in range(graph.samples):
+        values = {leaf.name: leaf.values[sample] for leaf in leaves}
+        others = {leaf.name: np.random.default_rng(0).normal(size=leaf.shapes[sample]) for leaf in seeds}
+        found, expected = (computed(namespace[written.name], written, {**values, **more}) for more in ({}, others))
+        if not all(np.allclose(a, b, 1e-9, 1e-9, equal_nan=True) for a, b in zip(found, expected)):
+            names = ", ".join(leaf.name for leaf in seeds)
+            raise KernelError(f"{_place(function)} is not linear in {names}, as a gradient is")
 
 
 def _outs(graph: Graph, calls: Sequence[Call], gradients: Sequence[str]) -> list[Node]:

@@ -221,15 +221,15 @@ def _median(read: Read, node: Node, g: Node) -> Terms:
     raise KernelError("np.median has a derived gradient of all elements, or along an axis that is written in place")
 
 
-@rule("pad", "a", "pad_width", "mode")
+@rule("pad", "a", "pad_width", "mode", "constant_values")
 def _pad(read: Read, node: Node, g: Node) -> Terms:
     a, widths = node.arguments["a"], node.arguments["pad_width"]
     pairs = widths.operands
     mode = node.arguments["mode"].values[0] if "mode" in node.arguments else "constant"
     is_known = widths.op == "tuple" and all(pair.op == "tuple" and len(pair.operands) == 2 for pair in pairs)
-    if not is_known or mode != "constant":
+    if not is_known or mode != "constant" or node.arguments.get("constant_values", widths).active:
         raise KernelError(
-            "np.pad has a derived gradient with a pair of widths for every axis, for zeros and the modes edge, "
+            "np.pad has a derived gradient with a pair of widths for every axis, for numbers and the modes edge, "
             "reflect, symmetric and wrap"
         )
     names, slices = {"a": a, "g": g}, []

@@ -58,6 +58,10 @@ class Node:
     def __repr__(self) -> str:
         return f"Node({self.op!r}: {ast.unparse(self.expression())})"
 
+    def rename(self, name: str) -> None:
+        """Give an argument another name."""
+        self.name, self.form = name, ast.Name(name, ast.Load())
+
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """The shape of the value, for every sample."""
@@ -215,6 +219,16 @@ def _scattered_more(array: np.ndarray, index: Any, values: np.ndarray) -> np.nda
     result = array.copy()
     np.add.at(result, index, values)
     return result
+
+
+def is_list(index: Node) -> bool:
+    """Whether an index may name an element twice."""
+    return any(isinstance(value, np.ndarray) and value.dtype.kind in "iu" for value in index.values)
+
+
+def makes_zeros(form: ast.expr) -> bool:
+    """Whether an expression calls a function that makes an array of zeros."""
+    return isinstance(form, ast.Call) and ast.unparse(form.func).rpartition(".")[2] in ("zeros", "zeros_like")
 
 
 def makes_array(form: ast.expr) -> bool:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from pykernels.adjoint import blocks, syntax
+from pykernels.adjoint import blocks, scattering, syntax
 from pykernels.adjoint.expressions import ExpressionReader, read
 from pykernels.adjoint.histories import with_histories
 from pykernels.adjoint.inlining import syntax_of, with_helpers
-from pykernels.adjoint.nodes import Graph, Node, in_order
+from pykernels.adjoint.nodes import Graph, Node, in_order, is_floating, is_list, makes_zeros
 from pykernels.adjoint.views import RESHAPED, without_views
 from pykernels.base.errors import KernelError
 
@@ -107,7 +107,9 @@ class Reader(ExpressionReader):
                     raise self.refuse(rest[0], "it returns nothing")
                 return self.expression(rest[0].value)
             length = self._length_of_block(rest)
-            if length:
+            if self._scatters(rest[0], rest[:length], rest[1:]):
+                length = 1
+            elif length:
                 self._block(rest[:length], rest[length:])
             else:
                 self._statement(rest[0])
@@ -123,10 +125,64 @@ class Reader(ExpressionReader):
             return isinstance(statement, ast.For) or syntax.assigns_elements(statement)
 
         first = statements[0]
-        if not is_part(first) or (not syntax.assigns_elements(first) and self._turns(first)):
+        if (
+            self._is_scattering(first)
+            or not is_part(first)
+            or (not syntax.assigns_elements(first) and self._turns(first))
+        ):
             return 0
-        end = next((at for at, each in enumerate(statements) if isinstance(each, ast.Return)), len(statements))
+        ends = (at for at, each in enumerate(statements) if isinstance(each, ast.Return) or self._is_scattering(each))
+        end = next(ends, len(statements))
         return 1 + max(at for at in range(end) if is_part(statements[at]))
+
+    def _is_scattering(self, statement: ast.stmt) -> bool:
+        """Whether a statement calls `np.add.at` for an array that has a name."""
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith(".add.at"):
+            return False
+        is_plain = len(call.args) == 3 and not call.keywords and isinstance(call.args[0], ast.Name)
+        return is_plain and bool(self._callee(call.func) == np.add.at)
+
+    def _scatters(self, statement: ast.stmt, block: Sequence[ast.stmt], later: Sequence[ast.stmt]) -> bool:
+        """Read a statement that adds to elements, or gives zeros other values, beside no loop, as an expression.
+
+        Returns whether it is one.
+        """
+        target: ast.expr | None = None
+        if isinstance(statement, ast.Expr) and self._is_scattering(statement):
+            assert isinstance(statement.value, ast.Call)
+            array, index, value = statement.value.args
+            target = ast.copy_location(ast.Subscript(array, index, ast.Load()), statement)
+        elif isinstance(statement, (ast.Assign, ast.AugAssign)) and not any(syntax.loops_of(block)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            target, value = targets[0] if len(targets) == 1 else None, statement.value
+        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+            return False
+        name, selected = target.value.id, self.expression(target)
+        before = self.names[name]
+        if selected.op != "getitem" or selected.operands[0] is not before or not all(map(is_floating, before.values)):
+            return False
+        made = self._with_elements(statement, selected, self.expression(value))
+        if made is None:
+            return False
+        self._check_owned(statement, name, later)
+        made.name, made.place = made.name or name, made.place or self._place(statement)
+        self._replace(before, made)
+        return True
+
+    def _with_elements(self, statement: ast.stmt, selected: Node, values: Node) -> Node | None:
+        """Return the array of the elements `selected` as a statement leaves it; None if that is no expression."""
+        may_repeat = any(map(is_list, selected.operands[1:]))
+        if isinstance(statement, ast.Assign):
+            return None if may_repeat else scattering.assigned(self._graph, selected, values)
+        if isinstance(statement, ast.AugAssign):
+            if may_repeat or not isinstance(statement.op, (ast.Add, ast.Sub)):
+                return None
+            if isinstance(statement.op, ast.Sub):
+                values = read(self._graph, "-values", values=values)
+        more = scattering.scattered(self._graph, selected, values)
+        before = selected.operands[0]
+        return more if makes_zeros(before.form) else scattering.added(self._graph, before, more)
 
     def _block(self, statements: Sequence[ast.stmt], later: Sequence[ast.stmt]) -> None:
         try:

@@ -14,7 +14,8 @@ import numpy as np
 from pykernels.adjoint.expressions import read
 from pykernels.adjoint.loops import terms_of_block
 from pykernels.adjoint.moves import RULES
-from pykernels.adjoint.nodes import LEFT, SCATTERED, SCATTERED_MORE, Graph, Node, Read, in_order, placeholder
+from pykernels.adjoint.nodes import LEFT, Graph, Node, Read, in_order, placeholder
+from pykernels.adjoint.scattering import added, scattered
 from pykernels.base.errors import KernelError
 from pykernels.kernel.expression.operations import OPERATIONS
 
@@ -40,7 +41,7 @@ def gradients_of(
 
     def add(node: Node, term: Node) -> None:
         term = _summed(reads, node, term)
-        found[node] = _added(graph, reads, found[node], term) if node in found else term
+        found[node] = added(graph, found[node], term) if node in found else term
 
     for result, slope in zip(results, slopes):
         result.is_result = True
@@ -83,10 +84,10 @@ def _terms(graph: Graph, reads: Read, node: Node, g: Node, absolute: Collection[
         return []
     rule = RULES.get(node.op)
     if rule is not None:
-        return list(rule.terms(reads, node, g if rule.is_elementwise else _whole(reads, node, g)))
+        return list(rule.terms(reads, node, g if rule.is_elementwise or _fits_sum(node, g) else _whole(reads, node, g)))
     if node.op == "getitem":
         index = _index_back(node)
-        term = reads(f"g[{index}]", g=_whole(reads, node, g)) if index else _scattered(graph, node, g)
+        term = reads(f"g[{index}]", g=_whole(reads, node, g)) if index else scattered(graph, node, g)
         return [(node.operands[0], term)]
     if node.op in ("scatter", "scatter_more"):
         array, *indices, values = node.operands
@@ -113,6 +114,11 @@ def _terms(graph: Graph, reads: Read, node: Node, g: Node, absolute: Collection[
         if operand.active and slope != "0":
             terms.append((operand, _product(reads, slope, g, names)))
     return terms
+
+
+def _fits_sum(node: Node, g: Node) -> bool:
+    """Whether the gradient of a sum is broadcast anyway."""
+    return node.op in ("sum", "mean") and (g.ndims == node.ndims or g.ndims == {0})
 
 
 def _without_factors(node: Node) -> Node:
@@ -143,24 +149,6 @@ def _index_back(node: Node) -> str:
     if any(after != before for after, before in sizes) or not set(items) <= set(back):
         return ""
     return ", ".join(back[item] for item in items)
-
-
-def _scattered(graph: Graph, node: Node, g: Node) -> Node:
-    """Return an array of zeros with `g` in the place of the elements that `node` selects."""
-    assert isinstance(node.form, ast.Subscript)
-    array, *indices = node.operands
-    last = placeholder(len(node.operands))
-    index = ast.Subscript(ast.Attribute(ast.Name("np", ast.Load()), "s_", ast.Load()), node.form.slice, ast.Load())
-    form = ast.Call(ast.Name(SCATTERED, ast.Load()), [placeholder(0), index, last], [])
-    return graph.node("scatter", form, [array, *indices, g])
-
-
-def _added(graph: Graph, reads: Read, a: Node, b: Node) -> Node:
-    if a.op not in ("scatter", "scatter_more") or b.op != "scatter":
-        return reads("a + b", a=a, b=b)
-    assert isinstance(b.form, ast.Call)
-    form = ast.Call(ast.Name(SCATTERED_MORE, ast.Load()), b.form.args, [])
-    return graph.node("scatter_more", form, [a, *b.operands[1:]])
 
 
 def _joined(graph: Graph, node: Node) -> Node:

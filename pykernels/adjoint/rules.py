@@ -86,7 +86,7 @@ def count(read: Read, a: Node, axis: Node | None) -> Node:
 def _restored(read: Read, node: Node, value: Node) -> Node:
     """Return `value`, of the shape of a reduction's result, with the axes along which it folds."""
     axis, keeps = folded(node), node.arguments.get("keepdims")
-    if axis is None or (keeps is not None and keeps.values[0]):
+    if axis is None or (keeps is not None and keeps.values[0]) or (value.ndims == {0} and 0 not in node.ndims):
         return value
     if 0 not in value.ndims and all(map(_are_first, axis.values, node.arguments["a"].values)):
         return value  # NumPy broadcasts it

@@ -255,15 +255,37 @@ def _take_along_axis(read: Read, a: Node, indices: Node, axis: Node | None = Non
     return read(f"a[{', '.join(places)}]", a=a, indices=indices)
 
 
-def _pad(read: Read, a: Node, pad_width: Node, mode: Node | None = None) -> Node | None:
+def _pad(read: Read, a: Node, pad_width: Node, mode: Node | None = None, **rest: Node) -> Node | None:
     """Return indices of the elements that padding repeats, which add up in the gradient."""
-    if mode is None or mode.values[0] not in _REPEATING or any(pair.op != "tuple" for pair in pad_width.operands):
+    pairs = _pairs(read, a, pad_width)
+    if pairs is not None:
+        named = rest if mode is None else {"mode": mode, **rest}
+        return read(f"np.pad(a, pairs{''.join(f', {key}={key}' for key in named)})", a=a, pairs=pairs, **named)
+    is_known = pad_width.op == "tuple" and all(pair.op == "tuple" for pair in pad_width.operands)
+    if mode is None or mode.values[0] not in _REPEATING or not is_known:
         return None
     for axis, pair in enumerate(pad_width.operands):
         if any(width.number != 0 for width in pair.operands):
             places = read(f"np.pad(np.arange(a.shape[{axis}]), pair, mode)", a=a, pair=pair, mode=mode)
             a = read(f"a[{':, ' * axis}places]", a=a, places=places)
     return a
+
+
+def _pairs(read: Read, a: Node, pad_width: Node) -> Node | None:
+    """Return a pair of widths for every axis, for one that all have; None if there are such pairs already."""
+    width = pad_width
+    if len(a.ndims) > 1 or not a.active or 0 in a.ndims:
+        return None
+    if width.op == "tuple":
+        if any(operand.op == "tuple" for operand in width.operands) or len(width.operands) != 2:
+            return None
+        begin, end = width.operands
+    elif width.ndims == {0}:
+        begin = end = width
+    else:
+        return None
+    (ndim,) = a.ndims
+    return read(f"({', '.join(['(begin, end)'] * ndim)},)", begin=begin, end=end)
 
 
 def _diag(read: Read, v: Node, k: Node | None = None) -> Node | None:

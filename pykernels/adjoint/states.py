@@ -44,9 +44,9 @@ def check_states(
         values = {leaf.name: leaf.values[sample] for leaves in arguments.values() for leaf in leaves}
         values |= {leaf.name: rng.uniform(0.5, 1, leaf.shapes[sample]) for leaf in arguments["slopes"]}
         left = _left_by(function, values, arguments)
-        before = _gradients(namespace[written.name], written, values)
+        before = computed(namespace[written.name], written, values)
         for state, changed in states.items():
-            after = _gradients(namespace[written.name], written, {**values, state.name: left[state.name]})
+            after = computed(namespace[written.name], written, {**values, state.name: left[state.name]})
             if not all(np.allclose(a, b, _TOLERANCE, _TOLERANCE, equal_nan=True) for a, b in zip(before, after)):
                 raise KernelError(
                     f"{_place(graph, changed)}: {state.name} changes here, and the gradient needs it as it was before: "
@@ -68,7 +68,8 @@ def _left_by(
     return left
 
 
-def _gradients(gradient: Callable[..., Any], written: Written, values: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
+def computed(gradient: Callable[..., Any], written: Written, values: Mapping[str, Any]) -> tuple[np.ndarray, ...]:
+    """Return what a written function returns for arguments and attributes by name."""
     keywords = {each: values[each] for each in written.attributes}
     with np.errstate(all="ignore"):
         found = gradient(tuple(values[each] for each in written.arguments), **keywords)

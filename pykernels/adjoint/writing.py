@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from pykernels.adjoint.blocks import Block
-from pykernels.adjoint.nodes import BLOCK, LEAVES, LEFT, LIKE, Node, filled, makes_array
+from pykernels.adjoint.nodes import BLOCK, LEAVES, LEFT, LIKE, Node, filled, is_list, makes_array, makes_zeros
+from pykernels.adjoint.shapes import Shapes, needs_only_the_shape
 from pykernels.adjoint.syntax import loaded, needed, new_name, renamed, stored, with_unpacking, without_dead
-from pykernels.kernel.expression.operations import OPERATIONS
 
 # Parts of an expression that is longer get names of their own, unless they are shorter than this themselves.
 _LONG, _WORTH_A_NAME = 88, 12
@@ -90,6 +88,8 @@ class _Writer:
         self._leaves = leaves
         self._given = {node: leaf for node, leaf in given.items() if node.op not in LEAVES}
         self._names: dict[Node, str] = {}
+        # Nothing while it is found out what is computed anyway.
+        self._shapes: Shapes | None = None
         # The statements of each block that compute what is needed.
         self._statements: dict[Node, list[ast.stmt]] = {}
         self._taken = {leaf.name for leaf in leaves} | {"args", "np", "outs"} | set(taken)
@@ -99,7 +99,8 @@ class _Writer:
         needed = self.needed(returned)
         lines = self.steps(returned, needed, list(results))
         used = {leaf.name for leaf in self._leaves if leaf in needed}
-        arguments = tuple(leaf.name for leaf in self._leaves if leaf.op == "input" and leaf.name in used)
+        inputs = dict.fromkeys(leaf.name for leaf in self._leaves if leaf.op == "input")
+        arguments = tuple(name for name in inputs if name in used)
         attributes = tuple(leaf.name for leaf in self._leaves if leaf.op == "attribute" and leaf.name in used)
         keywords = f", *, {', '.join(attributes)}" if attributes else ""
         if takes_tuple:
@@ -114,12 +115,13 @@ class _Writer:
         returned = [self._stands_for(result) for result in results]
         left = [node for node in needed if node.op == LEFT]
         owned = _only_changed(needed)
+        zeros = _only_zeros(needed)
         uses = Counter(operand for node in needed for operand in self._operands(node))
         uses.update(returned)
         wanted = {_begun(node): name for node, name in zip(returned, names)}
         lines: list[str] = []
         for node in needed:
-            if self._is_short(node) or (node in owned and node.op not in _STATEMENTS):
+            if self._is_short(node) or (node in owned and node.op not in _STATEMENTS) or node in zeros:
                 continue
             if node.op == BLOCK:
                 lines += self._block(node, [each for each in left if node in each.operands], wanted, owned)
@@ -135,6 +137,8 @@ class _Writer:
     def needed(self, results: Sequence[Node]) -> list[Node]:
         """Return the nodes that the function computes or uses, each after its operands."""
         while True:
+            self._shapes = None
+            self._shapes = Shapes(self._leaves, set(self._reached(results)))
             found = self._reached(results)
             left: dict[Node, set[str]] = {node: set() for node in found if node.op == BLOCK}
             for node in found:
@@ -170,37 +174,16 @@ class _Writer:
 
     def _operands(self, node: Node) -> list[Node]:
         operands = list(node.operands)
-        if self._needs_only_the_shape(node):
-            operands[0] = self._shaped_like(operands[0])
+        if needs_only_the_shape(node):
+            operands[:1] = [self._shapes.like(operands[0])] if self._shapes else []
         if node.block and node in self._statements:
             used = stored(self._statements[node]) | loaded(self._statements[node])
             operands = [operand for name, operand in zip(node.block.reads, operands) if name in used]
         return [self._stands_for(operand) for operand in operands]
 
-    def _shaped_like(self, node: Node) -> Node:
-        """Return the simplest node that has the shape of `node`."""
-        node = node if node in self._names else node.made_as
-        for leaf in self._leaves:
-            if leaf.op == "input" and leaf.shapes == node.shapes and leaf.dtypes == node.dtypes:
-                return leaf
-        alike = (operand for operand in node.operands if node.op in OPERATIONS and operand.shapes == node.shapes)
-        operand = next(alike, None)
-        return node if operand is None else self._shaped_like(operand)
-
-    @staticmethod
-    def _needs_only_the_shape(node: Node) -> bool:
-        form = node.form.value if isinstance(node.form, ast.Subscript) else node.form
-        return (
-            node.op == "scatter"
-            or node.op in LIKE
-            or (isinstance(form, ast.Attribute) and form.attr in ("shape", "ndim", "size"))
-        )
-
     def _is_short(self, node: Node) -> bool:
         return (
-            node.op in LEAVES
-            or node.op in ("tuple", LEFT)
-            or (self._needs_only_the_shape(node) and node.op not in {"scatter", *LIKE})
+            node.op in LEAVES or node.op in ("tuple", LEFT) or (needs_only_the_shape(node) and node.op not in _SHAPED)
         )
 
     def _parts_to_name(self, node: Node) -> Iterator[Node]:
@@ -231,16 +214,19 @@ class _Writer:
 
     def _scattered(self, node: Node, wanted: str) -> Iterator[str]:
         assert isinstance(node.form, ast.Call)
-        operands = [self._tree(operand) for operand in self._operands(node)]
+        given = self._operands(node)
+        operands = [self._tree(operand) for operand in given]
         name, is_first = self._names.get(node.operands[0], ""), node.op == "scatter"
         if is_first:
             name = self._new_name(node, wanted)
-            yield f"{name} = np.zeros_like({ast.unparse(operands[0])})"
+            zeros = ast.unparse(operands[0])
+            is_zeros = makes_zeros(given[0].form) and given[0] not in self._names
+            yield f"{name} = {zeros if is_zeros else f'np.zeros_like({zeros})'}"
         self._names[node] = name
         index = filled(node.form.args[1], operands)
         assert isinstance(index, ast.Subscript)
         values, target = ast.unparse(operands[-1]), ast.unparse(ast.Subscript(ast.Name(name), index.slice))
-        if any(_is_list(operand) for operand in node.operands[1:-1]):
+        if any(is_list(operand) for operand in node.operands[1:-1]):
             yield f"np.add.at({name}, {_written(index)}, {values})"
         else:
             yield f"{target} {'' if is_first else '+'}= {values}"
@@ -317,14 +303,17 @@ def _only_changed(nodes: Sequence[Node]) -> set[Node]:
     return found
 
 
+def _only_zeros(nodes: Sequence[Node]) -> set[Node]:
+    """Return the nodes that make arrays of zeros for others to be added to, and that nothing else uses."""
+    found = {node for node in nodes if makes_zeros(node.form)}
+    for node in nodes:
+        found -= set(node.operands[1:] if node.op == "scatter" else node.operands)
+    return found
+
+
 def _begun(node: Node) -> Node:
     """Return the node whose statement gives a node its name."""
     return _begun(node.operands[0]) if node.op == "scatter_more" else node
-
-
-def _is_list(index: Node) -> bool:
-    """Whether an index may name an element twice."""
-    return any(isinstance(value, np.ndarray) and value.dtype.kind in "iu" for value in index.values)
 
 
 def _written(index: ast.Subscript) -> str:
