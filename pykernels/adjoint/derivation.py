@@ -35,7 +35,7 @@ class Call:
 
     arrays: Sequence[np.ndarray]
     attributes: Mapping[str, Any]
-    #: Arrays for the results of a kernel that writes into `outs`.
+    #: Arrays like the results, into which a kernel with `outs` writes.
     outs: Sequence[np.ndarray] = ()
 
 
@@ -67,7 +67,8 @@ def with_unequal_lengths(call: Call, completed: Callable[[Call], Call]) -> Call:
                 for at, axis in changed:
                     arrays[at] = _longer(arrays[at], axis, more, rng)
                 with contextlib.suppress(Exception):
-                    call = completed(replace(call, arrays=arrays))
+                    made = completed(replace(call, arrays=arrays))
+                    call = made if all(np.size(each) for each in made.outs) else call
     return call
 
 
@@ -267,8 +268,8 @@ def derive_source(function: Callable[..., Any], arrays: Sequence[np.ndarray], at
 
     def completed(call: Call) -> Call:
         with np.errstate(all="ignore"):
-            function(*call.arrays, **call.attributes)
-        return call
+            results = function(*call.arrays, **call.attributes)
+        return replace(call, outs=results if isinstance(results, tuple) else (results,))
 
     known = {**defaults, **attributes}
     calls = [with_unequal_lengths(Call(arrays, known), completed)] if arrays else _made_up(len(inputs), known)

@@ -108,7 +108,11 @@ class ExpressionReader:
         form = ast.BinOp(placeholder(0), tree.op, placeholder(1))
         if isinstance(tree.op, ast.MatMult):
             return self._make(tree, "matmul", form, operands, dict(zip(("a", "b"), operands)))
-        return self._make(tree, operations.BINARY[type(tree.op)].name, form, operands)
+        made = self._make(tree, operations.BINARY[type(tree.op)].name, form, operands)
+        if made in operands and made.active and self._function is not None:  # an array of its own, as of `x * 1.0`
+            copy = ast.Call(ast.Attribute(placeholder(0), "copy", ast.Load()), [], [])
+            return self._make(tree, "copy", copy, [made], {"a": made})
+        return made
 
     def _unary(self, tree: ast.UnaryOp) -> Node:
         operand = self.expression(tree.operand)

@@ -22,6 +22,7 @@ from pykernels.adjoint.syntax import (
     loaded,
     loops_of,
     new_name,
+    rebound,
     renamed,
     shifted,
     stored,
@@ -101,8 +102,8 @@ def begins_in(statements: Sequence[ast.stmt], variable: str, *, again: bool = Tr
 
 
 def _change(statements: Sequence[ast.stmt], variable: str) -> Iterator[ast.stmt]:
-    """Yield the statements that assign a variable, but for loops."""
-    return (each for each in statements if not isinstance(each, ast.For) and variable in assigned([each]))
+    """Yield the statements that assign a variable, not elements of it alone, but for loops."""
+    return (each for each in statements if not isinstance(each, ast.For) and variable in rebound([each]))
 
 
 def _with_names(
@@ -152,8 +153,8 @@ def may_keep(loop: ast.For, variable: str, value: Any) -> bool:
         _bounds(loop) is not None
         and np.asarray(value).dtype.kind in "fiu"
         and all(each not in within and isinstance(target_of(each), ast.Name) for each in places)
-        # Others may refer to an array that a sum changes.
-        and not (is_array and any(isinstance(each, ast.AugAssign) for each in places))
+        # Others may refer to an array that a sum changes, but for one that the turn makes.
+        and not (is_array and isinstance(places[0], ast.AugAssign))
     )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from pykernels.adjoint.expressions import read
 from pykernels.adjoint.extremes import running_extremes
 from pykernels.adjoint.histories import CALL, IN_TURN, NeedsHistory, begins_in, may_keep
 from pykernels.adjoint.nodes import BLOCK, Graph, Node, in_order, is_floating
+from pykernels.adjoint.observation import observed
 from pykernels.adjoint.reading import Reader
 from pykernels.adjoint.syntax import (
     Assignment,
@@ -38,7 +38,16 @@ from pykernels.adjoint.syntax import (
     value_of,
     with_shape_of,
 )
-from pykernels.adjoint.terms import GRADIENT, adding, assigning, gradient_of, is_gradient, may_be_a_view, without_zeros
+from pykernels.adjoint.terms import (
+    GRADIENT,
+    adding,
+    assigning,
+    gradient_of,
+    is_gradient,
+    may_be_a_view,
+    without_last_zeros,
+    without_zeros,
+)
 from pykernels.adjoint.verification import verify
 from pykernels.adjoint.writing import write_expressions
 from pykernels.base.errors import KernelError
@@ -64,7 +73,7 @@ def terms_of_block(
         verify(graph, node, block, operands, slopes)
     except KernelError as error:
         raise adjoint.needs_names(error) from None
-    except Exception as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # of the statements, for the samples
         why = f"from here on, no gradient is derived, since it raises {type(error).__name__}: {error}; write it by hand"
         raise KernelError(why) from None
     for name, operand in zip(node.block.reads, node.operands):
@@ -81,9 +90,9 @@ class _Adjoint:
         self._graph, self._node, self._of, self._slopes = graph, node, node.block, slopes
         self._gradients_of = gradients_of
         self._reader = Reader(graph, node.block.function)
-        # Variables of whose elements one is assigned twice.
-        self._overwritten: set[str] = set()
-        self._seen = self._states()
+        # The variables before each assignment, and those of whose elements one is assigned twice.
+        seen, self._overwritten = observed(graph, node, self._refuse)
+        self._seen = dict(seen)
         self._extremes = {
             each: extreme
             for each, extreme in running_extremes(node.block.statements).items()
@@ -96,6 +105,9 @@ class _Adjoint:
     def block(self) -> tuple[Block, list[Node]]:
         """Return the adjoint block, and its operands."""
         body = without_zeros(self._backwards(self._of.statements, set(), self._top))
+        kept = {name for name, each in zip(self._of.reads, self._node.operands) if each.active}
+        body = without_last_zeros(body, self._gradients(assigned(self._of.statements) - kept))
+        self._make_arrays_of_zeros(body)
         for name in self._slopes:
             body = with_shape_of(body, name, f"{name}{GRADIENT}")
         used = stored(body) | loaded(body)
@@ -112,9 +124,22 @@ class _Adjoint:
         shown = {name: f"d{name.removesuffix(GRADIENT)}" for name in used if is_gradient(name)}
         return Block(tuple(body), tuple(inputs), leaves, self._of.function, shown), list(inputs.values())
 
+    @staticmethod
+    def _gradients(names: Iterable[str]) -> set[str]:
+        return {f"{name}{GRADIENT}" for name in names}
+
+    def _make_arrays_of_zeros(self, statements: Sequence[ast.stmt]) -> None:
+        """Let the gradients of arrays begin again as arrays."""
+        states = [state for states in self._seen.values() for state in states]
+        arrays = self._gradients(name for state in states for name in state if np.ndim(state[name]))
+        for each in assignments(statements):
+            if isinstance(each, ast.Assign) and ast.unparse(each.value) == "0.0":
+                name = ast.unparse(each.targets[0])
+                each.value = _expression(f"np.zeros_like({name})") if name in arrays else each.value
+
     def needs_names(self, error: KernelError) -> KernelError:
         """Return the error of an adjoint that reads overwritten values; it asks for names for those of each turn."""
-        names = filter(self._is_reassigned, sorted(assigned(self._of.statements) & self._active))
+        names = filter(self._is_reassigned, sorted(assigned(self._of.statements)))
         wanted = {(self._of.function, IN_TURN, name): None for name in names}
         return NeedsHistory(f"{self._node.place}: {error.args[0]}", wanted) if wanted else error
 
@@ -125,45 +150,6 @@ class _Adjoint:
         return self._graph.node("zeros_like", ast.parse("np.zeros_like(_0)", mode="eval").body, [node])
 
     # ---- what is known of each assignment
-
-    def _states(self) -> dict[Assignment, list[Mapping[str, Any]]]:
-        """Return the variables before each assignment: those of the first time and of the last, for every sample."""
-        every = list(assignments(self._of.statements))
-        found: list[dict[str, Mapping[str, Any]]] = [{} for _ in every]
-        # Each with its array, so that no other one gets its number.
-        marks: dict[int, tuple[Any, np.ndarray]] = {}
-        sample = 0
-
-        def watch(number: int, variables: Mapping[str, Any]) -> None:
-            kept = dict(variables)
-            found[number].setdefault(f"{sample} first", kept)
-            found[number][f"{sample} last"] = kept
-            target = target_of(every[number])
-            if isinstance(target, ast.Subscript):
-                name = base_of(target)
-                self._check_owned(every[number], name, variables)
-                array = variables[name]
-                _, mark = marks.setdefault(id(array), (array, np.zeros(np.shape(array), bool)))
-                was_assigned = np.any(_marked(target, {**self._graph.namespace, **variables, name: mark}))
-                if was_assigned and isinstance(every[number], ast.Assign):
-                    self._overwritten.add(name)
-
-        run = self._of.compiled(self._graph.namespace, watch)
-        for sample in range(len(self._node.values)):
-            run(*(operand.values[sample] for operand in self._node.operands))
-            marks.clear()
-        return {each: list(states.values()) for each, states in zip(every, found)}
-
-    def _check_owned(self, assignment: Assignment, name: str, variables: Mapping[str, Any]) -> None:
-        """Raise `KernelError` if the elements that are assigned belong to another array, too."""
-        part = eval(ast.unparse(target_of(assignment)), {**self._graph.namespace, **variables})
-        # An index with arrays makes a copy, and a number is no part of an array.
-        owner = part if np.may_share_memory(part, variables[name]) else variables[name]
-        for other, array in variables.items():
-            if other != name and isinstance(array, np.ndarray) and np.may_share_memory(array, owner):
-                raise self._refuse(
-                    assignment, f"{name} is a part of {other}, or the reverse: assign to one of them alone"
-                )
 
     def _read(self, assignment: Assignment, active: Iterable[str]) -> tuple[Graph, Node, dict[str, Node]]:
         """Return the graph of an assignment, the node of its value, and those of the variables and elements in it."""
@@ -204,7 +190,7 @@ class _Adjoint:
             if target not in own or f"{target}{GRADIENT}" in stored(back):
                 back += self._statement(statement, outside, around | own)
         begun = [self._begun(name, back) for name in sorted(own & self._active)]
-        back = [*filter(None, begun), *back]
+        back = without_last_zeros([*filter(None, begun), *back], self._gradients(own))
         return [*needed(statements, loaded(back) & own, outside | around), *back]
 
     def _backwards(self, statements: Sequence[ast.stmt], outside: set[str], own: set[str]) -> list[ast.stmt]:
@@ -278,6 +264,7 @@ class _Adjoint:
         written = dict(zip(terms, texts))
         again = written.pop(own, "0.0" if self._is_replaced(assignment, outside) else slope)
         made = [each for step in steps for each in ast.parse(step).body]
+        self._taken |= stored(made)
         made += [adding(gradient_of(_expression(text)), _expression(term)) for text, term in written.items()]
         if again != slope:
             made.append(assigning(gradient_of(target), _expression(again)))
@@ -317,6 +304,8 @@ class _Adjoint:
             tree = tree.value
         nodes = [node for each in indices for node in ast.walk(each)]
         shaped = [node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr in ("shape", "size")]
+        calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "len"]
+        shaped += [argument for node in calls for argument in node.args]
         names = {node.id for node in nodes if isinstance(node, ast.Name) and node not in shaped}
         states = itertools.chain.from_iterable(self._seen.values())
         is_computed = bool(names & assigned(self._of.statements))
@@ -341,7 +330,9 @@ class _Adjoint:
         assert isinstance(call, ast.Call)
         begin, end = call.args[:2] if len(call.args) > 1 else (ast.Constant(0), call.args[0])
         back = [shifted(end, -step), shifted(begin, -step), ast.Constant(-step)]
-        return ast.Call(call.func, back[:2] if step == -1 else back, [])
+        if step == -1:
+            back = back[1:2] if ast.unparse(back[0]) == "0" else back[:2]
+        return ast.Call(call.func, back, [])
 
     def _is_ordered(self, loop: ast.For, outside: set[str]) -> bool:
         """Whether a turn reads what others have assigned."""
@@ -390,11 +381,3 @@ class _Adjoint:
 
 def _expression(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
-
-
-def _marked(target: ast.expr, variables: dict[str, Any]) -> np.ndarray:
-    """Return what an element or part of a variable is, and set it to True."""
-    text = ast.unparse(target)
-    before = np.array(eval(text, variables))
-    exec(f"{text} = True", variables)
-    return before

@@ -67,8 +67,10 @@ def _flip(read: Read, node: Node, g: Node) -> Terms:
 
 @rule("roll", "a", "shift", "axis")
 def _roll(read: Read, node: Node, g: Node) -> Terms:
-    keywords = ", axis=axis" if "axis" in node.arguments else ""
-    yield node.arguments["a"], read(f"np.roll(g, -shift{keywords})", g=g, **_rest(node))
+    keywords, shift = ", axis=axis" if "axis" in node.arguments else "", node.arguments["shift"]
+    parts = {f"s{at}": each for at, each in enumerate(shift.operands)} if shift.op == "tuple" else {}
+    back = f"({', '.join(f'-{name}' for name in parts)},)" if parts else "-shift"
+    yield node.arguments["a"], read(f"np.roll(g, {back}{keywords})", g=g, **_rest(node), **parts)
 
 
 def _rest(node: Node) -> dict[str, Node]:
@@ -117,12 +119,12 @@ def _cumprod(read: Read, node: Node, g: Node) -> Terms:
 
 @rule("diff", "a", "n", "axis")
 def _diff(read: Read, node: Node, g: Node) -> Terms:
-    count, axis = (node.arguments.get(name) for name in ("n", "axis"))
-    if (count is not None and count.number != 1) or (axis is not None and axis.number not in (0, -1)):
-        raise KernelError("np.diff has a derived gradient for n=1 along axis 0 or -1")
-    at = 0 if axis is not None and axis.number == 0 else -1
-    before, _ = beside(at)
-    first, inner, last = f"-g[{before}:1]", f"g[{before}:-1] - g[{before}1:]", f"g[{before}-1:]"
+    at = node.arguments["axis"].number if "axis" in node.arguments else -1
+    if "n" in node.arguments or not isinstance(at, int):
+        raise KernelError("np.diff has a derived gradient for n and an axis that are written in place")
+    before, after = beside(at)
+    first, inner = f"-g[{before}:1{after}]", f"g[{before}:-1{after}] - g[{before}1:{after}]"
+    last = f"g[{before}-1:{after}]"
     yield node.arguments["a"], read(f"np.concatenate(({first}, {inner}, {last}), axis={at})", g=g)
 
 
@@ -130,9 +132,36 @@ def _diff(read: Read, node: Node, g: Node) -> Terms:
 def _repeat(read: Read, node: Node, g: Node) -> Terms:
     a, repeats, axis = (node.arguments.get(name) for name in ("a", "repeats", "axis"))
     assert a is not None and repeats is not None
-    if any(np.ndim(value) for value in repeats.values) or (axis is not None and axis.number != -1):
-        raise KernelError("np.repeat has a derived gradient for a number of repeats, of all elements or along axis -1")
-    yield a, read("np.sum(g.reshape(a.shape + (repeats,)), axis=-1)", a=a, g=g, repeats=repeats)
+    at = -1 if axis is None else axis.number
+    if any(np.ndim(value) for value in repeats.values) or not isinstance(at, int):
+        raise KernelError(
+            "np.repeat has a derived gradient for a number of repeats, along an axis that is written in place"
+        )
+    # The copies of an element lie side by side.
+    end, along = ("", -1) if at == -1 else (str(at + 1), at + 1 if at >= 0 else at)
+    shape = f"a.shape[:{end}] + (repeats,) + a.shape[{end}:]" if end else "a.shape + (repeats,)"
+    yield a, read(f"np.sum(g.reshape({shape}), axis={along})", a=a, g=g, repeats=repeats)
+
+
+@rule("tile", "a", "reps")
+def _tile(read: Read, node: Node, g: Node) -> Terms:
+    a, reps = node.arguments["a"], node.arguments["reps"]
+    if len(a.ndims) > 1 or 0 in a.ndims or (reps.op != "tuple" and reps.ndims != {0}):
+        raise KernelError("np.tile has a derived gradient for arrays of one number of axes, with numbers in place")
+    (ndim,) = a.ndims
+    times = list(reps.operands) if reps.op == "tuple" else [reps]
+    names = {f"n{at}": each for at, each in enumerate(times)}
+    lengths = [f"a.shape[{at}]" for at in range(ndim)]
+    parts: list[str] = []
+    folded: list[int] = []
+    for at in range(-max(ndim, len(times)), 0):  # from the last axis, as NumPy does
+        if -at <= len(times):
+            folded.append(len(parts))
+            parts.append(f"n{len(times) + at}")
+        if -at <= ndim:
+            parts.append(lengths[at])
+    axes = tuple(folded) if len(folded) > 1 else folded[0]
+    yield a, read(f"np.sum(g.reshape({', '.join(parts)}), axis={axes})", a=a, g=g, **names)
 
 
 @rule("diag", "v", "k")
@@ -214,6 +243,11 @@ def _sort(read: Read, node: Node, g: Node) -> Terms:
     order = read("np.argsort(a, axis=axis, kind='stable')", a=a, axis=axis)
     places = read("np.argsort(order, axis=axis)", order=order, axis=axis)
     yield a, read("np.take_along_axis(g, places, axis=axis)", g=g, places=places, axis=axis)
+
+
+@rule("partition", "a", "kth", "axis")
+def _partition(read: Read, node: Node, g: Node) -> Terms:
+    raise KernelError("np.partition has no derived gradient, since it leaves open where elements go; write np.sort")
 
 
 @rule("median", "a", "axis", "keepdims")

@@ -64,8 +64,8 @@ class Node:
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The shape of the value, for every sample."""
-        return tuple(np.shape(value) for value in self.values)
+        """The shape of the value, for every sample; of a tuple, its length."""
+        return tuple((len(value),) if isinstance(value, tuple) else np.shape(value) for value in self.values)
 
     @property
     def dtypes(self) -> tuple[np.dtype, ...]:

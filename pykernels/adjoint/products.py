@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import string
+
 from pykernels.adjoint.nodes import Node, Read
 from pykernels.adjoint.rules import RULES, Terms, rule
 from pykernels.base.errors import KernelError
@@ -10,23 +12,39 @@ from pykernels.base.errors import KernelError
 __all__ = ["RULES"]
 
 
-@rule("einsum", "subscripts", "a", "b")
+@rule("einsum", "subscripts", *"abcdefgh")
 def _einsum(read: Read, node: Node, g: Node) -> Terms:
-    subscripts = node.arguments["subscripts"].values[0]
-    given, _, result = str(subscripts).replace(" ", "").partition("->")
+    given, _, result = str(node.arguments["subscripts"].values[0]).replace(" ", "").partition("->")
     inputs = given.split(",")
-    operands = [node.arguments[name] for name in "ab"[: len(inputs)]]
+    operands = [node.arguments[name] for name in "abcdefgh"[: len(inputs)]]
     for at, (own, operand) in enumerate(zip(inputs, operands)):
-        others = [each for number, each in enumerate(inputs) if number != at]
-        axes = own.replace("...", "")  # the axes that it stands for may be broadcast
-        if "->" not in str(subscripts) or len(set(axes)) < len(axes) or not set(own) <= set(result + "".join(others)):
-            raise KernelError(
-                f"np.einsum({subscripts!r}) has no derived gradient: write '->', and no axis that "
-                "occurs once or twice in one operand alone"
-            )
-        text = f"np.einsum('{','.join([result, *others])}->{own}', g{', other' if others else ''})"
-        names = {"other": operands[1 - at]} if others else {}
-        yield operand, read(text, g=g, **names)
+        others = [(each, other) for number, (each, other) in enumerate(zip(inputs, operands)) if number != at]
+        unlike, diagonals = _with_unlike_axes(read, own, operand, given)
+        terms = [(result, g), *others, *diagonals]
+        # An axis that the sum folds alone has the same gradient everywhere.
+        known = "".join(each for each, _ in terms)
+        kept = "".join(axis for axis in unlike.replace("...", ".") if axis in known)
+        index = [":" if axis in kept else "None" for axis in unlike.replace("...", "")]
+        names = {f"g{number}": each for number, (_, each) in enumerate(terms)}
+        term, axes = g, kept.replace(".", "...")
+        if axes != result or len(terms) > 1:
+            term = read(f"np.einsum('{','.join(each for each, _ in terms)}->{axes}', {', '.join(names)})", **names)
+        if "None" in index:
+            leading = ["..."] if unlike.startswith("...") else []
+            term = read(f"term[{', '.join([*leading, *index])}]", term=term)
+        yield operand, term
+
+
+def _with_unlike_axes(read: Read, axes: str, operand: Node, taken: str) -> tuple[str, list[tuple[str, Node]]]:
+    """Return the axes of an operand with another letter for each, and a diagonal for each pair that had one letter."""
+    unlike, diagonals = "", []
+    free = (letter for letter in string.ascii_letters if letter not in taken)
+    for axis in axes:
+        if axis != "." and axis in unlike:
+            diagonals.append((axis + (other := next(free)), read(f"np.eye(a.shape[{len(unlike)}])", a=operand)))
+            axis = other
+        unlike += axis
+    return unlike, diagonals
 
 
 @rule("matmul dot", "a", "b")
@@ -107,3 +125,31 @@ def _slogdet(read: Read, node: Node, g: Node) -> Terms:
 @rule("trace diagonal", "a")
 def _diagonal(read: Read, node: Node, g: Node) -> Terms:
     raise KernelError(f"np.{node.op} has a derived gradient for one matrix")
+
+
+@rule("cholesky", "a")
+def _cholesky(read: Read, node: Node, g: Node) -> Terms:
+    """Return the gradient of a matrix that is symmetric, which is symmetric, too."""
+    inverse = read("np.linalg.inv(y)", y=node)
+    half = read("np.tril(np.swapaxes(y, -1, -2) @ g) * (1 - 0.5 * np.eye(y.shape[-1]))", y=node, g=g)
+    term = read("np.swapaxes(inverse, -1, -2) @ half @ inverse", inverse=inverse, half=half)
+    for name, each in (("inverse", inverse), ("half", half)):
+        each.name = each.name or name
+    yield node.arguments["a"], read("(term + np.swapaxes(term, -1, -2)) / 2", term=term)
+
+
+@rule("eigvalsh", "a")
+def _eigvalsh(read: Read, node: Node, g: Node) -> Terms:
+    a = node.arguments["a"]
+    vectors = read("np.linalg.eigh(a)[1]", a=a)
+    vectors.name = vectors.name or "vectors"
+    yield a, read("v * g[..., None, :] @ np.swapaxes(v, -1, -2)", v=vectors, g=g)
+
+
+@rule("cross", "a", "b")
+def _cross(read: Read, node: Node, g: Node) -> Terms:
+    a, b = node.arguments["a"], node.arguments["b"]
+    if any(shape[-1] != 3 for each in (a, b) for shape in each.shapes):
+        raise KernelError("np.cross has a derived gradient for vectors of three numbers")
+    yield a, read("np.cross(b, g)", b=b, g=g)
+    yield b, read("np.cross(g, a)", g=g, a=a)

@@ -24,7 +24,11 @@ from pykernels.base.errors import KernelError
 # A loop of more turns is not written out.
 _MOST_TURNS = 16
 # What a statement is, and what to write instead.
-_REFUSED = {ast.While: ("a `while`", "write `for`"), ast.If: ("an `if`", "write np.where")}
+_REFUSED = {
+    ast.While: ("a `while`", "write `for`"),
+    ast.If: ("an `if`", "write np.where, or `a if condition else b`"),
+    ast.Expr: ("a call whose result is not used", "make an array, and assign to its elements"),
+}
 
 
 def read_function(
@@ -298,7 +302,8 @@ class Reader(ExpressionReader):
     def _items(self, target: ast.Tuple | ast.List, value: Node) -> Sequence[Node]:
         if value.op == "tuple" and len(value.operands) == len(target.elts):
             return value.operands
-        if value.active or not isinstance(value.values[0], tuple):
+        is_array = all(isinstance(each, np.ndarray) and len(each) == len(target.elts) for each in value.values)
+        if not is_array and (value.active or not isinstance(value.values[0], tuple)):
             raise self.refuse(target, "what is unpacked here is not a tuple of as many values")
         return [read(self._graph, f"value[{at}]", value=value) for at in range(len(target.elts))]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.adjoint.elements import BEFORE
 from pykernels.adjoint.expressions import read
 from pykernels.adjoint.loops import terms_of_block
 from pykernels.adjoint.moves import RULES
@@ -86,6 +87,8 @@ def _terms(graph: Graph, reads: Read, node: Node, g: Node, absolute: Collection[
     if rule is not None:
         return list(rule.terms(reads, node, g if rule.is_elementwise or _fits_sum(node, g) else _whole(reads, node, g)))
     if node.op == "getitem":
+        if not all(isinstance(value, (np.ndarray, np.generic)) for value in node.operands[0].values):
+            raise KernelError(f"{_function_of(node.operands[0])} returns several arrays, and has no derived gradient")
         index = _index_back(node)
         term = reads(f"g[{index}]", g=_whole(reads, node, g)) if index else scattered(graph, node, g)
         return [(node.operands[0], term)]
@@ -97,8 +100,7 @@ def _terms(graph: Graph, reads: Read, node: Node, g: Node, absolute: Collection[
         return [(values, selected), *([(array, g)] if node.op == "scatter_more" else [])]
     operation = OPERATIONS.get(node.op)
     if operation is None or not operation.slopes:
-        what = node.form.func if isinstance(node.form, ast.Call) else node.expression()
-        raise KernelError(f"{re.sub(_PLACEHOLDER, '', ast.unparse(what))} has no derived gradient")
+        raise KernelError(f"{_function_of(node)} has no derived gradient")
     operands, slopes = node.operands, operation.slopes
     if node.op in _EXTREMA and not operands[0].active:
         operands = operands[::-1]
@@ -114,6 +116,12 @@ def _terms(graph: Graph, reads: Read, node: Node, g: Node, absolute: Collection[
         if operand.active and slope != "0":
             terms.append((operand, _product(reads, slope, g, names)))
     return terms
+
+
+def _function_of(node: Node) -> str:
+    """Return the function or method that an expression calls, or the whole expression."""
+    what = node.form.func if isinstance(node.form, ast.Call) else node.expression()
+    return re.sub(_PLACEHOLDER, "", ast.unparse(what))
 
 
 def _fits_sum(node: Node, g: Node) -> bool:
@@ -227,10 +235,14 @@ def _summed(reads: Read, node: Node, term: Node) -> Node:
         tuple(at - len(n) for at in range(len(n)) if n[at] == 1 != t[at]) for t, n in zip(term.shapes, node.shapes)
     }
     if len(along) != 1:
-        raise KernelError(f"the axes along which {node!r} is broadcast differ between shapes")
+        raise KernelError(f"the axes along which {_shown(node)} is broadcast differ between calls")
     (axes,) = along
     text = repr(axes[0] if len(axes) == 1 else axes)
     return reads(f"np.sum(term, axis={text}, keepdims=True)", term=term)
+
+
+def _shown(node: Node) -> str:
+    return "the variable" if node.name == BEFORE else node.name or ast.unparse(node.expression())
 
 
 def _without_leading(reads: Read, node: Node, term: Node, more: set[int]) -> Node:
@@ -238,7 +250,10 @@ def _without_leading(reads: Read, node: Node, term: Node, more: set[int]) -> Nod
         (n,) = more
         return reads(f"np.sum(term, axis={0 if n == 1 else tuple(range(n))})", term=term)
     if len(node.ndims) != 1:
-        raise KernelError(f"the number of axes that {node!r} lacks differs between shapes")
+        raise KernelError(
+            f"{_shown(node)} has another number of axes in other turns or calls: "
+            "let it begin as an array of the shape that it gets"
+        )
     (ndim,) = node.ndims
     if ndim == 0:
         return reads("np.sum(term)", term=term)

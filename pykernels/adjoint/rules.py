@@ -182,15 +182,18 @@ def _others(read: Read, a: Node, axis: int) -> Node:
     return read(f"before * np.flip(behind, axis={axis})", before=before, behind=behind)
 
 
-@rule("var", "a", "axis", "keepdims")
+@rule("var", "a", "axis", "keepdims", "ddof")
 def _var(read: Read, node: Node, g: Node) -> Terms:
     a, axis = node.arguments["a"], folded(node)
     names = {"a": a} if axis is None else {"a": a, "axis": axis}
     mean = read("np.mean(a)" if axis is None else "np.mean(a, axis=axis, keepdims=True)", **names)
-    yield a, read("g * (2 * (a - mean) / n)", g=_restored(read, node, g), a=a, mean=mean, n=_divisor(read, a, axis))
+    n = _divisor(read, a, axis)
+    if "ddof" in node.arguments:
+        n = read("float(n - ddof)", n=count(read, a, axis), ddof=node.arguments["ddof"])
+    yield a, read("g * (2 * (a - mean) / n)", g=_restored(read, node, g), a=a, mean=mean, n=n)
 
 
-@rule("std", "a", "axis", "keepdims")
+@rule("std", "a", "axis", "keepdims", "ddof")
 def _std(read: Read, node: Node, g: Node) -> Terms:
     for a, term in _var(read, node, g):
         yield a, read("term / (2 * y)", term=term, y=_restored(read, node, node))
@@ -202,15 +205,19 @@ def _norm(read: Read, node: Node, g: Node) -> Terms:
     names = {"a": a, "g": _restored(read, node, g), "y": _restored(read, node, node)}
     number = None if order is None else order.values[0]
     is_of_vectors = a.ndims == {1} if axis is None else np.ndim(axis.values[0]) == 0
-    if number is None or (number == 2 and is_of_vectors):
+    if number is None or number == "fro" or (number == 2 and is_of_vectors):
         yield a, read("g * (a / y)", **names)
     elif number == 1 and is_of_vectors:
         yield a, read("g * np.sign(a)", **names)
     elif number == np.inf and is_of_vectors:
         is_it = read("np.abs(a) == y", a=a, y=_restored(read, node, _computed(node)))
         yield a, read("np.where(is_it, g * np.sign(a) / ties, 0)", is_it=is_it, ties=_ties(read, node, is_it), **names)
+    elif order is not None and is_of_vectors and isinstance(number, (int, float)) and number > 1:
+        yield a, read("g * np.sign(a) * (np.abs(a) / y) ** (order - 1)", order=order, **names)
     else:
-        raise KernelError("np.linalg.norm has a derived gradient for norms of vectors of order 1, 2 and np.inf")
+        raise KernelError(
+            "np.linalg.norm has a derived gradient for norms of vectors of orders from 1 to np.inf, and 'fro'"
+        )
 
 
 @rule("logsumexp", "a", "axis", "keepdims")
@@ -261,6 +268,12 @@ def _softplus(read: Read, node: Node, g: Node) -> Terms:
 
 # By name: the slope by each parameter, in terms of the parameters `a`, `b`, ... and the result `y`.
 _SLOPES: Mapping[str, Mapping[str, str]] = {
+    "degrees": {"a": "180 / np.pi"},
+    "rad2deg": {"a": "180 / np.pi"},
+    "radians": {"a": "np.pi / 180"},
+    "deg2rad": {"a": "np.pi / 180"},
+    "nan_to_num": {"a": "np.isfinite(a)"},
+    "sinc": {"a": "np.where(a == 0, 0, (np.cos(np.pi * a) - y) / np.where(a == 0, 1, a))"},
     "entr": {"a": "-1 - np.log(a)"},
     "huber": {"delta": "np.maximum(np.abs(a) - delta, 0)", "a": "np.clip(a, -delta, delta)"},
     "kl_div": {"a": "np.log(a / b)", "b": "1 - a / b"},

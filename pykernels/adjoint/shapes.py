@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
-from pykernels.adjoint.nodes import LEFT, LIKE, Node, makes_array
+from pykernels.adjoint.nodes import BLOCK, LEFT, LIKE, Node, makes_array
 from pykernels.kernel.expression.operations import OPERATIONS
 
 
@@ -53,7 +53,7 @@ class Shapes:
         operands = made.operands if made.op in OPERATIONS or made.op in LIKE else ()
         others = self._beside(node) if made is node and node.op == LEFT else ()
         for each in (made, *operands, *others):
-            if each not in seen and each.shapes == node.shapes:
+            if each not in seen and each.op not in ("tuple", BLOCK) and each.shapes == node.shapes:
                 yield from self._alike(each, seen)
 
     def _beside(self, node: Node) -> list[Node]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from pykernels.adjoint.nodes import Node, Read
+from pykernels.adjoint.respelling import RESPELLED
 from pykernels.adjoint.rules import beside, count, folded
 
 # The modes of np.pad that repeat elements.
@@ -14,7 +15,7 @@ _REPEATING = frozenset({"edge", "reflect", "symmetric", "wrap"})
 
 def simplified(read: Read, op: str, operands: Sequence[Node], arguments: Mapping[str, Node]) -> Node | None:
     """Return a simpler node for an operation on `operands`, or None. Those of a function with a rule have names."""
-    rule = _RULES.get(op)
+    rule = _RULES.get(op) or (RESPELLED.get(op) if any(operand.active for operand in operands) else None)
     if rule is None:
         return None
     return rule(read, **arguments) if arguments else rule(read, *operands)
@@ -214,6 +215,11 @@ def _transpose(read: Read, a: Node, axes: Node | None = None) -> Node | None:
     return None
 
 
+def _flip(read: Read, a: Node, axis: Node | None = None) -> Node | None:
+    is_back = a.op == "flip" and axis is not None and axis.number is not None and "axis" in a.arguments
+    return a.arguments["a"] if is_back and axis and a.arguments["axis"].number == axis.number else None
+
+
 def _swapaxes(read: Read, a: Node, axis1: Node, axis2: Node) -> Node | None:
     axes = (axis1, axis2)
     is_back = a.op == "swapaxes" and {each.values for each in axes} == {each.values for each in a.operands[1:]}
@@ -334,6 +340,7 @@ _RULES: dict[str, Callable[..., Node | None]] = {
     "take_along_axis": _take_along_axis,
     "transpose": _transpose,
     "swapaxes": _swapaxes,
+    "flip": _flip,
     "diag": _diag,
     "diagonal": _diagonal,
     "trace": _trace,

@@ -63,6 +63,11 @@ def assigned(statements: Iterable[ast.stmt]) -> set[str]:
     return {base_of(target_of(each)) for each in assignments(statements)}
 
 
+def rebound(statements: Iterable[ast.stmt]) -> set[str]:
+    """Return the variables that assignments name, but for those of which they only name elements."""
+    return {target.id for target in map(target_of, assignments(statements)) if isinstance(target, ast.Name)}
+
+
 def stored(statements: Iterable[ast.stmt]) -> set[str]:
     """Return the variables that statements assign, and those to whose elements they assign."""
     trees = [node for statement in statements for node in ast.walk(statement)]
@@ -171,7 +176,8 @@ def _slice(statement: ast.stmt, names: set[str]) -> Iterator[ast.stmt]:
         if base_of(target_of(statement)) in names:
             yield statement
         return
-    assert isinstance(statement, (ast.For, ast.If))
+    if not isinstance(statement, (ast.For, ast.If)):
+        return
     made = copy.copy(statement)
     made.body = [each for one in statement.body for each in _slice(one, names)]
     made.orelse = [each for one in statement.orelse for each in _slice(one, names)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pykernels.adjoint.syntax import Target, base_of, loaded, stored, without_minus
 
@@ -60,6 +60,17 @@ def without_zeros(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
                 if base_of(first.value) not in loaded(others) | stored(others):
                     found[found.index(first)] = ast.Assign([first.target], first.value)
                     found.remove(zero)
+    return found
+
+
+def without_last_zeros(statements: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
+    """Return statements without those that set gradients of these names, or elements of them, to 0 for nothing."""
+    found: list[ast.stmt] = []
+    for each in reversed(statements):
+        is_zero = isinstance(each, ast.Assign) and ast.unparse(each.value) == "0.0"
+        name = base_of(each.targets[0]) if isinstance(each, ast.Assign) else ""
+        if not is_zero or name not in names or name in loaded(found) | stored(found):
+            found.insert(0, each)
     return found
 
 

@@ -381,10 +381,15 @@ def test_gradients_have_the_dtype_of_their_inputs_and_stay_finite() -> None:
 # ---- what has no derived gradient
 
 REFUSED = {
-    "if x.ndim > 1:\n        x = -x": "3: an `if` has no derived gradient; write np.where",
+    "if x.ndim > 1:\n        x = -x": "3: an `if` has no derived gradient; write np.where, or `a if condition else b`",
     "x = np.median(x, axis=(0,)) * x": "3: np.median has a derived gradient of all elements, or along an axis",
+    "x = np.partition(x, 1)": "3: np.partition has no derived gradient, since it leaves open where elements go",
+    "x = np.vdot(x[None], x[None])": "3: np.vdot has a derived gradient of vectors",
+    "x = x + np.linalg.eigh(np.outer(x, x))[1][0]": "3: np.linalg.eigh returns several arrays, and has no derived",
+    "x = np.repeat(x, (1, 2, 1), axis=0)": "np.repeat has a derived gradient for a number of repeats, along an axis",
+    "parts = []; parts.append(x)": "3: a call whose result is not used has no derived gradient; make an array",
     "x = np.split(x, (1, 2))[0]": "3: np.split has a derived gradient for a number of sections",
-    "x = np.linalg.norm(np.outer(x, x), 2)": "3: np.linalg.norm has a derived gradient for norms of vectors of order 1",
+    "x = np.linalg.norm(np.outer(x, x), 2)": "3: np.linalg.norm has a derived gradient for norms of vectors of orders",
     "x = np.prod(x[:, None], axis=(0, 1))": "3: np.prod has a derived gradient along one axis",
     "x = x + np.take(x, 1, axis=int(x.ndim) - 1)": "np.take has a derived gradient along an axis that is written in",
     "x = np.pad(x, 1, mode='mean')": "np.pad has a derived gradient with a pair of widths for every axis",

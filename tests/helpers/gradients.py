@@ -21,9 +21,14 @@ def array(*shape: int) -> np.ndarray:
     return RNG.uniform(0.2, 0.9, shape)
 
 
-def check(function: Callable[..., Any], inputs: Sequence[str], *calls: tuple[Sequence[Any], Mapping[str, Any]]) -> str:
+def check(
+    function: Callable[..., Any],
+    inputs: Sequence[str],
+    *calls: tuple[Sequence[Any], Mapping[str, Any]],
+    outputs: Sequence[str] = ("y", "z"),
+) -> str:
     """Compare the derived gradient with finite differences; return its code."""
-    outputs = ["y", "z"][
+    outputs = outputs[
         : len(results) if isinstance(results := function(tuple(calls[0][0]), **calls[0][1]), tuple) else 1
     ]
     gradient = derive_gradient(
