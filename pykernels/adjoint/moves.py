@@ -48,7 +48,12 @@ def _squeeze(read: Read, node: Node, g: Node) -> Terms:
         yield from _reshape(read, node, g)
 
 
-@rule("reshape ravel flatten expand_dims", "a", "*")
+@rule("expand_dims", "a", "axis")
+def _expand_dims(read: Read, node: Node, g: Node) -> Terms:
+    yield node.arguments["a"], read("np.squeeze(g, axis)", g=g, **_rest(node))
+
+
+@rule("reshape ravel flatten", "a", "*")
 def _reshape(read: Read, node: Node, g: Node) -> Terms:
     a = node.arguments["a"]
     made = a.made_as

@@ -16,7 +16,7 @@ from pykernels.adjoint.expressions import read
 from pykernels.adjoint.loops import terms_of_block
 from pykernels.adjoint.moves import RULES
 from pykernels.adjoint.nodes import LEFT, Graph, Node, Read, in_order, placeholder
-from pykernels.adjoint.scattering import added, scattered
+from pykernels.adjoint.scattering import added, begun, scattered
 from pykernels.base.errors import KernelError
 from pykernels.kernel.expression.operations import OPERATIONS
 
@@ -57,6 +57,7 @@ def gradients_of(
         g = found[node] = _joined(graph, found[node])
         if node.name and node.operands and not g.name and g.operands:
             g.name = f"d{node.name}"
+            begun(g).name = g.name
         if node.op == LEFT:
             of_blocks.setdefault(node.operands[0], {})[node.variable] = _whole(reads, node, g)
             continue

@@ -77,10 +77,21 @@ def count(read: Read, a: Node, axis: Node | None) -> Node:
     if axis is None:
         return read("a.size", a=a)
     if not isinstance(axis.values[0], tuple):
-        return read("a.shape[axis]", a=a, axis=axis)
+        return _length(read, a, axis)
     if all(operand.op == "number" for operand in axis.operands):
-        return read(" * ".join(f"a.shape[{each}]" for each in axis.values[0]), a=a)
+        lengths = {f"n{at}": _length(read, a, operand) for at, operand in enumerate(axis.operands)}
+        return read(" * ".join(lengths), **lengths)
     return read("a.size // max(np.sum(a, axis=axis).size, 1)", a=a, axis=axis)
+
+
+def _length(read: Read, a: Node, axis: Node) -> Node:
+    """Return the number of elements along an axis: what reshaping names, if it does."""
+    is_plain = a.op == "reshape" and isinstance(a.form, ast.Call) and isinstance(a.form.func, ast.Attribute)
+    if is_plain and isinstance(axis.number, int) and len(a.operands) > 2:
+        length = a.operands[1:][axis.number]
+        if all(isinstance(value, (int, np.integer)) and value >= 0 for value in length.values):
+            return length
+    return read("a.shape[axis]", a=a, axis=axis)
 
 
 def _restored(read: Read, node: Node, value: Node) -> Node:
@@ -99,8 +110,9 @@ def _restored(read: Read, node: Node, value: Node) -> Node:
             for name, operand in names.items()
         }
         return read(ast.unparse(form), **restored)
-    if axis.number == -1:
-        return read("value[..., None]", value=value)
+    if isinstance(axis.number, int):
+        before, after = beside(axis.number)
+        return read(f"value[{before}None{after}]", value=value)
     return read("np.expand_dims(value, axis)", value=value, axis=axis)
 
 

@@ -34,6 +34,11 @@ def added(graph: Graph, a: Node, b: Node) -> Node:
     return read(graph, "a + b", a=a, b=b)
 
 
+def begun(node: Node) -> Node:
+    """Return the array of zeros with one array added to it to which a node adds others."""
+    return begun(node.operands[0]) if node.op == "scatter_more" else node
+
+
 def assigned(graph: Graph, node: Node, values: Node) -> Node | None:
     """Return the array of the elements that `node` selects with `values` in their place.
 

@@ -51,7 +51,10 @@ class Shapes:
         yield node
         made = node.made_as
         operands = made.operands if made.op in OPERATIONS or made.op in LIKE else ()
-        others = self._beside(node) if made is node and node.op == LEFT else ()
+        others = self._beside(node) if made is node and node.op == LEFT else []
+        if made.op in ("broadcast_to", "reshape"):  # to the shape of another node
+            forms = [(each, each.form) for each in made.operands[1:]]
+            others += [each.operands[0] for each, form in forms if isinstance(form, ast.Attribute) and each.operands]
         for each in (made, *operands, *others):
             if each not in seen and each.op not in ("tuple", BLOCK) and each.shapes == node.shapes:
                 yield from self._alike(each, seen)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from pykernels.adjoint.blocks import Block
 from pykernels.adjoint.nodes import BLOCK, LEAVES, LEFT, LIKE, Node, filled, is_list, makes_array, makes_zeros
+from pykernels.adjoint.scattering import begun
 from pykernels.adjoint.shapes import Shapes, needs_only_the_shape
 from pykernels.adjoint.syntax import loaded, needed, new_name, renamed, stored, with_unpacking, without_dead
 
@@ -118,7 +119,7 @@ class _Writer:
         zeros = _only_zeros(needed)
         uses = Counter(operand for node in needed for operand in self._operands(node))
         uses.update(returned)
-        wanted = {_begun(node): name for node, name in zip(returned, names)}
+        wanted = {begun(node): name for node, name in zip(returned, names)}
         lines: list[str] = []
         for node in needed:
             if self._is_short(node) or (node in owned and node.op not in _STATEMENTS) or node in zeros:
@@ -309,11 +310,6 @@ def _only_zeros(nodes: Sequence[Node]) -> set[Node]:
     for node in nodes:
         found -= set(node.operands[1:] if node.op == "scatter" else node.operands)
     return found
-
-
-def _begun(node: Node) -> Node:
-    """Return the node whose statement gives a node its name."""
-    return _begun(node.operands[0]) if node.op == "scatter_more" else node
 
 
 def _written(index: ast.Subscript) -> str:
