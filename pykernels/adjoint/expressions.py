@@ -109,7 +109,8 @@ class ExpressionReader:
         if isinstance(tree.op, ast.MatMult):
             return self._make(tree, "matmul", form, operands, dict(zip(("a", "b"), operands)))
         made = self._make(tree, operations.BINARY[type(tree.op)].name, form, operands)
-        if made in operands and made.active and self._function is not None:  # an array of its own, as of `x * 1.0`
+        is_array = made.active and all(isinstance(value, np.ndarray) for value in made.values)
+        if made in operands and is_array and self._function is not None:  # an array of its own, as of `x * 1.0`
             copy = ast.Call(ast.Attribute(placeholder(0), "copy", ast.Load()), [], [])
             return self._make(tree, "copy", copy, [made], {"a": made})
         return made

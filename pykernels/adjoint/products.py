@@ -24,14 +24,13 @@ def _einsum(read: Read, node: Node, g: Node) -> Terms:
         # An axis that the sum folds alone has the same gradient everywhere.
         known = "".join(each for each, _ in terms)
         kept = "".join(axis for axis in unlike.replace("...", ".") if axis in known)
-        index = [":" if axis in kept else "None" for axis in unlike.replace("...", "")]
+        index = ["..." if axis == "." else ":" if axis in kept else "None" for axis in unlike.replace("...", ".")]
         names = {f"g{number}": each for number, (_, each) in enumerate(terms)}
         term, axes = g, kept.replace(".", "...")
         if axes != result or len(terms) > 1:
             term = read(f"np.einsum('{','.join(each for each, _ in terms)}->{axes}', {', '.join(names)})", **names)
         if "None" in index:
-            leading = ["..."] if unlike.startswith("...") else []
-            term = read(f"term[{', '.join([*leading, *index])}]", term=term)
+            term = read(f"term[{', '.join(index)}]", term=term)
         yield operand, term
 
 

@@ -129,11 +129,7 @@ class Reader(ExpressionReader):
             return isinstance(statement, ast.For) or syntax.assigns_elements(statement)
 
         first = statements[0]
-        if (
-            self._is_scattering(first)
-            or not is_part(first)
-            or (not syntax.assigns_elements(first) and self._turns(first))
-        ):
+        if not is_part(first) or (not syntax.assigns_elements(first) and self._turns(first)):
             return 0
         ends = (at for at, each in enumerate(statements) if isinstance(each, ast.Return) or self._is_scattering(each))
         end = next(ends, len(statements))

@@ -97,7 +97,12 @@ def causal_linear_attention(args):  # type: ignore[no-untyped-def]
 @model(array(3, 3))
 def einsums(args):  # type: ignore[no-untyped-def]
     (x,) = args
-    return np.einsum("ij->j", x) * np.einsum("ii", x) + np.einsum("ii->i", x) + np.einsum("ij,jk", x, x)[0]
+    return (
+        np.einsum("ij->j", x) * np.einsum("ii", x)
+        + np.einsum("ii->i", x)
+        + np.einsum("ij,jk", x, x)[0]
+        + np.einsum("i...j->...i", x)
+    )
 
 
 @model(array(2, 3, 4), array(3, 2), array(3, 2))
