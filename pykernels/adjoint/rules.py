@@ -110,7 +110,7 @@ def _restored(read: Read, node: Node, value: Node) -> Node:
             for name, operand in names.items()
         }
         return read(ast.unparse(form), **restored)
-    if isinstance(axis.number, int):
+    if isinstance(axis.number, int) and all(isinstance(each, (np.ndarray, np.generic)) for each in value.values):
         before, after = beside(axis.number)
         return read(f"value[{before}None{after}]", value=value)
     return read("np.expand_dims(value, axis)", value=value, axis=axis)

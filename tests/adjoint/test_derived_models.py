@@ -33,6 +33,13 @@ def dice(args):  # type: ignore[no-untyped-def]
     return (2 * (a * b).sum(1) + 1) / (a.sum(1) + b.sum(1) + 1)
 
 
+@model(array(5), array(5))
+def correlation(args):  # type: ignore[no-untyped-def]
+    a, b = args
+    a, b = a - a.mean(), b - b.mean()
+    return (a * b).sum() / np.sqrt((a**2).sum() * (b**2).sum())
+
+
 @model(array(4, 3), array(4, 3))
 def contrastive(args):  # type: ignore[no-untyped-def]
     q, k = args
