@@ -19,7 +19,7 @@ from pykernels.kernel.expression.array_nodes import require_known
 from pykernels.kernel.expression.axes import Axes, Shape
 from pykernels.kernel.expression.construction import compute, power_operator
 from pykernels.kernel.expression.distribution import apply, choose, convert
-from pykernels.kernel.expression.nodes import Input, Keyword, Node, NotExpressible, dtype_of, is_array
+from pykernels.kernel.expression.nodes import Input, Keyword, Node, NotExpressible, describe, dtype_of, is_array
 from pykernels.kernel.read.signature import Signature, group_shapes
 from pykernels.kernel.read.source import KernelFunction
 
@@ -138,7 +138,7 @@ class Evaluation:
         """Add the place to a refusal that has none, and the expression as its reason if it has none."""
         if not refusal.where:
             refusal.where = self._place(node)
-            refusal.reason = refusal.reason or _describe(node)
+            refusal.reason = refusal.reason or describe(node)
 
     def _place(self, node: ast.AST) -> str:
         return f"{self._file}:{getattr(node, 'lineno', 0)}"
@@ -241,7 +241,7 @@ class Evaluation:
             if isinstance(node, ast.Name):
                 return self._lookup(node)
             if isinstance(node, (ast.Tuple, ast.List)):
-                return (tuple if isinstance(node, ast.Tuple) else _List)(map(self._value, node.elts))
+                return (tuple if isinstance(node, ast.Tuple) else _List)(self._members(node.elts))
             if isinstance(node, ast.BinOp):
                 return self._binary(node.op, self._value(node.left), self._value(node.right))
             if isinstance(node, ast.UnaryOp):
@@ -262,6 +262,16 @@ class Evaluation:
         except NotExpressible as refusal:
             self._locate(refusal, node)
             raise
+
+    def _members(self, nodes: Sequence[ast.expr]) -> list[Any]:
+        """Return the values of the members of a tuple, or of the arguments of a call."""
+        found: list[Any] = []
+        for each in nodes:
+            value = self._value(each.value if isinstance(each, ast.Starred) else each)
+            if isinstance(each, ast.Starred) and not isinstance(value, tuple):
+                raise NotExpressible("a star before what is no tuple")
+            found += value if isinstance(each, ast.Starred) else (value,)
+        return found
 
     def _lookup(self, node: ast.Name) -> Any:
         if node.id in self.names:
@@ -353,12 +363,7 @@ class Evaluation:
     def _call(self, node: ast.Call) -> Any:
         if any(k.arg is None for k in node.keywords):
             raise NotExpressible("a call with two stars")
-        positional: list[Any] = []
-        for each in node.args:
-            value = self._value(each.value if isinstance(each, ast.Starred) else each)
-            if isinstance(each, ast.Starred) and not isinstance(value, tuple):
-                raise NotExpressible("a star before what is no tuple")
-            positional += value if isinstance(each, ast.Starred) else (value,)
+        positional = self._members(node.args)
         keywords = {keyword.arg: self._value(keyword.value) for keyword in node.keywords if keyword.arg}
         call = calls.Call(ast.unparse(node.func), positional, keywords, self._axes, self._nested)
         if isinstance(node.func, ast.Attribute):
@@ -385,15 +390,3 @@ def _shares(value: Any, node: Node) -> bool:
     if isinstance(value, tuple):
         return any(_shares(member, node) for member in value)
     return views.owner_of(value) is views.owner_of(node)
-
-
-_DESCRIPTIONS: dict[type[ast.AST], str] = {
-    **dict.fromkeys((ast.For, ast.While), "a loop"),
-    **dict.fromkeys((ast.Slice, ast.Subscript), "an index"),
-    ast.Raise: "an exception",
-}
-
-
-def _describe(node: ast.AST) -> str:
-    """Describe a part of a function for a reason."""
-    return _DESCRIPTIONS.get(type(node)) or ast.unparse(node).splitlines()[0]

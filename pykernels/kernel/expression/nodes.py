@@ -6,6 +6,7 @@ or number that NumPy would see in its place, and applying an operation to the sa
 
 from __future__ import annotations
 
+import ast
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -43,6 +44,18 @@ class NotExpressible(Exception):
 
     def __str__(self) -> str:
         return f"{self.where}: {self.reason}" if self.where else self.reason
+
+
+_DESCRIPTIONS: dict[type[ast.AST], str] = {
+    **dict.fromkeys((ast.For, ast.While), "a loop"),
+    **dict.fromkeys((ast.Slice, ast.Subscript), "an index"),
+    ast.Raise: "an exception",
+}
+
+
+def describe(node: ast.AST) -> str:
+    """Describe a part of a function for a reason."""
+    return _DESCRIPTIONS.get(type(node)) or ast.unparse(node).splitlines()[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, cast
 
 from pykernels.base.python_files import SOURCE
 from pykernels.kernel.expression.operations import OF_SEVERAL, OPERATIONS, RAISING_MATH, Properties, Raises
-from pykernels.kernel.read import constants
+from pykernels.kernel.read import constants, statements
 
 #: Names in the rewritten code. The marker: ``(function, mask, like, *operands)``.
 MARKER = "__pykernels_weak__"
@@ -114,7 +114,7 @@ def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | None:
                 found.decorator_list, found.returns = [], None
                 for argument in [*found.args.args, *found.args.kwonlyargs]:
                     argument.annotation = None
-                return constants.fold(found, function.__globals__)
+                return constants.fold(statements.simplify(found, function.__globals__), function.__globals__)
     return None
 
 

@@ -147,7 +147,9 @@ def flip(space: Axes, m: Node, axis: Any = None) -> Node:
 
 
 def _place(axis: Any, rank: int) -> int:
-    (found,) = places_of(axis, rank) if axis is not None and not isinstance(axis, tuple) else (-1,)
+    if axis is None or isinstance(axis, tuple):
+        raise NotExpressible("an axis that is no number")
+    (found,) = places_of(axis, rank)
     return found
 
 
@@ -188,9 +190,16 @@ def vstack(space: Axes, tup: tuple[Any, ...]) -> Node:
 def roll(space: Axes, a: Node, shift: Any, axis: Any = None) -> Node:
     """Return an array with its last elements along an axis moved to the front."""
     rank = len(space.shape_of(a))
+    if isinstance(shift, tuple) or isinstance(axis, tuple):
+        shifts, axes = _several(shift), _several(axis)
+        if 1 not in (len(shifts), len(axes)) and len(shifts) != len(axes):
+            raise NotExpressible("a roll by numbers that do not fit its axes")
+        for at in range(max(len(shifts), len(axes)) if shifts and axes else 0):
+            a = roll(space, a, shifts[at % len(shifts)], axes[at % len(axes)])
+        return a
     require_known(shift)
     if not isinstance(shift, int) or (axis is None and rank != 1):
-        raise NotExpressible("a roll by several numbers or along several axes")
+        raise NotExpressible("a roll along all axes, or by what is no whole number")
     at = _place(-1 if axis is None else axis, rank)
     length = count(space, space.shape_of(a)[at : at + 1])
     turns = _calculated(space, ast.FloorDiv, shift, length)

@@ -1,5 +1,7 @@
 """Look up what attributes select from dictionaries: ``{"relu": 1.0, "tanh": 0.5}[kind]`` becomes ``1.0``.
 
+Attributes that hold several values are constants: loops over them are written out.
+
 The dictionary is written in place, has a name that is assigned once, or is a constant of the module. A key that it
 lacks is left to raise in plain NumPy.
 """
@@ -14,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pykernels.kernel.expression import promotion
+from pykernels.kernel.read import constants
 
 _NOTHING = object()
 _NUMBERS_AND_STRINGS = (bool, int, float, str)
@@ -32,7 +35,10 @@ def looked_up(function: types.FunctionType, values: Mapping[str, Any]) -> Any:
         return function
     lookup = _Lookup(definition, function.__globals__, values)
     changed = lookup.visit(definition)
-    if not lookup.count:
+    several = {name: value for name, value in values.items() if type(value) in (tuple, list)}
+    if several:
+        changed = constants.fold(changed, function.__globals__, several)
+    elif not lookup.count:
         return function
     changed.body = [each for each in changed.body if not lookup.is_unused(each, changed)]
     return promotion.with_definition(function, changed)

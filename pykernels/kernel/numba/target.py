@@ -136,11 +136,16 @@ class _TypingContext(typing.Context):  # type: ignore[misc]
             return found
 
     def resolve_getattr(self, type_: Any, name: str) -> Any:
-        return super().resolve_getattr(type_, name) or self._calls_of_python.method_type(type_, name)
+        found = super().resolve_getattr(type_, name)  # which is false for the shape of an array without axes
+        return self._calls_of_python.method_type(type_, name) if found is None else found
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
         given_outputs.refuse_inputs(func, args)
-        resolve = functools.partial(super().resolve_function_type, func, args, kws)
+        declared = super().resolve_function_type
+
+        def resolve() -> Any:
+            return numpy_operations.in_numpys_dtype(func, declared(func, args, kws))
+
         return self._calls_of_python.resolve(func, args, kws, resolve)
 
 

@@ -26,27 +26,33 @@ _LONGEST, _MOST_NODES = 16, 3000
 _MEMBER = "__pykernels_member_"
 
 
-def fold(definition: ast.FunctionDef, namespace: Mapping[str, Any]) -> ast.FunctionDef:
+def fold(definition: ast.FunctionDef, namespace: Mapping[str, Any], values: Mapping[str, Any] = {}) -> ast.FunctionDef:
     """Change `definition`; return it.
 
     Parameters
     ----------
     namespace : mapping
-        The values of the module's names. Those that are numbers, strings, tuples of these, dictionaries or dataclasses
-        are constants: like all names of the module, they have the values that they had when the kernel was loaded.
+        The values of the module's names. Those that are numbers, strings, tuples or lists of these, dictionaries or
+        dataclasses are constants: like all names of the module, they have the values that they had when the kernel was
+        loaded.
+    values : mapping
+        The values of parameters that are constants, too.
     """
     arguments = (definition.args.args, definition.args.kwonlyargs, definition.args.posonlyargs)
     own = {argument.arg for group in arguments for argument in group}
+    own -= values.keys()
     own |= {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    folded = _Folder(own, namespace).visit(ast.Module(definition.body, []))
+    folded = _Folder(own, {**namespace, **values}, _changed(definition)).visit(ast.Module(definition.body, []))
     definition.body = folded.body
     return definition
 
 
 class _Folder(ast.NodeTransformer):
-    def __init__(self, own: set[str], namespace: Mapping[str, Any]) -> None:
+    def __init__(self, own: set[str], namespace: Mapping[str, Any], changed: set[str]) -> None:
         self._own = own
-        self._namespace = namespace
+        self._namespace = {
+            name: value for name, value in namespace.items() if name not in changed or type(value) is not list
+        }
         self._counter = itertools.count()
 
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
@@ -89,6 +95,23 @@ class _Folder(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         return self._folded(node)
 
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Write out ``((0, 0),) * 2 + ((1, 1),)``, tuples and lists."""
+        self.generic_visit(node)
+        left, right = node.left, node.right
+        if not isinstance(left, _DISPLAYS) or any(isinstance(each, (ast.Call, ast.Starred)) for each in ast.walk(left)):
+            return node
+        elements = left.elts
+        if isinstance(node.op, ast.Add) and type(left) is type(right):
+            elements = [*elements, *getattr(right, "elts", [])]
+        elif isinstance(node.op, ast.Mult) and isinstance(right, ast.Constant) and type(right.value) is int:
+            elements = elements * min(right.value, _LONGEST + 1)
+        else:
+            return node
+        if len(elements) > _LONGEST:
+            return node
+        return ast.copy_location(type(left)([copy.deepcopy(each) for each in elements], ast.Load()), node)
+
     def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
         return self._written_out(node)
 
@@ -97,8 +120,11 @@ class _Folder(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        is_sum = self._is_builtin(node.func, "sum")
-        if not is_sum or len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.List):
+        if len(node.args) != 1 or node.keywords or not isinstance(node.args[0], ast.List):
+            return node
+        if self._is_builtin(node.func, "tuple"):
+            return ast.copy_location(ast.Tuple(node.args[0].elts, ast.Load()), node)
+        if not self._is_builtin(node.func, "sum"):
             return node
         total: ast.expr = ast.copy_location(ast.Constant(0), node)
         for element in node.args[0].elts:
@@ -137,17 +163,27 @@ class _Folder(ast.NodeTransformer):
         """Return the members of what a loop runs over: a tuple, `range` and their like; empty if it is not known."""
         if isinstance(node, (ast.Tuple, ast.List)):
             return [] if any(isinstance(each, ast.Starred) for each in node.elts) else node.elts
-        if not isinstance(node, ast.Call) or node.keywords or not node.args:
+        if not isinstance(node, ast.Call) or not node.args:
+            return []
+        if self._is_builtin(node.func, "enumerate"):
+            return self._numbered(node)
+        if node.keywords:
             return []
         if self._is_builtin(node.func, "range"):
             return [ast.copy_location(ast.Constant(number), node) for number in _range(node.args)]
         members = list(map(self._members, node.args))
         if self._is_builtin(node.func, "zip"):
             return [ast.copy_location(ast.Tuple(list(each), ast.Load()), node) for each in zip(*members)]
-        if len(members) == 1 and self._is_builtin(node.func, "enumerate"):
-            places = [ast.copy_location(ast.Constant(at), node) for at in range(len(members[0]))]
-            return [ast.copy_location(ast.Tuple([*each], ast.Load()), node) for each in zip(places, members[0])]
         return members[0][::-1] if len(members) == 1 and self._is_builtin(node.func, "reversed") else []
+
+    def _numbered(self, node: ast.Call) -> list[ast.expr]:
+        """Return the members of a call of `enumerate`."""
+        given, *begins = [*node.args, *(each.value for each in node.keywords if each.arg == "start")]
+        first = begins[0] if begins else ast.Constant(0)
+        if len(begins) > 1 or not isinstance(first, ast.Constant) or type(first.value) is not int:
+            return []
+        pairs = ([ast.Constant(first.value + at), member] for at, member in enumerate(self._members(given)))
+        return [ast.copy_location(ast.Tuple(pair, ast.Load()), node) for pair in pairs]
 
     def _is_builtin(self, function: ast.expr, name: str) -> bool:
         """Whether a function is Python's of this name."""
@@ -156,7 +192,7 @@ class _Folder(ast.NodeTransformer):
 
     def _folded(self, node: ast.expr) -> ast.expr:
         value = self._value(node)
-        members = value if type(value) is tuple else (value,)
+        members = value if type(value) in (tuple, list) else (value,)
         if any(type(member) not in _PLAIN for member in members):
             self.generic_visit(node)
             return node
@@ -174,13 +210,26 @@ class _Folder(ast.NodeTransformer):
             if dataclasses.is_dataclass(owner) and not isinstance(owner, type):
                 return found
             return found if isinstance(owner, ModuleType) and type(found) is float else _NOTHING
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-            owner = self._value(node.value)
-            return owner.get(node.slice.value, _NOTHING) if type(owner) is dict else _NOTHING
+        if isinstance(node, ast.Subscript) and isinstance(getattr(node.slice, "operand", node.slice), ast.Constant):
+            owner, key = self._value(node.value), ast.literal_eval(node.slice)
+            if type(owner) in (tuple, list) and type(key) is int and -len(owner) <= key < len(owner):
+                return owner[key]
+            return owner.get(key, _NOTHING) if type(owner) is dict else _NOTHING
         return _NOTHING
 
 
+def _changed(definition: ast.FunctionDef) -> set[str]:
+    """Return the names of what a function may change: it writes to parts, or calls methods."""
+    return {
+        node.value.id
+        for node in ast.walk(definition)
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.value, ast.Name)
+        if isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load)
+    }
+
+
 _LOOPS = (ast.For, ast.While)
+_DISPLAYS = (ast.Tuple, ast.List)
 
 
 def _fits(target: ast.expr, member: ast.expr) -> bool:

@@ -88,7 +88,8 @@ def test_functions_that_split(tmp_path: Path, shape: tuple[int, int]) -> None:
 (x,) = args
 a, b = np.split(x, 2, axis=-1)
 c, d, _ = np.split(x * 2, [2, -1], axis=1)
-return a / (1 + np.exp(-b)), c, d, np.roll(x, 1, axis=0) - x, np.roll(x * 2, -5, axis=1), np.roll(x.sum(axis=1), 7)
+turned = np.roll(x, 1, axis=(0, -1)), np.roll(x, (2, -1), axis=(1, 0)) * 2
+return a / (1 + np.exp(-b)), c, d, np.roll(x, 1, 0) - x, np.roll(x * 2, -5, axis=1), np.roll(x.sum(axis=1), 7), *turned
 """
     check(tmp_path, body, numbers(*shape))
 

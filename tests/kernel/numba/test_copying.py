@@ -56,8 +56,14 @@ def test_what_is_not_in_order(tmp_path: Path) -> None:
     check(tmp_path, "return (np.column_stack((x[:, 2], x[:, 0])), np.dstack((x, y.T)))", X[0].copy(), X[0].T.copy())
 
 
-def test_numbers_are_stacked(tmp_path: Path) -> None:
-    check(tmp_path, "return np.sort(np.stack((x, y, x)))", np.array(3.0), np.array(4.0))
+def test_arrays_without_axes(tmp_path: Path) -> None:
+    body = "return np.sort(np.stack((x, y, x))), np.roll(x, 1), np.tile(y, 3), np.broadcast_to(2.5, (2, 3))"
+    check(tmp_path, body, np.array(3.0), np.array(4.0))
+
+
+def test_several_shifts_along_an_axis(tmp_path: Path) -> None:
+    body = "return np.roll(x, (1, -3), axis=1), np.roll(x, (1, 2, 4), (0, 2, 0)), np.roll(x, (2, 3))"
+    check(tmp_path, f"for _ in range(1): pass\n    {body}", X)
 
 
 def test_shifts(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ class Settings:
 
 
 NAMES = {"EPS": -1.5, "SETTINGS": Settings(), "SIZES": {"k": 3, 4: "four"}, "SHAPE": (2, (3,)), "INF": float("inf")}
+NAMES |= {"PLACES": [2, 0], "CHANGED": [1]}
 NAMES |= {"NUMBER": np.float32(2), "Settings": Settings, "np": np, "math": math}
 
 
@@ -40,9 +41,15 @@ NAMES |= {"NUMBER": np.float32(2), "Settings": Settings, "np": np, "math": math}
         ("[a - b for a, b in zip((x, y), reversed(range(3)))]", "[x - 2, y - 1]"),
         ("[k for k in range(0)], [k for k in range(17)], [i * k for k in range(5) for i in range(4)]", None),
         ("[a + b for a in (b,) for b in (x, y)], [a for a in (x + y,)], [a for a in zip((1, 2), x)]", None),
-        ("[a for a, b in ((1, 2), 3)], [k for k in enumerate((x,), 1)], [a for a in (*x, y)]", None),
+        ("[a for a, b in ((1, 2), 3)], [k for k in enumerate((x,), y)], [a for a in (*x, y)]", None),
         ("sum([x[k] for k in range(2) if k], 3), sum(x for x in y), [[i for i in range(x)] for k in (1, 2)]", None),
         ("[k for k in range(1, 9, 0)], [k for k in range()], [k for k in range(1.5)]", None),
+        ("[i for i, _ in enumerate((x, y), start=3)], tuple(x[k] for k in range(2))", "[3, 4], (x[0], x[1])"),
+        ("x[PLACES], PLACES[-1], SHAPE[0], CHANGED.pop()", "x[[2, 0]], 0, 2, CHANGED.pop()"),
+        (
+            "[(0, x)] * 2 + [(1, 1)], (x,) * 17, x * (y,), (x(),) * 2",
+            "[(0, x), (0, x), (1, 1)], (x,) * 17, x * (y,), (x(),) * 2",
+        ),
         ("x, y", None),
     ],
 )
@@ -124,3 +131,10 @@ def test_dtypes_beside_constants(tmp_path: Path, body: str) -> None:
     assert run(built, [x], made) is None
     for ours, numpys in zip(made, wanted):
         np.testing.assert_array_equal(ours, numpys)
+
+
+def test_values_of_parameters() -> None:
+    (definition,) = ast.parse("def f(x, *, scales):\n    for s in scales:\n        x = x * s\n    return x\n").body
+    assert isinstance(definition, ast.FunctionDef)
+    made = constants.fold(definition, NAMES, {"scales": (0.5, 2)})
+    assert [ast.unparse(each) for each in made.body] == ["s = 0.5", "x = x * s", "s = 2", "x = x * s", "return x"]

@@ -20,6 +20,8 @@ from numba.core.funcdesc import default_mangler
 from numba.core.imputils import Registry
 from numba.np import npyimpl, ufunc_db
 
+from pykernels.kernel.numba.semantics.numpy_operations import ufunc_loop
+
 registry = Registry("pykernels broadcasting")
 
 _ASKED = 2
@@ -88,8 +90,9 @@ def _call(context: Any, builder: Any, sig: Any, args: Any, ufunc: Any, kernel_cl
     return result
 
 
-# numba's functions of arrays, except for the preparation of arguments and for the code that calls share.
-_NAMES = {**vars(npyimpl), "_prepare_argument": _prepare_argument}
+# numba's functions of arrays, except for the preparation of arguments, the choice of a loop, and the code that calls
+# share.
+_NAMES = {**vars(npyimpl), "_prepare_argument": _prepare_argument, "ufunc_find_matching_loop": ufunc_loop}
 
 
 def _renamed(name: str) -> Any:
@@ -100,7 +103,12 @@ def _renamed(name: str) -> Any:
 
 _written_out = _renamed("numpy_ufunc_kernel")
 _NAMES["numpy_ufunc_kernel"] = _call
-for _name in ("register_ufunc_kernel", "register_unary_operator_kernel", "register_binary_operator_kernel"):
+for _name in (
+    "_ufunc_db_function",
+    "register_ufunc_kernel",
+    "register_unary_operator_kernel",
+    "register_binary_operator_kernel",
+):
     _NAMES[_name] = _renamed(_name)
 _renamed("register_ufuncs")(ufunc_db.get_ufuncs(), registry.lower)
 registry.lower(operator.pos, nb.Array)(_renamed("array_positive_impl"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ def positions(axes: Any, ndim: int, what: str) -> tuple[int, ...]:
     TypingError
         An axis is not known, is not there, or occurs twice. numba's error, with the reason.
     """
-    given = axes if isinstance(axes, tuple) else (axes,)
+    given = _several(axes)
     for axis in given:
         require_known(axis, what)
     if not all(is_integer(axis) and -ndim <= axis < ndim for axis in given):
@@ -32,6 +32,10 @@ def positions(axes: Any, ndim: int, what: str) -> tuple[int, ...]:
     if len(set(found)) < len(found):
         raise errors.TypingError("an axis occurs twice")
     return found
+
+
+def _several(axes: Any) -> tuple[Any, ...]:
+    return axes if isinstance(axes, tuple) else (axes,)
 
 
 @implements(np.flip)
@@ -79,26 +83,36 @@ def _rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     return lambda m: flipped(arranged(m, order), reversed_axes)
 
 
-def _roller(axes: tuple[int, ...], places: tuple[int, ...]) -> Callable[..., Any]:
-    """Return a function that copies an array, rotated along axes by the shifts at places of a tuple."""
-    if not axes:
+def _roller(places: Mapping[int, tuple[int, ...]]) -> Callable[..., Any]:
+    """Return a function that copies an array, rotated along each axis by the shifts at places of a tuple."""
+    if not places:
 
         @compiled
         def copy_all(target: Any, source: Any, shifts: Any) -> None:
             copy(target, source)
 
         return copy_all
-    axis, place, roll_others = axes[0], places[0], _roller(axes[1:], places[1:])
+    (axis, own), *others = places.items()
+    shift_of, roll_others = _sum_at(own), _roller(dict(others))
 
     @compiled
     def roll(target: Any, source: Any, shifts: Any) -> None:
         n = source.shape[axis]
         if n > 0:
-            shift = shifts[place] % n
+            shift = shift_of(shifts) % n
             roll_others(sliced(target, axis, shift, n - shift), sliced(source, axis, 0, n - shift), shifts)
             roll_others(sliced(target, axis, 0, shift), sliced(source, axis, n - shift, shift), shifts)
 
     return roll
+
+
+def _sum_at(places: tuple[int, ...]) -> Callable[..., Any]:
+    """Return a function that adds the numbers at places of a tuple."""
+    place = places[0]
+    if len(places) == 1:
+        return compiled(lambda numbers: numbers[place])
+    sum_others = _sum_at(places[1:])
+    return compiled(lambda numbers: numbers[place] + sum_others(numbers))
 
 
 @implements(np.roll)
@@ -106,29 +120,26 @@ def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     several = isinstance(shift, (tuple, nb.BaseTuple))
     if not isinstance(a, nb.Array) or not all(map(is_integer, shift if several else (shift,))):
         return None
-    dtype = as_dtype(a.dtype)
-    if axis is None:
-        roll_row = _roller((0,), (0,))
-
-        def roll_all(a: Any, shift: Any) -> Any:
-            made = np.empty(a.shape, dtype)
-            roll_row(made.reshape(a.size), np.ravel(a), (shift,))
-            return made
-
-        return None if several else roll_all
-    axes = positions(axis, a.ndim, "the axis of roll")
-    if several and len(shift) != len(axes):
+    axes = (0,) if axis is None else [positions(each, a.ndim, "the axis of roll")[0] for each in _several(axis)]
+    n_shifts, dtype = len(shift) if several else 1, as_dtype(a.dtype)
+    n_pairs = max(n_shifts, len(axes)) if n_shifts and axes else 0
+    if {n_shifts, len(axes)} - {1, n_pairs}:
         return None
-    roll_axes = _roller(axes, tuple(range(len(axes))) if several else (0,) * len(axes))
+    places: dict[int, tuple[int, ...]] = {}
+    for at in range(n_pairs):
+        own = axes[at % len(axes)]
+        places[own] = (*places.get(own, ()), at % n_shifts)
+    roll_axes = _roller(places)
 
-    def roll_by_one(a: Any, shift: Any) -> Any:
+    def roll_all(a: Any, shift: Any) -> Any:
         made = np.empty(a.shape, dtype)
-        roll_axes(made, a, (shift,))
+        roll_axes(made.reshape(a.size), np.ravel(a), shifts_of(shift))
         return made
 
-    def roll_by_several(a: Any, shift: Any) -> Any:
+    def roll(a: Any, shift: Any) -> Any:
         made = np.empty(a.shape, dtype)
-        roll_axes(made, a, shift)
+        roll_axes(made, a, shifts_of(shift))
         return made
 
-    return roll_by_several if several else roll_by_one
+    shifts_of = compiled((lambda shift: shift) if several else (lambda shift: (shift,)))
+    return roll_all if axis is None else roll

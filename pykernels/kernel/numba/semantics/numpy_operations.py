@@ -7,7 +7,7 @@ for example. In NumPy an array to the power of 0.5 is its square root, which dif
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import llvmlite.ir as ir
@@ -15,16 +15,54 @@ import numpy as np
 from numba import types as nb
 from numba.core.imputils import Registry
 from numba.np import ufunc_db
-from numba.np.numpy_support import as_dtype
+from numba.np.numpy_support import as_dtype, from_dtype, ufunc_find_matching_loop
 
 from pykernels.kernel.emit import target
 from pykernels.kernel.emit.vector_operations import EMITTERS
 from pykernels.kernel.emit.vector_writer import Writer
 from pykernels.kernel.expression.operations import OPERATIONS, Loops
+from pykernels.kernel.numba.semantics.numpy_numbers import python_function
 
 registry = Registry("pykernels operations")
 
 _OURS = {name: row for name, row in OPERATIONS.items() if row.loops is not Loops.NUMBA}
+_UFUNCS = {row.operators[0]: getattr(np, name) for name, row in OPERATIONS.items() if row.operators}
+
+
+def in_numpys_dtype(function: nb.Type, signature: Any) -> Any:
+    """Return numba's signature of a call with NumPy's dtype: numba combines int64 and float32 in float32."""
+    called = python_function(function)
+    ufunc = called if isinstance(called, np.ufunc) else _UFUNCS.get(called)
+    if signature is None or ufunc is None:
+        return signature
+    types = signature.args
+    dtypes = [getattr(each, "dtype", each) for each in types]
+    are_alike = len({isinstance(each, nb.Array) for each in types}) == 1
+    if not are_alike or len(types) != ufunc.nin or not _are_mixed(dtypes):
+        return signature
+    samples = (np.ones((1,) * getattr(each, "ndim", 0), as_dtype(dtype)) for each, dtype in zip(types, dtypes))
+    wanted, result = np.result_type(*samples), signature.return_type
+    if f"{wanted.char * ufunc.nin}->{wanted.char}" not in ufunc.types:
+        return signature
+    dtype = from_dtype(wanted)
+    return signature.replace(return_type=result.copy(dtype=dtype) if isinstance(result, nb.Array) else dtype)
+
+
+def ufunc_loop(ufunc: np.ufunc, types: tuple[nb.Type, ...]) -> Any:
+    """Return what numba knows of the loop that computes elements of these types, given and made, in NumPy."""
+    given, made = types[: ufunc.nin], types[ufunc.nin :]
+    if _are_mixed(given):
+        common = from_dtype(np.result_type(*map(as_dtype, given)))
+        found = ufunc_find_matching_loop(ufunc, (common,) * ufunc.nin + made)
+        if found is not None and tuple(found.outputs) == made:
+            return found
+    return ufunc_find_matching_loop(ufunc, types)
+
+
+def _are_mixed(types: Sequence[nb.Type]) -> bool:
+    """Whether some types are of whole numbers and all others of floating-point numbers, real or complex."""
+    kinds = {as_dtype(each).kind for each in types if isinstance(each, nb.Number)}
+    return all(isinstance(each, nb.Number) for each in types) and bool(kinds & {*"iu"}) and bool(kinds & {*"fc"})
 
 
 def ufunc_loops(ufunc: np.ufunc) -> Mapping[str, Any]:

@@ -95,3 +95,23 @@ def test_python_computes_with_whole_numbers_of_more_than_64_bits(tmp_path: Path)
     with pytest.warns(PykernelsWarning, match="whole numbers of more than 64 bits"):
         assert run(built, [x], [y]) is None
     assert y[0] == 2**63 - 7
+
+
+def test_whole_numbers_and_float32_are_combined_in_float64(tmp_path: Path) -> None:
+    text = """
+        def forward(args):
+            x, w = args
+            for _ in range(1):
+                pass
+            return x + w, np.arctan2(w, x), (x * w).sum(axis=1), w > x, x[0] - w[:, :1] * x
+    """
+    kernel = kernel_of(tmp_path, text)
+    inputs = [np.float32([[0.1, 16777216.0], [3, -7]]), np.array([[7, 16777217], [1, 2]])]
+    wanted = kernel.function(tuple(inputs))
+    made = [np.zeros_like(each) for each in wanted]
+    built = build(kernel, inputs, made)
+    assert built.facts.form == "loops"
+    assert run(built, inputs, made) is None
+    assert [each.dtype for each in made] == ["float64", "float64", "float64", "bool", "float64"]
+    for each, other in zip(made, wanted):
+        np.testing.assert_allclose(each, other, rtol=1e-15)
