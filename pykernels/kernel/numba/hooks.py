@@ -123,6 +123,7 @@ HOOKS: Mapping[str, Hook] = {
         "numba asks its context for the loops of a universal function, by NumPy's names of types",
         *_of("core.base.BaseContext", "compile_internal get_ufunc_info"),
         *_of("core.imputils", "Registry"),
+        *_of("np.numpy_support", "ufunc_find_matching_loop"),
         *_of("np.ufunc_db", "get_ufunc_info"),
     ),
     "semantics.numpy_numbers": _required(
@@ -209,7 +210,8 @@ HOOKS: Mapping[str, Hook] = {
         *_of("core.funcdesc", "default_mangler"),
         *_of("np.npyimpl", "_ArrayHelper _ArrayHelper.create_iter_indices _ArrayHelper._load_effective_address"),
         *_of("np.npyimpl", "_ArrayIndexingHelper.update_indices _prepare_argument array_positive_impl"),
-        *_of("np.npyimpl", "numpy_ufunc_kernel register_binary_operator_kernel register_ufunc_kernel"),
+        *_of("np.npyimpl", "_ufunc_db_function numpy_ufunc_kernel register_binary_operator_kernel"),
+        *_of("np.npyimpl", "register_ufunc_kernel ufunc_find_matching_loop"),
         *_of("np.npyimpl", "register_ufuncs register_unary_operator_kernel"),
         *_of("np.ufunc_db", "get_ufuncs"),
     ),
