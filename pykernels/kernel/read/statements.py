@@ -3,8 +3,8 @@
 - ``*lead, last = x.shape`` becomes slices and an index of a tuple;
 - ``y = (t := x.sum()) * x`` becomes ``t = x.sum()`` and ``y = t * x``;
 - ``with np.errstate(divide="ignore"):`` becomes its body, since kernels give no warnings;
-- a short list that is only read, or changed at known places outside of loops, becomes a tuple: ``shape = [1] * x.ndim``
-  and ``shape[1] = -1``.
+- a short list that is only read, or changed at known places outside of loops, becomes a tuple: ``shape[1] = -1`` after
+  ``shape = list(x.shape)``.
 """
 
 from __future__ import annotations
