@@ -322,6 +322,12 @@ int numba_xxdot(char kind, char conjugate, std::intptr_t n, const void* x, const
   return 0;
 }
 
+// numba calls these functions of C by names of its own.
+double numba_nextafter(double x, double to) { return __builtin_nextafter(x, to); }
+float numba_nextafterf(float x, float to) { return __builtin_nextafterf(x, to); }
+double numba_ldexp(double x, int exponent) { return __builtin_ldexp(x, exponent); }
+float numba_ldexpf(float x, int exponent) { return __builtin_ldexpf(x, exponent); }
+
 // Powers of complex numbers, as NumPy computes them: whole exponents by products, which keep zeros exact.
 void numba_cpow(const double _Complex* base, const double _Complex* exponent, double _Complex* result) {
   const double power = __real__ *exponent, most = 100;

@@ -328,7 +328,7 @@ OF_SEVERAL: Mapping[str, int] = {
 RAISING_MATH = frozenset(
     (
         *(row.c for row in OPERATIONS.values() if row.c and row.raises is Raises.RESULT),
-        *("gamma", "lgamma", "floor", "ceil", "trunc"),
+        *("gamma", "ldexp", "lgamma", "floor", "ceil", "trunc"),
     )
 )
 

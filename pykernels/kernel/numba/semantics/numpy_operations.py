@@ -69,11 +69,23 @@ def ufunc_loops(ufunc: np.ufunc) -> Mapping[str, Any]:
     """Return the functions that compute an element of a ufunc, by types in numba's form: ``{"ll->l": ...}``."""
     loops: Mapping[str, Any] = ufunc_db.get_ufunc_info(ufunc)
     name = ufunc.__name__
+    if ufunc is np.spacing:
+        return {types: _of_positive_zeros(loop) for types, loop in loops.items()}
     if name not in _OURS and ufunc is not np.divmod:
         return loops
     of_reals = "" if name in _OURS and _OURS[name].loops is Loops.OURS_FOR_INTEGERS else "fd"
     emit, ours = _emitter(name), set(f"bBhHiIlLqQ{of_reals}->")
     return {types: emit if set(types) <= ours else loop for types, loop in loops.items()}
+
+
+def _of_positive_zeros(loop: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a loop over one operand that computes the same for -0.0 as for 0.0."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (x,) = arguments
+        return loop(context, builder, signature, [builder.fadd(x, x.type(0))])
+
+    return emit
 
 
 def writer_of(builder: ir.IRBuilder) -> Writer:

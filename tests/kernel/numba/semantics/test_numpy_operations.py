@@ -23,6 +23,7 @@ OF_INTEGERS = (
     "a >> b",
 )
 OF_REALS = ("a % b", "a // b", "np.fmod(a, b)", "np.remainder(a, b)", "np.sign(a)", "a ** 2", "a ** 0.5", "a ** 1.5")
+OF_REALS += ("np.nextafter(a, b)", "np.spacing(a)", "np.ldexp(a, 3)")
 IN_LOOPS = ("divmod(a, b)[0]", "divmod(a, b)[1]")
 
 
