@@ -330,7 +330,7 @@ def forward(args, outs, *, scale):
     ("old", "new", "message"),
     [
         ("return np.exp(scale * x)", "return np.quantile(scale * x, 0.5) * x", "np.quantile has no derived gradient"),
-        ("(x,) = args", "(x,) = args\n    helper(x)", "this statement has no derived gradient"),
+        ("(x,) = args", "(x,) = args\n    helper(x)", "a call whose result is not used has no derived gradient"),
         ("def forward", "def other", "the function forward(args) is missing"),
     ],
 )

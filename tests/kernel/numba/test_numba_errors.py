@@ -43,7 +43,7 @@ def test_the_line_and_the_reason(tmp_path: Path, expression: str, reason: str) -
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ("with np.errstate(all='ignore'):\n        y = x\n    return y", "6: `with` is not compiled; leave it out"),
+        ("with np.printoptions():\n        y = x\n    return y", "6: `with` is not compiled; leave it out"),
         ("y = x\n    del y\n    return x", "7: `del y` is not compiled; leave it out"),
         ("import math\n    return x", "6: an import in a function is not compiled; import at the top"),
         ("global y\n    y = 1\n    return x", "7: a global name is assigned; return the value instead"),
