@@ -48,13 +48,13 @@ def simplified(body: str) -> str:
 def test_warnings_need_no_context() -> None:
     assert simplified("with np.errstate(divide='ignore', all='warn'):\n    y = 1 / x") == "y = 1 / x"
     for kept in ("with np.errstate(all='raise'):\n    y = 1 / x", "with x.errstate(all='ignore'):\n    y = 1"):
-        assert simplified(kept) == kept
+        assert simplified(kept) == ast.unparse(ast.parse(kept))  # versions of Python differ in parentheses
 
 
 @pytest.mark.parametrize(
     "kept",
     [
-        "(*lead, last) = x.shape\ny[lead] = 1",  # a list of places, where a tuple is one place
+        "*lead, last = x.shape\ny[lead] = 1",  # a list of places, where a tuple is one place
         "a = [1, 2]\nx[a] = 0",
         "a = [0]\nfor i in y:\n    a.append(i)",
         "a = [1]\nb = a\nb.append(2)",
@@ -65,7 +65,7 @@ def test_warnings_need_no_context() -> None:
     ],
 )
 def test_what_stays(kept: str) -> None:
-    assert simplified(kept) == kept
+    assert simplified(kept) == ast.unparse(ast.parse(kept))  # versions of Python differ in parentheses
 
 
 def test_places_that_are_not_there_raise(tmp_path: Path) -> None:
