@@ -34,8 +34,8 @@ RUNTIME = {
     name: (_FOLDER / f"{name}.cpp", *sorted((_FOLDER / _HEADERS.get(name, name)).glob("*.h"))) for name in _PARTS
 }
 
-#: The parts that kernels of each form need: all elementwise and fused ones, and nearly all that numba compiles.
-FOR_ELEMENTWISE, FOR_FUSED, FOR_NUMBA = ("elementwise",), ("fused", "copying"), ("kernel_runtime", "copying")
+#: The parts that fused kernels need, by whether they are elementwise, and that nearly all need that numba compiles.
+FOR_FUSED, FOR_NUMBA = {True: ("elementwise",), False: ("fused", "copying")}, ("kernel_runtime", "copying")
 
 #: The C++ types of the dtypes for which `TYPED` parts are compiled, one by one: kernels rarely need several.
 C_TYPES = {"bool": "bool", "float32": "float", "float64": "double"}

@@ -117,7 +117,7 @@ def _write_fused(function: KernelFunction, signature: Signature, path: Path) -> 
     def compiled(*, separates_views: bool) -> Facts:
         expression = fused.recognise(function, signature, separates_views=separates_views)
         toolchain.compiler()
-        with linking.compiling(linking.FOR_ELEMENTWISE if expression.is_elementwise else linking.FOR_FUSED):
+        with linking.compiling(linking.FOR_FUSED[expression.is_elementwise]):
             from pykernels.kernel.emit import fused_code
 
             return fused_code.compile_kernel(expression, path, function.where, fast_math=function.fast_math)

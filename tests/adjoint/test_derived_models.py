@@ -1,5 +1,8 @@
 """Derived gradients, second derivatives and tangents of functions as people write models, losses and layers."""
 
+# The functions that are derived are written as kernels are, without types.
+# mypy: disable-error-code="no-untyped-def"
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -27,28 +30,28 @@ def model(*arrays: np.ndarray) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 @model(array(3, 2, 4), array(3, 2, 4))
-def dice(args):  # type: ignore[no-untyped-def]
+def dice(args):
     p, t = args
     a, b = p.reshape(len(p), -1), t.reshape(len(t), -1)
     return (2 * (a * b).sum(1) + 1) / (a.sum(1) + b.sum(1) + 1)
 
 
 @model(array(5), array(5))
-def correlation(args):  # type: ignore[no-untyped-def]
+def correlation(args):
     a, b = args
     a, b = a - a.mean(), b - b.mean()
     return (a * b).sum() / np.sqrt((a**2).sum() * (b**2).sum())
 
 
 @model(array(4, 3), array(4, 3))
-def contrastive(args):  # type: ignore[no-untyped-def]
+def contrastive(args):
     q, k = args
     s = q @ k.T / 0.1
     return -np.diag(s - scipy.special.logsumexp(s, axis=1, keepdims=True)).mean()
 
 
 @model(array(2, 4, 3, 3), array(4))
-def group_norm(args):  # type: ignore[no-untyped-def]
+def group_norm(args):
     x, g = args
     n, c, h, w = x.shape
     z = x.reshape(n, 2, -1)
@@ -57,7 +60,7 @@ def group_norm(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(3, 7))
-def local_response_norm(args):  # type: ignore[no-untyped-def]
+def local_response_norm(args):
     (x,) = args
     c = np.cumsum(np.pad(x**2, ((0, 0), (2, 2))), axis=1)
     c = np.pad(c, ((0, 0), (1, 0)))
@@ -65,33 +68,33 @@ def local_response_norm(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(5, 3))
-def standardized(args):  # type: ignore[no-untyped-def]
+def standardized(args):
     (x,) = args
     return (x - x.mean(0)) / x.std(0, ddof=1) + np.var(x, axis=0, ddof=1, keepdims=True)
 
 
 @model(array(4, 5, 3), array(2, 5, 3))
-def grouped_queries(args):  # type: ignore[no-untyped-def]
+def grouped_queries(args):
     q, k = args
     k = np.repeat(k, 2, axis=0)
     return q @ k.transpose(0, 2, 1)
 
 
 @model(array(2, 3, 4))
-def upsampling(args):  # type: ignore[no-untyped-def]
+def upsampling(args):
     (x,) = args
     return np.repeat(np.repeat(x, 2, axis=-1), 3, axis=-2) + np.tile(x, (1, 3, 2)) + np.tile(x, (2, 3, 2))[:2]
 
 
 @model(array(2, 4, 3), array(2, 4, 3), array(2, 4, 3))
-def linear_attention(args):  # type: ignore[no-untyped-def]
+def linear_attention(args):
     q, k, v = args
     z = 1 / np.einsum("bnd,bd->bn", q, k.sum(axis=1))
     return np.einsum("bnd,bme,bmd,bn->bne", q, v, k, z)
 
 
 @model(array(4, 3), array(4, 3), array(4, 2))
-def causal_linear_attention(args):  # type: ignore[no-untyped-def]
+def causal_linear_attention(args):
     q, k, v = args
     s = np.zeros((k.shape[1], v.shape[1]))
     y = np.empty_like(v)
@@ -102,7 +105,7 @@ def causal_linear_attention(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(3, 3))
-def einsums(args):  # type: ignore[no-untyped-def]
+def einsums(args):
     (x,) = args
     return (
         np.einsum("ij->j", x) * np.einsum("ii", x)
@@ -113,7 +116,7 @@ def einsums(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(2, 3, 4), array(3, 2), array(3, 2))
-def rotary(args):  # type: ignore[no-untyped-def]
+def rotary(args):
     x, c, s = args
     y = np.zeros_like(x)
     a, b = x[..., ::2], x[..., 1::2]
@@ -123,7 +126,7 @@ def rotary(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(2, 4, 3), array(3, 2), array(2, 2), array(2))
-def recurrent_network(args):  # type: ignore[no-untyped-def]
+def recurrent_network(args):
     x, w, u, b = args
     h = np.zeros((x.shape[0], w.shape[1]))
     for t in range(x.shape[1]):
@@ -132,7 +135,7 @@ def recurrent_network(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(2, 3, 3), array(3, 8))
-def lstm(args):  # type: ignore[no-untyped-def]
+def lstm(args):
     x, w = args
     n = w.shape[1] // 4
     h = np.zeros((x.shape[0], n))
@@ -147,14 +150,14 @@ def lstm(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(2, 4, 6))
-def pooling(args):  # type: ignore[no-untyped-def]
+def pooling(args):
     (x,) = args
     n, h, w = x.shape
     return x.reshape(n, h // 2, 2, w // 2, 2).mean(axis=(2, 4)) + np.maximum(x[:, ::2, ::2], x[:, 1::2, 1::2])
 
 
 @model(array(6), SEGMENTS)
-def segments(args):  # type: ignore[no-untyped-def]
+def segments(args):
     x, seg = args
     e = np.exp(x - x.max())
     total = np.zeros(3)
@@ -163,7 +166,7 @@ def segments(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(6, 2), SEGMENTS)
-def sum_of_segments(args):  # type: ignore[no-untyped-def]
+def sum_of_segments(args):
     x, seg = args
     y = x[:3] * 2
     np.add.at(y, seg, x * x)
@@ -171,7 +174,7 @@ def sum_of_segments(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(3, 4))
-def alignment(args):  # type: ignore[no-untyped-def]
+def alignment(args):
     (d,) = args
     r = np.full((d.shape[0] + 1, d.shape[1] + 1), 1e10)
     r[0, 0] = 0.0
@@ -182,7 +185,7 @@ def alignment(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(4, 3))
-def paths_that_are_unlikely(args):  # type: ignore[no-untyped-def]
+def paths_that_are_unlikely(args):
     (p,) = args
     a = np.full(p.shape, -1e30)
     a[0, 0] = p[0, 0]
@@ -196,7 +199,7 @@ def paths_that_are_unlikely(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(3, 3))
-def power_iteration(args):  # type: ignore[no-untyped-def]
+def power_iteration(args):
     (a,) = args
     v = np.ones(a.shape[0])
     for _ in range(20):
@@ -206,7 +209,7 @@ def power_iteration(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(4, 2), array(4))
-def returns(args):  # type: ignore[no-untyped-def]
+def returns(args):
     r, g = args
     y = np.zeros_like(r)
     acc = np.zeros(r.shape[1])
@@ -217,40 +220,40 @@ def returns(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(5, 4), array(5, 4))
-def quaternions(args):  # type: ignore[no-untyped-def]
+def quaternions(args):
     a, b = args
     w, x, y, z = a.T
     return np.stack([w * b[:, 0] - x * b[:, 1], w * b[:, 1] + y * b[:, 2], z * b[:, 3]], axis=-1)
 
 
 @model(array(4, 3), array(4, 3))
-def cross_products(args):  # type: ignore[no-untyped-def]
+def cross_products(args):
     u, v = args
     return np.cross(u, np.cross(u, v)) * v
 
 
 @model(array(3))
-def rotation(args):  # type: ignore[no-untyped-def]
+def rotation(args):
     (w,) = args
     k = np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
     return np.eye(3) + k + k @ k
 
 
 @model(array(4, 2), array(3, 3))
-def homogeneous_coordinates(args):  # type: ignore[no-untyped-def]
+def homogeneous_coordinates(args):
     p, m = args
     q = np.hstack([p, np.ones((len(p), 1))]) @ m.T
     return q[:, :-1] / q[:, -1:] + np.vstack([p, p])[1 : len(p) + 1]
 
 
 @model(array(2, 3), array(3, 2))
-def distances_of_products(args):  # type: ignore[no-untyped-def]
+def distances_of_products(args):
     a, b = args
     return np.tensordot(a, b, ([1], [0])) + np.tensordot(a, b, 1) * np.inner(a[0], a[1])
 
 
 @model(array(3, 4))
-def masks(args):  # type: ignore[no-untyped-def]
+def masks(args):
     (x,) = args
     y = np.zeros_like(x)
     y[x > 0.5] = x[x > 0.5] ** 2
@@ -260,7 +263,7 @@ def masks(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(3, 4))
-def piecewise(args):  # type: ignore[no-untyped-def]
+def piecewise(args):
     (x,) = args
     y = np.empty_like(x)
     pos = x >= 0.5
@@ -271,7 +274,7 @@ def piecewise(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(3, 4))
-def choices(args):  # type: ignore[no-untyped-def]
+def choices(args):
     (x,) = args
     return (
         np.select([x < 0.3, x < 0.6], [x, x * x], default=2 * x)
@@ -281,14 +284,14 @@ def choices(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(3, 4))
-def stencil(args):  # type: ignore[no-untyped-def]
+def stencil(args):
     (x,) = args
     p = np.pad(x, 1, mode="edge")
     return p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] * p[1:-1, 2:] + np.roll(x, (1, 2), axis=(0, 1))
 
 
 @model(array(3, 4))
-def borders(args):  # type: ignore[no-untyped-def]
+def borders(args):
     (x,) = args
     y = np.zeros((x.shape[0] + 2, x.shape[1] + 2))
     y[1:-1, 1:-1] = x
@@ -298,7 +301,7 @@ def borders(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(3, 3))
-def norms(args):  # type: ignore[no-untyped-def]
+def norms(args):
     (x,) = args
     return (
         x / np.linalg.norm(x, "fro")
@@ -308,32 +311,32 @@ def norms(args):  # type: ignore[no-untyped-def]
 
 
 @model(array(3, 4), array(3, 4))
-def averages(args):  # type: ignore[no-untyped-def]
+def averages(args):
     x, w = args
     return np.average(x, axis=1, weights=w) * np.average(x, axis=1) + np.ptp(x, axis=1) + np.diff(x, n=2, axis=1)[:, 0]
 
 
 @model(array(3, 4))
-def angles(args):  # type: ignore[no-untyped-def]
+def angles(args):
     (x,) = args
     return np.sinc(x) * np.deg2rad(x) + np.degrees(np.nan_to_num(x)) + np.fliplr(x) * np.flipud(x)
 
 
 @model(array(3, 4), array(3, 4), array(3, 4))
-def least_of_three(args):  # type: ignore[no-untyped-def]
+def least_of_three(args):
     a, b, c = args
     return np.min(np.stack([a, b, c]), axis=0)
 
 
 @model(array(3, 5))
-def deviation(args):  # type: ignore[no-untyped-def]
+def deviation(args):
     (x,) = args
     m = np.median(x, axis=1, keepdims=True)
     return np.median(np.abs(x - m), axis=1)
 
 
 @model(array(2, 3, 5), array(5, 12))
-def queries_keys_and_values(args):  # type: ignore[no-untyped-def]
+def queries_keys_and_values(args):
     x, w = args
     q, k, v = (x @ w).reshape(2, 3, 3, 4).transpose(2, 0, 1, 3)
     return q * k + v

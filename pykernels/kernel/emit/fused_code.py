@@ -80,7 +80,7 @@ def compile_kernel(fused: Fused, output: Path, where: str, *, fast_math: bool) -
             value.visibility = "hidden"
     target.optimise(parsed, level=2)
     libraries = [str(vector_math.path()), "-lm"] if any(writer.needs_library for writer in writers) else ["-lm"]
-    parts = linking.FOR_ELEMENTWISE if fused.is_elementwise else linking.FOR_FUSED
+    parts = linking.FOR_FUSED[fused.is_elementwise]
     linking.link(target.machine().emit_object(parsed), parts, libraries, output, where)
     return Facts(
         ELEMENTWISE if fused.is_elementwise else FUSED,

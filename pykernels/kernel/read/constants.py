@@ -210,12 +210,22 @@ class _Folder(ast.NodeTransformer):
             if dataclasses.is_dataclass(owner) and not isinstance(owner, type):
                 return found
             return found if isinstance(owner, ModuleType) and type(found) is float else _NOTHING
-        if isinstance(node, ast.Subscript) and isinstance(getattr(node.slice, "operand", node.slice), ast.Constant):
-            owner, key = self._value(node.value), ast.literal_eval(node.slice)
-            if type(owner) in (tuple, list) and type(key) is int and -len(owner) <= key < len(owner):
-                return owner[key]
-            return owner.get(key, _NOTHING) if type(owner) is dict else _NOTHING
+        if isinstance(node, ast.Subscript):
+            owner, at = self._value(node.value), whole_number(node.slice)
+            if type(owner) in (tuple, list) and at is not None and -len(owner) <= at < len(owner):
+                return owner[at]
+            if type(owner) is dict and isinstance(node.slice, ast.Constant):
+                return owner.get(node.slice.value, _NOTHING)
         return _NOTHING
+
+
+def whole_number(node: ast.expr) -> int | None:
+    """Return the value of a whole number that is written in place, or None."""
+    try:
+        value = ast.literal_eval(node)
+    except (TypeError, ValueError):
+        return None
+    return value if type(value) is int else None
 
 
 def _changed(definition: ast.FunctionDef) -> set[str]:

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from pykernels.kernel.read.constants import whole_number
+
 # The prefix of names of tuples that are unpacked, and of places that must exist.
 _WHOLE, _PLACE = "__pykernels_whole_", "__pykernels_place_"
 _LOOPS = (ast.For, ast.While)
@@ -112,7 +114,8 @@ def _hoisted(statement: ast.stmt) -> list[ast.NamedExpr]:
         for inner in ast.walk(each)
     ):
         return []
-    hoister = _Hoister()
+    # The target of ``y += ...`` is read first.
+    hoister = _Hoister(_names(statement.target) if isinstance(statement, ast.AugAssign) else set())
     setattr(statement, field, hoister.visit(expression))
     return hoister.found
 
@@ -120,9 +123,9 @@ def _hoisted(statement: ast.stmt) -> list[ast.NamedExpr]:
 class _Hoister(ast.NodeTransformer):
     """Replaces ``(name := value)`` by ``name``, in the order of evaluation, unless the name was read before."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: set[str]) -> None:
         self.found: list[ast.NamedExpr] = []
-        self._read: set[str] = set()
+        self._read = read
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         self.generic_visit(node)
@@ -135,6 +138,10 @@ class _Hoister(ast.NodeTransformer):
         if isinstance(node.ctx, ast.Load):
             self._read.add(node.id)
         return node
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _tuples(definition: ast.FunctionDef) -> set[str]:
@@ -208,7 +215,7 @@ def _changed_tuple(statement: ast.stmt, names: set[str], place: str) -> list[ast
             made = _as_tuple(statement.value)
             return [ast.Assign([target], made)] if made else []
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id in names:
-            name, at = target.value.id, _number(target.slice)
+            name, at = target.value.id, whole_number(target.slice)
             if at is None:
                 return []
             after = f" + {name}[{at + 1}:]" if at != -1 else ""
@@ -226,7 +233,7 @@ def _changed_tuple(statement: ast.stmt, names: set[str], place: str) -> list[ast
     if not isinstance(owner, ast.Name) or owner.id not in names or not call.args:
         return []
     given, name = call.args[-1], owner.id
-    at = _number(call.args[0]) if method == "insert" and len(call.args) == 2 else None
+    at = whole_number(call.args[0]) if method == "insert" and len(call.args) == 2 else None
     if method == "append" and len(call.args) == 1:
         made = _parsed(f"{name} + ({place},)")
     elif at is not None:
@@ -234,14 +241,6 @@ def _changed_tuple(statement: ast.stmt, names: set[str], place: str) -> list[ast
     else:
         return []
     return [ast.Assign([ast.Name(place, ast.Store())], given), ast.Assign([ast.Name(name, ast.Store())], made)]
-
-
-def _number(node: ast.expr) -> int | None:
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:
-        return None
-    return value if type(value) is int else None
 
 
 def _parsed(text: str) -> ast.expr:

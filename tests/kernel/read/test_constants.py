@@ -50,7 +50,7 @@ NAMES |= {"NUMBER": np.float32(2), "Settings": Settings, "np": np, "math": math}
             "[(0, x)] * 2 + [(1, 1)], (x,) * 17, x * (y,), (x(),) * 2",
             "[(0, x), (0, x), (1, 1)], (x,) * 17, x * (y,), (x(),) * 2",
         ),
-        ("x, y", None),
+        ("x, y, x[~0], x[not 1]", None),
     ],
 )
 def test_what_is_folded(text: str, folded: str | None) -> None:

@@ -61,6 +61,7 @@ def test_warnings_need_no_context() -> None:
         "a = [1]\na.extend(y)",
         "a = [1]\na[x] = 2",
         "y = x + (x := 2)",
+        "y += (y := 2)",
         "y = x and (x := 2)",
     ],
 )
